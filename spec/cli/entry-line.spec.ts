@@ -13,18 +13,27 @@ const entry = (value: string, key = 'k'): Entry<Uint8Array> => ({
   value: utf8(value),
   source: 'notification',
 })
-const absent: Entry<Uint8Array> = { key: 'k', op: 'absent', version: undefined, value: undefined, source: 'resync' }
+const absent: Entry<Uint8Array> = {
+  key: 'k',
+  op: 'absent',
+  version: undefined,
+  value: undefined,
+  source: 'resync',
+  reason: 'unknown',
+}
 
 const plain = { colors: createColors(false), columns: undefined, hex: false }
 
 describe('entryLines', () => {
   it('aligns columns', () => {
     const toLine = entryLines(['k', 'longer'], plain)
-    const lines = [entry('twenty-one'), entry('2', 'longer'), absent].map(one => toLine(one, NOW))
+    const expired: Entry<Uint8Array> = { ...absent, op: 'delete', reason: 'expired' }
+    const lines = [entry('twenty-one'), entry('2', 'longer'), absent, expired].map(one => toLine(one, NOW))
     expect(lines).toEqual([
-      '03:04:05.006  k       set     1696374425000:0:StateStore  twenty-one  notification\n',
-      '03:04:05.006  longer  set     1696374425000:0:StateStore  2           notification\n',
-      '03:04:05.006  k       absent  -                           -           resync\n',
+      '03:04:05.006  k       set      1696374425000:0:StateStore  twenty-one  notification\n',
+      '03:04:05.006  longer  set      1696374425000:0:StateStore  2           notification\n',
+      '03:04:05.006  k       absent   -                           -           resync\n',
+      '03:04:05.006  k       expired  -                           -           resync\n',
     ])
   })
 
@@ -47,9 +56,9 @@ describe('entryLines', () => {
   })
 
   it.each([
-    [80, '03:04:05.006  k  set     twenty-one  notification\n'],
-    [60, '03:04:05.006  k  set     twenty-one\n'],
-    [40, 'k  set     twenty-one\n'],
+    [80, '03:04:05.006  k  set      twenty-one  notification\n'],
+    [60, '03:04:05.006  k  set      twenty-one\n'],
+    [40, 'k  set      twenty-one\n'],
     [30, 'k  twenty-one\n'],
   ])('has values before versions, and before all else, in a terminal of %i columns', (columns, line) => {
     expect(entryLines(['k'], { ...plain, columns })(entry('twenty-one'), NOW)).toBe(line)
@@ -61,7 +70,7 @@ describe('entryLines', () => {
 
   it('colours operation and source', () => {
     const line = entryLines(['k'], { ...plain, colors: createColors(true) })(entry('1'), NOW)
-    expect(line).toContain('\u001b[32mset   \u001b[39m')
+    expect(line).toContain('\u001b[32mset    \u001b[39m')
   })
 })
 

@@ -8,15 +8,17 @@ describe('watch', () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
-    expect(await stdout.line(/^12:15:16\.017 {2}a {6}set {5}\d+:\d+:StateStore {2}1 +snapshot$/)).toBeTruthy()
-    await stdout.line(/ 'b\\c' {2}absent {2}- +- +snapshot$/)
+    expect(await stdout.line(/^12:15:16\.017 {2}a {6}set {6}\d+:\d+:StateStore {2}1 +snapshot$/)).toBeTruthy()
+    await stdout.line(/ 'b\\c' {2}absent {3}- +- +snapshot$/)
     await execute(['set', 'a', '2', '--url', url])
-    await stdout.line(/ a {6}set {5}\d+:\d+:StateStore {2}2 +notification$/)
+    await stdout.line(/ a {6}set {6}\d+:\d+:StateStore {2}2 +notification$/)
     await execute(['del', 'a', '--url', url])
-    await stdout.line(/ a {6}delete {2}\d+:\d+:StateStore {2}- +notification$/)
+    await stdout.line(/ a {6}delete {3}\d+:\d+:StateStore {2}- +notification$/)
+    await execute(['set', 'a', '3', '--px', '20ms', '--url', url])
+    await stdout.line(/ a {6}expired {2}\d+:\d+:StateStore {2}- +notification$/)
     interrupt()
     expect(await exit).toBe(0)
-    expect(stdout.lines).toHaveLength(4)
+    expect(stdout.lines).toHaveLength(6)
     expect(stderr.lines).toEqual([`12:15:16.017  connected to ${url}`, '12:15:16.017  watching 2 keys'])
   })
 
@@ -109,7 +111,14 @@ describe('watch', () => {
     await execute(['set', 'a', '00ff', '--hex', '--url', url])
     expect(jsonOf(await stdout.line(/./))).toMatchObject({ valueHex: '00FF', source: 'notification' })
     await execute(['del', 'a', '--url', url])
-    expect(jsonOf(await stdout.line(/./))).toEqual({ time, key: 'a', op: 'delete', version, source: 'notification' })
+    expect(jsonOf(await stdout.line(/./))).toEqual({
+      time,
+      key: 'a',
+      op: 'delete',
+      reason: 'deleted',
+      version,
+      source: 'notification',
+    })
     expect(await exit).toBe(0)
   })
 
@@ -141,7 +150,7 @@ describe('watch', () => {
     await stderr.line(/cannot reach .*, still trying: .*ECONNREFUSED/)
     const second = await openStore({ port })
     await stderr.line(/connected to .* again$/)
-    await stdout.line(/absent {2}- +- +resync$/)
+    await stdout.line(/absent {3}- +- +resync$/)
     await stderr.line(/resynchronised the key$/)
     await execute(['set', 'a', 'new', '--url', second.url])
     await stdout.line(/ new +notification$/)

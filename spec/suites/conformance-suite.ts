@@ -29,6 +29,8 @@ export interface Telling {
   readonly key: string
   readonly payload: string
   readonly version: string | undefined
+  /** Why a key is gone. */
+  readonly reason: string | undefined
 }
 
 /** A fresh and empty store with some clients. */
@@ -116,14 +118,19 @@ class Run {
     const response = await target.send(from, { payload: payloadOf(step.send), timestamp, fencingToken })
     expect(textOf(response.payload), label).toBe(this.#spelled(step.reply))
     this.#checkVersion(step, response.version, timestamp, label)
-    await this.#checkTold(target, step.told ?? {}, label, version => version === response.version)
+    await this.#checkTold(
+      target,
+      step.told ?? {},
+      { label, reason: 'deleted' },
+      version => version === response.version,
+    )
   }
 
   async #time(target: Target, step: TimeStep, label: string): Promise<void> {
     if ('jump' in step) this.#clock.jump(step.jump)
     else target.advance(step.advance)
     const before = this.#newest
-    await this.#checkTold(target, step.told ?? {}, label, version => {
+    await this.#checkTold(target, step.told ?? {}, { label, reason: 'expired' }, version => {
       expect(partsOf(version).node, label).toBe('StateStore')
       if (isNewer(version, this.#newest)) this.#newest = version
       return isNewer(version, before)
@@ -150,7 +157,7 @@ class Run {
   async #checkTold(
     target: Target,
     expected: Tellings,
-    label: string,
+    { label, reason }: { readonly label: string; readonly reason: 'deleted' | 'expired' },
     fits: (version: string) => boolean,
   ): Promise<void> {
     const tellings = await Promise.all(this.#clients.map(async client => target.told(client)))
@@ -158,9 +165,15 @@ class Run {
       const told = tellings[index] ?? []
       const changes = expected[client] ?? []
       expect(
-        told.map(({ key, payload }) => ({ key, payload })),
+        told.map(({ key, payload, reason }) => ({ key, payload, reason })),
         `${label}: ${client} is told`,
-      ).toEqual(changes.map(change => ({ key: keyOf(change), payload: textOf(this.#notification(change)) })))
+      ).toEqual(
+        changes.map(change => ({
+          key: keyOf(change),
+          payload: textOf(this.#notification(change)),
+          reason: 'delete' in change ? reason : undefined,
+        })),
+      )
       const versions = told.map(({ version }) => version ?? expect.fail(`${label}: a notification has no version`))
       for (const [i, version] of versions.entries()) {
         expect(fits(version), `${label}: ${client} is told version ${version}`).toBe(true)

@@ -29,6 +29,9 @@ export interface Answer {
  */
 export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
 
+/** A change of a key; a store of this package says why one is gone. */
+export type Change = { readonly set: string } | 'delete' | { readonly gone: string }
+
 /** An MQTT session without a network: the spec says when it connects and what the store answers, and when. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'spec'
@@ -96,14 +99,18 @@ export class FakeSession implements MqttSession {
   }
 
   /** Tells of a change: `set` with the value, or `delete`; the version is `{version}:0:S`. */
-  notify(key: string, change: { readonly set: string } | 'delete', version: number): void {
-    const words = change === 'delete' ? ['NOTIFY', 'DELETE'] : ['NOTIFY', 'SET', 'VALUE', change.set]
+  notify(key: string, change: Change, version: number): void {
+    const words =
+      typeof change === 'object' && 'set' in change ? ['NOTIFY', 'SET', 'VALUE', change.set] : ['NOTIFY', 'DELETE']
     this.#listener?.message({
       topic: `${notificationPrefix(this.clientId)}${bytes(key).toString('hex').toUpperCase()}`,
       payload: resp3(words),
       correlationData: undefined,
       contentType: undefined,
-      userProperties: { __ts: `${version}:0:S` },
+      userProperties: {
+        __ts: `${version}:0:S`,
+        ...(typeof change === 'object' && 'gone' in change && { reason: change.gone }),
+      },
       subscriptionIds: [],
     })
   }

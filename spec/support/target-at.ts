@@ -24,11 +24,13 @@ export async function targetAt(
     async told(id) {
       const connection = connectionOf(id)
       await connection.settled()
-      return connection.inbox.splice(0).map(({ topic, text, version }) => {
+      return connection.inbox.splice(0).map(message => {
+        const { topic, text, version } = message
+        const reason = message.property('reason')
         const key = textOf(bytes(topic.slice(topic.lastIndexOf('/') + 1)))
         const name = Buffer.from(key, 'hex').toString('latin1')
         expect(topic).toBe(notificationTopicOf(id, name))
-        return { key: name, payload: text, version }
+        return { key: name, payload: text, version, reason: reason?.toString() }
       })
     },
   }

@@ -4,7 +4,7 @@ import { type KeyWord, shellWord } from './key-text.js'
 import { type Colors, fitting, GAP, oneLine, timeOfDay } from './terminal.js'
 
 /** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
-const BESIDE = { op: 6, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
+const BESIDE = { op: 7, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
 const LEAST_SHOWN = 4
 /** Up to which columns behind a value are aligned where it is not shortened. */
 const ALIGNED = 60
@@ -28,14 +28,15 @@ export function entryLines(keys: readonly KeyWord[], { colors, columns, hex }: L
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
   const { shown, room } = fitting(columns, keyWidth, BESIDE)
   let [versionWidth, valueWidth] = [BESIDE.version, 0]
-  return ({ key, op, version, value, source }, now, word = key) => {
+  return (entry, now, word = entry.key) => {
+    const { op, version, value, source } = entry
     const [versionText, valueText] = [String(version ?? '-'), value ? shortened(value, room, hex) : '-']
     versionWidth = Math.max(versionWidth, versionText.length)
     valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(ALIGNED, columns ?? 0)))
     const cells = [
       shown.has('time') && colors.dim(timeOfDay(now)),
       shellWord(word).padEnd(keyWidth),
-      shown.has('op') && opColor(op, colors)(op.padEnd(BESIDE.op)),
+      shown.has('op') && opColor(op, colors)(opWord(entry).padEnd(BESIDE.op)),
       shown.has('version') && colors.dim(versionText.padEnd(versionWidth)),
       colors.bold(shown.has('source') ? valueText.padEnd(valueWidth) : valueText),
       shown.has('source') && (source === 'notification' ? colors.dim(source) : colors.yellow(source)),
@@ -43,6 +44,11 @@ export function entryLines(keys: readonly KeyWord[], { colors, columns, hex }: L
     return `${cells.filter(cell => cell !== false).join(GAP)}\n`
   }
 }
+
+/** A key whose time was over was not deleted, for people. */
+const opWord = (entry: Entry<unknown>): string =>
+  entry.op === 'delete' && entry.reason === 'expired' ? 'expired' : entry.op
+
 function opColor(op: Entry<unknown>['op'], { green, red, yellow }: Colors): Colors['green'] {
   return op === 'set' ? green : op === 'delete' ? red : yellow
 }

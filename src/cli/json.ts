@@ -17,12 +17,22 @@ export const keyMember = (key: string | Uint8Array): { key: string } | { keyHex:
 
 /** What was read of a key, as a JSON line: the value as text, or in Base16 when it is not text or that is wished. */
 export const entryLine = (
-  { key, op, version, value, source }: Entry<Uint8Array>,
+  entry: Entry<Uint8Array>,
   now: number,
   hex: boolean,
-  word: string | Uint8Array = key,
-): string =>
-  jsonLine({ time: jsonTime(now), ...keyMember(word), op, version, ...(value && valueMember(value, hex)), source })
+  word: string | Uint8Array = entry.key,
+): string => {
+  const { op, version, value, source } = entry
+  return jsonLine({
+    time: jsonTime(now),
+    ...keyMember(word),
+    op,
+    ...(entry.op === 'delete' && { reason: entry.reason }),
+    version,
+    ...(value && valueMember(value, hex)),
+    source,
+  })
+}
 
 /** A value in a JSON line: as text, or in Base16 when it is not text or that is wished. */
 export function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {

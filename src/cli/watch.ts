@@ -28,7 +28,8 @@ interface Targets {
 
 const HELP = `
 Prints what each key holds, then one line per change: local time, key, operation, version, value, source.
-Operations: set, delete, absent (a read found no such key). Sources: snapshot (the first read),
+Operations: set, delete, expired (a deletion by the time to live; with --json a delete whose reason is
+expired), absent (a read found no such key). Sources: snapshot (the first read),
 notification, resync (the read after a reconnect). On a terminal long values are shortened, and in a narrow
 one other columns are left out first; elsewhere nothing is. What happens to the connection is told on
 stderr. Runs until interrupted, with or without a connection. A - stands for keys from standard input, one

@@ -1,4 +1,5 @@
 export { Hlc } from '../core/hlc/hlc.js'
+export type { GoneReason } from '../core/protocol/properties.js'
 export { Awaitable, StoreRequest } from '../core/util/awaitable.js'
 export { type BackoffOptions, backoff } from '../core/util/backoff.js'
 export { type Clock, systemClock } from '../core/util/clock.js'

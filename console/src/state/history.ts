@@ -1,5 +1,6 @@
 import type { Entry } from 'rx-statestore'
 import { type Beats, NO_BEATS, withBeat } from '../model/beats.js'
+import { goneWord } from '../model/gone.js'
 import { type Kind, show } from '../model/value.js'
 
 /** A change of a key, as it was seen. */
@@ -63,7 +64,7 @@ export class History {
     this.#total += 1
     this.#entry = entry
     if (this.#total > 1) this.#beats = withBeat(this.#beats, op === 'set' ? 'set' : 'delete', now)
-    const line = shown?.line ?? (op === 'absent' ? 'no such key' : 'deleted')
+    const line = shown?.line ?? goneWord(entry)
     const bytes = value?.length ?? 0
     const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: shown?.kind, bytes }
     this.#changes = [change, ...this.#changes.slice(0, MOST_CHANGES - 1)]

@@ -24,7 +24,9 @@ module.exports = async RED => {
     function tell(entry) {
       if (isClosed) return
       const { op, value, version, source } = entry
-      const msg = { topic: entry.key, payload: value, op, version: version && String(version), source, freshness }
+      const why = entry.op === 'delete' && { reason: entry.reason }
+      const told = { topic: entry.key, payload: value, op, ...why, source, freshness }
+      const msg = { ...told, version: version && String(version) }
       if (op === 'invalid') node.error(entry.error, msg)
       else node.send([msg, null])
     }

@@ -28,7 +28,7 @@ describe('a browser that joins the group of a key', () => {
     })
     expect(live?.['data']).toEqual({ type: 'freshness', key: SET_POINT, state: 'live' })
     expect(second?.['data']).toEqual({ ...entry, op: 'set', value: 21, version: v2, source: 'notification' })
-    expect(third?.['data']).toEqual({ ...entry, op: 'delete', version: v3, source: 'notification' })
+    expect(third?.['data']).toEqual({ ...entry, op: 'delete', reason: 'deleted', version: v3, source: 'notification' })
   })
 
   it('is told of a key that is not there', async () => {

@@ -9,10 +9,11 @@ function bareEngine(dialect: Dialect, { clock, clients, bounds }: TargetOptions)
   const engine = new Engine<string>(bounds)
   const inboxes = new Map<string, Telling[]>(clients.map(client => [client, []]))
   const tell = (changes: readonly Change[]): void => {
-    for (const { key, notification, version } of changes) {
+    for (const { key, notification, version, isExpired } of changes) {
+      const reason = notification.op === 'set' ? undefined : isExpired ? 'expired' : 'deleted'
       const payload = textOf(encodeNotification(notification, dialect))
       for (const watcher of engine.watchersOf(key)) {
-        inboxes.get(watcher)?.push({ key: textOf(key), payload, version: String(version) })
+        inboxes.get(watcher)?.push({ key: textOf(key), payload, version: String(version), reason })
       }
     }
   }

@@ -58,7 +58,13 @@ const SEEN = [...WRITTEN, ...TOLD]
 const HELD = new Map([[KEY, stored(NEW, 2)]])
 
 function stored(value: string, second: number): Entry<string> {
-  return { key: KEY, op: 'set', value: `${value}:`, version: Hlc.parse(version(second)), source: 'snapshot' }
+  return {
+    key: KEY,
+    op: 'set',
+    value: `${value}:`,
+    version: Hlc.parse(version(second)),
+    source: 'snapshot',
+  }
 }
 
 describe('the judge of several nodes under chaos', () => {
@@ -143,7 +149,14 @@ describe('the judge of several nodes under chaos', () => {
   it('knows when the time of a key was over', async () => {
     const short = write(['SET', KEY, `${OLD}:`, 'PX', '500'])
     const next = write(['SET', 'chaos/2', `${NEW}:`])
-    const gone: Entry<string> = { key: KEY, op: 'absent', value: undefined, version: undefined, source: 'snapshot' }
+    const gone: Entry<string> = {
+      key: KEY,
+      op: 'absent',
+      value: undefined,
+      version: undefined,
+      source: 'snapshot',
+      reason: 'unknown',
+    }
     const seen = [wrote(OLD, 1, 'applied', KEY, true), wrote(NEW, 2, 'unknown', 'chaos/2')]
     expect(await judged([short, next], seen, new Map([[KEY, gone]]))).toBe('')
     expect(await judged([short, next], seen, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/nothing was applied last/)

@@ -146,9 +146,11 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
       return abortable(host.store.get(key, checkTimeout(options.timeout, host.timeout)), signal).pipe(
         map(found => {
           const source = 'snapshot'
-          if (found === undefined) return { key: this.name, op: 'absent', value: undefined, version: undefined, source }
+          const name = this.name
+          if (found === undefined)
+            return { key: name, op: 'absent', value: undefined, version: undefined, source, reason: 'unknown' }
           const { version } = found
-          return { key: this.name, op: 'set', value: this[SOURCE].value(found.value, version), version, source }
+          return { key: name, op: 'set', value: this[SOURCE].value(found.value, version), version, source }
         }),
       )
     })

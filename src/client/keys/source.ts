@@ -72,10 +72,10 @@ export class KeySource<T> {
   }
 
   /** The same, but decoded anew and without a word to anybody. */
-  decode({ op, value, version, source }: RawEntry): Entry<T> {
+  decode({ op, value, version, source, reason = 'unknown' }: RawEntry): Entry<T> {
     const key = this.key.text
     if (op !== 'set' || value === undefined) {
-      return { key, op: op === 'delete' ? op : 'absent', value: undefined, version, source }
+      return { key, op: op === 'delete' ? op : 'absent', value: undefined, version, source, reason }
     }
     try {
       return { key, op, value: this.value(value, version), version, source }

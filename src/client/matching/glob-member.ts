@@ -45,7 +45,7 @@ export class GlobMember implements WatchObserver {
   error(error: StateStoreError): void {
     if (this.#hasLeft) return
     if (error.code === 'not-authorized')
-      this.#tell({ op: 'absent', value: undefined, version: undefined, source: 'resync' })
+      this.#tell({ op: 'absent', value: undefined, version: undefined, source: 'resync', reason: 'unknown' })
     this.#group.lost(this, error)
   }
 

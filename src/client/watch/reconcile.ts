@@ -90,7 +90,13 @@ function absent(state: WatchState): Step {
 
 function gone(state: WatchState): Step {
   if (state.entry && state.entry.op !== 'set') return settle(state, NOTHING)
-  const entry: RawEntry = { op: 'absent', value: undefined, version: undefined, source: sourceOf(state) }
+  const entry: RawEntry = {
+    op: 'absent',
+    value: undefined,
+    version: undefined,
+    source: sourceOf(state),
+    reason: 'unknown',
+  }
   return settle(patch(state, { entry }), [entry])
 }
 
@@ -128,7 +134,7 @@ function notified(state: WatchState, { change, certain }: Heard): Step {
   // A key that is not there, or not known yet, cannot be seen to go.
   if (change.op === 'delete' && state.entry?.op !== 'set') return quiet(next)
   const source = appeared && state.known ? 'resync' : 'notification'
-  const entry: RawEntry = { op: change.op, value: change.value, version, source }
+  const entry: RawEntry = { op: change.op, value: change.value, version, source, reason: change.reason }
   return { state: patch(next, { entry }), emit: [entry], send: undefined }
 }
 

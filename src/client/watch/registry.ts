@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { parseNotification } from '../../core/protocol/notifications.js'
-import { versionOf } from '../../core/protocol/properties.js'
+import { goneReasonOf, versionOf } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
@@ -282,8 +282,9 @@ const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 function changeIn(message: InboundMessage, report: (error: StateStoreError) => void): Change {
   try {
     const notification = parseNotification(message.payload)
-    const value = notification.op === 'set' ? notification.value : undefined
-    return { op: notification.op, value, version: versionOf(message) }
+    const version = versionOf(message)
+    if (notification.op === 'set') return { op: 'set', value: notification.value, version }
+    return { op: 'delete', value: undefined, version, reason: goneReasonOf(message) }
   } catch (error) {
     report(error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }))
     return UNREADABLE

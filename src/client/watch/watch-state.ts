@@ -1,4 +1,5 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
+import type { GoneReason } from '../../core/protocol/properties.js'
 import type { DecodeError } from '../../core/util/errors.js'
 import type { Reading } from '../requests/commands.js'
 
@@ -8,6 +9,8 @@ export interface RawEntry {
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
+  /** Why there is no value; of a value there is none. */
+  readonly reason?: GoneReason | undefined
 }
 
 /** A change as a notification tells it; an old store may leave out version or value. */
@@ -15,6 +18,8 @@ export interface Change {
   readonly op: 'set' | 'delete'
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
+  /** Of a deletion. */
+  readonly reason?: GoneReason | undefined
 }
 
 /** State of a watch. Immutable. */
@@ -119,11 +124,12 @@ export const endedFreshness = ({ known }: WatchState, lostAt: number): Freshness
 /**
  * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
  * a read found no key, `invalid` for a value the codec cannot decode. `source` says where it comes from: the first read,
- * a notification, or the read after a reconnect.
+ * a notification, or the read after a reconnect. `reason` says why there is no value: see {@link GoneReason}; that of an
+ * absent key is not known.
  */
 export type Entry<T> =
   | (EntryBase & { readonly op: 'set'; readonly value: T })
-  | (EntryBase & { readonly op: 'delete' | 'absent'; readonly value: undefined })
+  | (EntryBase & { readonly op: 'delete' | 'absent'; readonly value: undefined; readonly reason: GoneReason })
   | (EntryBase & { readonly op: 'invalid'; readonly value: undefined; readonly error: DecodeError })
 
 interface EntryBase {

@@ -28,6 +28,8 @@ export const PROPERTY = {
    * Of this store alone.
    */
   life: '__life',
+  /** On the notification of a DELETE: why the key is gone, `deleted` or `expired`. Of this store alone. */
+  reason: 'reason',
   /** `true` on a SET asks the broker to keep the key on disk. */
   persist: 'aio-persistence',
 } as const
@@ -41,7 +43,7 @@ export const STATUS = { ok: 200, badRequest: 400, unavailable: 503, versionNotSu
 /** Content type of requests and responses; responses with another one are refused by the official clients. */
 export const CONTENT_TYPE = 'application/octet-stream'
 
-/** What may carry a version: a response or a notification. */
+/** What may carry a version or a reason: a response or a notification. */
 interface Versioned {
   readonly userProperties: Readonly<Record<string, string | readonly string[]>>
 }
@@ -61,6 +63,18 @@ export function positionOf({ userProperties }: Versioned): Hlc | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Why a key is gone: a command deleted it, its time to live was over, or not known, as other stores do not say it and a
+ * read only finds that there is no such key.
+ */
+export type GoneReason = 'deleted' | 'expired' | 'unknown'
+
+/** Why the notification of a DELETE came, from a store that says so. */
+export function goneReasonOf({ userProperties }: Versioned): GoneReason {
+  const reason = userProperties[PROPERTY.reason]
+  return reason === 'deleted' || reason === 'expired' ? reason : 'unknown'
 }
 
 function hlcOf(text: string | readonly string[] | undefined): Hlc | undefined {

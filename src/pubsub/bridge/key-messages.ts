@@ -1,5 +1,6 @@
 import type { Entry, Freshness } from '../../client/watch/watch-state.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
+import type { GoneReason } from '../../core/protocol/properties.js'
 import { ArgumentError, type ErrorCode, type StateStoreError } from '../../core/util/errors.js'
 import { JsonText } from '../wire/json.js'
 
@@ -27,7 +28,7 @@ export type KeyEntry<T = unknown> = {
   readonly source: 'snapshot' | 'notification' | 'resync'
 } & (
   | { readonly op: 'set'; readonly value: T }
-  | { readonly op: 'delete' | 'absent' }
+  | { readonly op: 'delete' | 'absent'; readonly reason: GoneReason }
   | { readonly op: 'invalid'; readonly error: ErrorInfo }
 )
 
@@ -68,7 +69,7 @@ export function entryMessage(entry: Entry<unknown>): KeyEntry {
   const { op, key, source } = entry
   const origin = { ...versionMember(entry.version), source }
   if (op === 'invalid') return invalid(key, origin, entry.error)
-  if (op !== 'set') return { type: 'entry', key, op, ...origin }
+  if (op !== 'set') return { type: 'entry', key, op, reason: entry.reason, ...origin }
   return isBytes(entry.value)
     ? invalid(key, origin, new ArgumentError('The value is bytes, which JSON has not: use the codec `base64`'))
     : { type: 'entry', key, op, value: entry.value, ...origin }

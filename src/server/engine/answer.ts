@@ -10,6 +10,8 @@ export interface Change {
   readonly key: Uint8Array
   readonly notification: Notification
   readonly version: Hlc
+  /** The time of the key was over; a deletion without it was asked for. */
+  readonly isExpired?: true
 }
 
 /** The answer to a request, and what changed by it. */

@@ -100,7 +100,7 @@ export class Ledger implements StateTaker {
     if (nextDeadline === undefined || nextDeadline > now) return NONE
     return this.records
       .removeDue(now)
-      .map(key => ({ key, notification: { op: 'delete' }, version: this.clock.tick(now) }))
+      .map(key => ({ key, notification: { op: 'delete' }, version: this.clock.tick(now), isExpired: true }))
   }
 
   #load(load: Load, entry: Entry): Restoration | CommandError {
@@ -114,7 +114,9 @@ export class Ledger implements StateTaker {
 
   /** The store starts again. */
   #begin(now: number): Change[] {
-    return Array.from(deleteAll(this.records.volatileIds(), now, this.records, this.clock))
+    const deletions = deleteAll(this.records.volatileIds(), now, this.records, this.clock)
+    // Nobody asked for it: their time was that of the store's last start.
+    return Array.from(deletions, deletion => ({ ...deletion, isExpired: true }))
   }
 
   #write(write: Write, entry: Entry): Answer {

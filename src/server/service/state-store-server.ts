@@ -2,7 +2,7 @@ import type { Subject } from 'rxjs'
 import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { encodeNotification } from '../../core/protocol/notifications.js'
-import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
+import { CONTENT_TYPE, type GoneReason, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
 import { notificationPrefix } from '../../core/protocol/topics.js'
 import { toHex } from '../../core/util/bytes.js'
@@ -318,11 +318,15 @@ export class Notifier {
     return prefix
   }
 
-  #contentOf({ notification, version }: Change): Content {
+  #contentOf({ notification, version, isExpired }: Change): Content {
+    const reason: GoneReason = isExpired ? 'expired' : 'deleted'
     return {
       payload: encodeNotification(notification, this.#dialect),
       contentType: CONTENT_TYPE,
-      userProperties: { [PROPERTY.timestamp]: String(version) },
+      userProperties: {
+        [PROPERTY.timestamp]: String(version),
+        ...(notification.op === 'delete' && { [PROPERTY.reason]: reason }),
+      },
       commonProperties: COMMON,
     }
   }

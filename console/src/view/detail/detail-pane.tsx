@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { displayText, toHex } from '../../../../src/core/util/bytes.js'
+import { goneWord } from '../../model/gone.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { show } from '../../model/value.js'
 import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'
@@ -71,11 +72,17 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
 const withKnown = (detail: Detail, { entry }: Row): Detail =>
   detail.seen.entry === undefined && entry !== undefined ? { ...detail, seen: { ...detail.seen, entry } } : detail
 
+const GONE = {
+  'no such key': 'There is no such key.',
+  expired: 'The key has expired.',
+  deleted: 'The key was deleted.',
+} as const
+
 function Now({ detail: { seen } }: { readonly detail: Detail }): JSX.Element {
   const { entry } = seen
   if (entry === undefined) return <p class="detail-none">Reading…</p>
   if (entry.value === undefined) {
-    return <p class="detail-none">{entry.op === 'absent' ? 'There is no such key.' : 'The key was deleted.'}</p>
+    return <p class="detail-none">{GONE[goneWord(entry)]}</p>
   }
   const { kind, line } = show(entry.value)
   if (kind === 'number' || kind === 'boolean' || kind === 'empty') {

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { size } from '../../model/amount.js'
+import { goneWord } from '../../model/gone.js'
 import { dateAndTime, left, span } from '../../model/time.js'
 import type { Detail } from '../../state/detail.js'
 import type { Row } from '../../state/row-book.js'
@@ -27,7 +28,7 @@ export function Facts({ detail, row }: { readonly detail: Detail; readonly row: 
         {entry?.version?.toString()}
         {written !== undefined && (
           <span class="hint">
-            {there ? 'written' : 'deleted'} {dateAndTime(written)}
+            {there ? 'written' : entry && goneWord(entry)} {dateAndTime(written)}
           </span>
         )}
       </Fact>

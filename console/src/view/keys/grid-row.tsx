@@ -1,6 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
 // biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
 import type { ComponentChildren, JSX } from 'preact'
+import { goneWord } from '../../model/gone.js'
 import { keyParts } from '../../model/key-parts.js'
 import { keyLine } from '../../model/key-signs.js'
 import type { KeyRow } from '../../model/key-tree.js'
@@ -124,7 +125,7 @@ const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>):
 
 function RowValue({ row: { entry, shown, changes } }: { readonly row: Row }): JSX.Element {
   if (entry === undefined) return <span class="value-blank" />
-  if (shown === undefined) return <span class="value-gone">{entry.op === 'absent' ? 'no such key' : 'deleted'}</span>
+  if (shown === undefined) return <span class="value-gone">{goneWord(entry)}</span>
   return (
     <span key={changes} class={changes > 0 ? 'flash' : ''}>
       <ValueLine shown={shown} />

@@ -40,7 +40,7 @@ describe('get(key)', () => {
       .pipe(get(store.key('setPoint', number)))
       .subscribe(entry => entries.push(entry))
     expect(entries).toEqual([
-      { key: 'setPoint', op: 'absent', value: undefined, version: undefined, source: 'snapshot' },
+      { key: 'setPoint', op: 'absent', value: undefined, version: undefined, source: 'snapshot', reason: 'unknown' },
     ])
   })
 

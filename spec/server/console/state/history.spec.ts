@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { History, MOST_CHANGES, MOST_NUMBERS } from '../../../../console/src/state/history.js'
 import { MOST_PULSES, NO_PULSES, withPulse } from '../../../../console/src/state/pulses.js'
-import { type Entry, Hlc } from '../../../../src/client/index.js'
+import { type Entry, type GoneReason, Hlc } from '../../../../src/client/index.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
 const set = (value: string, at: number): Entry<Uint8Array> => ({
@@ -11,12 +11,13 @@ const set = (value: string, at: number): Entry<Uint8Array> => ({
   version: new Hlc(at, 0, 'S'),
   source: 'notification',
 })
-const gone = (op: 'delete' | 'absent', at?: number): Entry<Uint8Array> => ({
+const gone = (op: 'delete' | 'absent', at?: number, reason: GoneReason = 'unknown'): Entry<Uint8Array> => ({
   key: 'a',
   op,
   value: undefined,
   version: at === undefined ? undefined : new Hlc(at, 0, 'S'),
   source: 'notification',
+  reason,
 })
 
 describe('A history', () => {
@@ -26,14 +27,16 @@ describe('A history', () => {
     history.add(set('warm', 6_000), 6_001)
     history.add(gone('delete', 7_000), 7_001)
     history.add(gone('absent'), 8_000)
+    history.add(gone('delete', 9_000, 'expired'), 9_001)
     const { changes, total, entry } = history.seen
     expect(changes.map(({ op, at, line, version, source }) => [op, at, line, version, source])).toEqual([
+      ['delete', 9_000, 'expired', '9000:0:S', 'notification'],
       ['absent', 8_000, 'no such key', undefined, 'notification'],
       ['delete', 7_000, 'deleted', '7000:0:S', 'notification'],
       ['set', 6_000, 'warm', '6000:0:S', 'notification'],
       ['set', 1_000, '20', '1000:0:S', 'snapshot'],
     ])
-    expect({ total, op: entry?.op }).toEqual({ total: 4, op: 'absent' })
+    expect({ total, op: entry?.op }).toEqual({ total: 5, op: 'delete' })
   })
 
   it('forgets the oldest changes and numbers, and counts all', () => {

@@ -35,7 +35,7 @@ describe('The rows of the list', () => {
     book.heard(A.id, set('1', 1), 10_000)
     book.heard(A.id, set('2', 2), 20_000)
     expect(row()).toMatchObject({ changes: 1, shown: { line: '2' }, beats: { sets: [20_000] } })
-    book.heard(A.id, { ...set('', 3), op: 'delete', value: undefined }, 30_000)
+    book.heard(A.id, { ...set('', 3), op: 'delete', value: undefined, reason: 'deleted' }, 30_000)
     expect(row()).toMatchObject({ changes: 2, entry: { op: 'delete' }, beats: { deletes: [30_000] } })
     expect(row()).not.toHaveProperty('shown')
   })

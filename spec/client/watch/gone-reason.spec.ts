@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { firstValueFrom, map } from 'rxjs'
+import { marbles } from 'rxjs-marbles'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Entry, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { ConnectionLostError } from '../../../src/core/util/errors.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { found, marbleStore } from '../../support/marble-store.js'
+import { openAttached } from '../../support/open-attached.js'
+import { openBroker } from '../../support/open-broker.js'
+import { openClient, record } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+
+const reasonOf = (entry: Entry<unknown>): string =>
+  entry.op === 'set' || entry.op === 'invalid' ? entry.op : `${entry.op}: ${entry.reason}`
+
+/** Where a store is, and its time. */
+interface Place {
+  readonly url: string
+  readonly clock: ManualClock
+}
+
+async function broker(options: { readonly data?: string } = {}): Promise<Place> {
+  const { store, clock } = await openStore(options)
+  return { url: store.url, clock }
+}
+
+async function directory(): Promise<Place> {
+  const path = await mkdtemp(join(tmpdir(), 'gone-'))
+  onTestFinished(async () => rm(path, { recursive: true, force: true }))
+  return broker({ data: join(path, 'state') })
+}
+
+async function attached(): Promise<Place> {
+  const url = `mqtt://127.0.0.1:${(await openBroker()).port}`
+  const clock = new ManualClock()
+  await openAttached(url, { clock })
+  return { url, clock }
+}
+
+describe.each([
+  ['A store with its broker', broker],
+  ['A store with a directory', directory],
+  ['A store attached to a broker', attached],
+])('%s', (_, open) => {
+  it('says of a key whether it was deleted or has expired, to a watch of it and of a glob', async () => {
+    const { url, clock } = await open()
+    const client = openClient(url, { clock })
+    const key = client.key('a/1', text)
+    const watches = [record(key.entries$), record(matching(client, 'a/*', text).entries$)]
+    const seen = async (count: number): Promise<string[][]> =>
+      Promise.all(
+        watches.map(async watch => {
+          await watch.until(({ values }) => values.filter(({ op }) => op !== 'absent').length >= count)
+          return watch.values.filter(({ op }) => op !== 'absent').map(reasonOf)
+        }),
+      )
+    await key.set('v')
+    await seen(1)
+    await key.delete()
+    await key.set('v', { expiresIn: 5_000 })
+    await seen(3)
+    clock.advance(5_000)
+    const all = ['set', 'delete: deleted', 'set', 'delete: expired']
+    expect(await seen(4)).toEqual([all, all])
+    expect(await firstValueFrom(key.get())).toMatchObject({ op: 'absent', reason: 'unknown' })
+  })
+})
+
+describe('A watch', () => {
+  const opened = (m: Parameters<typeof marbleStore>[0], gone: () => boolean) => {
+    const { session, store } = marbleStore(m, ({ verb }) =>
+      m.cold('10ms a', {
+        a:
+          verb === 'GET'
+            ? found(gone() ? undefined : { value: 'v', version: 1 }, 9)
+            : { payload: '+OK\r\n', properties: { __stat: '200' } },
+      }),
+    )
+    session.connect()
+    m.scheduler.schedule(() => void store.close(), 1_000)
+    return { session, entries$: store.key('k', text).entries$.pipe(map(reasonOf)) }
+  }
+  const set = 'set'
+
+  it.each([
+    ['expired', { gone: 'expired' }],
+    ['deleted', { gone: 'deleted' }],
+    ['unknown, of a store that does not say it', 'delete'],
+    ['unknown, of a store that says something else', { gone: 'evicted' }],
+  ] as const)('has the reason of a deletion: %s', (words, change) => {
+    marbles(m => {
+      const { session, entries$ } = opened(m, () => false)
+      m.scheduler.schedule(() => session.notify('k', change, 2), 50)
+      const gone = `delete: ${words.split(',')[0]}`
+      m.expect(entries$, '400ms !').toBeObservable('20ms s 29ms d', { s: set, d: gone })
+    })()
+  })
+
+  it(
+    'does not know why a key is gone that a read after a reconnect does not find',
+    marbles(m => {
+      let gone = false
+      const { session, entries$ } = opened(m, () => gone)
+      m.scheduler.schedule(() => {
+        session.disconnect(new ConnectionLostError())
+        gone = true
+      }, 50)
+      m.scheduler.schedule(() => session.connect(), 100)
+      m.expect(entries$, '400ms !').toBeObservable('20ms s 99ms a', { s: set, a: 'absent: unknown' })
+    }),
+  )
+})
