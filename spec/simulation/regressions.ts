@@ -255,4 +255,32 @@ export const REGRESSIONS: readonly Regression[] = [
     generator: 5,
     seeds: [4_110_211_845, 4_110_214_219, 4_110_218_116],
   },
+  {
+    story:
+      'a client that was closed without a connection came back while it waited for its storage. It took over the next client of its name, whose watches ended',
+    suite: 'optimistic',
+    generator: 2,
+    seeds: [1_863_349_591],
+  },
+  {
+    story:
+      'a client lost its connection while it waited for its storage to be closed, and came back. It took over the next client of its name, whose watches ended',
+    suite: 'optimistic',
+    generator: 2,
+    seeds: [1_863_360_071, 1_863_360_374],
+  },
+  {
+    story:
+      'a handler of status$ looked at a view again when it heard that nobody did. The view left its watch after that, and showed nothing new',
+    suite: 'optimistic',
+    generator: 2,
+    seeds: [376, 473, 474, 843],
+  },
+  {
+    story:
+      'a handler of errors$ left a lease when it heard that a request had failed. The lease was asked for again after that, and nobody gave it back',
+    suite: 'lease',
+    generator: 3,
+    seeds: [43, 184, 606, 633],
+  },
 ]

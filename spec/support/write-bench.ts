@@ -83,6 +83,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
   connect()
   scheduler.schedule(() => void store.close(), END)
   return {
+    session,
     store,
     view,
     state$: view.state$.pipe(map(inWords)),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EMPTY, from, lastValueFrom, map, NEVER, Observable, timer } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connect, number } from '../../../src/client/index.js'
 import { optimistic, type StoredWrite, type WriteStorage } from '../../../src/client/optimistic/index.js'
 import { fileStorage } from '../../../src/node/file-storage.js'
@@ -100,6 +100,33 @@ describe('close()', () => {
       at(6_000, () => void store.close())
       at(15_999, () => expect(asked).toBe(1))
       at(16_001, () => expect(asked).toBe(0))
+      m.flush()
+    }),
+  )
+
+  it(
+    'a client that waits for a storage without a connection connects no more, lest it take over its successor',
+    marbles(m => {
+      for (const [lostAt, endsAt, keeps] of [
+        // Before it is closed.
+        [40, 531, ['b']],
+        // Afterwards, when the write was about to be sent: it is stored once more.
+        [70, 1_031, ['b', 'b']],
+      ] as const) {
+        const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
+        const { session, store, view, disconnect, connect, at } = writeBench(m, { offline: 'latest', storage })
+        const ended = vi.spyOn(session, 'close')
+        view.state$.subscribe()
+        at(30, disconnect)
+        at(31, () => view.next('b'))
+        at(32, () => lostAt > 60 && connect())
+        at(60, () => void store.close())
+        at(lostAt, disconnect)
+        at(71, () => expect(ended).toHaveBeenCalledOnce())
+        const closed = record(store.status$)
+        at(endsAt - 1, () => expect(closed.completed).toBe(false))
+        at(endsAt + 1, () => expect([closed.completed, kept]).toEqual([true, keeps]))
+      }
       m.flush()
     }),
   )

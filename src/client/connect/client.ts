@@ -63,6 +63,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #left: Promise<void>
   #resolveLeft: () => void = () => undefined
   #ending = false
+  /** The session was told to end, and has ended. */
+  #isStopped = false
+  #isOver = false
 
   /** Use {@link connect}. */
   constructor(session: MqttSession, settings: ClientSettings) {
@@ -119,7 +122,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     session.open({
       connected: info => this.#connected(info),
       disconnected: (cause, retry) => this.#disconnected(cause, retry?.attempt, retry?.at),
-      closed: cause => this.#end(cause),
+      closed: cause => this.#over(cause),
       message: message => this.#received(message),
     })
   }
@@ -127,8 +130,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /**
    * Ends the connection: leases are released, writes that wait for the connection are stored if they have a `storage`,
    * watches complete, requests fail with `closed`, or `outcome-unknown` for a write whose answer had not come. Resolves
-   * when the connection is gone. A storage has 10 s; what it could not do by then is reported on {@link errors$}. May be
-   * called again.
+   * when the connection is gone. A storage has 10 s; what it could not do by then is reported on {@link errors$}. A client
+   * that has no connection, or loses it meanwhile, makes none again. May be called again.
    */
   close(): Promise<void> {
     if (!this.#leaving) {
@@ -153,13 +156,29 @@ export class StateStore extends StoreView implements AsyncDisposable {
         this.#resolveLeft()
       },
     })
+    if (!isConnected) this.#stop()
   }
 
   #leave(): void {
     if (this.#ending) return
     this.#ending = true
     this.#release(undefined)
+    if (this.#isOver) this.#end(undefined)
+    else this.#stop()
+  }
+
+  /** A client that connected again while it is closed would take over one that was opened with its client id since. */
+  #stop(): void {
+    if (this.#isStopped || this.#isOver) return
+    this.#isStopped = true
+    this.#subscribing.cancel()
     this.#session.close()
+  }
+
+  /** The session has ended; the client has when it has waited for its leases and storages. */
+  #over(cause: StateStoreError | undefined): void {
+    this.#isOver = true
+    if (this.#ending || !this.#isStopped) this.#end(cause)
   }
 
   #connected(info: ConnectionInfo): void {
@@ -193,6 +212,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
     this.#tell({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
+    if (this.#leaving) this.#stop()
   }
 
   #progress(): void {
