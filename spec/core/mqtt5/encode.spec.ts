@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Packet, parser } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { encodePacket } from '../../../src/core/mqtt5/encode.js'
-import type { Acknowledgement, Connack, ServerPacket, UserProperties } from '../../../src/core/mqtt5/packets.js'
+import type { Acknowledgement, Connack, Ping, ServerPacket, UserProperties } from '../../../src/core/mqtt5/packets.js'
 import type { ReasonCode } from '../../../src/core/mqtt5/reason-codes.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { anyId, anyText } from '../../support/any-packet.js'
@@ -166,6 +166,25 @@ describe('encodePacket', () => {
     expect(encodePacket(whole, 5, size(whole) - 1)).toEqual(encodePacket(withReason, 5))
     expect(encodePacket(whole, 5, size(withReason) - 1)).toEqual(encodePacket(plain, 5))
     expect(encodePacket(whole, 5, 1)).toEqual(encodePacket(plain, 5))
+  })
+
+  it.each<readonly [ids: string, Exclude<ServerPacket, Ping>]>([
+    ['3.2.2-19, 3.2.2-20', { type: 'connack', sessionPresent: false, reasonCode: REASON.banned }],
+    ['3.4.2-2, 3.4.2-3', { type: 'puback', packetId: 1, reasonCode: REASON.notAuthorized }],
+    ['3.5.2-2, 3.5.2-3', { type: 'pubrec', packetId: 1, reasonCode: REASON.notAuthorized }],
+    ['3.6.2-2, 3.6.2-3', { type: 'pubrel', packetId: 1, reasonCode: REASON.packetIdentifierNotFound }],
+    ['3.7.2-2, 3.7.2-3', { type: 'pubcomp', packetId: 1, reasonCode: REASON.packetIdentifierNotFound }],
+    ['3.9.2-1, 3.9.2-2', { type: 'suback', packetId: 1, reasonCodes: [REASON.notAuthorized] }],
+    ['3.11.2-1, 3.11.2-2', { type: 'unsuback', packetId: 1, reasonCodes: [REASON.success] }],
+    ['3.14.2-3, 3.14.2-4', { type: 'disconnect', reasonCode: REASON.quotaExceeded }],
+    ['3.15.2-2, 3.15.2-3', { type: 'auth', reasonCode: REASON.success, authenticationMethod: 'm' }],
+  ])('makes no packet too large by what only explains it [%s]', (_, plain) => {
+    const explained: ServerPacket = { ...plain, reasonString: 'why', userProperties: [['a', 'b'.repeat(20)]] }
+    const [least, most] = [plain, explained].map(packet => encodePacket(packet, 5).length)
+    expect(most).toBeGreaterThan(Number(least) + 25)
+    for (let size = Number(least); size <= Number(most); size++)
+      expect(encodePacket(explained, 5, size).length).toBeLessThanOrEqual(size)
+    expect(encodePacket(explained, 5, least)).toEqual(encodePacket(plain, 5))
   })
 
   it('refuses a text that no packet can hold', () => {

@@ -45,7 +45,7 @@ describe('A connection', () => {
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.keepAliveTimeout })
   })
 
-  it('tells whom it does not let in why, and where to go instead', () => {
+  it('tells whom it does not let in why, and where to go instead [3.1.4-2]', () => {
     const refused = {
       type: 'refused',
       reasonCode: REASON.useAnotherServer,
@@ -86,7 +86,7 @@ describe('A connection', () => {
 })
 
 describe('Enhanced authentication', () => {
-  it('asks and is answered until the client is let in; what comes too early waits for no verdict', () => {
+  it('asks and is answered until the client is let in; what comes too early waits for no verdict [4.12.0-2, 4.12.0-5]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -94,7 +94,11 @@ describe('Enhanced authentication', () => {
           : { type: 'accepted', data: utf8('yes') },
     })
     const client = connect('ann', AUTH)
-    expect(client.last).toMatchObject({ cmd: 'auth', reasonCode: REASON.continueAuthentication })
+    expect(client.last).toMatchObject({
+      cmd: 'auth',
+      reasonCode: REASON.continueAuthentication,
+      properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('riddle') },
+    })
     expect(core.connectionCount).toBe(0)
     client.say({ cmd: 'auth', reasonCode: REASON.continueAuthentication, ...AUTH })
     expect(client.last).toMatchObject({
@@ -118,7 +122,20 @@ describe('Enhanced authentication', () => {
     expect(client.got.map(({ cmd }) => cmd)).toEqual(['connack', 'suback', 'publish', 'puback'])
   })
 
-  it('may be begun anew, and ends the connection when it fails', () => {
+  it('may refuse at any step, which ends the connection [4.12.0-4]', () => {
+    const { connect, core } = openCore({
+      authenticate: (_, { state }) =>
+        state === undefined
+          ? { type: 'continue', data: utf8('riddle'), state: 1 }
+          : { type: 'refused', reasonCode: REASON.notAuthorized, reason: 'wrong' },
+    })
+    const client = connect('ann', AUTH)
+    client.say({ cmd: 'auth', reasonCode: REASON.continueAuthentication, ...AUTH })
+    expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
+    expect([client.ended, core.connectionCount]).toEqual([true, 0])
+  })
+
+  it('may be begun anew, and ends the connection when it fails [4.12.0-5, 4.12.1-2]', () => {
     let asked = 0
     const { connect } = openCore({
       authenticate: () =>
@@ -126,10 +143,50 @@ describe('Enhanced authentication', () => {
     })
     const client = connect('ann', AUTH)
     expect(client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })).toMatchObject([
-      { cmd: 'auth', reasonCode: 0 },
+      { cmd: 'auth', reasonCode: 0, properties: { authenticationMethod: 'riddles' } },
     ])
     client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.notAuthorized })
+    expect(client.ended).toBe(true)
+  })
+})
+
+describe('A reason', () => {
+  const reason = 'for this and for that and for some more'
+  const refused = { type: 'refused', reasonCode: REASON.banned, reason } as const
+  const small = { properties: { maximumPacketSize: 30 } }
+
+  it.each([
+    ['is told where there is room', {}, reason],
+    ['is left out of what it would make too large [3.2.2-19, 3.4.2-2, 3.5.2-2, 3.14.2-3]', small, undefined],
+  ])('%s', (_, of, expected) => {
+    const { connect } = openCore({ refuse: () => ({ reason }) })
+    const [puback, pubrec] = [1, 2].map(
+      qos => connect(`ann${qos}`, of).publish('a', '1', { qos: qos === 1 ? 1 : 2 })[0],
+    )
+    expect(puback).toMatchObject({ cmd: 'puback', reasonCode: REASON.notAuthorized })
+    expect(pubrec).toMatchObject({ cmd: 'pubrec', reasonCode: REASON.notAuthorized })
+    const connack = openCore({ authenticate: () => refused }).connect('ann', of).last
+    expect(connack).toMatchObject({ cmd: 'connack', reasonCode: REASON.banned })
+    const cut = openCore({ refuse: () => ({ reason, disconnect: REASON.quotaExceeded }) }).connect('ann', of)
+    cut.publish('a', '1')
+    expect(cut.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.quotaExceeded })
+    const told = [puback, pubrec, connack, cut.last].map(packet => Object(packet).properties?.reasonString)
+    expect(told).toEqual(Array(4).fill(expected))
+  })
+
+  it('never comes with what has none, however small the packets of a client are [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
+    const { connect } = openCore()
+    const client = connect('ann', { properties: { maximumPacketSize: 20 } })
+    client.subscribe('a', 2)
+    client.publish('a', '1', { qos: 2 })
+    client.say({ cmd: 'pubrel', messageId: 7, reasonCode: 0 })
+    client.say({ cmd: 'pubrec', messageId: client.messages[0]?.messageId ?? 0, reasonCode: 0 })
+    client.say({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: ['a'] })
+    const came = client.got.map(({ cmd, length = 0 }) => [cmd, 2 + length <= 20])
+    expect(came).toEqual(
+      ['connack', 'suback', 'publish', 'pubrec', 'pubcomp', 'pubrel', 'unsuback'].map(cmd => [cmd, true]),
+    )
   })
 })
 
@@ -158,7 +215,7 @@ describe('A message', () => {
     expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
   })
 
-  it('with QoS 2 is finished, whatever its expiry, once it was sent', () => {
+  it('with QoS 2 is finished, whatever its expiry, once it was sent [4.3.3-7]', () => {
     const { connect, clock } = openCore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } }
     const ann = connect('ann', kept)
@@ -170,7 +227,7 @@ describe('A message', () => {
     expect(connect('ann', kept).messages).toMatchObject([{ dup: true, messageId: ann.messages[0]?.messageId }])
   })
 
-  it('with QoS 2 that is refused leaves its packet id to the next', () => {
+  it('with QoS 2 that is refused leaves its packet id to the next [4.3.3-9]', () => {
     const usual = { ...LIMIT }
     Object.assign(LIMIT, { retainedMessages: 0 })
     try {

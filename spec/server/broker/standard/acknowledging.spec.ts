@@ -17,7 +17,7 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to CONNECT that refuses says that there is no session, and is the last packet [3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
+  it('to CONNECT that refuses says that there is no session, and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },
@@ -32,7 +32,7 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to SUBSCRIBE has its id and a code for each filter in order [3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
+  it('to SUBSCRIBE has its id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('many')]
     const topics = [`${name}/0`, `${name}/1`, `${name}/2`]
     const subscriptions = topics.map(
@@ -42,7 +42,7 @@ describe('An answer', () => {
     expect(await client.next('suback')).toMatchObject({ messageId: 4711, granted: [0, 1, 2] })
   })
 
-  it('to UNSUBSCRIBE has its id and a code for each filter in order [3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
+  it('to UNSUBSCRIBE has its id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('few')]
     await client.subscribe(`${name}/there`)
     client.send({ cmd: 'unsubscribe', messageId: 4712, unsubscriptions: [`${name}/not`, `${name}/there`] })
@@ -58,6 +58,30 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pubrec', messageId: 22 })
     client.send({ cmd: 'pubrel', messageId: 22, reasonCode: 0 })
     expect(await client.next()).toMatchObject({ cmd: 'pubcomp', messageId: 22 })
+  })
+})
+
+describe('A packet without properties', () => {
+  it('says that it has none: the length of its properties is zero [2.2.2-1]', async () => {
+    const client = await peer()
+    const topic = broker.name('plain')
+    await client.subscribe({ topic, qos: 0 })
+    await client.publish(topic, 'x')
+    await client.unsubscribe(topic)
+    const came = (await client.first()).toString('hex')
+    expect(came).toContain('9004' + '0001' + '00' + '00')
+    expect(came).toContain(`${Buffer.from(topic).toString('hex')}00${Buffer.from('x').toString('hex')}`)
+    expect(came).toContain('b004' + '0003' + '00' + '00')
+  })
+})
+
+describe('A topic and a filter', () => {
+  it('have 65,535 bytes at most, and may have as many [4.7.3-3]', async () => {
+    const [writer, reader] = [await peer(), await peer()]
+    const topic = broker.name('long').padEnd(65_535, 'x')
+    await reader.subscribe({ topic, qos: 1 })
+    await writer.publish(topic, 'x', { qos: 1 })
+    expect((await reader.takePublishes()).map(each => each.topic === topic)).toEqual([true])
   })
 })
 

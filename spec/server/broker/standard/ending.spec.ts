@@ -80,6 +80,27 @@ describe('A shared subscription', () => {
     expect((await member.takePublishes()).map(({ qos }) => qos)).toEqual([0])
   })
 
+  it('completes QoS 2 with the member that it was begun with, when that comes back [4.8.2-4]', async () => {
+    const [writer, topic] = [await peer(), broker.name('t')]
+    const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
+    const ids = [broker.name('member'), broker.name('member')]
+    const members = await Promise.all(ids.map(id => TestClient.connect(broker.url, id, kept)))
+    for (const member of members) await member.subscribe({ topic: `$share/group/${topic}`, qos: 2 })
+    await writer.publish(topic, 'x', { qos: 2 })
+    const came = await Promise.all(members.map(member => member.takePublishes()))
+    expect(came.flat()).toHaveLength(1)
+    const chosen = came.findIndex(({ length }) => length === 1)
+    await members[chosen]?.cut()
+    expect(await members[1 - chosen]?.texts()).toEqual([])
+    const back = await TestClient.connect(broker.url, ids[chosen] ?? '', kept)
+    const { payload, messageId = 0, dup } = await back.next('publish')
+    expect([`${payload}`, messageId, dup]).toEqual(['x', came[chosen]?.[0]?.messageId, true])
+    back.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
+    await back.next('pubrel')
+    back.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })
+    expect([await back.texts(), await members[1 - chosen]?.texts()]).toEqual([[], []])
+  })
+
   it('gives what its member refused to no other [4.8.2-6]', async () => {
     const [writer, one, other, topic] = [await peer(), await peer(), await peer(), broker.name('t')]
     for (const member of [one, other]) await member.subscribe({ topic: `$share/group/${topic}`, qos: 1 })

@@ -53,6 +53,7 @@ const PUBLISH: readonly Row[] = [
   ['an end before the packet id', '3.3.2', packet(0x32, text('t')), ...D_MALFORMED],
   ['an end before the properties', '3.3.2', packet(0x30, text('t')), ...D_MALFORMED],
   ['packet id 0', '2.2.1-3', packet(0x32, text('t'), uint16(0), properties()), ...D_EITHER],
+  ['a topic with U+0000', '4.7.3-2', publish(text('a\0b')), 'disconnect 0x90', ...D_MALFORMED],
   ['a topic with #', '3.3.2-2', publish(text('a/#')), 'disconnect 0x90', ...D_EITHER],
   ['a topic with +', '3.3.2-2', publish(text('a/+/b')), 'disconnect 0x90', ...D_EITHER],
   ['no topic and no alias', '3.3.2.3.4', publish([0, 0]), ...D_PROTOCOL],
@@ -184,6 +185,7 @@ const SUBSCRIBE: readonly Row[] = [
   ['QoS 3', '3.8.3-5', subscribe(text('t'), 3), ...D_EITHER],
   ['reserved options', '3.8.3-5', subscribe(text('t'), 0x40), ...D_EITHER],
   ['retain handling 3', '3.8.3.1', subscribe(text('t'), 0x30), ...D_EITHER],
+  ['a filter with U+0000', '4.7.3-2', subscribe(text('a\0b')), 'suback 0x8f', ...D_MALFORMED],
   ['a filter without options', '3.8.3-1', packet(0x82, ID, properties(), text('t')), ...D_EITHER],
   [
     'subscription identifier 0',

@@ -138,6 +138,15 @@ describe('A subscription', () => {
     expect(identifiers.sort()).toEqual([1, 268_435_455])
   })
 
+  it('that brings a copy of its own has its own identifier in it [3.3.4-5]', async () => {
+    const [topic, writer, reader] = [broker.name('copies'), await peer(), await peer()]
+    await reader.subscribe({ topic, qos: 1 }, { subscriptionIdentifier: 1 })
+    await reader.subscribe({ topic: `$share/g/${topic}`, qos: 1 }, { subscriptionIdentifier: 2 })
+    await writer.publish(topic, 'x', { qos: 1 })
+    const came = await reader.takePublishes()
+    expect(came.map(({ properties }) => properties?.subscriptionIdentifier).sort()).toEqual([1, 2])
+  })
+
   it('is replaced by another one to the same filter [3.8.4-3]', async () => {
     const [topic, writer, reader] = [broker.name('again'), await peer(), await peer()]
     await reader.subscribe({ topic, qos: 2, rap: true }, { subscriptionIdentifier: 5 })
@@ -188,7 +197,7 @@ describe('A subscription', () => {
 })
 
 describe('Flow control', () => {
-  it('sends no more unacknowledged messages than the client takes, QoS 0 all the same [3.3.4-9, 4.9.0-2]', async () => {
+  it('sends no more unacknowledged messages than the client takes, QoS 0 all the same [3.3.4-9, 4.9.0-1, 4.9.0-2]', async () => {
     const [topic, writer, reader] = [
       broker.name('flow'),
       await peer(),

@@ -58,6 +58,26 @@ describe('A session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
+  it("is known by the client id, and is no other client's [3.1.3-2]", async () => {
+    const [mine, other] = [await away(), await away()]
+    const writer = await TestClient.connect(broker.url, broker.name('writer'))
+    for (const id of [mine, other]) await writer.publish(`${id}/t`, `for ${id}`, { qos: 1 })
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, mine, kept)
+    expect([sessionPresent, await peer.texts()]).toEqual([true, [`for ${mine}`]])
+  })
+
+  it('lasts as long as its connection, however short its interval [4.1.0-1]', async () => {
+    const id = broker.name('open')
+    const brief = { clean: false, properties: { sessionExpiryInterval: 1 } }
+    const peer = await TestClient.connect(broker.url, id, brief)
+    await peer.subscribe(`${id}/#`)
+    await broker.elapse(5)
+    await peer.publish(`${id}/t`, 'still', { qos: 1 })
+    expect(await peer.texts()).toEqual(['still'])
+    await peer.end()
+    expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(true)
+  })
+
   it('is there again even if it holds nothing [3.2.2-3]', async () => {
     const id = broker.name('bare')
     await (await TestClient.connect(broker.url, id, kept)).disconnect()
@@ -168,6 +188,32 @@ describe('A session', () => {
     second.send({ cmd: 'pubrel', messageId: 7, reasonCode: 0 })
     expect((await second.next('pubcomp')).reasonCode).toBe(0)
     expect(await reader.texts()).toEqual(['once'])
+  })
+
+  it('sends again what it has sent at QoS 2, though it has expired since [4.3.3-7]', async () => {
+    const id = broker.name('brief')
+    const first = await TestClient.connect(broker.url, id, kept)
+    await first.subscribe(`${id}/#`)
+    await first.publish(`${id}/t`, 'sent', { qos: 2, properties: { messageExpiryInterval: 1 } })
+    const { messageId } = await first.next('publish')
+    await first.end()
+    await broker.elapse(3)
+    const again = await (await TestClient.connect(broker.url, id, kept)).takePublishes()
+    expect(again.map(({ payload, messageId: same, dup }) => [`${payload}`, same, dup])).toEqual([
+      ['sent', messageId, true],
+    ])
+  })
+
+  it('goes through QoS 2 with what has expired for its receivers [4.3.3-13]', async () => {
+    const [id, writer] = [await away(), await TestClient.connect(broker.url, broker.name('writer'))]
+    const properties = { messageExpiryInterval: 1 }
+    const message = { cmd: 'publish', qos: 2, dup: false, retain: false, topic: `${id}/t`, payload: 'x' } as const
+    writer.send({ ...message, messageId: 3, properties })
+    await writer.next('pubrec')
+    await broker.elapse(3)
+    expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
+    writer.send({ cmd: 'pubrel', messageId: 3, reasonCode: 0 })
+    expect(await writer.next('pubcomp')).toMatchObject({ messageId: 3, reasonCode: 0 })
   })
 
   it('knows no PUBREL that it has no PUBLISH for [3.7.2.1]', async () => {
