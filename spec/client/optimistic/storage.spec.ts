@@ -68,6 +68,25 @@ describe('a storage of writes', () => {
   )
 
   it(
+    'a stored write is removed although a handler replaces the write that replaced it',
+    marbles(m => {
+      const { storage, kept, removed } = storageOf(undefined)
+      const options = { offline: 'latest', conflict: 'refuse', storage } as const
+      const { view, writes, disconnect, connect, at } = writeBench(m, options)
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => view.set('b').subscribe(() => view.next('d')))
+      at(60, connect)
+      // It waits until the key has been read again.
+      at(61, () => view.next('c'))
+      m.flush()
+      expect(writes()).toEqual(['80 SET d IFVER 1:0:S'])
+      expect(kept).toHaveLength(1)
+      expect(removed).toEqual(kept.map(({ id }) => id))
+    }),
+  )
+
+  it(
     'keeps what the user wrote, not what it was merged to',
     marbles(m => {
       const { storage, kept } = storageOf(undefined)

@@ -34,7 +34,7 @@ export class Waiting<T> {
   readonly #listener: WaitingListener<T>
   readonly #shelf: Shelf
   #write: Write<T> | undefined
-  /** The one before it, which may be in the storage still. */
+  /** One before it that is in the storage still. */
   #replaced: Write<T> | undefined
   #expiry: (() => void) | undefined
   #question: Subscription | undefined
@@ -73,7 +73,8 @@ export class Waiting<T> {
     this.#isTouched = true
     const older = this.#write
     this.#clear()
-    this.#replaced = older
+    // A write that was never stored does not displace a stored one: a handler may write again before that one is removed.
+    if (older?.stored) this.#replaced = older
     this.#write = write
     this.#arm(write)
     if (older) this.#settle(older, 'superseded')
