@@ -133,7 +133,7 @@ describe('sendToGroup', () => {
 
   it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
     const group = new Group('line', {
-      send: () => new Awaitable(),
+      send: () => new Awaitable(() => undefined),
       timeout: 1,
       messages: () => NEVER,
       gaps: () => NEVER,

@@ -62,7 +62,7 @@ export class Lease extends Observable<LeaseState> {
   /**
    * Asks once, and says at once whether it was free. What is acquired is neither renewed nor given back by itself: it
    * runs out, or is given back with `store.deleteIf(name, holder, text)`. When the answer is not waited for any more, or
-   * it does not come, it is given back. Cold; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
+   * it does not come, it is given back. One request, see {@link StoreRequest}; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
    * came too late.
    */
   tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {

@@ -67,14 +67,14 @@ export class Shadow<T extends object> {
   }
 
   /**
-   * Wishes: changes these fields of what is desired and leaves all others; `undefined` takes one out. Cold, as
+   * Wishes: changes these fields of what is desired and leaves all others; `undefined` takes one out. One request, as
    * {@link Optimistic.set}. What others wish at the same time for other fields is kept.
    */
   desire(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
   }
 
-  /** Reports: changes these fields of what the device says it is. Cold, as {@link Optimistic.set}. */
+  /** Reports: changes these fields of what the device says it is. One request, as {@link Optimistic.set}. */
   report(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
   }

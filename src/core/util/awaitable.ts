@@ -1,9 +1,13 @@
-import { firstValueFrom, Observable } from 'rxjs'
+import { AsyncSubject, firstValueFrom, Observable, type Subscriber, Subscription, type TeardownLogic } from 'rxjs'
 
 /**
- * A cold observable of one result that can be awaited as well, which subscribes once, however often the same one is
- * awaited; what is neither subscribed nor awaited does nothing. What `pipe` makes of it is a plain observable. The promise
- * cannot be called off; unsubscribing calls off a subscription of one's own.
+ * One request and its one result, as an observable that can be awaited as well. It is sent by the first subscription or
+ * `await`, and once: every subscriber and every `await` of the same object gets the same result, later ones too. Alone it
+ * does nothing. To send again, make another request: `defer(() => group.send(21))`.
+ *
+ * Unsubscribing the last subscriber before the result gives up. After that, and after an error, the next subscription
+ * sends again: `retry` works. An `await` cannot be given up, and all of them settle with the first outcome. What `pipe`
+ * returns is a plain observable.
  *
  * @example
  * ```ts
@@ -12,11 +16,16 @@ import { firstValueFrom, Observable } from 'rxjs'
  * ```
  */
 export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
-  #result: Promise<T> | undefined = undefined
+  #promise: Promise<T> | undefined = undefined
+
+  /** @param send - sends the request; called once for each attempt, with the subscriber of its result */
+  constructor(send: (subscriber: Subscriber<T>) => TeardownLogic) {
+    super(once(new Observable(send)))
+  }
 
   // Getters, so that they have the very types of a promise's methods.
 
-  /** Subscribes unless that was done to await it, and settles with the result. */
+  /** Sends the request unless it was sent, and settles with its result. */
   // biome-ignore lint/suspicious/noThenProperty: it is there to be awaited
   get then(): Promise<T>['then'] {
     return (fulfilled, rejected) => this.#settled().then(fulfilled, rejected)
@@ -33,16 +42,57 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
   }
 
   #settled(): Promise<T> {
-    this.#result ??= firstValueFrom(this)
-    return this.#result
+    this.#promise ??= firstValueFrom(this)
+    return this.#promise
+  }
+}
+
+/** A request that was sent, and its result for all subscribers. */
+class Attempt<T> extends AsyncSubject<T> {
+  /** Closed when there is a result, and when nobody waits for one. */
+  readonly sending = new Subscription()
+}
+
+/** Subscribes to the source once for all its subscribers, until it has failed or all of them have left. */
+function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
+  let current: Attempt<T> | undefined
+  return subscriber => {
+    const running = current
+    const attempt = running ?? new Attempt<T>()
+    current = attempt
+    const forget = (): void => {
+      if (current === attempt) current = undefined
+    }
+    attempt.subscribe(subscriber)
+    subscriber.add(() => {
+      if (attempt.sending.closed || attempt.observed) return
+      forget()
+      attempt.sending.unsubscribe()
+    })
+    if (running) return
+    const sent = source.subscribe({
+      next: result => attempt.next(result),
+      error: error => {
+        // First, for a subscriber may send again at once.
+        forget()
+        attempt.error(error)
+      },
+      complete: () => {
+        attempt.sending.unsubscribe()
+        attempt.complete()
+      },
+    })
+    attempt.sending.add(sent)
   }
 }
 
 /**
- * One request to the store, and its one result. It is a cold observable: nothing is sent before somebody subscribes, every
- * subscription sends a request of its own, and unsubscribing gives up. It can be awaited as well, which subscribes once,
- * however often the same one is awaited; what is neither subscribed nor awaited does nothing. What `pipe` makes of it is a
- * plain observable.
+ * One request to the store, and its one result: an observable that can be awaited as well. It is sent by the first
+ * subscription or `await`, and once: every subscriber and every `await` of the same object gets the same result, later
+ * ones too. Alone it does nothing. To send again, make another request: `defer(() => key.get()).pipe(repeat({ delay: 1000 }))`.
+ *
+ * Unsubscribing the last subscriber before the result gives up. After that, and after an error, the next subscription
+ * sends again: `retry` works. What `pipe` returns is a plain observable.
  *
  * Wrong arguments are errors of the request, like all others, so that `catchError` and `catch` see them. `for await` needs
  * something that goes on, such as a {@link Key}, and refuses a request.
@@ -54,7 +104,7 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
  * ```
  */
 export class StoreRequest<T> extends Awaitable<T> {
-  /** @param make - called on every subscription; what it throws is the error of that */
+  /** @param make - called once for each attempt; what it throws is the error of that */
   constructor(make: () => Observable<T>) {
     super(subscriber => make().subscribe(subscriber))
   }

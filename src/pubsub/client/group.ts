@@ -46,8 +46,8 @@ export class Group {
   }
 
   /**
-   * Sends to all who joined the group; having joined it oneself is not needed. Cold: subscribing or awaiting sends,
-   * one result, then completion. Sends of a client leave in the order they were subscribed. During an outage they wait.
+   * Sends to all who joined the group; having joined it oneself is not needed. To be subscribed or awaited, which
+   * sends it once: see {@link Awaitable}. Sends of a client leave in the order of that. During an outage they wait.
    * Unsubscribing calls off what has not left yet.
    *
    * Errors: `timeout` (certainly not delivered), `outcome-unknown` (on the wire, and the session lost or no answer in

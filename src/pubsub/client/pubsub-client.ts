@@ -107,7 +107,7 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Sends an event to the application's server. Cold, may be awaited, and errors, as {@link Group.send}.
+   * Sends an event to the application's server; to be subscribed or awaited, and errors, as {@link Group.send}.
    *
    * @example
    * ```ts
@@ -136,7 +136,7 @@ export class PubSubClient implements AsyncDisposable {
 
   #send(draft: SendRequest): Awaitable<SendResult> {
     return new Awaitable(subscriber => {
-      // Its own for every subscription: it names the message.
+      // Its own for every attempt: it names the message.
       const request = { ...draft }
       const post = (): void => {
         if (subscriber.closed) return
