@@ -132,12 +132,12 @@ describe('a send', () => {
   it('is not made with more than 64 MiB held', { tags: 'slow' }, () => {
     setting = new FakeSetting({ queueLimit: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
-    const large = setting.client.group('line').send('x'.repeat(1_000_000))
-    const [held, over] = [large.subscribe(setting.observer('held')), setting.observer('over')]
-    for (let n = 0; n < 4; n++) large.subscribe(over)
+    const large = () => setting.client.group('line').send('x'.repeat(1_000_000))
+    const [held, over] = [large().subscribe(setting.observer('held')), setting.observer('over')]
+    for (let n = 0; n < 4; n++) large().subscribe(over)
     expect(setting.log).toEqual(['over: overflow', 'over: overflow'])
     held.unsubscribe()
-    large.subscribe(setting.observer('room'))
+    large().subscribe(setting.observer('room'))
     expect(setting.log).toHaveLength(2)
   })
 
