@@ -1,3 +1,4 @@
+import { bytes } from '../../src/client/keys/codec.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { isSame } from '../../src/client/shadow/fields.js'
 import { SimBroker } from './broker.js'
@@ -94,7 +95,7 @@ class ShadowWorld {
     if (action.type === 'wish') for (let i = 0; i < action.times; i++) client.wish(action.fields)
     else
       client.store
-        .key(action.of === 'desired' ? DESIRED : REPORTED)
+        .key(action.of === 'desired' ? DESIRED : REPORTED, bytes)
         .delete()
         .subscribe({ error: () => undefined })
   }

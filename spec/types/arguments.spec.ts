@@ -1,6 +1,6 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { boolean, number, text } from '../../src/client/keys/codec.js'
+import { boolean, bytes, number, text } from '../../src/client/keys/codec.js'
 import { json } from '../../src/client/keys/json.js'
 import { del, get, set, vdel } from '../../src/client/keys/operators/operators.js'
 import { fakeStore } from '../support/operator-session.js'
@@ -126,8 +126,8 @@ describe('a value that is not of its key’s type', () => {
     await expect(store.key('k', number).deleteIf(true)).rejects.toEqual(argument())
     // @ts-expect-error the key holds booleans
     await expect(store.key('k', boolean).set(1)).rejects.toEqual(argument())
-    // @ts-expect-error a key without a codec holds bytes
-    await expect(store.key('k').set('text')).rejects.toEqual(argument())
+    // @ts-expect-error the key holds bytes
+    await expect(store.key('k', bytes).set('text')).rejects.toEqual(argument())
     // @ts-expect-error the codec is one of texts
     await expect(store.set('k', 1, text)).rejects.toEqual(argument())
   })
@@ -144,7 +144,7 @@ describe('a value that is not of its key’s type', () => {
 describe('a key that is none', () => {
   it('is refused by the call, or is the error of the request', async () => {
     // @ts-expect-error a key is a text or bytes
-    expect(() => store.key(7)).toThrow(argument())
+    expect(() => store.key(7, text)).toThrow(argument())
     // @ts-expect-error a key is needed
     expect(() => store.key()).toThrow(argument())
     // @ts-expect-error a list of numbers is not bytes

@@ -32,7 +32,7 @@ declare const day: StandardSchemaV1<string, Date>
 declare const error: unknown
 
 export function keys(): void {
-  expectTypeOf(store.key('k')).toEqualTypeOf<Key<Uint8Array>>()
+  expectTypeOf(store.key('k', bytes)).toEqualTypeOf<Key<Uint8Array>>()
   expectTypeOf(store.key('k', number)).toEqualTypeOf<Key<number>>()
   expectTypeOf(store.key(new Uint8Array(1), text)).toEqualTypeOf<Key<string>>()
   expectTypeOf(store.scan()).toEqualTypeOf<Scan<Uint8Array>>()
@@ -41,6 +41,10 @@ export function keys(): void {
   store.scan('k*', { timeout: 1 })
   expectTypeOf(store.key('k', json(asset))).toEqualTypeOf<Key<{ name: string }>>()
   expectTypeOf(store.key('k', json<number[]>())).toEqualTypeOf<Key<number[]>>()
+  // @ts-expect-error the codec is needed: bytes would come as a surprise
+  store.key('k')
+  // @ts-expect-error names need the codec of their values
+  store.watchAll(['k'])
   // @ts-expect-error a codec, not the name of one
   store.key('k', 'number')
   // @ts-expect-error a codec, not a constructor

@@ -2,6 +2,7 @@
 
 import { expectTypeOf } from 'vitest'
 import {
+  bytes,
   type Entry,
   type Freshness,
   json,
@@ -16,9 +17,14 @@ import { type KeySnapshot, type KeysSnapshot, useKey, useKeys, useStatus } from 
 declare const store: StateStore
 declare const later: StateStore | undefined
 
+export function keysThatFit(): void {
+  // @ts-expect-error the codec is needed
+  matching(store, 'k/*')
+}
+
 export function Component(): void {
   expectTypeOf(useKey(store.key('k', number))).toEqualTypeOf<KeySnapshot<number>>()
-  expectTypeOf(useKey(store.key('k'))).toEqualTypeOf<KeySnapshot<Uint8Array>>()
+  expectTypeOf(useKey(store.key('k', bytes))).toEqualTypeOf<KeySnapshot<Uint8Array>>()
   expectTypeOf(useKey(later?.key('k', json<{ id: number }>()))).toEqualTypeOf<KeySnapshot<{ id: number }>>()
   const snapshot = useKey(store.key('k', number))
   expectTypeOf(snapshot.value).toEqualTypeOf<number | undefined>()
@@ -43,5 +49,5 @@ export function Component(): void {
   expectTypeOf(useStatus(store)).toEqualTypeOf<Status>()
   expectTypeOf(useStatus(later)).toEqualTypeOf<Status>()
   // @ts-expect-error a key has no status
-  useStatus(store.key('k'))
+  useStatus(store.key('k', number))
 }

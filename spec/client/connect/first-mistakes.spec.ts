@@ -1,6 +1,7 @@
-import { from } from 'rxjs'
+import { firstValueFrom, from } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { connect, json, number, type StateStore, set, systemClock } from '../../../src/client/index.js'
+import { bytes, connect, json, number, type StateStore, set, systemClock, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
 import { connectPubSub } from '../../../src/pubsub/client/index.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { serve } from '../../../src/server/index.js'
@@ -12,7 +13,19 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 type Mistake = readonly [written: string, run: (store: StateStore) => unknown, words: string | RegExp]
 
 const AT_ONCE: readonly Mistake[] = [
-  ["key('')", store => store.key(''), /at least one/],
+  ["key('')", store => store.key('', text), /at least one/],
+  [
+    "key('a')",
+    // @ts-expect-error a key needs the codec of its values
+    store => store.key('a'),
+    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
+  ],
+  [
+    "matching(store, 'a*')",
+    // @ts-expect-error keys need the codec of their values
+    store => matching(store, 'a*'),
+    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
+  ],
   [
     "key('a', json)",
     // @ts-expect-error json is called
@@ -91,16 +104,22 @@ const AS_ERRORS: readonly Mistake[] = [
   ['json: set(new Map())', store => store.key('a', json()).set(new Map()), /JSON has no Map: write it as text/],
   ['json: NaN inside', store => store.key('a', json()).set({ t: [Number.NaN] }), /JSON has no NaN \(at t\[0\]\)/],
   [
-    'set(21), without a codec',
-    // @ts-expect-error a key without a codec holds bytes
-    store => store.key('a').set(21),
-    /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key a codec/,
+    'bytes: set(21)',
+    // @ts-expect-error the key holds bytes
+    store => store.key('a', bytes).set(21),
+    /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key another codec/,
   ],
   [
     'set(promise)',
     // @ts-expect-error a promise is no number
     store => store.key('a', number).set(Promise.resolve(21)),
     /does not encode: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
+  ],
+  [
+    "watchAll(['a'])",
+    // @ts-expect-error names need the codec of their values
+    store => firstValueFrom(store.watchAll(['a'])),
+    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
   ],
   ["store.get('', number)", store => store.get('', number), /at least one/],
 ]

@@ -78,13 +78,13 @@ describe('a broker with a largest packet', () => {
 
   it('gets a small request though the limit is small', async () => {
     const { store, sizes } = await requests(1_000, 'me')
-    await store.key('a').get()
+    await store.key('a', text).get()
     expect(sizes).toHaveLength(1)
   })
 
   it('gets none that is larger because of a long client id', async () => {
     const { store, sizes } = await requests(3_000, 'x'.repeat(1_500))
-    await expect(store.key('a').get()).rejects.toMatchObject({
+    await expect(store.key('a', text).get()).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringMatching(/with a packet of \d{4} bytes is too large.*at most 3000 bytes/),
     })
@@ -124,7 +124,7 @@ describe('a broker that says in CONNACK what it lacks', () => {
       if (packet.cmd === 'subscribe') identifiers.push(packet.properties?.subscriptionIdentifier)
       respond(side, packet)
     })
-    await openClient(broker.url).key('a').get()
+    await openClient(broker.url).key('a', text).get()
     expect(identifiers).toEqual([undefined])
   })
 })
@@ -155,7 +155,7 @@ const noStore = (): RequestRejectedError => new RequestRejectedError(16, 'No mat
 describe('a request', () => {
   it('says by which client it is to be partitioned, and that it goes first', () => {
     const { session, client } = beside()
-    record(client.key('a').get())
+    record(client.key('a', text).get())
     expect(session.at(0).request.commonProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })
   })
 })

@@ -11,7 +11,7 @@ describe.each(['url', 'wsUrl'] as const)('A watch over %s', address => {
     const seen = record(watcher.key('k', bytes).value$)
     await seen.until(({ values }) => values.length === 1)
     const sizes = [1_200_000, 10, 1_100_000, 11, 70_000, 12, 1_300_000, 13]
-    await Promise.all(sizes.map(size => firstValueFrom(writer.key('k').set(new Uint8Array(size).fill(7)))))
+    await Promise.all(sizes.map(size => firstValueFrom(writer.key('k', bytes).set(new Uint8Array(size).fill(7)))))
     await seen.until(({ values }) => values.length > sizes.length)
     expect(seen.values.slice(1).map(value => value?.length)).toEqual(sizes)
   })

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { firstValueFrom, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { type Entry, type Hlc, number, systemClock } from '../../../src/client/index.js'
+import { type Entry, type Hlc, number, systemClock, text } from '../../../src/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
 import { inWords, openClient } from '../../support/open-client.js'
@@ -15,7 +15,7 @@ async function open() {
   const client = openClient(store.url)
   const key = client.key('setPoint', number)
   /** Settles when all that the client has sent before is done. */
-  const settled = () => firstValueFrom(client.key('marker').get())
+  const settled = () => firstValueFrom(client.key('marker', text).get())
   return { store, client, key, settled }
 }
 
@@ -86,7 +86,7 @@ describe('for await (const entry of key)', () => {
 
   it('throws what the entries error with', async () => {
     const { store } = fakeStore(() => of('-ERR not authorized'))
-    await expect(store.key('k')[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not-authorized' })
+    await expect(store.key('k', text)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not-authorized' })
   })
 
   it('ends its watch when its body throws', async () => {
@@ -120,7 +120,7 @@ describe('for await (const entry of key.entries({ signal }))', () => {
   it('watches nothing when it was aborted before', async () => {
     const { session, store } = fakeStore(() => of('x'))
     const signal = AbortSignal.abort('enough')
-    await expect(store.key('k').entries({ signal }).next()).rejects.toMatchObject({ code: 'aborted' })
+    await expect(store.key('k', text).entries({ signal }).next()).rejects.toMatchObject({ code: 'aborted' })
     expect(session.requests).toEqual([])
   })
 

@@ -122,8 +122,8 @@ describe('one-shot requests', () => {
     const client = openClient(store.url)
     const requests = record(store.requests$)
     const key = client.key('a', text)
-    expect(() => client.key('')).toThrow(expect.objectContaining({ code: 'argument' }))
-    expect(() => client.key(new Uint8Array(0))).toThrow(expect.objectContaining({ code: 'argument' }))
+    expect(() => client.key('', text)).toThrow(expect.objectContaining({ code: 'argument' }))
+    expect(() => client.key(new Uint8Array(0), text)).toThrow(expect.objectContaining({ code: 'argument' }))
     const wrong = [
       key.set('x', { expiresIn: 0 }),
       key.set('x', { expiresIn: 1.5 }),

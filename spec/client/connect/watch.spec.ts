@@ -1,6 +1,6 @@
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { DecodeError, number, systemClock, text } from '../../../src/client/index.js'
+import { bytes, DecodeError, number, systemClock, text } from '../../../src/client/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -68,15 +68,15 @@ describe('a watched key', () => {
     const requests = record(store.requests$)
     const first = record(client.key('a', text).value$)
     const second = record(client.key('a', text).entries$)
-    const third = record(client.key('a').freshness$)
+    const third = record(client.key('a', text).freshness$)
     await third.until(({ values }) => values.at(-1)?.state === 'live')
     expect(store.stats.watches).toBe(1)
     first.unsubscribe()
     second.unsubscribe()
-    await firstValueFrom(client.key('marker').get())
+    await firstValueFrom(client.key('marker', text).get())
     expect(store.stats.watches).toBe(1)
     third.unsubscribe()
-    await firstValueFrom(client.key('marker').get())
+    await firstValueFrom(client.key('marker', text).get())
     expect(store.stats.watches).toBe(0)
     expect(requests.values.map(({ payload }) => new TextDecoder().decode(payload).split('\r\n')[2])).toEqual([
       'KEYNOTIFY',
@@ -115,7 +115,7 @@ describe('a watched key', () => {
   it('takes binary keys and values', async () => {
     const { store } = await openStore(strict)
     const name = new Uint8Array([0, 13, 10, 255])
-    const key = openClient(store.url).key(name)
+    const key = openClient(store.url).key(name, bytes)
     const seen = record(key.entries$)
     await seen.until(({ values }) => values.length === 1)
     await firstValueFrom(key.set(new Uint8Array([1, 0, 2])))

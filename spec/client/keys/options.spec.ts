@@ -204,6 +204,6 @@ describe('wrong options of a key', () => {
   })
 
   it('throw at once where a key is made', () => {
-    expect(() => key().store.key('')).toThrow(argument)
+    expect(() => key().store.key('', text)).toThrow(argument)
   })
 })

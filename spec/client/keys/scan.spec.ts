@@ -2,6 +2,7 @@ import { concatMap, firstValueFrom, lastValueFrom, map, mergeMap, of, take, toAr
 import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import {
+  bytes,
   ConnectionLostError,
   escapeGlob,
   get,
@@ -41,7 +42,7 @@ const names = map((key: Key<unknown>) => key.name)
 describe('A scan of a store', () => {
   it('emits the keys that fit as handles, binary ones and those with signs of globs included', async () => {
     const { client } = await open()
-    await firstValueFrom(client.key(BINARY).set(Uint8Array.of(7)))
+    await firstValueFrom(client.key(BINARY, bytes).set(Uint8Array.of(7)))
     const all = await lastValueFrom(client.scan().pipe(toArray()))
     expect(all.map(key => key.name).sort()).toEqual([...NAMES, '0xFF00'].sort())
     expect(all.every(key => key instanceof Key)).toBe(true)

@@ -108,7 +108,7 @@ describe('watching a changing set of keys', () => {
       ).error,
     ).toBe('gone')
     expect(record(client.watchAll(of(['a', '']), text)).error).toMatchObject({ code: 'argument' })
-    await firstValueFrom(client.key('marker').get())
+    await firstValueFrom(client.key('marker', text).get())
     expect(store.stats.watches).toBe(0)
   })
 

@@ -147,7 +147,7 @@ describe('two clients and a lease', () => {
     await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'gone' }).tryAcquire())
     const next = record(lease(client, 'line', { ...OPTIONS, holder: 'b' }))
     await next.until(({ values }) => values.length === 1)
-    const asked = record(client.key('line').entries$)
+    const asked = record(client.key('line', text).entries$)
     await asked.until(({ values }) => values.length === 1)
     clock.advance(10_000)
     await asked.until(({ values }) => values.at(-1)?.op === 'delete')

@@ -1,6 +1,7 @@
 import { config, NEVER, Observable, of, Subject, take } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../../src/client/keys/codec.js'
 import { LeaseLostError, type LeaseState } from '../../../src/client/lease/lease-state.js'
 import { withLock } from '../../../src/client/lease/with-lock.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
@@ -33,7 +34,7 @@ function unhandledError(): Promise<unknown> {
 
 describe('withLock', () => {
   it.each([
-    ['a key', fakeStore(() => NEVER).store.key('line'), 'got a key'],
+    ['a key', fakeStore(() => NEVER).store.key('line', text), 'got a key'],
     ['a name', 'line', 'got `line`'],
     ['nothing', undefined, 'got `undefined`'],
   ])('is refused for %s in place of a lease', (_, given, words) => {

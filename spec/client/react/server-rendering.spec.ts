@@ -45,6 +45,6 @@ describe('A server', () => {
     // @ts-expect-error a store is made by connect
     expect(() => renderToString(createElement(() => JSON.stringify(useStatus(wrong))))).toThrow(argument)
     // @ts-expect-error a key has no status
-    expect(() => renderToString(createElement(() => JSON.stringify(useStatus(store.key('k')))))).toThrow(argument)
+    expect(() => renderToString(createElement(() => JSON.stringify(useStatus(store.key('k', text)))))).toThrow(argument)
   })
 })

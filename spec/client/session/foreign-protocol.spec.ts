@@ -1,6 +1,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/keys/codec.js'
 import { foreignProtocol } from '../../../src/client/session/inbox.js'
 import { listen } from '../../support/listen.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -30,7 +31,7 @@ describe('A server of another protocol is named:', () => {
   })
 
   it('MQTT 3.1.1', async () => {
-    const key = openClient(`mqtt://127.0.0.1:${await listen(bytes(0x20, 2, 0, 1))}`).key('a')
+    const key = openClient(`mqtt://127.0.0.1:${await listen(bytes(0x20, 2, 0, 1))}`).key('a', text)
     await expect(key.get()).rejects.toMatchObject({
       code: 'connection-refused',
       message: expect.stringContaining('it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'),
@@ -58,7 +59,7 @@ describe('A broker that does not say that there is no store', () => {
     )
 
   it('has the timeout ask whether there is one', async () => {
-    const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a')
+    const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a', text)
     const question = expect.stringContaining('(is a state store running at this broker?)')
     await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
     await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })

@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { systemClock, text } from '../../../src/client/index.js'
+import { bytes, systemClock, text } from '../../../src/client/index.js'
 import { type Delta, shadow } from '../../../src/client/shadow/index.js'
 import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -54,7 +54,7 @@ describe('a shadow', () => {
 
   it('keeps wishes in quick succession together, also before anything was read', async () => {
     const { ann, client } = await open()
-    await client.key('pump-7/desired').set(new TextEncoder().encode('{"mode":"eco"}'))
+    await client.key('pump-7/desired', bytes).set(new TextEncoder().encode('{"mode":"eco"}'))
     const states = record(ann.state$)
     ann.desire({ speed: 1 }).subscribe()
     ann.desire({ speed: 2 }).subscribe()

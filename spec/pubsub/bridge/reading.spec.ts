@@ -114,7 +114,7 @@ describe('a browser that joins the group of a key', () => {
     const codec = (key: string) => ({ text, base64, bytes })[key] ?? json<unknown>()
     const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec })
     for (const key of ['text', 'base64', 'bytes', 'none'])
-      await firstValueFrom(plant.key(key).set(new Uint8Array([65, 66])))
+      await firstValueFrom(plant.key(key, bytes).set(new Uint8Array([65, 66])))
     await firstValueFrom(plant.set('null', null, json()))
     const client = browser()
     const firsts = ['text', 'base64', 'bytes', 'none', 'null'].map(key => new Follower(client, key))
@@ -132,10 +132,10 @@ describe('a browser that joins the group of a key', () => {
   it('is told the version of a value that cannot be sent, and the next ones', async () => {
     const odd = { encode: () => new Uint8Array(), decode: (value: Uint8Array) => (value[0] === 0 ? 1n : 'fine') }
     const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec: odd })
-    await firstValueFrom(plant.key('a').set(new Uint8Array([0])))
+    await firstValueFrom(plant.key('a', bytes).set(new Uint8Array([0])))
     const follower = new Follower(browser(), 'a')
     await follower.until('is live')
-    await firstValueFrom(plant.key('a').set(new Uint8Array([1])))
+    await firstValueFrom(plant.key('a', bytes).set(new Uint8Array([1])))
     await follower.until('set "fine" (notification)')
     expect(follower.entries[0]).toBe('invalid: argument')
     expect(errors).toEqual(['argument'])

@@ -3,7 +3,7 @@ import { connect as connectTcp } from 'node:net'
 import { connect as mqttConnect } from 'mqtt'
 import { firstValueFrom, take, toArray } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { connect } from '../../../src/client/index.js'
+import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { type Authenticate, inOrder, type LoginRequest, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
@@ -260,13 +260,13 @@ describe('Our client', () => {
   it('is let in with its user name and password', async () => {
     const { store } = await openSecured({ clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel', ...as('alice') })
-    expect(await firstValueFrom(client.key('k').get())).toMatchObject({ op: 'absent' })
+    expect(await firstValueFrom(client.key('k', text).get())).toMatchObject({ op: 'absent' })
   })
 
   it('ends, and says why, with a wrong one', async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
-    await expect(firstValueFrom(client.key('k').get())).rejects.toMatchObject({ code: 'connection-refused' })
+    await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'connection-refused' })
   })
 })
 

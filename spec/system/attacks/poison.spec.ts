@@ -1,5 +1,6 @@
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { bytes } from '../../../src/client/keys/codec.js'
 import { AttachedProcess } from '../../support/attached-process.js'
 import { eventually } from '../../support/eventually.js'
 import { Mosquitto } from '../../support/mosquitto.js'
@@ -88,7 +89,7 @@ describe.each([
     const bystander = await Bystander.start(broker.url)
     const attacker = await RawClient.ready(broker.url, 'mallory')
     const client = openClient(broker.url)
-    const writes = Array.from({ length: 100 }, async (_, i) => client.key(`k${i}`).set(new Uint8Array([i])))
+    const writes = Array.from({ length: 100 }, async (_, i) => client.key(`k${i}`, bytes).set(new Uint8Array([i])))
     await attacker.send(command('GET a'))
     await eventually(() => faults.values.length > 0)
     await Promise.all(writes)

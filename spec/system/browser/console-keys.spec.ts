@@ -56,7 +56,7 @@ describeInBrowser('The keys on the console', open => {
 
     await firstValueFrom(client.key('new/one', text).set('hello'))
     await reads(hand.cell('new/one', 'value'), 'hello')
-    await firstValueFrom(client.key('asset/7').delete())
+    await firstValueFrom(client.key('asset/7', text).delete())
     await hand.row('asset/7').waitFor({ state: 'detached' })
     await firstValueFrom(client.key('new/one', text).set('soon gone', { expiresIn: 6_000 }))
     await reads(hand.cell('new/one', 'ttl'), /^[1-6]s$/)

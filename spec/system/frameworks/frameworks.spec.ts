@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { firstValueFrom, map } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { number, type StateStore, systemClock } from '../../../src/client/index.js'
+import { number, type StateStore, systemClock, text } from '../../../src/client/index.js'
 import type { RunningStore } from '../../../src/server/index.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { layLink } from '../../support/link.js'
@@ -144,7 +144,7 @@ describe('On a server the component for', () => {
   ] as const)('%s renders no value, and watches as the document says', async (_, section, asked) => {
     const { store, requests } = await open()
     const { store: client, render } = await serverOf(section, store)
-    const settled = async () => client && (await firstValueFrom(client.key('marker').get()))
+    const settled = async () => client && (await firstValueFrom(client.key('marker', text).get()))
     await settled()
     const before = requests().length
     expect(await render()).toMatch(/<output data-freshness="connecting">.*–.*°C/)

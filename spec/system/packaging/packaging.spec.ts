@@ -65,7 +65,7 @@ const ENTRIES = {
 /** A document whose snippets are run, and what they print. */
 interface Document {
   readonly file: string
-  /** A heading, if not all of them are run. */
+  /** A heading, if not all of them are run: what is before it needs a browser, as in spec/system/frameworks. */
   readonly from?: string
   readonly outputs: readonly RegExp[]
 }
@@ -98,7 +98,7 @@ const DOCUMENTS: readonly Document[] = [
   {
     file: 'docs/writing.md',
     outputs: [
-      /^undefined connecting\n21 pending\n22 pending\n[^]*applied \d+:/,
+      /^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:/,
       /^first (.+)\nsecond \1\n21\n21\n$/,
       /^1000\n$/,
     ],
@@ -116,7 +116,6 @@ const DOCUMENTS: readonly Document[] = [
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
   {
     file: 'docs/frameworks.md',
-    // What is before it needs a browser: spec/system/frameworks.
     from: '## Without RxJS',
     outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
   },

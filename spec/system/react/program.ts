@@ -3,7 +3,7 @@
 import { createElement as h, type ReactNode, StrictMode, startTransition, useState } from 'react'
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
 import { filter, firstValueFrom, Observable } from 'rxjs'
-import { type Codec, connect, number, type Status } from '../../../src/client/index.js'
+import { type Codec, connect, number, type Status, text } from '../../../src/client/index.js'
 import { Asset, Connection, Counted, Faults, Keys, type Notes, Value, Warm } from './panel.js'
 
 const url = new URLSearchParams(location.search).get('store') ?? ''
@@ -84,7 +84,7 @@ const controls = {
     await firstValueFrom(status$.pipe(filter(isSo)))
   },
   /** Settles when everything sent before is done. */
-  settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker').get())),
+  settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker', text).get())),
 }
 
 Reflect.set(globalThis, 'bench', controls)

@@ -51,7 +51,7 @@ describe('With TLS', () => {
     const raw = await RawClient.ready(store[name], 'c', { ca: servers.cert })
     await raw.settled()
     await using client = connect(store[name], { ca: servers.cert, clock: systemClock })
-    await expect(firstValueFrom(client.key('k').get())).rejects.toMatchObject({ code: 'clock-skew' })
+    await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'clock-skew' })
   })
 
   it('a client that does not believe the authority stays away', async () => {

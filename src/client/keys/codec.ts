@@ -17,7 +17,10 @@ export interface Codec<T> {
 }
 
 /** A codec. Throws {@link ArgumentError} for anything else, such as `json` where `json()` was meant. */
-export function checkCodec<T>(codec: Codec<T>): Codec<T> {
+export function checkCodec<T>(codec: Codec<T> | undefined): Codec<T> {
+  if (codec === undefined) {
+    throw new ArgumentError('Expected a codec for the values: number, text, boolean, bytes, json() or one of yours')
+  }
   if (typeof codec === 'function') {
     const { name } = Object(codec)
     throw new ArgumentError(`Expected a codec, got a function: call it, such as \`${name || 'json'}()\``)
@@ -77,7 +80,7 @@ export const bytes: Codec<Uint8Array> = {
       throw wrongType(
         'a Uint8Array',
         value,
-        '; for other values give the key a codec, such as `store.key(name, number)`',
+        '; for other values give the key another codec, such as `store.key(name, number)`',
       )
     return value
   },

@@ -21,16 +21,15 @@ export abstract class StoreView {
   abstract readonly [HOST]: KeyHost
 
   /**
-   * A key of the store. Without a codec its values are bytes. Throws `argument` for an empty key and for anything but a codec.
+   * A key of the store, and the codec of its values: `number`, `text`, `boolean`, `bytes`, `json()`, or one of yours. Throws
+   * `argument` for an empty key and for anything but a codec.
    *
    * @example
    * ```ts
    * const temperature = store.key('thermostat1/temperature', number)
    * ```
    */
-  key(name: string | Uint8Array): Key<Uint8Array>
-  key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T>
-  key(name: string | Uint8Array, codec: Codec<unknown> = bytes): unknown {
+  key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T> {
     return new Key(new KeySource(toKeyName(name), checkCodec(codec), this[HOST]))
   }
 
@@ -49,14 +48,14 @@ export abstract class StoreView {
    */
   watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec: Codec<T>): Observable<Entry<T>>
-  watchAll(keys: Keys<string | Uint8Array | Key<unknown>>, codec: Codec<unknown> = bytes): unknown {
+  watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec?: Codec<T>): Observable<Entry<T>> {
     // A text is iterable, too, but its letters are not keys that anybody means.
     if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
       throw new ArgumentError(`Expected keys, or an observable of them, got \`${shown(keys)}\``)
     }
     const keys$ = isObservable(keys) ? keys : of(keys)
-    const keyOf = (key: string | Uint8Array | Key<unknown>): Key<unknown> =>
-      key instanceof Key ? key : this.key(key, codec)
+    const keyOf = (key: string | Uint8Array | Key<T>): Key<T> =>
+      key instanceof Key ? key : this.key(key, checkCodec(codec))
     return watchAll(keys$.pipe(map(names => Array.from(names, keyOf))))
   }
 
@@ -103,7 +102,7 @@ export abstract class StoreView {
 
   /** Deletes a key; see {@link Key.delete}. */
   delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): StoreRequest<DeleteResult> {
-    return new StoreRequest(() => this.key(name).delete(options))
+    return new StoreRequest(() => this.key(name, bytes).delete(options))
   }
 
   /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */

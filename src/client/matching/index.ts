@@ -3,7 +3,7 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { bytes, type Codec, checkCodec } from '../keys/codec.js'
+import { type Codec, checkCodec } from '../keys/codec.js'
 import { doubtOf, toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
@@ -144,26 +144,19 @@ interface Listeners<T> {
  * Watches all keys of a store that fit a glob, those that come included; see {@link StoreView.scan} for what stands in one. The
  * store of this package tells of them by itself. At any other the client scans again and again, and watches each key that it
  * finds: see {@link MatchingOptions.scanInterval}. Throws `argument` for an empty glob, wrong options and for anything but a store
- * or no codec.
+ * and a codec.
  *
  * @example
  * ```ts
  * matching(store, 'sensor/*', number).map$.subscribe(readings => draw(readings))
  * ```
  */
-export function matching(store: StoreView, glob: string | Uint8Array): Matching<Uint8Array>
 export function matching<T>(
   store: StoreView,
   glob: string | Uint8Array,
   codec: Codec<T>,
-  options?: MatchingOptions,
-): Matching<T>
-export function matching(
-  store: StoreView,
-  glob: string | Uint8Array,
-  codec: Codec<unknown> = bytes,
   options: MatchingOptions = {},
-): unknown {
+): Matching<T> {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
   return new Matching(glob, codec, options, store[HOST])
 }

@@ -1,5 +1,6 @@
 import type { Subscription } from 'rxjs'
 import type { StateStore } from '../../client/connect/client.js'
+import { bytes } from '../../client/keys/codec.js'
 import { Granting } from '../../client/session/granting.js'
 import type { Done, InboundMessage, MqttSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
@@ -68,7 +69,7 @@ export class ServiceProbe {
 
   #ask(): void {
     this.#request = this.#store
-      .key(PROBE_KEY)
+      .key(PROBE_KEY, bytes)
       .get({ timeout: TIMEOUT })
       .subscribe({
         next: () => this.#served(),

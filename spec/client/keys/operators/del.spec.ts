@@ -1,5 +1,6 @@
 import { NEVER, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
+import { text } from '../../../../src/client/keys/codec.js'
 import { del } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { fakeStore } from '../../../support/operator-session.js'
@@ -11,7 +12,7 @@ describe('del(key)', () => {
   it('deletes the key for every item, whatever the item is', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 'two', undefined)
-      .pipe(del(store.key('k')))
+      .pipe(del(store.key('k', text)))
       .subscribe()
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
       ['DEL', 'k'],
@@ -27,7 +28,7 @@ describe('del(key)', () => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of('now')
-      .pipe(del(store.key('k')))
+      .pipe(del(store.key('k', text)))
       .subscribe(result => results.push(result))
     expect(results).toEqual([{ key: 'k', deleted, version: VERSION }])
   })
@@ -35,7 +36,7 @@ describe('del(key)', () => {
   it('sends the fencing token and the timeout with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of(1, 2)
-      .pipe(del(store.key('k'), { fencingToken: VERSION, timeout: 1_000 }))
+      .pipe(del(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
       .subscribe()
     expect(session.requests.map(({ properties, expiry }) => [properties['__ft'], expiry])).toEqual([
       ['7:1:StateStore', 1],

@@ -1,12 +1,12 @@
 import { NEVER } from 'rxjs'
 import { expect, it } from 'vitest'
-import { set } from '../../../../src/client/index.js'
+import { set, text } from '../../../../src/client/index.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 it('An operator takes no word for `latest`, which would count as true', () => {
   const { store } = fakeStore(() => NEVER)
   // @ts-expect-error a word is no flag
-  expect(() => set(store.key('k'), { latest: 'no' })).toThrow(
+  expect(() => set(store.key('k', text), { latest: 'no' })).toThrow(
     expect.objectContaining({ code: 'argument', message: 'Expected `latest` to be true or false, got `no` (string)' }),
   )
 })

@@ -2,7 +2,7 @@
 
 import { createElement as h, type ReactNode, StrictMode, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { connect, number } from '../../../../src/client/index.js'
+import { connect, number, text } from '../../../../src/client/index.js'
 import { indexedDbStorage, type Optimistic, optimistic } from '../../../../src/client/optimistic/index.js'
 import { useWritableKey } from '../../../../src/client/react/writable.js'
 
@@ -54,7 +54,7 @@ const controls = {
   setters: (): number => setters.size,
   show: (isShared: boolean): void =>
     createRoot(document.querySelector('#root') ?? document.body).render(h(StrictMode, null, h(Scene, { isShared }))),
-  settled: async (): Promise<void> => void (await store.key('marker').get()),
+  settled: async (): Promise<void> => void (await store.key('marker', text).get()),
 }
 
 Reflect.set(globalThis, 'bench', controls)
