@@ -59,7 +59,7 @@ function portions(ask) {
 
 /** @param {string} url @param {'json' | 'protobuf'} protocol */
 function ours(url, protocol) {
-  const client = connectPubSub(url, { protocol, reconnect: { initial: 1, maximum: 1 } })
+  const client = connectPubSub(url, { protocol, reconnect: { initial: 1, max: 1 } })
   const { received, run } = portions(count => client.sendEvent('more', count).subscribe())
   const failed = new Promise((_resolve, reject) => client.errors$.subscribe(reject))
   client.group('bench').messages$.subscribe(received)

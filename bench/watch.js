@@ -101,7 +101,7 @@ class WatchBench {
     }
     const { names, server } = this
     const clientId = `bench-watch-${round}`
-    const store = connect(server.url, { clientId, reconnect: { initial: 1, maximum: 1 } })
+    const store = connect(server.url, { clientId, reconnect: { initial: 1, max: 1 } })
     // The first watch pays for what all later ones share.
     await firstValueFrom(store.key('marker', number).value$)
     let changes = 0

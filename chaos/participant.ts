@@ -30,7 +30,7 @@ export interface World {
 const HOUR = 3_600_000
 /** How long close() may take, ms. */
 const CLOSE_DEADLINE = 10_000
-const RECONNECT = { initial: 20, maximum: 400 }
+const RECONNECT = { initial: 20, max: 400 }
 /** Errors that end no stream and are no fault of the library in this weather. */
 const EXPECTED_REPORTS = ['timeout', 'overflow']
 

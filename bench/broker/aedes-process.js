@@ -6,12 +6,12 @@ import { load } from '../clients/load.js'
  * @typedef {object} Broker
  * @property {(socket: import('node:net').Socket) => void} handle
  *
- * @typedef {{ Aedes: { createBroker: (options: { queueLimit: number }) => Promise<Broker> } }} Package
+ * @typedef {{ Aedes: { createBroker: (options: { maxQueued: number }) => Promise<Broker> } }} Package
  */
 
 /** @type {Package} */
 const { Aedes } = await load(process.argv[2] ?? 'aedes')
-const broker = await Aedes.createBroker({ queueLimit: 1000 })
+const broker = await Aedes.createBroker({ maxQueued: 1000 })
 const server = createServer({ noDelay: true }, broker.handle).listen(0, '127.0.0.1', () => {
   const address = server.address()
   const port = address !== null && typeof address === 'object' ? address.port : 0

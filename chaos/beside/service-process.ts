@@ -10,7 +10,7 @@ const store = await attach(url, {
   data,
   keepAlive: 2_000,
   connectTimeout: 2_000,
-  reconnect: { initial: 20, maximum: 400 },
+  reconnect: { initial: 20, max: 400 },
 })
 let isNew = true
 store.state$.subscribe(({ state, ...rest }) => {

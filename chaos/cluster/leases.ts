@@ -83,7 +83,7 @@ export class Leases {
         const token = String(state.token)
         if (this.#holding?.token !== token) this.#held(token, `${name}.${life}`)
         // It is told on a clock of its own.
-        if (this.#holding) this.#holding.until = state.expiresAt - performance.now() + now()
+        if (this.#holding) this.#holding.until = state.expiresAtMonotonic - performance.now() + now()
       },
       error: error => {
         // Its client is being replaced.

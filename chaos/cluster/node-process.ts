@@ -18,7 +18,7 @@ const fail = (error: unknown) => {
 }
 
 process.on('disconnect', () => process.exit())
-const log = jetStreamLog({ servers, name, nodeId, patience: 4_000, connectTimeout: 15_000 })
+const log = jetStreamLog({ servers, name, nodeId, stallTimeout: 4_000, connectTimeout: 15_000 })
 const store = await serve({
   port: Number(port),
   wsPort: Number(wsPort),

@@ -12,7 +12,7 @@ import type { World } from './world.js'
 
 /** ms; a stalled link has to be found out in time. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
-const RECONNECT = { initial: 20, maximum: 300 }
+const RECONNECT = { initial: 20, max: 300 }
 const BURST = 150
 
 /** A client behind a bad link that listens to groups and sends to them. */

@@ -23,7 +23,7 @@ for (const { id, url } of nodes) say('nodes', `${id} listens on ${url}`)
 heading('2. A panel and a thermostat at different nodes')
 const panel = connect(
   nodes.map(({ url }) => url),
-  { clientId: 'panel', reconnect: { initial: 50, maximum: 200 } },
+  { clientId: 'panel', reconnect: { initial: 50, max: 200 } },
 )
 const before = nodeOf(nodes, await until(panel.status$, ({ state }) => state === 'connected'))
 if (before === undefined) throw new Error('the panel is at none of the nodes')

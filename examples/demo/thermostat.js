@@ -8,7 +8,7 @@ import { say } from '../transcript.js'
  * @param {string | readonly string[]} url - or of several nodes
  */
 export function startThermostat(url) {
-  const store = connect(url, { clientId: 'thermostat1', reconnect: { initial: 50, maximum: 200 } })
+  const store = connect(url, { clientId: 'thermostat1', reconnect: { initial: 50, max: 200 } })
   const setPoint = store.key('thermostat1/setPoint', number)
   const temperature = store.key('thermostat1/temperature', number)
   /** @type {number[]} */

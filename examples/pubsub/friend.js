@@ -18,7 +18,7 @@ export class Friend {
    */
   constructor(name, url) {
     this.#name = name
-    this.client = connectPubSub(url, { recoveryWindow: 5_000, reconnect: { initial: 50, maximum: 200 } })
+    this.client = connectPubSub(url, { recoveryWindow: 5_000, reconnect: { initial: 50, max: 200 } })
     this.group = this.client.group(GROUP)
     this.group.messages$.subscribe(({ data }) => {
       this.heard.push(data)

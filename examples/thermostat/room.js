@@ -33,7 +33,7 @@ const MODE = 'boost'
  * @param {number} now - ms since the Unix epoch
  */
 export function startRoom(url, now = Date.now()) {
-  const store = connect(url, { clientId: 'room', reconnect: { initial: 50, maximum: 500 } })
+  const store = connect(url, { clientId: 'room', reconnect: { initial: 50, max: 500 } })
   const { setPoint, mode, temperature, humidity, heating } = keysOf(store)
   const past = remembered(now)
 

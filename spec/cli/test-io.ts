@@ -6,7 +6,7 @@ import type { Io, Sink, SpawnOptions } from '../../src/cli/io.js'
 import { run } from '../../src/cli/run.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../src/core/util/clock.js'
-import type { Environment } from '../../src/node/settings.js'
+import type { Environment } from '../../src/node/environment.js'
 import { type RunningStore, type ServeOptions, serve } from '../../src/server/index.js'
 
 /** What lines are stamped with: a quarter past noon in every time zone of the tests. */

@@ -124,7 +124,7 @@ export class ClusterNode implements LogEvents {
     this.#availability = 'kept'
     this.#opening = openNode<Client>(stream, {
       bounds: {},
-      settings: { nodeId: this.name, patience: PATIENCE, snapshots: { messages: snapshots } },
+      settings: { nodeId: this.name, stallTimeout: PATIENCE, snapshots: { messages: snapshots } },
       clock: this.#clock(process),
       random: cluster.random.next,
       newLife,

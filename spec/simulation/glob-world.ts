@@ -95,7 +95,7 @@ export class GlobWorld {
     const session =
       connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT)
     const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset))
-    const options = { clock, timeout: TIMEOUT, queueLimit: 1_000, stopDelay: plan.stopDelay ?? 0 }
+    const options = { clock, timeout: TIMEOUT, maxQueued: 1_000, stopDelay: plan.stopDelay ?? 0 }
     const store = new StateStore(session, options)
     const client: Client = { store, session, clock, watchers: new Set(), keys: new Map() }
     store.status$.subscribe(() => this.#handled(client))

@@ -107,7 +107,10 @@ export class Candidate implements Believer {
   #leads(role: Leadership): void {
     const { leader } = role
     if (role.role === 'leader')
-      this.#hear({ status: 'held', token: role.token, expiresAt: Number.POSITIVE_INFINITY, holder: role.leader }, false)
+      this.#hear(
+        { status: 'held', token: role.token, expiresAtMonotonic: Number.POSITIVE_INFINITY, holder: role.leader },
+        false,
+      )
     else if (leader !== undefined) this.#hear({ status: 'waiting', holder: leader }, false)
     else if (this.#court.referee.beliefOf(this))
       this.#hear({ status: 'lost', cause: new LeaseLostError('ended', LOCK) }, false)

@@ -22,7 +22,7 @@ export interface Belief {
   readonly holder: string
   readonly since: number
   /** ms on virtual time; not known of one that uses `leadership`. */
-  readonly expiresAt: number
+  readonly expiresAtMonotonic: number
 }
 
 /** When promises do not hold, for somebody deleted the lock key or the store lost it. */
@@ -61,7 +61,7 @@ export class Referee {
   /** Whether it may believe to hold the lease. */
   valid(who: Believer): boolean {
     const belief = this.#beliefs.get(who)
-    return belief !== undefined && belief.expiresAt > this.#parts.time.now
+    return belief !== undefined && belief.expiresAtMonotonic > this.#parts.time.now
   }
 
   /** From now on the lock key may be gone; the returned function says that it has happened, or never will. */
@@ -101,21 +101,26 @@ export class Referee {
   #held(who: Believer, state: LeaseState & { status: 'held' }, exact: boolean): void {
     const { now } = this.#parts.time
     const before = this.#beliefs.get(who)
-    const expiresAt = exact ? state.expiresAt : Number.POSITIVE_INFINITY
+    const expiresAtMonotonic = exact ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
     if (before) this.#judgeRenewal(who, before, state)
     else this.#judgeHolding(who, state)
-    if (expiresAt <= now) this.#complain(who, `was told of a lease that is over since ${expiresAt}`)
+    if (expiresAtMonotonic <= now) this.#complain(who, `was told of a lease that is over since ${expiresAtMonotonic}`)
     this.#judgeRivals(who)
-    const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAt }
+    const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAtMonotonic }
     this.#beliefs.set(who, belief)
     this.#waitsFor.delete(who)
-    if (exact) this.#parts.time.after(expiresAt - now + 1, () => this.#judgeEnd(who, belief))
+    if (exact) this.#parts.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(who, belief))
   }
 
-  #judgeRenewal(who: Believer, before: Belief, { token, holder, expiresAt }: LeaseState & { status: 'held' }): void {
+  #judgeRenewal(
+    who: Believer,
+    before: Belief,
+    { token, holder, expiresAtMonotonic }: LeaseState & { status: 'held' },
+  ): void {
     if (token.compareTo(before.token) !== 0) this.#complain(who, 'has another token, though it lost nothing')
     if (holder !== before.holder) this.#complain(who, 'has another name, though it lost nothing')
-    if (expiresAt <= before.expiresAt) this.#complain(who, 'was told of a renewal that makes nothing longer')
+    if (expiresAtMonotonic <= before.expiresAtMonotonic)
+      this.#complain(who, 'was told of a renewal that makes nothing longer')
   }
 
   #judgeHolding(who: Believer, { token, holder }: LeaseState & { status: 'held' }): void {
@@ -138,10 +143,10 @@ export class Referee {
 
   #judgeRivals(who: Believer): void {
     const { now } = this.#parts.time
-    for (const [rival, { expiresAt }] of this.#beliefs) {
-      const unaware = expiresAt === Number.POSITIVE_INFINITY && rival.frozen
-      if (rival === who || expiresAt <= now || unaware || this.disturbed) continue
-      this.#complain(who, `holds, and so does ${rival.name} until ${expiresAt}`)
+    for (const [rival, { expiresAtMonotonic }] of this.#beliefs) {
+      const unaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.frozen
+      if (rival === who || expiresAtMonotonic <= now || unaware || this.disturbed) continue
+      this.#complain(who, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
     }
   }
 
@@ -156,11 +161,11 @@ export class Referee {
     this.left(who)
     if (belief === undefined) this.#complain(who, 'lost what it did not hold')
     else if (exact && reason !== 'ended' && this.#tooSoon(who, belief))
-      this.#complain(who, `lost (${reason}) what was its until ${belief.expiresAt}`)
+      this.#complain(who, `lost (${reason}) what was its until ${belief.expiresAtMonotonic}`)
   }
 
-  #tooSoon(who: Believer, { expiresAt }: Belief): boolean {
-    return expiresAt > this.#parts.time.now && !who.clockWasSet && !this.disturbed
+  #tooSoon(who: Believer, { expiresAtMonotonic }: Belief): boolean {
+    return expiresAtMonotonic > this.#parts.time.now && !who.clockWasSet && !this.disturbed
   }
 
   #waits(who: Believer, holder: string): void {

@@ -93,7 +93,7 @@ export class LeaseWorld {
     const { time } = this.#setting
     const loop = new EventLoop(time, plan.clockOffset)
     const session = new SimSession(this.#broker, this.#setting, { clientId: `client${index}`, run: loop.run, ...plan })
-    const settings = { clock: loop.clock(), timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 }
+    const settings = { clock: loop.clock(), timeout: TIMEOUT, maxQueued: 1_000, stopDelay: 0 }
     const client: Client = {
       store: new StateStore(session, settings),
       session,

@@ -53,7 +53,7 @@ export class Page {
     this.#plan = plan
     this.loop = new EventLoop(setting.time, plan.clockOffset)
     this.session = new SimSession(broker, setting, { clientId: name, run: this.loop.run, ...plan })
-    const settings = { clock: this.loop.clock(), timeout: TIMEOUT, queueLimit: 1_000, stopDelay: 0 }
+    const settings = { clock: this.loop.clock(), timeout: TIMEOUT, maxQueued: 1_000, stopDelay: 0 }
     this.store = new StateStore(this.session, settings)
     this.store.status$.subscribe(({ state }) => {
       this.#isUp = state === 'connected'

@@ -57,7 +57,7 @@ export class ShadowClient {
     this.#world = world
     this.loop = new EventLoop(setting.time, plan.clockOffset)
     this.session = new SimSession(broker, setting, { clientId: name, run: this.loop.run, ...plan })
-    const settings = { clock: this.loop.clock(), timeout: 1_000, queueLimit: 1_000, stopDelay: 0 }
+    const settings = { clock: this.loop.clock(), timeout: 1_000, maxQueued: 1_000, stopDelay: 0 }
     this.store = new StateStore(this.session, settings)
     const waiting = plan.offline === undefined ? {} : { offline: plan.offline, maxAge: 60_000 }
     this.#shadow = shadow<Required<Document>>(this.store, 'pump', undefined, waiting)

@@ -104,7 +104,7 @@ export class World {
     const store = new StateStore(session, {
       clock,
       timeout: TIMEOUT,
-      queueLimit: 1_000,
+      maxQueued: 1_000,
       stopDelay: plan.stopDelay ?? 0,
     })
     const keys = KEY_NAMES.map(name => store.key(name, text))

@@ -64,7 +64,7 @@ function answerToGet(answer: string): Answer {
 
 /** A state in a few words. */
 export function inWords(state: LeaseState): string {
-  if (state.status === 'held') return `held ${state.token.wallClock} until ${state.expiresAt}`
+  if (state.status === 'held') return `held ${state.token.wallClock} until ${state.expiresAtMonotonic}`
   return state.status === 'waiting' ? `waiting for ${state.holder}` : `lost: ${state.cause.reason}`
 }
 

@@ -48,7 +48,7 @@ export function marbleStore(m: Context, script: Script, options: { timeout?: num
   onTestFinished(() => void vi.restoreAllMocks())
   const clock = new MarbleClock(m)
   const session = new FakeSession(script)
-  const store = new StateStore(session, { clock, timeout: 1_000, queueLimit: 100, stopDelay: 0, ...options })
+  const store = new StateStore(session, { clock, timeout: 1_000, maxQueued: 100, stopDelay: 0, ...options })
   return { clock, session, store }
 }
 

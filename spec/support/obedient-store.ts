@@ -19,7 +19,7 @@ export class ObedientStore {
 
   constructor(settings: Partial<ClientSettings> = {}) {
     const { clock } = this
-    this.client = new StateStore(this.session, { clock, timeout: 1_000, queueLimit: 10_000, stopDelay: 0, ...settings })
+    this.client = new StateStore(this.session, { clock, timeout: 1_000, maxQueued: 10_000, stopDelay: 0, ...settings })
   }
 
   /** All requests so far, in words: `KEYNOTIFY a`. */

@@ -9,7 +9,7 @@ export const untilState = async (store: AttachedStore, wanted: AttachedStore['st
 
 /** A store that serves at a broker; closed at the end of the test. */
 export async function openAttached(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
-  const store = await attach(url, { reconnect: { initial: 20, maximum: 200 }, ...options })
+  const store = await attach(url, { reconnect: { initial: 20, max: 200 }, ...options })
   onTestFinished(async () => store.close())
   await untilState(store, 'serving')
   return store

@@ -20,7 +20,7 @@ export async function openBroker(
   options: Partial<BrokerOptions> = {},
   handler: Partial<BrokerHandler> = {},
 ): Promise<Broker> {
-  const bounds = { maximumPacketSize: 1024 * 1024, maximumKeepAlive: 0, memoryBudget: 256 * 1024 * 1024 }
+  const bounds = { maximumPacketSize: 1024 * 1024, maxKeepAliveSeconds: 0, memoryBudget: 256 * 1024 * 1024 }
   const addresses = { host: '127.0.0.1', port: 0, wsPort: 0, allowedOrigins: [] }
   const broker = await Broker.start(
     { ...addresses, ...bounds, clock: systemClock, ...options },

@@ -4,7 +4,7 @@ import { type ConnectOptions, connect, type Entry, type StateStore } from '../..
 
 /** A client that comes back quickly, closed at the end of the test. */
 export function openClient(url: string | readonly string[], options: ConnectOptions = {}): StateStore {
-  const client = connect(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  const client = connect(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client
 }

@@ -126,7 +126,7 @@ export class FakeSession implements MqttSession {
 export function fakeStore(script: Script): { session: FakeSession; store: StateStore; clock: ManualClock } {
   const clock = new ManualClock()
   const session = new FakeSession(script)
-  const store = new StateStore(session, { clock, timeout: 10_000, queueLimit: 65_536, stopDelay: 0 })
+  const store = new StateStore(session, { clock, timeout: 10_000, maxQueued: 65_536, stopDelay: 0 })
   session.connect()
   return { session, store, clock }
 }

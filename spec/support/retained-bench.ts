@@ -11,7 +11,7 @@ import { openStore } from './open-store.js'
 export const TERMS: RetainedOptions = {
   topic: 'plant/+/temp',
   keys: 'of/{1}',
-  connection: { reconnect: { maximum: 20 } },
+  connection: { reconnect: { max: 20 } },
 }
 
 /** A broker with topics and a store, a bridge between them over two cables, and somebody at each of the two. */

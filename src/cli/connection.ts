@@ -12,7 +12,7 @@ import {
 } from '../client/index.js'
 import { type Clock, systemClock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import { optionsFromEnv, urlsFromEnv } from '../node/settings.js'
+import { optionsFromEnv, urlsFromEnv } from '../node/environment.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
@@ -26,7 +26,7 @@ export interface Connection {
 }
 
 /** At a terminal one sees a broker come back within a few seconds. */
-const RECONNECT = { maximum: 2_000 }
+const RECONNECT = { max: 2_000 }
 const CONNECT_TIMEOUT = 10_000
 
 /**

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fromEvent, map, merge, type Observable } from 'rxjs'
 import { type Clock, systemClock } from '../core/util/clock.js'
-import type { Environment } from '../node/settings.js'
+import type { Environment } from '../node/environment.js'
 
 /** Where output goes: what the command line needs of `process.stdout`. */
 export interface Sink {

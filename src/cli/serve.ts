@@ -156,11 +156,11 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     ...optionsIn(SERVE_OPTIONS, flags),
     ...optionsIn(QUOTAS, flags),
     ...optionsIn(STORAGE_OPTIONS, flags),
-    proxied: wsUrl !== undefined,
+    trustProxy: wsUrl !== undefined,
     ...secure,
     ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
     ...(log !== undefined && { log }),
-    opening: progress => {
+    onProgress: progress => {
       opened = progress
     },
   }

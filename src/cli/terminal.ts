@@ -1,5 +1,5 @@
 import { createColors } from 'picocolors'
-import type { Environment } from '../node/settings.js'
+import type { Environment } from '../node/environment.js'
 import type { Io, Sink } from './io.js'
 
 export type Colors = ReturnType<typeof createColors>

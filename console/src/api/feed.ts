@@ -26,7 +26,7 @@ export type FeedEvent =
 
 /** A pulse is due every second; so long without one, and the server is gone, ms. */
 const SILENCE = 6_000
-const PAUSES = { initial: 250, maximum: 4_000 }
+const PAUSES = { initial: 250, max: 4_000 }
 
 /** Facts and stream of the server, asked for again and again while it is away. */
 export const feed = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =>

@@ -4,7 +4,7 @@ import type { StoreFacts } from '../../../src/server/console/contract.js'
 
 /** How long the broker keeps answers for a page that lost its connection, ms; a page that is closed does not come back. */
 const SESSION_EXPIRY = 10_000
-const RECONNECT = { initial: 100, maximum: 2_000 }
+const RECONNECT = { initial: 100, max: 2_000 }
 /** Timers of a page in the background fire once a minute, ms. */
 const KEEP_ALIVE = 120_000
 /** Before a connection that was ended for good is made anew, ms. */

@@ -10,7 +10,7 @@ import { showSetPoint } from './set-point.js'
 import { showTimeline } from './timeline.js'
 
 // The store is behind the address of this page.
-const store = connect(new URL('store', location.href.replace(/^http/, 'ws')).href, { reconnect: { maximum: 3_000 } })
+const store = connect(new URL('store', location.href.replace(/^http/, 'ws')).href, { reconnect: { max: 3_000 } })
 const keys = keysOf(store)
 
 // The page is a stream like any other: as long as somebody subscribes to it, it shows and can be turned.

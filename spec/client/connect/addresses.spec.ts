@@ -88,7 +88,7 @@ describe('a client of several brokers', () => {
     const hole = await blackHole()
     for (const random of [() => 0, () => 0.999]) {
       const started = performance.now()
-      const client = openClient([hole, store.url], { reconnect: { initial: 5, maximum: 20, random } })
+      const client = openClient([hole, store.url], { reconnect: { initial: 5, max: 20, random } })
       await at(record(client.status$), store.url)
       expect(performance.now() - started).toBeLessThan(FAILOVER)
     }
@@ -115,7 +115,7 @@ describe('a client of several brokers', () => {
   it('goes where a broker of ours says, if that is one of ours', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(156, `elsewhere.invalid:1 ${hostOf(store.url)}`))
-    const inOrder = { reconnect: { initial: 5, maximum: 20, random: () => 0 } }
+    const inOrder = { reconnect: { initial: 5, max: 20, random: () => 0 } }
     const status = record(openClient([broker.url, NOWHERE, store.url], inOrder).status$)
     await at(status, store.url)
     const tried = status.values.flatMap(each => (each.state === 'reconnecting' ? [each.url] : []))

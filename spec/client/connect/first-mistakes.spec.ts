@@ -57,10 +57,10 @@ const AT_ONCE: readonly Mistake[] = [
     'Unknown option `keepalive` of connect: did you mean `keepAlive`?',
   ],
   [
-    "connect('mqtt://localhost', { reconnect: { max: 5 } })",
-    // @ts-expect-error it is maximum
-    () => connect('mqtt://localhost', { reconnect: { max: 5 } }),
-    /^Unknown option `max` of connect, in `reconnect`/,
+    "connect('mqtt://localhost', { reconnect: { maximum: 5 } })",
+    // @ts-expect-error it is max
+    () => connect('mqtt://localhost', { reconnect: { maximum: 5 } }),
+    /^Unknown option `maximum` of connect, in `reconnect`/,
   ],
   [
     "connectPubSub('ws://localhost', { keepalive: 5 })",

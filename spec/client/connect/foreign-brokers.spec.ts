@@ -133,7 +133,7 @@ describe('a broker that says in CONNACK what it lacks', () => {
 function beside(options: { readonly verifyEvery?: number } = {}) {
   const session = new FakeSession()
   const clock = new ManualClock()
-  const client = new StateStore(session, { clock, timeout: 1_000, queueLimit: 20_000, stopDelay: 0, ...options })
+  const client = new StateStore(session, { clock, timeout: 1_000, maxQueued: 20_000, stopDelay: 0, ...options })
   session.connect()
   const commandOf = (index: number): string =>
     new TextDecoder()

@@ -36,7 +36,7 @@ const keepingBroker = async (delivers: (side: BrokerSide) => boolean) =>
     },
   )
 
-const reconnect = { initial: 1, maximum: 1 }
+const reconnect = { initial: 1, max: 1 }
 
 // HiveMQ CE does so for ever when what was under way at a cut has expired since.
 describe('a broker that delivers nothing in the session it kept', () => {

@@ -16,7 +16,7 @@ const OK = utf8('+OK\r\n')
 function scripted(stopDelay = 0): { session: FakeSession; clock: ManualClock; client: StateStore } {
   const session = new FakeSession()
   const clock = new ManualClock()
-  const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 1_000, stopDelay })
+  const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 1_000, stopDelay })
   return { session, clock, client }
 }
 

@@ -61,7 +61,7 @@ const LASTING: readonly (readonly [name: string, code: ErrorCode, answer: Answer
 function watching() {
   const session = new FakeSession()
   const clock = new ManualClock()
-  const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 20_000, stopDelay: 0 })
+  const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 20_000, stopDelay: 0 })
   const errors = record(client.errors$)
   session.connect()
   const watch = (key: string) => record(client.key(key, text).entries$)
@@ -161,7 +161,7 @@ describe('a subscription that the broker refuses', () => {
   const refused = (granted: readonly number[]) => {
     const session = new FakeSession()
     const clock = new ManualClock()
-    const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+    const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 100, stopDelay: 0 })
     const [status, errors] = [record(client.status$), record(client.errors$)]
     const seen = record(client.key('a', text).entries$)
     session.granted = granted
@@ -205,7 +205,7 @@ describe('a subscription that the broker refuses', () => {
   it('is not asked for again when the refusal comes after the client was closed', () => {
     const session = new FakeSession(true)
     const clock = new ManualClock()
-    const client = new StateStore(session, { clock, timeout: 10_000, queueLimit: 100, stopDelay: 0 })
+    const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 100, stopDelay: 0 })
     session.granted = undefined
     session.connect()
     void client.close()

@@ -137,7 +137,7 @@ describe('one-shot requests', () => {
   })
 
   it('take what the packet size allows and refuse more before it is sent', async () => {
-    const { store } = await openStore({ ...real, maximumPacketSize: 100_000 })
+    const { store } = await openStore({ ...real, maxPacketSize: 100_000 })
     const key = openClient(store.url).key('a', bytes)
     await firstValueFrom(key.set(new Uint8Array(90_000)))
     await expect(firstValueFrom(key.set(new Uint8Array(100_000)))).rejects.toMatchObject({ code: 'argument' })

@@ -16,7 +16,7 @@ const setTo = (value: string): Uint8Array =>
 /** A watch of key `a` on a second connection, on which it has read `x` with version 5. */
 function resumed(info: Partial<ConnectionInfo> = {}) {
   const session = new FakeSession()
-  const settings = { clock: new ManualClock(), timeout: 10_000, queueLimit: 1_000, stopDelay: 0 }
+  const settings = { clock: new ManualClock(), timeout: 10_000, maxQueued: 1_000, stopDelay: 0 }
   const client = new StateStore(session, settings)
   const seen = record(client.key('a', text).entries$)
   const read = (): void => {

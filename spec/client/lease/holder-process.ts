@@ -8,7 +8,7 @@ import { connect, type Hlc, StateStoreError, text } from '../../../src/client/in
 import { fenced, withLock } from '../../../src/client/lease/index.js'
 
 const [url = '', duration = ''] = process.argv.slice(2)
-const store = connect(url, { clientId: 'holder', reconnect: { initial: 5, maximum: 20 } })
+const store = connect(url, { clientId: 'holder', reconnect: { initial: 5, max: 20 } })
 const tell = (what: string, then: () => void = () => undefined): void => void process.send?.(what, then)
 
 let token: Hlc | undefined

@@ -16,7 +16,7 @@ describe('tryAcquire', () => {
     const got = await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'a' }).tryAcquire())
     const entry = await firstValueFrom(client.get('line', text))
     expect(got).toMatchObject({ acquired: true, holder: 'a', token: entry.version })
-    expect(got.acquired && got.expiresAt).toBe(before + 10_000)
+    expect(got.acquired && got.expiresAtMonotonic).toBe(before + 10_000)
     expect(entry.value).toBe('a')
     clock.advance(10_000)
     expect(await firstValueFrom(client.get('line', text))).toMatchObject({ op: 'absent' })

@@ -11,7 +11,7 @@ const LOST = new LeaseLostError('expired', 'line')
 const held = (version: number): LeaseState => ({
   status: 'held',
   token: new Hlc(version, 0, 'S'),
-  expiresAt: 10,
+  expiresAtMonotonic: 10,
   holder: 'me',
 })
 

@@ -12,9 +12,9 @@ const LOST = new LeaseLostError('expired', 'line')
 const [ONE, TWO] = [new Hlc(1, 0, 'S'), new Hlc(2, 0, 'S')]
 /** `a` and `b` are held with tokens of their own, `A` is a renewal of `a`. */
 const STATES: Record<string, LeaseState> = {
-  a: { status: 'held', token: ONE, expiresAt: 10, holder: 'me' },
-  A: { status: 'held', token: ONE, expiresAt: 20, holder: 'me' },
-  b: { status: 'held', token: TWO, expiresAt: 30, holder: 'me' },
+  a: { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' },
+  A: { status: 'held', token: ONE, expiresAtMonotonic: 20, holder: 'me' },
+  b: { status: 'held', token: TWO, expiresAtMonotonic: 30, holder: 'me' },
   w: { status: 'waiting', holder: 'other' },
   l: { status: 'lost', cause: LOST },
 }
@@ -137,7 +137,7 @@ describe('withLock', () => {
   it('stops the work before the lease is given back', () => {
     const order: string[] = []
     const held = new Observable<LeaseState>(subscriber => {
-      subscriber.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
+      subscriber.next({ status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' })
       return () => order.push('lease')
     })
     const work = new Observable(() => () => order.push('work'))
@@ -158,15 +158,15 @@ describe('withLock', () => {
       },
       { resume: true },
     ).subscribe(() => subscription.unsubscribe())
-    states.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
-    states.next({ status: 'held', token: TWO, expiresAt: 20, holder: 'me' })
+    states.next({ status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' })
+    states.next({ status: 'held', token: TWO, expiresAtMonotonic: 20, holder: 'me' })
     expect(begun).toEqual([ONE])
     expect(states.observed).toBe(false)
   })
 
   it('stops work that emits at once when somebody has heard enough', () => {
     const subject = new Subject<LeaseState>()
-    const held: LeaseState = { status: 'held', token: ONE, expiresAt: 10, holder: 'me' }
+    const held: LeaseState = { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' }
     let done = 0
     const work$ = new Observable<number>(worker => {
       while (!worker.closed && done < 100) worker.next(++done)
@@ -191,7 +191,7 @@ describe('withLock', () => {
       }
     })
     withLock(states, () => work).subscribe({ error: error => errors.push(error) })
-    states.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
+    states.next({ status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' })
     states.next({ status: 'lost', cause: LOST })
     expect({ errors, begun, observed: states.observed }).toEqual({ errors: [LOST], begun: 1, observed: false })
     expect(String(await reported)).toContain('teardown')
@@ -209,8 +209,8 @@ describe('withLock', () => {
         }
       })
     const subscription = withLock(states, work, { resume: true }).subscribe({ error: () => undefined })
-    states.next({ status: 'held', token: ONE, expiresAt: 10, holder: 'me' })
-    states.next({ status: 'held', token: TWO, expiresAt: 20, holder: 'me' })
+    states.next({ status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' })
+    states.next({ status: 'held', token: TWO, expiresAtMonotonic: 20, holder: 'me' })
     expect(begun).toEqual([ONE, TWO])
     expect(() => subscription.unsubscribe()).toThrow('teardown')
     expect(String(await reported)).toContain('teardown')
@@ -218,7 +218,7 @@ describe('withLock', () => {
 
   it('does the work once for a lease that says everything at once', () => {
     let begun = 0
-    const held = { status: 'held', expiresAt: 10, holder: 'me' } as const
+    const held = { status: 'held', expiresAtMonotonic: 10, holder: 'me' } as const
     const states = of<LeaseState[]>(
       { ...held, token: ONE },
       { status: 'waiting', holder: 'x' },

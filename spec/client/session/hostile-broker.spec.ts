@@ -41,16 +41,16 @@ describe('the largest packet that is read', () => {
   it.each([
     [undefined, 32 * MiB],
     [1_000_000, 1_000_000],
-  ])('is announced in CONNECT: an option of %s is %d', async (maximumPacketSize, announced) => {
+  ])('is announced in CONNECT: an option of %s is %d', async (maxPacketSize, announced) => {
     const broker = await scriptedBroker(accept, grant)
-    const client = openClient(broker.url, maximumPacketSize === undefined ? {} : { maximumPacketSize })
+    const client = openClient(broker.url, maxPacketSize === undefined ? {} : { maxPacketSize })
     const { status } = causesOf(client)
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     expect(broker.sides[0]?.connect.properties).toMatchObject({ maximumPacketSize: announced })
   })
 
-  it.each([0, -1, 1.5, 268_435_461, Number.NaN])('is what MQTT can count, not %d', maximumPacketSize => {
-    expect(() => connect('mqtt://localhost', { maximumPacketSize })).toThrow(/maximumPacketSize/)
+  it.each([0, -1, 1.5, 268_435_461, Number.NaN])('is what MQTT can count, not %d', maxPacketSize => {
+    expect(() => connect('mqtt://localhost', { maxPacketSize })).toThrow(/maxPacketSize/)
   })
 
   it('may come', async () => {
@@ -58,7 +58,7 @@ describe('the largest packet that is read', () => {
       grant(side, packet)
       side.socket.write(publishOf(100_000))
     })
-    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     expect(causes()).toEqual([])
   })
@@ -76,7 +76,7 @@ describe('the largest packet that is read', () => {
     await once(server, 'listening')
     const address = server.address()
     const port = address !== null && typeof address === 'object' ? address.port : 0
-    const client = openClient(`ws://127.0.0.1:${port}`, { maximumPacketSize: 100_000 })
+    const client = openClient(`ws://127.0.0.1:${port}`, { maxPacketSize: 100_000 })
     const { status, causes } = causesOf(client)
     await status.until(() => causes().length > 0)
     expect(causes()[0]).toMatch(/Max payload size exceeded/)
@@ -84,12 +84,12 @@ describe('the largest packet that is read', () => {
 
   it('is the end of a connection that brings one byte more; it is tried again, with ever longer pauses', async () => {
     const broker = await scriptedBroker(accept, side => side.socket.write(publishOf(100_001)))
-    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 3)
     expect(causes()).toEqual(
       [1, 2, 3].map(
         attempt =>
-          `${attempt} The connection to the broker was lost: A packet of 100001 bytes came, and \`maximumPacketSize\` is 100000`,
+          `${attempt} The connection to the broker was lost: A packet of 100001 bytes came, and \`maxPacketSize\` is 100000`,
       ),
     )
   })
@@ -98,7 +98,7 @@ describe('the largest packet that is read', () => {
     const broker = await scriptedBroker(({ socket }) => {
       socket.write(Buffer.concat([bytesOf(CONNACK), publishOf(100_001)]))
     })
-    const { status, causes } = causesOf(openClient(broker.url, { maximumPacketSize: 100_000 }))
+    const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 2)
     expect(causes()).toEqual([
       expect.stringMatching(/^1 The connection to the broker was lost: A packet of 100001 bytes came/),

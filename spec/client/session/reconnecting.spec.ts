@@ -65,7 +65,7 @@ describe('options out of range', () => {
     { sessionExpiry: -1 },
     { connectTimeout: 0 },
     { reconnect: { initial: 0 } },
-    { reconnect: { maximum: Number.NaN } },
+    { reconnect: { max: Number.NaN } },
     { clientId: 'a'.repeat(2_049) },
   ])('are refused at the call: %j', options => {
     expect(() => openClient(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))

@@ -23,17 +23,17 @@ describe('backoff', () => {
     expect(backoff(attempt, { random: highest })).toBe(most)
   })
 
-  it('starts at `initial` and stops growing at `maximum`', () => {
-    const delays = [1, 2, 3, 4, 5].map(attempt => backoff(attempt, { initial: 8, maximum: 50, random: highest }))
+  it('starts at `initial` and stops growing at `max`', () => {
+    const delays = [1, 2, 3, 4, 5].map(attempt => backoff(attempt, { initial: 8, max: 50, random: highest }))
     expect(delays).toEqual([8, 16, 32, 50, 50])
   })
 
-  it('never exceeds `maximum`, even at the first attempt', () => {
-    expect(backoff(1, { initial: 500, maximum: 20, random: highest })).toBe(20)
+  it('never exceeds `max`, even at the first attempt', () => {
+    expect(backoff(1, { initial: 500, max: 20, random: highest })).toBe(20)
   })
 
   it('stays finite without a maximum', () => {
-    expect(backoff(5000, { maximum: Number.POSITIVE_INFINITY })).toBeLessThan(Number.MAX_SAFE_INTEGER)
+    expect(backoff(5000, { max: Number.POSITIVE_INFINITY })).toBeLessThan(Number.MAX_SAFE_INTEGER)
   })
 
   it('spreads its delays over the upper half of the range', () => {
@@ -46,11 +46,11 @@ describe('backoff', () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
     const ms = fc.integer({ min: 1, max: 1_000_000 })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 2000 }), ms, ms, chance, (attempt, initial, maximum, random) => {
-        const delay = backoff(attempt, { initial, maximum, random: () => random })
+      fc.property(fc.integer({ min: 1, max: 2000 }), ms, ms, chance, (attempt, initial, max, random) => {
+        const delay = backoff(attempt, { initial, max, random: () => random })
         let ceiling = initial
-        for (let i = 1; i < attempt && ceiling < maximum; i++) ceiling *= 2
-        ceiling = Math.min(ceiling, maximum)
+        for (let i = 1; i < attempt && ceiling < max; i++) ceiling *= 2
+        ceiling = Math.min(ceiling, max)
         expect(Number.isInteger(delay)).toBe(true)
         expect(delay).toBeGreaterThanOrEqual(ceiling / 2)
         expect(delay).toBeLessThanOrEqual(ceiling)

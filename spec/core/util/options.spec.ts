@@ -24,7 +24,7 @@ const TABLE = {
   data: { kind: text('<dir>'), without: 'none', help: 'directory' },
   persist: { kind: choice('<which>', ['all', 'none']), default: 'all', help: 'what is kept' },
   persistKeys: { kind: texts('<glob>', 'a list of globs'), flag: '--persist-key', help: 'which keys' },
-  proxied: { kind: toggle, help: 'behind a proxy' },
+  trustProxy: { kind: toggle, help: 'behind a proxy' },
   hidden: { kind: count, default: 7 },
 } satisfies OptionTable
 
@@ -37,12 +37,12 @@ function parse(...args: readonly string[]) {
 
 describe('A table of options', () => {
   it('makes flags whose values have the names of the table', () => {
-    const args = ['--max-keys', '3', '--data', './state', '--persist-key', 'a', '--persist-key', 'b', '--proxied']
+    const args = ['--max-keys', '3', '--data', './state', '--persist-key', 'a', '--persist-key', 'b', '--trust-proxy']
     expect(optionsIn(TABLE, parse(...args).flags)).toEqual({
       maxKeys: 3,
       data: './state',
       persistKeys: ['a', 'b'],
-      proxied: true,
+      trustProxy: true,
     })
     expect(optionsIn(TABLE, parse().flags)).toEqual({})
   })
@@ -55,7 +55,7 @@ describe('A table of options', () => {
       '--data <dir>: directory (none)',
       '--persist <which>: what is kept (all)',
       '--persist-key <glob>: which keys',
-      '--proxied: behind a proxy',
+      '--trust-proxy: behind a proxy',
     ])
   })
 
@@ -73,7 +73,7 @@ describe('A table of options', () => {
     ['wsPort', '80', '`wsPort` to be a port number from 0 to 65535, got `80` (string)'],
     ['persist', 'some', '`persist` to be one of all, none, got `some` (string)'],
     ['persistKeys', 'a', '`persistKeys` to be a list of globs, got `a` (string)'],
-    ['proxied', 'yes', '`proxied` to be true or false, got `yes` (string)'],
+    ['trustProxy', 'yes', '`trustProxy` to be true or false, got `yes` (string)'],
   ])('refuses the option %s: %j', (name, value, words) => {
     expect(() => checkValues(TABLE, { [name]: value })).toThrow(words)
   })

@@ -8,7 +8,7 @@ const SETTINGS: MachineSettings = {
   recoveryWindow: 60_000,
   connectTimeout: 10_000,
   keepAlive: 40_000,
-  queueLimit: 100,
+  maxQueued: 100,
   retries: 3,
   timeout: 90_000,
   pause: attempt => attempt * 1_000,

@@ -27,7 +27,7 @@ describe('connectPubSub', () => {
     ['a function that promises', async () => NOWHERE, {}],
     ['protobuf', NOWHERE, { protocol: 'protobuf' }],
     ['no retries', NOWHERE, { retries: 0 }],
-    ['pauses of its own', NOWHERE, { reconnect: { initial: 5, maximum: 10 } }],
+    ['pauses of its own', NOWHERE, { reconnect: { initial: 5, max: 10 } }],
   ])('takes %s', (_, url, options) => {
     const states: string[] = []
     open(url, options).status$.subscribe(({ state }) => states.push(state))
@@ -43,10 +43,10 @@ describe('connectPubSub', () => {
     { connectTimeout: -1 },
     { keepAlive: Number.NaN },
     { timeout: Number.POSITIVE_INFINITY },
-    { queueLimit: 1.5 },
+    { maxQueued: 1.5 },
     { retries: -1 },
     { reconnect: { initial: 0 } },
-    { reconnect: { maximum: -1 } },
+    { reconnect: { max: -1 } },
   ])('throws for %j', options => {
     expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -54,8 +54,8 @@ describe('An outage', () => {
 describe('The pauses of a recovery', () => {
   it.each([
     ['by default', undefined, [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]],
-    ['that are to be longer', { initial: 5_000, maximum: 60_000 }, [2_000, 2_000]],
-    ['that are to be shorter', { initial: 5, maximum: 20 }, [5, 10, 20, 20]],
+    ['that are to be longer', { initial: 5_000, max: 60_000 }, [2_000, 2_000]],
+    ['that are to be shorter', { initial: 5, max: 20 }, [5, 10, 20, 20]],
   ])('grow to two seconds at most, %s', (_, options, expected) => {
     const { recoveryPause } = pausesOf({ ...options, random: () => 1 })
     expect(expected.map((_, i) => recoveryPause(i + 1))).toEqual(expected)
@@ -73,7 +73,7 @@ describe('connectPubSub', () => {
   it('recovers after short pauses, whatever those before a new connection are', async () => {
     const { server, hub } = await openHub()
     const clock = new ManualClock()
-    const client = connectPubSub(hub.url, { clock, reconnect: { initial: 30_000, maximum: 30_000 } })
+    const client = connectPubSub(hub.url, { clock, reconnect: { initial: 30_000, max: 30_000 } })
     onTestFinished(() => client.close())
     let status: PubSubStatus | undefined
     client.status$.subscribe(next => {
@@ -89,6 +89,6 @@ describe('connectPubSub', () => {
   })
 
   it('takes pauses as an option, checked first', () => {
-    expect(() => connectPubSub('ws://h/', { reconnect: { maximum: -1 } })).toThrow('reconnect.maximum')
+    expect(() => connectPubSub('ws://h/', { reconnect: { max: -1 } })).toThrow('reconnect.max')
   })
 })

@@ -96,7 +96,7 @@ describe('a send', () => {
   })
 
   it('is not made with more than the limit waiting', () => {
-    setting = new FakeSetting({ queueLimit: 2 })
+    setting = new FakeSetting({ maxQueued: 2 })
     for (const data of ['a', 'b', 'c']) send(data)
     expect(setting.log).toEqual(['c: overflow'])
     setting.connect().socket.ack(1)
@@ -105,7 +105,7 @@ describe('a send', () => {
   })
 
   it('waits while 500 are under way, so that the hub remembers every id', () => {
-    setting = new FakeSetting({ queueLimit: 1_000 }).connect()
+    setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 502; n++) send(n)
     expect(setting.socket.frames).toHaveLength(500)
     setting.socket.ack(3)
@@ -113,7 +113,7 @@ describe('a send', () => {
   })
 
   it('that nobody is to acknowledge needs no place among those, nor do joins, but it does not overtake', () => {
-    setting = new FakeSetting({ queueLimit: 1_000 }).connect()
+    setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 500; n++) send(n)
     send('free', { ack: false })
     expect(sentData().at(-1)).toBe('free')
@@ -130,7 +130,7 @@ describe('a send', () => {
   })
 
   it('is not made with more than 64 MiB held', { tags: 'slow' }, () => {
-    setting = new FakeSetting({ queueLimit: 1_000 })
+    setting = new FakeSetting({ maxQueued: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
     const large = () => setting.client.group('line').send('x'.repeat(1_000_000))
     const [held, over] = [large().subscribe(setting.observer('held')), setting.observer('over')]
@@ -171,7 +171,7 @@ describe('calling off', () => {
   })
 
   it('makes room at once, however much is called off', () => {
-    setting = new FakeSetting({ queueLimit: 2 })
+    setting = new FakeSetting({ maxQueued: 2 })
     for (let n = 0; n < 1_000; n++) send(n).unsubscribe()
     send('a')
     setting.connect()

@@ -60,14 +60,14 @@ export class SimClient {
     this.#place = place
     this.loop = new EventLoop(nature.time, 0)
     this.#linkWitness = new LinkWitness(place, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
-    const pause = (attempt: number): number => backoff(attempt, { initial: 50, maximum: 1_000 })
+    const pause = (attempt: number): number => backoff(attempt, { initial: 50, max: 1_000 })
     this.#client = new PubSubClient({
       ...plan,
       url: `ws://hub/client/hubs/h?user=${name}`,
       codec: plan.protocol === 'json' ? jsonClientCodec : protobufClientCodec,
       clock: this.loop.clock(),
       openSocket: (url, _subprotocol, handlers) => this.#open(url, handlers),
-      queueLimit: 10_000,
+      maxQueued: 10_000,
       retries: 3,
       pause,
       recoveryPause: pause,

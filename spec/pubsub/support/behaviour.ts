@@ -26,7 +26,7 @@ export interface Watched {
 
 /** The shipped client, closed at the end of the test. */
 export function watch(url: string | (() => string), options: PubSubOptions = {}): Watched {
-  const client = connectPubSub(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  const client = connectPubSub(url, { reconnect: { initial: 5, max: 20 }, ...options })
   const statuses: PubSubStatus[] = []
   const errors: string[] = []
   client.status$.subscribe(status => statuses.push(status))
@@ -49,7 +49,7 @@ export async function atScriptedHub(protocol: Protocol, options: PubSubOptions =
     asked++
     return `${hub.url}?access_token=${asked}`
   }
-  const reconnect = { initial: 1_000, maximum: 1_000 }
+  const reconnect = { initial: 1_000, max: 1_000 }
   const watched = watch(url, { protocol, clock, reconnect, ...options })
   return { hub, clock, ...watched, urlsAsked: () => asked }
 }

@@ -29,7 +29,7 @@ export class FakeSetting {
       connectTimeout: 10_000,
       keepAlive: 40_000,
       timeout: 90_000,
-      queueLimit: 100,
+      maxQueued: 100,
       retries: 3,
       pause,
       recoveryPause: pause,

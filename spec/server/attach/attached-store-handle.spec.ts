@@ -97,7 +97,7 @@ describe('An attached store', () => {
 
   it('has nothing, and takes nothing, while another one serves and when it is closed', async () => {
     const { url } = await opened()
-    const store = await attach(url, { reconnect: { initial: 20, maximum: 200 } })
+    const store = await attach(url, { reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => store.close())
     await expect(store.load([])).rejects.toMatchObject({
       code: 'closed',
@@ -137,7 +137,7 @@ describe('An attached store', () => {
     const stream = new FakeStream(new FakeCluster(systemClock), 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',
-      settings: { nodeId: 'a', patience: 60_000 },
+      settings: { nodeId: 'a', stallTimeout: 60_000 },
       connect: () => of(Object.assign(stream, { close: () => EMPTY })),
     }
     const { store } = await opened({ log })

@@ -9,7 +9,7 @@ import { SimLink } from './simulation/sim-link.js'
 /** A broker without sockets whose time stands still, and clients that say what they are told to. */
 export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<CoreOptions> = {}) {
   const clock = new ManualClock()
-  const options = { clock, maximumPacketSize: 100_000, maximumKeepAlive: 0, memoryBudget: 1e9, ...bounds }
+  const options = { clock, maximumPacketSize: 100_000, maxKeepAliveSeconds: 0, memoryBudget: 1e9, ...bounds }
   const core = new BrokerCore(options, { ...openHandler, ...handler })
   const open = (version: 4 | 5 = 5): ScriptedClient => new ScriptedClient(core, version)
   const connect = (clientId: string, of: Partial<IConnectPacket> = {}): ScriptedClient => {

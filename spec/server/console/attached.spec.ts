@@ -10,7 +10,7 @@ import { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
 import { openConsoleOf } from './open-console.js'
 
-const QUICK: AttachOptions = { reconnect: { initial: 20, maximum: 200 } }
+const QUICK: AttachOptions = { reconnect: { initial: 20, max: 200 } }
 const now = (): string => `${Date.now()}:0:client`
 
 /** Status and JSON of an answer. */

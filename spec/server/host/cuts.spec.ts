@@ -20,7 +20,7 @@ describe('The audit log has a connection that was cut', () => {
   })
 
   it('for a packet that is too large', async () => {
-    const { store } = await openStore({ maximumPacketSize: 1_000 })
+    const { store } = await openStore({ maxPacketSize: 1_000 })
     const event = cutOf(store)
     const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory'), publish('t', Buffer.alloc(2_000)))
@@ -28,7 +28,7 @@ describe('The audit log has a connection that was cut', () => {
     expect(await event).toMatchObject({
       ...HERE,
       clientId: 'mallory',
-      reason: expect.stringContaining('maximumPacketSize'),
+      reason: expect.stringContaining('maxPacketSize'),
     })
   })
 

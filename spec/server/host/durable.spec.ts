@@ -69,7 +69,7 @@ describe('A store with a directory', () => {
     await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
     await one.store.close()
     const told: OpeningProgress[] = []
-    await start(data, { opening: progress => told.push(progress) })
+    await start(data, { onProgress: progress => told.push(progress) })
     const [{ of } = { of: 0 }] = told
     expect(of).toBeGreaterThan(3_000_000)
     const read = told.map(progress => progress.read)

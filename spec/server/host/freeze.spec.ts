@@ -109,7 +109,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     tags: 'slow',
   }, async () => {
     const { store } = await openToday()
-    const options = { keepAlive: 1_000, connectTimeout: 200, reconnect: { initial: 20, maximum: 50 } }
+    const options = { keepAlive: 1_000, connectTimeout: 200, reconnect: { initial: 20, max: 50 } }
     const client = openClient(store[transport], options)
     const [status, freshness] = [record(client.status$), record(client.key('k', textCodec).freshness$)]
     const seen = record(client.key('k', textCodec).entries$)

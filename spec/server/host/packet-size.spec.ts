@@ -17,7 +17,7 @@ const payloadFor = (size: number): string => {
 }
 
 async function open() {
-  const { store } = await openStore({ maximumPacketSize: 1_000 })
+  const { store } = await openStore({ maxPacketSize: 1_000 })
   const witness = await RawClient.ready(store.url, 'witness')
   await witness.subscribe('news')
   return { store, witness }

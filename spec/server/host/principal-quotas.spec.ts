@@ -176,7 +176,7 @@ describe('A quota of retained messages', () => {
 
 describe('A quota of what waits for clients that are away', () => {
   it('ends the session that would get more', async () => {
-    const { come, of, store } = await open({ maximumBufferedBytes: 80_000 })
+    const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
@@ -188,7 +188,7 @@ describe('A quota of what waits for clients that are away', () => {
   })
 
   it('does not count what waits for those who are there', async () => {
-    const { come, of, store } = await open({ maximumBufferedBytes: 80_000 })
+    const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')

@@ -42,7 +42,7 @@ describe('The quotas of a store', () => {
   it.each([
     [{ maxMemory: 1 }, 'got `1`'],
     [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
-    [{ maxMemory: 100, maximumBufferedBytes: 200 }, 'got `100` beside `maximumBufferedBytes` of 200'],
+    [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
   ])('need memory for keys and for what waits: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
       `Expected \`maxMemory\` to leave room for keys and for what waits, ${words}`,

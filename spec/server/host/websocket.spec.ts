@@ -91,7 +91,7 @@ describe('A proxy on this machine', () => {
   }
 
   it('says where a client comes from, who waits for its own failed logins alone', async () => {
-    const { store } = await openSecured({ proxied: true })
+    const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
     expect(await turnedAway(store.wsUrl, 'c', from(GUESSER, 'alice', 'ecila'))).toBe(0x9f)
@@ -99,7 +99,9 @@ describe('A proxy on this machine', () => {
   })
 
   it('is there or not', async () => {
-    await expect(openSecured(JSON.parse('{"proxied":"yes"}'))).rejects.toThrow('Expected `proxied` to be true or false')
+    await expect(openSecured(JSON.parse('{"trustProxy":"yes"}'))).rejects.toThrow(
+      'Expected `trustProxy` to be true or false',
+    )
   })
 
   it('is believed only where there is one, and over WebSocket', async () => {

@@ -178,7 +178,7 @@ describe('Mallory,', () => {
       const scene = await openScene({
         policy,
         maxBytes: 32 * MIB,
-        maximumBufferedBytes: 64 * MIB,
+        maxBufferedBytes: 64 * MIB,
         hub: true,
         console: true,
       })

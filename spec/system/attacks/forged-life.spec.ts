@@ -9,7 +9,7 @@ import { RawClient } from '../../support/raw-client.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
-const RECONNECT = { initial: 20, maximum: 200 }
+const RECONNECT = { initial: 20, max: 200 }
 
 prepareInnocents()
 

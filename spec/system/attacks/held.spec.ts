@@ -18,7 +18,7 @@ prepareScenes()
 
 const KIB = 1024
 const MIB = 1024 * KIB
-const BOUNDS = { maximumBufferedBytes: 64 * MIB }
+const BOUNDS = { maxBufferedBytes: 64 * MIB }
 /** Of those who are away, each with enough waiting to be worth ending. */
 const SLEEPERS = 20
 const MESSAGES = 10

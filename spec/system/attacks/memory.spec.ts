@@ -14,9 +14,9 @@ const ROOM = nightly(64, 16) * MIB
 /** More than that, and less than its heap: it is to refuse, not to die. */
 const MUCH = nightly(400, 100) * MIB
 /** What the broker may hold for all clients. */
-const SMALL = { maximumBufferedBytes: ROOM }
+const SMALL = { maxBufferedBytes: ROOM }
 /** What it may hold of an attack: that, and caches, pools and code. */
-const HELD = { held: SMALL.maximumBufferedBytes + 32 * MIB }
+const HELD = { held: SMALL.maxBufferedBytes + 32 * MIB }
 const PAYLOAD = Buffer.alloc(64 * KIB, 'x')
 
 /** Sends packets, made one after the other, until so many bytes were sent or the connection has ended. */

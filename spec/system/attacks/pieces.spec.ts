@@ -15,7 +15,7 @@ const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 describe('A packet that never becomes whole', () => {
   it('takes no memory for what was only announced, and little more than its bytes: many of 16 MiB', async () => {
-    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(
       async () => {
         const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
@@ -31,7 +31,7 @@ describe('A packet that never becomes whole', () => {
   })
 
   it('costs no more in WebSocket frames of one byte', async () => {
-    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(async () => {
       const greeting = connect('x')
       const large = publish('t', Buffer.alloc(2 * MIB))
@@ -52,7 +52,7 @@ describe('A packet that never becomes whole', () => {
   })
 
   it('costs no more in segments of one byte', async () => {
-    const scene = await openScene({ maximumBufferedBytes: 64 * MIB })
+    const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(async () => {
       const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)
       await Promise.all(

@@ -82,7 +82,7 @@ describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
         authenticate: inOrder([backwards()]),
         policy,
         maxBytes: 16 * MIB,
-        maximumBufferedBytes: 16 * MIB,
+        maxBufferedBytes: 16 * MIB,
         maxRetainedBytes: 8 * MIB,
         maxKeys: 4_000,
         maxWatches: 4_000,

@@ -23,7 +23,7 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
     topic: 'plant/#',
     keys: '{#}',
     direction: 'to-topics',
-    connection: { reconnect: { maximum: 50 } },
+    connection: { reconnect: { max: 50 } },
     ...options,
   })
   onTestFinished(async () => bridge.close())

@@ -107,7 +107,7 @@ describeInBrowser('The console of an attached store', open => {
     const broker = await brokerForPages()
     const data = await mkdtemp(join(tmpdir(), 'attached-'))
     const first = await openAttached(broker.url, { data })
-    const second = await attach(broker.url, { data, reconnect: { initial: 20, maximum: 200 } })
+    const second = await attach(broker.url, { data, reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => second.close())
     await untilState(second, 'standby')
     const server = await serveConsoleOf(second, { brokerUrl: broker.wsUrl })

@@ -19,7 +19,7 @@ export class Holders {
 
   constructor(url: string, count: number) {
     this.#stores = Array.from({ length: count }, (_, i) =>
-      connect(url, { clientId: `holder-${i}`, sessionExpiry: 0, reconnect: { initial: 10, maximum: 50 } }),
+      connect(url, { clientId: `holder-${i}`, sessionExpiry: 0, reconnect: { initial: 10, max: 50 } }),
     )
     for (const store of this.#stores) this.#contend(store)
   }

@@ -21,7 +21,7 @@ export class Watch {
   entries = 0
 
   constructor(url: string, keys: readonly string[]) {
-    this.#store = connect(url, { clientId: 'watch', sessionExpiry: 0, reconnect: { initial: 10, maximum: 50 } })
+    this.#store = connect(url, { clientId: 'watch', sessionExpiry: 0, reconnect: { initial: 10, max: 50 } })
     this.#store.watchAll(from([keys]), text).subscribe(entry => this.#take(entry))
   }
 

@@ -26,8 +26,8 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     nodeId: string,
     options: AttachOptions = {},
   ): Promise<AttachedStore> {
-    const log = jetStreamLog({ servers: nats.servers, name, nodeId, patience: 1_000 })
-    const store = await attach(url, { log, reconnect: { initial: 20, maximum: 200 }, ...options })
+    const log = jetStreamLog({ servers: nats.servers, name, nodeId, stallTimeout: 1_000 })
+    const store = await attach(url, { log, reconnect: { initial: 20, max: 200 }, ...options })
     onTestFinished(async () => store.close())
     return store
   }

@@ -106,7 +106,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
 
   it('wait without a quorum: they acknowledge nothing, send clients away, and go on by themselves', async () => {
     const name = newName()
-    const a = await node(logOf(name, 'a', { patience: 2_000 }))
+    const a = await node(logOf(name, 'a', { stallTimeout: 2_000 }))
     const states = record(a.storage$)
     const client = openClient(a.url)
     const status = record(client.status$)

@@ -21,7 +21,7 @@ describe('a log in NATS JetStream', () => {
     [{ nodeId: 'n>' }, /`nodeId`/],
     [{ replicas: 2 }, /`replicas`/],
     [{ reads: 'stale' as 'local' }, /`reads`/],
-    [{ patience: 0 }, /`patience`/],
+    [{ stallTimeout: 0 }, /`stallTimeout`/],
     [{ replica: 3 }, /replicas/],
   ])('takes no options that are none: %o', (options, words) => {
     expect(() => jetStreamLog({ servers: SERVERS, ...options })).toThrow(words)

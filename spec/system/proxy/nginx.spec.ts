@@ -33,7 +33,7 @@ async function open() {
   const store = await serve({
     port: 0,
     wsPort: 0,
-    proxied: true,
+    trustProxy: true,
     allowedOrigins: [`https://${NAME}`],
     authenticate: inOrder([request => login(request)]),
   })

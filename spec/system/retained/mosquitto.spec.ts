@@ -42,7 +42,7 @@ describe('A bridge of retained topics of Mosquitto', () => {
     const bridge = retained(openClient(store.url), link.url, {
       topic: 'plant/+/temp',
       keys: 'of/{1}',
-      connection: { reconnect: { maximum: 100 } },
+      connection: { reconnect: { max: 100 } },
     })
     onTestFinished(async () => bridge.close())
     const status = record(bridge.status$)

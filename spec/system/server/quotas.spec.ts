@@ -61,7 +61,7 @@ describe('A store with a quota', () => {
 
   it.each<[string, ServeOptions]>([
     ['more for keys than there is', { maxMemory: 1_000, maxBytes: 1_001 }],
-    ['more for both than there is', { maxMemory: 1_000, maxBytes: 600, maximumBufferedBytes: 500 }],
+    ['more for both than there is', { maxMemory: 1_000, maxBytes: 600, maxBufferedBytes: 500 }],
     ['nothing', { maxMemory: 0 }],
     ['no connections', { maxConnections: 0 }],
     ['half a connection', { maxConnectionsPerAddress: 0.5 }],

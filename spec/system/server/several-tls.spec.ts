@@ -12,7 +12,7 @@ it('a client goes from one protocol and name to another, and TLS asks for the na
   const port = new URL(store.url).port
   // A certificate has names of its own in it, and is good for those alone; the proxy knows no others.
   const urls = [store.url, `mqtts://localhost:${port}`, store.wsUrl.replace('127.0.0.1', 'localhost'), last.url]
-  const inOrder = { reconnect: { initial: 1, maximum: 20, random: () => 0 } }
+  const inOrder = { reconnect: { initial: 1, max: 20, random: () => 0 } }
   for (let first = 0; first < urls.length; first++) {
     const order = urls.map((_, i) => urls[(first + i) % urls.length] ?? '')
     const client = openClient(['mqtts://127.0.0.1:1', ...order], { ca: authority.cert, ...inOrder })

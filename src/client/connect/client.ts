@@ -21,7 +21,7 @@ import { Subscribing } from './subscribing.js'
 export interface ClientSettings {
   readonly clock: Clock
   readonly timeout: number
-  readonly queueLimit: number
+  readonly maxQueued: number
   readonly stopDelay: number
   /** 0 (default) for never. */
   readonly verifyEvery?: number
@@ -71,7 +71,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   constructor(session: MqttSession, settings: ClientSettings) {
     super()
     const { clientId } = session
-    const { clock, timeout, queueLimit, stopDelay, verifyEvery = 0 } = settings
+    const { clock, timeout, maxQueued, stopDelay, verifyEvery = 0 } = settings
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
     this.#tell({ state: 'connecting', url: session.url })
@@ -79,7 +79,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
-    this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: queueLimit })
+    this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: maxQueued })
     const store = new Store(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({

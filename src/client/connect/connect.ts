@@ -29,7 +29,7 @@ export interface ClientOptions {
   /** ms until a request has failed. Default 10,000. */
   readonly timeout?: number | undefined
   /** Most requests held at a time, waiting or unanswered; one more fails with `overflow`. Default 65,536. */
-  readonly queueLimit?: number | undefined
+  readonly maxQueued?: number | undefined
   /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
   readonly stopDelay?: number | undefined
   /**
@@ -73,7 +73,7 @@ export interface ConnectOptions extends ClientOptions {
    * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
    * sends a larger one is left. Default 32 MiB, at most 268,435,460.
    */
-  readonly maximumPacketSize?: number | undefined
+  readonly maxPacketSize?: number | undefined
   /** Pauses between attempts to connect, of several addresses between rounds of them. Default 100 ms, doubled up to 30 s, with jitter. */
   readonly reconnect?: BackoffOptions | undefined
   /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
@@ -94,7 +94,7 @@ export interface ConnectOptions extends ClientOptions {
 
 const CLIENT_NAMES: OptionNames<ClientOptions> = {
   timeout: true,
-  queueLimit: true,
+  maxQueued: true,
   stopDelay: true,
   verifyEvery: true,
   clock: true,
@@ -113,7 +113,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & Addressed> = {
   sessionExpiry: true,
   cleanStart: true,
   connectTimeout: true,
-  maximumPacketSize: true,
+  maxPacketSize: true,
   reconnect: true,
   reconnectStrategy: true,
   followReferences: true,
@@ -121,7 +121,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & Addressed> = {
   authentication: true,
   credentials: true,
 }
-const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, maximum: true, random: true }
+const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
 /** What mqtt.js and others call them. */
 const ELSEWHERE: OtherNames = {
   keepalive: 'keepAlive',
@@ -175,8 +175,8 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
   const settings = settingsOf(options)
   const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
   checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
-  const { maximumPacketSize = DEFAULT_PACKET_SIZE } = options
-  checkPacketSize(maximumPacketSize)
+  const { maxPacketSize = DEFAULT_PACKET_SIZE } = options
+  checkPacketSize(maxPacketSize)
   const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
   checkFunction('reconnectStrategy', strategy)
   if (credentials !== undefined) checkFunction('credentials', credentials)
@@ -190,7 +190,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
       sessionExpiry,
       connectTimeout,
       cleanStart,
-      maximumPacketSize,
+      maximumPacketSize: maxPacketSize,
     },
     { strategy, credentials, backoff: reconnect },
     clock,
@@ -205,20 +205,18 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
 }
 
 function settingsOf(options: ClientOptions) {
-  const { timeout = 10_000, queueLimit = 65_536, stopDelay = 0, verifyEvery = 0, clock = systemClock } = options
+  const { timeout = 10_000, maxQueued = 65_536, stopDelay = 0, verifyEvery = 0, clock = systemClock } = options
   checkPositiveInteger('timeout', timeout)
-  checkPositiveInteger('queueLimit', queueLimit)
+  checkPositiveInteger('maxQueued', maxQueued)
   if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
   if (verifyEvery !== 0) checkPositiveInteger('verifyEvery', verifyEvery)
-  return { timeout, queueLimit, stopDelay, verifyEvery, clock }
+  return { timeout, maxQueued, stopDelay, verifyEvery, clock }
 }
 
-function checkPacketSize(maximumPacketSize: number): void {
-  checkPositiveInteger('maximumPacketSize', maximumPacketSize)
-  if (maximumPacketSize <= LARGEST_PACKET_SIZE) return
-  throw new ArgumentError(
-    `Expected \`maximumPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maximumPacketSize}\``,
-  )
+function checkPacketSize(maxPacketSize: number): void {
+  checkPositiveInteger('maxPacketSize', maxPacketSize)
+  if (maxPacketSize <= LARGEST_PACKET_SIZE) return
+  throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maxPacketSize}\``)
 }
 
 // MQTT counts a keep-alive in 16 bits and a session's life in 32, both in seconds.
@@ -231,9 +229,9 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
     checkPositiveInteger('sessionExpiry', sessionExpiry)
   checkPositiveInteger('connectTimeout', connectTimeout)
   checkOptionNames('connect, in `reconnect`', backoff, BACKOFF_NAMES)
-  const { initial, maximum } = backoff
+  const { initial, max } = backoff
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
-  if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+  if (max !== undefined) checkPositiveInteger('reconnect.max', max)
 }
 
 // The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room

@@ -186,8 +186,8 @@ export class Contender {
     this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
   }
 
-  #held({ token, expiresAt }: Tenure): void {
-    this.#tell({ status: 'held', token, expiresAt, holder: this.#holder })
+  #held({ token, expiresAtMonotonic }: Tenure): void {
+    this.#tell({ status: 'held', token, expiresAtMonotonic, holder: this.#holder })
   }
 
   #tell(state: LeaseState): void {
@@ -283,6 +283,6 @@ class Pace {
   /** Until a request that failed is tried again. */
   retry(): number {
     this.#failures++
-    return backoff(this.#failures, { initial: FIRST_RETRY, maximum: this.#duration })
+    return backoff(this.#failures, { initial: FIRST_RETRY, max: this.#duration })
   }
 }

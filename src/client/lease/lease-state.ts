@@ -15,7 +15,7 @@ export type LeaseState =
        * When it is lost unless renewed: ms on the monotonic clock (`performance.now()`), counted from before the request
        * was sent. Every renewal emits a later one.
        */
-      readonly expiresAt: number
+      readonly expiresAtMonotonic: number
       readonly holder: string
     }
   | { readonly status: 'waiting'; readonly holder: string }
@@ -24,7 +24,7 @@ export type LeaseState =
 
 /** What one attempt to acquire came to. */
 export type Acquisition =
-  | { readonly acquired: true; readonly token: Hlc; readonly expiresAt: number; readonly holder: string }
+  | { readonly acquired: true; readonly token: Hlc; readonly expiresAtMonotonic: number; readonly holder: string }
   /** `holder` is missing when the lease was given back meanwhile. */
   | { readonly acquired: false; readonly holder: string | undefined }
 

@@ -106,7 +106,7 @@ export class Lease extends Observable<LeaseState> {
 const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
   acquired: true,
   token: version,
-  expiresAt: expiry.monotonic,
+  expiresAtMonotonic: expiry.monotonic,
   holder,
 })
 

@@ -47,7 +47,7 @@ export class Tenure {
   }
 
   /** ms on the monotonic clock. */
-  get expiresAt(): number {
+  get expiresAtMonotonic(): number {
     return this.#confirmed.expiry.monotonic
   }
 
@@ -74,7 +74,7 @@ export class Tenure {
 
   #armExpiry(): () => void {
     const { clock } = this.#port
-    return clock.schedule(this.expiresAt - clock.monotonic(), () => this.#lose('expired'))
+    return clock.schedule(this.expiresAtMonotonic - clock.monotonic(), () => this.#lose('expired'))
   }
 
   #armRenewal(): () => void {
@@ -109,7 +109,7 @@ export class Tenure {
   }
 
   #extend(claim: Claim): void {
-    const isLonger = claim.expiry.monotonic > this.expiresAt
+    const isLonger = claim.expiry.monotonic > this.expiresAtMonotonic
     this.#confirmed = claim
     this.#trouble = undefined
     this.#doubt = false

@@ -92,7 +92,7 @@ export function retained(store: StoreView, from: string | readonly string[], opt
   const urls = checkedUrls(from)
   const terms = termsOf(options)
   const { clientId = `rx-statestore-bridge-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms
-  const { reconnect = { maximum: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
+  const { reconnect = { max: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
   const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
   const session = openServiceSession(
     { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false, asPublished: true },

@@ -195,7 +195,7 @@ export class Lookout {
   }
 
   #arm(): void {
-    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { maximum: LONGEST_PAUSE }), () => this.#look())
+    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { max: LONGEST_PAUSE }), () => this.#look())
   }
 
   /** One goes; if it is not heard of again, because its watch has ended, the next one goes after a pause. */

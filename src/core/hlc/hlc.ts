@@ -106,7 +106,7 @@ export function readHlc(reader: ByteReader): Hlc | undefined {
 }
 
 /** How far a reading may run ahead of the wall clock, ms (state store protocol, "Clock drift": one minute). */
-export const MAXIMUM_DRIFT = 60_000
+export const MAX_DRIFT_MS = 60_000
 
 /**
  * A node's own hybrid logical clock: every reading is greater than all it gave or merged before.
@@ -120,13 +120,13 @@ export const MAXIMUM_DRIFT = 60_000
  */
 export class HlcClock {
   readonly #nodeId: string
-  readonly #maximumDrift: number
+  readonly #maxDriftMs: number
   #last: Hlc
 
-  /** @param maximumDrift - ms a reading may be ahead of the wall clock; default one minute */
-  constructor(nodeId: string, maximumDrift: number = MAXIMUM_DRIFT) {
+  /** @param maxDriftMs - ms a reading may be ahead of the wall clock; default one minute */
+  constructor(nodeId: string, maxDriftMs: number = MAX_DRIFT_MS) {
     this.#nodeId = nodeId
-    this.#maximumDrift = maximumDrift
+    this.#maxDriftMs = maxDriftMs
     this.#last = new Hlc(0, 0, nodeId)
   }
 
@@ -148,21 +148,21 @@ export class HlcClock {
   }
 
   #advance(floor: Hlc, now: number): Hlc {
-    this.#last = advance(floor, now, this.#nodeId, this.#maximumDrift)
+    this.#last = advance(floor, now, this.#nodeId, this.#maxDriftMs)
     return this.#last
   }
 }
 
 /**
  * The update rule, pure: the first reading of `nodeId` after `floor` at wall time `now` (ms).
- * Raises {@link HlcError}: `drift` when it would be more than `maximumDrift` ms ahead of `now`, `overflow` when the
+ * Raises {@link HlcError}: `drift` when it would be more than `maxDriftMs` ms ahead of `now`, `overflow` when the
  * counter is exhausted.
  */
-export function advance(floor: Hlc, now: number, nodeId: string, maximumDrift: number = MAXIMUM_DRIFT): Hlc {
+export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: number = MAX_DRIFT_MS): Hlc {
   const wall = Math.floor(now)
   const next = wall > floor.wallClock ? new Hlc(wall, 0, nodeId) : increment(floor, nodeId)
-  if (next.wallClock - wall > maximumDrift) {
-    throw new HlcError('drift', `Clock reading ${next} is more than ${maximumDrift} ms ahead of the wall clock`)
+  if (next.wallClock - wall > maxDriftMs) {
+    throw new HlcError('drift', `Clock reading ${next} is more than ${maxDriftMs} ms ahead of the wall clock`)
   }
   return next
 }

@@ -26,9 +26,9 @@ export class FrameCutter {
   /** What came with the end of the packet that was put together. */
   #rest: Uint8Array = NOTHING
 
-  /** @param maximumPacketSize - largest packet, with its header, bytes */
-  constructor(maximumPacketSize: number) {
-    this.#largest = maximumPacketSize
+  /** @param maxPacketSize - largest packet, with its header, bytes */
+  constructor(maxPacketSize: number) {
+    this.#largest = maxPacketSize
   }
 
   /** Adds the next bytes, which must not change any more. */
@@ -83,7 +83,7 @@ export class FrameCutter {
     if (end !== undefined && end - this.#at > this.#largest)
       throw new PacketError(
         REASON.packetTooLarge,
-        `A packet of ${end - this.#at} bytes came, and \`maximumPacketSize\` is ${this.#largest}`,
+        `A packet of ${end - this.#at} bytes came, and \`maxPacketSize\` is ${this.#largest}`,
       )
     return end
   }

@@ -3,7 +3,7 @@ export interface BackoffOptions {
   /** Delay before the first retry, ms. Default 100. */
   readonly initial?: number | undefined
   /** The delay never grows beyond this, ms. Default 30,000. */
-  readonly maximum?: number | undefined
+  readonly max?: number | undefined
   /** Source of chance in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined
 }
@@ -21,7 +21,7 @@ export const chanceOf = ({ random = Math.random }: BackoffOptions = {}): (() => 
  * ```
  */
 export function backoff(attempt: number, options: BackoffOptions = {}): number {
-  const { initial = 100, maximum = 30_000 } = options
-  const ceiling = Math.min(maximum, initial * 2 ** Math.min(attempt - 1, 30))
+  const { initial = 100, max = 30_000 } = options
+  const ceiling = Math.min(max, initial * 2 ** Math.min(attempt - 1, 30))
   return Math.round(ceiling * (0.5 + chanceOf(options)() / 2))
 }

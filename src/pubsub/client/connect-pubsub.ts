@@ -24,7 +24,7 @@ export interface PubSubOptions {
   /** ms until a send has failed, outages included. Default: 30 s longer than the recovery window, 90,000. */
   readonly timeout?: number | undefined
   /** Most sends held at a time, waiting or not acknowledged; one more fails with `overflow`, and so does what makes more than 64 MiB together. Default 10,000. */
-  readonly queueLimit?: number | undefined
+  readonly maxQueued?: number | undefined
   /** How often a send is tried again that the hub answers with `InternalServerError`. Default 3. */
   readonly retries?: number | undefined
   /**
@@ -57,12 +57,12 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   checkObject('options', options)
   const { protocol = 'json', reconnect = {}, clock = systemClock } = options
   const { recoveryWindow = 60_000, connectTimeout = 10_000, keepAlive = 40_000 } = options
-  const { timeout = recoveryWindow + 30_000, queueLimit = 10_000, retries = 3 } = options
+  const { timeout = recoveryWindow + 30_000, maxQueued = 10_000, retries = 3 } = options
   checkBackoff(reconnect)
   const pauses = pausesOf(reconnect)
   // At once for a session that held, like the first attempt to recover one.
   const { reconnectStrategy = attempt => (attempt === 1 ? 0 : pauses.pause(attempt - 1)) } = options
-  const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, queueLimit }
+  const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, maxQueued }
   const known = { ...numbers, protocol, retries, reconnect, reconnectStrategy, clock }
   checkOptionNames('connectPubSub', options, known)
   for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
@@ -92,10 +92,10 @@ function checkUrl(url: UrlSource): void {
 }
 
 function checkBackoff(backoff: BackoffOptions): void {
-  checkOptionNames('connectPubSub, in `reconnect`', backoff, { initial: true, maximum: true, random: true })
-  const { initial, maximum } = backoff
+  checkOptionNames('connectPubSub, in `reconnect`', backoff, { initial: true, max: true, random: true })
+  const { initial, max } = backoff
   if (initial !== undefined) checkPositiveInteger('reconnect.initial', initial)
-  if (maximum !== undefined) checkPositiveInteger('reconnect.maximum', maximum)
+  if (max !== undefined) checkPositiveInteger('reconnect.max', max)
 }
 
 /**

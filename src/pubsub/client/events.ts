@@ -11,7 +11,7 @@ export interface MachineSettings {
   /** Silence after which a link is dead; after half of it the hub is asked for a sign of life. */
   readonly keepAlive: number
   /** Most messages held: waiting, or not acknowledged. Of at most 64 MiB together. */
-  readonly queueLimit: number
+  readonly maxQueued: number
   /** How often a message is sent again after `InternalServerError`. */
   readonly retries: number
   /** ms a join or leave may take before it is asked for again. */

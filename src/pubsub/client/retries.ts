@@ -126,8 +126,8 @@ export interface Pauses {
  * ```
  */
 export function pausesOf(options: BackoffOptions = {}): Pauses {
-  const { maximum = LONGEST_RECOVERY_PAUSE } = options
-  const shortened = { ...options, maximum: Math.min(maximum, LONGEST_RECOVERY_PAUSE) }
+  const { max = LONGEST_RECOVERY_PAUSE } = options
+  const shortened = { ...options, max: Math.min(max, LONGEST_RECOVERY_PAUSE) }
   return {
     pause: attempt => backoff(attempt, options),
     recoveryPause: attempt => backoff(attempt, shortened),

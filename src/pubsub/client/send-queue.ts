@@ -158,8 +158,8 @@ export class SendQueue {
 
   /** The bytes of a request, or why it cannot be sent. */
   #admit({ frame, urgent }: Draft, ackId: bigint | undefined): FrameData | StateStoreError {
-    const { codec, queueLimit } = this.#settings
-    if (this.#held >= queueLimit && !urgent) return new OverflowError('The queue of messages', queueLimit)
+    const { codec, maxQueued } = this.#settings
+    if (this.#held >= maxQueued && !urgent) return new OverflowError('The queue of messages', maxQueued)
     try {
       const data = codec.encode(ackId === undefined ? frame : { ...frame, ackId }, toSentJson)
       if (!urgent && this.#heldBytes + data.length > MOST_HELD) {

@@ -280,21 +280,21 @@ export class Doorman {
   readonly audit: Audit
   /** Without one there is nothing to be guessed. */
   readonly #throttle: LoginThrottle | undefined
-  readonly #proxied: boolean
+  readonly #trustProxy: boolean
 
   /**
-   * @param proxied - whether a proxy on this machine may stand before us
+   * @param trustProxy - whether a proxy on this machine may stand before us
    * @param guessable - whether somebody could come in by guessing
    */
-  constructor(clock: Clock, proxied: boolean, guessable: boolean) {
+  constructor(clock: Clock, trustProxy: boolean, guessable: boolean) {
     this.audit = new Audit(clock)
     this.#throttle = guessable ? new LoginThrottle(clock) : undefined
-    this.#proxied = proxied
+    this.#trustProxy = trustProxy
   }
 
   /** Where a request comes from. */
   addressOf({ socket, headers }: IncomingMessage): string {
-    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#proxied)
+    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 
   /** Why nobody looks at a request at present: too many from its address were refused. */

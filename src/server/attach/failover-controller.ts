@@ -248,7 +248,7 @@ const RECEIVE_MAXIMUM = 16_384
  */
 export function connectService(
   url: string,
-  { clientId, connecting, maximumPacketSize }: Settings,
+  { clientId, connecting, maxPacketSize: maximumPacketSize }: Settings,
   contests: () => boolean,
   clock: Clock,
 ): ServiceSession {

@@ -29,7 +29,7 @@ type Connecting = Pick<
 /** What is kept, and how it is spelt, as for `serve`. */
 type Keeping = Pick<
   ServeOptions,
-  'data' | 'persist' | 'persistKeys' | 'log' | 'opening' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
+  'data' | 'persist' | 'persistKeys' | 'log' | 'onProgress' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
 >
 
 /** Options of {@link attach}. */
@@ -40,7 +40,7 @@ export interface AttachOptions extends Connecting, Keeping {
    */
   readonly clientId?: string
   /** Largest packet the broker may send, bytes. Default 16 MiB. */
-  readonly maximumPacketSize?: number
+  readonly maxPacketSize?: number
   /** Most watches of keys; one more is refused with `quota-exceeded`. Default 500,000. */
   readonly maxWatches?: number
   /** Of one client. Default 100,000. */
@@ -71,7 +71,7 @@ export interface Settings {
   readonly clientId: string
   readonly connecting: Connecting
   readonly keeping: Required<Keeping>
-  readonly maximumPacketSize: number
+  readonly maxPacketSize: number
   readonly watches: { readonly most: number; readonly mostOfOwner: number; readonly mostOfKey: number }
   readonly identityProperty: string | undefined
   readonly policy: Policy | undefined
@@ -95,7 +95,7 @@ export const ATTACH_OPTIONS = {
     without: '1000 without --identity-property',
     help: 'most clients that watch one key',
   },
-  maximumPacketSize: { kind: count, default: 16 * 1024 * 1024 },
+  maxPacketSize: { kind: count, default: 16 * 1024 * 1024 },
   identityProperty: {
     kind: text('<name>'),
     help: 'user property in which the broker says which client published',
@@ -110,7 +110,7 @@ export const ATTACH_OPTIONS = {
 export function settingsFrom(options: AttachOptions): Settings {
   checkValues(ATTACH_OPTIONS, options)
   const { dialect, ...numbers } = withDefaults(ATTACH_OPTIONS, options)
-  const { maximumPacketSize, maxKeys, maxWatches, maxWatchesPerClient } = numbers
+  const { maxPacketSize, maxKeys, maxWatches, maxWatchesPerClient } = numbers
   const { clientId = 'rx-statestore-service', clock = systemClock, maxBytes = defaultMaxBytes() } = options
   const { identityProperty, policy, disconnectEvents } = options
   const { maxWatchersPerKey = identityProperty === undefined ? 1_000 : Number.MAX_SAFE_INTEGER } = options
@@ -131,7 +131,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     clientId,
     connecting: Object.fromEntries(Object.entries(connecting).filter(([, value]) => value !== undefined)),
     keeping,
-    maximumPacketSize,
+    maxPacketSize,
     watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient, mostOfKey: maxWatchersPerKey },
     identityProperty,
     policy: policy === undefined ? undefined : policyOf(policy),
@@ -142,7 +142,7 @@ export function settingsFrom(options: AttachOptions): Settings {
 function connectingOf(options: AttachOptions) {
   const { username, password, ca, cert, key, keyPassphrase, connectTimeout, authentication, credentials } = options
   // A broker that is gone is noticed soon, and found again soon.
-  const { keepAlive = 10_000, reconnect = { maximum: 1_000 } } = options
+  const { keepAlive = 10_000, reconnect = { max: 1_000 } } = options
   const secrets = { username, password, authentication, credentials }
   return { ...secrets, ca, cert, key, keyPassphrase, connectTimeout, keepAlive, reconnect }
 }

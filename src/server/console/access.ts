@@ -84,17 +84,17 @@ const MOST_REQUESTS = 100
 export class ConsoleRateLimiter {
   readonly audit: Audit
   readonly #clock: Clock
-  readonly #proxied: boolean
+  readonly #trustProxy: boolean
   readonly #throttle: LoginThrottle
   readonly #rates: Rates
   /** Connections whose login is on record. */
   readonly #known = new WeakSet<object>()
 
-  /** @param proxied - whether a proxy on this machine may stand before us */
-  constructor(clock: Clock, proxied: boolean) {
+  /** @param trustProxy - whether a proxy on this machine may stand before us */
+  constructor(clock: Clock, trustProxy: boolean) {
     this.audit = new Audit(clock)
     this.#clock = clock
-    this.#proxied = proxied
+    this.#trustProxy = trustProxy
     this.#throttle = new LoginThrottle(clock)
     this.#rates = new Rates(MOST_REQUESTS, () => clock.monotonic())
   }
@@ -143,7 +143,7 @@ export class ConsoleRateLimiter {
   }
 
   #addressOf({ socket, headers }: IncomingMessage): string {
-    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#proxied)
+    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 }
 

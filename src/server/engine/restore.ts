@@ -1,4 +1,4 @@
-import { type Hlc, MAXIMUM_DRIFT } from '../../core/hlc/hlc.js'
+import { type Hlc, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
@@ -110,7 +110,7 @@ export function idsBesides({ kept, renewed }: RestorePlan, records: Records): st
 
 // A store that had given out a version of the far future could give out none after it.
 const isNear = ({ wallClock, counter }: Hlc, now: number): boolean =>
-  wallClock - now <= MAXIMUM_DRIFT && counter <= LARGEST_COUNTER
+  wallClock - now <= MAX_DRIFT_MS && counter <= LARGEST_COUNTER
 
 function inOrder(a: Hlc | undefined, b: Hlc | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)

@@ -1,4 +1,4 @@
-import { advance, Hlc, laterTime, MAXIMUM_DRIFT } from '../../core/hlc/hlc.js'
+import { advance, Hlc, laterTime, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { HlcError } from '../../core/util/errors.js'
@@ -31,13 +31,13 @@ export class VersionClock {
    * drift"), or what the store has given out itself, which comes back in fencing tokens and in the clocks of clients.
    */
   latest(now: number): number {
-    return Math.max(now + MAXIMUM_DRIFT, this.#last.wallClock)
+    return Math.max(now + MAX_DRIFT_MS, this.#last.wallClock)
   }
 
   /** How far versions are ahead of wall time `now`, ms, if that is more than the clock of a client can make it; else 0. */
   drift(now: number): number {
     const ahead = this.#last.wallClock - now
-    return ahead > MAXIMUM_DRIFT ? ahead : 0
+    return ahead > MAX_DRIFT_MS ? ahead : 0
   }
 
   /** The version of a change at wall time `now` (ms) that a request with this clock asks for. */

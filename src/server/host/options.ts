@@ -32,9 +32,9 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
    */
   readonly notifications?: 'registered' | 'subscribed'
   /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
-  readonly maximumPacketSize?: number
-  /** Longest keep-alive of a client, s; it is told. Default 0: as each client likes. */
-  readonly maximumKeepAlive?: number
+  readonly maxPacketSize?: number
+  /** Longest keep-alive of a client, ms, rounded up to whole seconds; it is told. Default 0: as each client likes. */
+  readonly maxKeepAlive?: number
   /**
    * Origins whose pages may connect over WebSocket, such as `https://panel.example`, beside pages of this machine and of
    * the host itself. Programs other than browsers always may. Default none.
@@ -44,14 +44,14 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
    * Whether a proxy on this machine stands before the WebSocket port: then a client has the address that the proxy adds last
    * to `X-Forwarded-For`, for rates, failed logins and the record. Default `false`.
    */
-  readonly proxied?: boolean
+  readonly trustProxy?: boolean
   /** Clock of versions and expiry. Default the machine's. */
   readonly clock?: Clock
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
-/** MQTT 5.0, section 3.1.2.10, s. */
-const LONGEST_KEEP_ALIVE = 65_535
+/** MQTT 5.0, section 3.1.2.10: two bytes of seconds. */
+const LONGEST_KEEP_ALIVE = 65_535_000
 /** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
 const LARGEST_PACKET_SIZE = 268_435_460
 
@@ -69,15 +69,15 @@ export const SERVE_OPTIONS = {
   host: { kind: text('<address>'), default: '127.0.0.1', help: 'address to listen on; 0.0.0.0 for all' },
   dialect: DIALECT,
   notifications: { kind: choice('<whom>', ['registered', 'subscribed']), default: 'registered' },
-  maximumPacketSize: {
+  maxPacketSize: {
     kind: integer(`a number of bytes from 1 to ${LARGEST_PACKET_SIZE}`, 1, LARGEST_PACKET_SIZE),
     default: DEFAULT_PACKET_SIZE,
   },
-  maximumKeepAlive: {
-    kind: integer(`a whole number of seconds from 0 to ${LONGEST_KEEP_ALIVE}`, 0, LONGEST_KEEP_ALIVE),
+  maxKeepAlive: {
+    kind: integer(`a whole number of ms from 0 to ${LONGEST_KEEP_ALIVE}`, 0, LONGEST_KEEP_ALIVE),
     default: 0,
   },
-  proxied: { kind: toggle, default: false },
+  trustProxy: { kind: toggle, default: false },
 } satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>
 
 /** Options with their defaults. Throws {@link ArgumentError}. */

@@ -14,7 +14,7 @@ import { defaultMaxBytes } from '../storage/storage-options.js'
 export interface QuotaOptions {
   /**
    * Most that keys and everything that waits may take together, bytes: three fifths are for keys (`maxBytes`), two fifths for
-   * what waits (`maximumBufferedBytes`), unless one of these is given, which leaves the rest for the other. What is over is
+   * what waits (`maxBufferedBytes`), unless one of these is given, which leaves the rest for the other. What is over is
    * refused. It is an account, of which Node needs about as much again. Default: as these two are.
    */
   readonly maxMemory?: number | undefined
@@ -39,7 +39,7 @@ export interface QuotaOptions {
    * that are not complete. What is over is refused, and the client with the most is cut off; a session whose client is away
    * ends when its principal has more than its share. Default 512 MiB.
    */
-  readonly maximumBufferedBytes?: number
+  readonly maxBufferedBytes?: number
   /** Most connections, also of those who have not said who they are; one more is cut at once. Default 50,000. */
   readonly maxConnections?: number
   /** Most connections from one address; this machine may have any number. Default 1,000. */
@@ -50,7 +50,7 @@ export interface QuotaOptions {
   readonly maxWatches?: number
   /** Most retained messages; one more is refused (PUBACK 151), and nobody gets it. Default 100,000. */
   readonly maxRetained?: number
-  /** Most bytes of retained messages. Default half of `maximumBufferedBytes`, 256 MiB at most. */
+  /** Most bytes of retained messages. Default half of `maxBufferedBytes`, 256 MiB at most. */
   readonly maxRetainedBytes?: number
   /**
    * Packets a second, not counting acknowledgements. A client that sends more is read more slowly, after a second's worth
@@ -85,7 +85,7 @@ export const QUOTAS = {
   },
   maxKeys: { kind: count, default: 1_000_000, help: 'most keys the store holds' },
   maxBytes: { kind: count, help: 'most the store keeps: keys, values, watched keys' },
-  maximumBufferedBytes: { kind: count },
+  maxBufferedBytes: { kind: count },
   maxConnections: { kind: count, default: 50_000, help: 'most connections' },
   maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'most from one other machine' },
   maxSubscriptions: { kind: count, default: 1_000_000, help: 'most subscriptions' },
@@ -117,38 +117,37 @@ export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
   checkValues(QUOTAS, options)
   const { maxMemory, maxPacketRate, maxByteRate } = options
   const bytes = shares(options)
-  const { maxBytes, maximumBufferedBytes } = bytes
-  if (maxMemory !== undefined && Math.min(maxBytes, maximumBufferedBytes) < 1) throw new ArgumentError(noRoom(options))
+  const { maxBytes, maxBufferedBytes } = bytes
+  if (maxMemory !== undefined && Math.min(maxBytes, maxBufferedBytes) < 1) throw new ArgumentError(noRoom(options))
   checkPositiveInteger('maxBytes', maxBytes)
-  checkPositiveInteger('maximumBufferedBytes', maximumBufferedBytes)
-  if (maxMemory !== undefined && maxBytes + maximumBufferedBytes > maxMemory) {
-    const sum = `${maxBytes} + ${maximumBufferedBytes}`
-    throw new ArgumentError(`Expected \`maxBytes\` and \`maximumBufferedBytes\` within \`maxMemory\`, got ${sum}`)
+  checkPositiveInteger('maxBufferedBytes', maxBufferedBytes)
+  if (maxMemory !== undefined && maxBytes + maxBufferedBytes > maxMemory) {
+    const sum = `${maxBytes} + ${maxBufferedBytes}`
+    throw new ArgumentError(`Expected \`maxBytes\` and \`maxBufferedBytes\` within \`maxMemory\`, got ${sum}`)
   }
   // Nobody makes room that has all of it retained.
-  const maxRetainedBytes = Math.min(DEFAULT_RETAINED_BYTES, Math.ceil(maximumBufferedBytes / 2))
+  const maxRetainedBytes = Math.min(DEFAULT_RETAINED_BYTES, Math.ceil(maxBufferedBytes / 2))
   const plain = { maxRetainedBytes, ...givenOf(QUOTAS, options), ...withDefaults(QUOTAS, options) }
   const { maxPercentPerPrincipal } = options
   return { ...plain, maxMemory, maxPercentPerPrincipal, maxPacketRate, maxByteRate, ...bytes }
 }
 
-function noRoom({ maxMemory, maxBytes, maximumBufferedBytes }: QuotaOptions): string {
-  const [name, given] = maxBytes === undefined ? ['maximumBufferedBytes', maximumBufferedBytes] : ['maxBytes', maxBytes]
+function noRoom({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions): string {
+  const [name, given] = maxBytes === undefined ? ['maxBufferedBytes', maxBufferedBytes] : ['maxBytes', maxBytes]
   const beside = given === undefined ? '' : ` beside \`${name}\` of ${given}`
   return `Expected \`maxMemory\` to leave room for keys and for what waits, got \`${maxMemory}\`${beside}`
 }
 
-function shares({ maxMemory, maxBytes, maximumBufferedBytes }: QuotaOptions) {
+function shares({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
   if (maxMemory === undefined) {
     return {
       maxBytes: maxBytes ?? defaultMaxBytes(),
-      maximumBufferedBytes: maximumBufferedBytes ?? DEFAULT_BUFFERED_BYTES,
+      maxBufferedBytes: maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES,
     }
   }
-  const rest =
-    maximumBufferedBytes === undefined ? Math.floor(KEYS_SHARE * maxMemory) : maxMemory - maximumBufferedBytes
+  const rest = maxBufferedBytes === undefined ? Math.floor(KEYS_SHARE * maxMemory) : maxMemory - maxBufferedBytes
   const keys = maxBytes ?? rest
-  return { maxBytes: keys, maximumBufferedBytes: maximumBufferedBytes ?? maxMemory - keys }
+  return { maxBytes: keys, maxBufferedBytes: maxBufferedBytes ?? maxMemory - keys }
 }
 
 /** What one principal may have of a total. */
@@ -166,7 +165,7 @@ export function brokerQuotas(options: Required<QuotaOptions>): BrokerQuotas {
       subscriptions: shareOf(options, options.maxSubscriptions, 10),
       retained: shareOf(options, options.maxRetained, 50),
       retainedBytes: shareOf(options, options.maxRetainedBytes, 50),
-      waitingBytes: shareOf(options, options.maximumBufferedBytes, 12.5),
+      waitingBytes: shareOf(options, options.maxBufferedBytes, 12.5),
       packetsPerSecond,
       bytesPerSecond,
       workPerSecond: Math.ceil(bytesPerSecond / 2),

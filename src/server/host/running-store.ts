@@ -19,7 +19,7 @@ export interface StoreStats {
   readonly retainedBytes: number
   /** Subscriptions of all sessions. */
   readonly subscriptions: number
-  /** What the broker holds for all clients together, bytes; see {@link ServeOptions.maximumBufferedBytes}. */
+  /** What the broker holds for all clients together, bytes; see {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
   /** What keys, values and watched keys take, bytes; see {@link ServeOptions.maxBytes}. */
   readonly bytes: number

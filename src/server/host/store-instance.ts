@@ -70,10 +70,15 @@ export class StoreInstance {
     const isNode = log.sharing !== undefined
     const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })
     // Connections live by the machine's clock, whatever that of the keys says.
-    const { maximumBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
+    const { maxBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
     const quotas = brokerQuotas(options)
-    const brokerOptions = { ...options, memoryBudget, connections, quotas, clock: systemClock }
+    const limits = {
+      maximumPacketSize: options.maxPacketSize,
+      maxKeepAliveSeconds: Math.ceil(options.maxKeepAlive / 1_000),
+      memoryBudget,
+    }
+    const brokerOptions = { ...options, ...limits, connections, quotas, clock: systemClock }
     const broker: Broker = await Broker.start(brokerOptions, handler)
     // Keys that were there before expire.
     server.resume()

@@ -27,7 +27,7 @@ export interface StorageOptions {
    */
   readonly log?: SharedLog | undefined
   /** Hears how far the reading of `data` has come, in bytes, or of `log`, in entries, over and over while it opens. */
-  readonly opening?: (progress: OpeningProgress) => void
+  readonly onProgress?: (progress: OpeningProgress) => void
 }
 
 /** Those of them that are plain values: what they may be, are without, and are for. */
@@ -54,7 +54,7 @@ export interface OpeningProgress {
 /** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkStorage(options: StorageOptions): Required<StorageOptions> {
   checkValues(STORAGE_OPTIONS, options)
-  const { data = '', persist = 'all', persistKeys = [], opening = () => undefined, log } = options
+  const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
   checkLog(log, options)
   if (options.data !== undefined && data === '')
     throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
@@ -62,7 +62,7 @@ export function checkStorage(options: StorageOptions): Required<StorageOptions> 
   if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
   if (persistKeys.length > 0 && persist !== 'keys')
     throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
-  return { data, persist, persistKeys, log, opening }
+  return { data, persist, persistKeys, log, onProgress }
 }
 
 /** Throws {@link ArgumentError} unless a log is one, and the only place for what is kept. */

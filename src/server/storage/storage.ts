@@ -33,7 +33,7 @@ export interface StorageSettings {
   /** A directory, or the empty string for memory alone. */
   readonly data: string
   readonly clock: Clock
-  readonly opening: (progress: OpeningProgress) => void
+  readonly onProgress: (progress: OpeningProgress) => void
   readonly maxKeys: number
   readonly maxBytes: number
 }
@@ -134,7 +134,7 @@ async function onDisk(
   const lock = await lockDirectory(directory, { lost: failed, troubled })
   const files = guardedFiles(await filesOf(directory), lock)
   const takeover: Takeover = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
-  const { clock, opening: progress } = options
+  const { clock, onProgress: progress } = options
   const open = async (): Promise<OpenedStorage> => {
     const { strays, ...opened } = await openLog<Client>(files, {
       ...bounds,
@@ -175,7 +175,7 @@ const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 /** A log that nodes share. Raises `in-use` when a node with this id lives, `closed`, and what connecting comes to. */
 async function inCluster(
   log: SharedLog,
-  { clock, opening }: StorageSettings,
+  { clock, onProgress }: StorageSettings,
   bounds: EngineOptions<Client>,
   { events, kept, clients, unwanted$ = NEVER }: NodeHost,
 ): Promise<Storage> {
@@ -188,7 +188,7 @@ async function inCluster(
   const answering = await claim(stream, settings.nodeId)
   const onlooker = new Onlooker(stream, clock, kept)
   const open = async (): Promise<OpenedStorage> => {
-    const options = { bounds, settings, clock, random, newLife, clients, events, progress: opening }
+    const options = { bounds, settings, clock, random, newLife, clients, events, progress: onProgress }
     const node = await first(openNode<Client>(stream, options))
     const logClock: Clock = {
       now: () => node.log.now,

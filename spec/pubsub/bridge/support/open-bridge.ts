@@ -36,7 +36,7 @@ export async function bridgeTo(store: StateStore, options: BridgeOptions = TRUST
 
 /** A client that comes back quickly, closed at the end of the test. */
 export function openBrowser(url: string, options: PubSubOptions = {}): PubSubClient {
-  const client = connectPubSub(url, { reconnect: { initial: 5, maximum: 20 }, ...options })
+  const client = connectPubSub(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client
 }

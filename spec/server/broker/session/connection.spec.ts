@@ -36,7 +36,7 @@ describe('A connection', () => {
   })
 
   it('tells of the longest keep-alive, and keeps to it', () => {
-    const { connect, clock } = openCore({}, { maximumKeepAlive: 10 })
+    const { connect, clock } = openCore({}, { maxKeepAliveSeconds: 10 })
     const client = connect('ann', { keepalive: 600 })
     expect(client.last).toMatchObject({ properties: { serverKeepAlive: 10 } })
     clock.advance(14_999)

@@ -11,7 +11,7 @@ import { bytesOf } from '../../../support/packets.js'
 import { PLAIN_CONNECT } from '../../../support/plain-connect.js'
 
 const CONNECT: Connect = { ...PLAIN_CONNECT, keepAlive: 30, receiveMaximum: 10 }
-const HOST = { handler: openHandler, maximumPacketSize: 1_000, maximumKeepAlive: 0 }
+const HOST = { handler: openHandler, maximumPacketSize: 1_000, maxKeepAliveSeconds: 0 }
 const WELCOME = { clientId: 'ann', sessionPresent: false, authenticationData: undefined }
 
 describe('keepAliveOf', () => {
@@ -36,7 +36,7 @@ describe('connackOf', () => {
 
   it('says what is other than what was asked for', () => {
     const connect = { ...CONNECT, clientId: '', keepAlive: 90, sessionExpiry: 0xffff_ffff }
-    const connack = connackOf(connect, { ...WELCOME, clientId: 'made up' }, { ...HOST, maximumKeepAlive: 60 })
+    const connack = connackOf(connect, { ...WELCOME, clientId: 'made up' }, { ...HOST, maxKeepAliveSeconds: 60 })
     const expected = { assignedClientId: 'made up', serverKeepAlive: 60, sessionExpiry: LIMIT.sessionExpiry }
     expect(connack).toMatchObject(expected)
   })

@@ -49,7 +49,7 @@ export class World {
     this.#schedule = schedule
     this.#random = new Random(schedule.seed ^ 0x5bd1e995)
     this.#oracle = new Oracle(() => this.#clock.monotonic(), schedule.tight)
-    const bounds = { maximumPacketSize: 10_000, maximumKeepAlive: 0, memoryBudget: 100_000_000 }
+    const bounds = { maximumPacketSize: 10_000, maxKeepAliveSeconds: 0, memoryBudget: 100_000_000 }
     this.#core = new ObservedCore({ clock: this.#clock, ...bounds }, this.#handler())
     this.#core.oracle = this.#oracle
     this.#core.flush = () => this.#network.flush()

@@ -25,7 +25,7 @@ const DISCONNECT = 0xe0
 /** A broker at one end of a connection, whose time stands still; what it writes is kept. */
 function setUp(memoryBudget = 1e9) {
   const clock = new ManualClock()
-  const options = { clock, maximumPacketSize: 10_000_000, maximumKeepAlive: 0, memoryBudget }
+  const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget }
   const taken: string[] = []
   const core = new BrokerCore(options, {
     ...openHandler,

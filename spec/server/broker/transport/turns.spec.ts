@@ -98,7 +98,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
   const clock = new ManualClock()
   const taken = new Map<string, number>()
   const quotas = { ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, ...rates } }
-  const options = { clock, maximumPacketSize: 10_000_000, maximumKeepAlive: 0, memoryBudget: 1e9, quotas }
+  const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget: 1e9, quotas }
   const core = new BrokerCore(options, {
     ...openHandler,
     topic: 'a',

@@ -27,7 +27,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
     const stream = new FakeStream(cluster, 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',
-      settings: { nodeId, patience: FOREVER },
+      settings: { nodeId, stallTimeout: FOREVER },
       connect: () => of(Object.assign(stream, { close: () => EMPTY })),
     }
     // A year that passes at once would be 60 million looks.

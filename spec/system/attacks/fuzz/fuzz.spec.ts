@@ -15,7 +15,7 @@ describe('The listening sockets', () => {
   it(`survive ${PACKETS} mutated packets, and so does everybody else; SEED=${SEED}`, {
     timeout: 2 * LONGEST,
   }, async () => {
-    const scene = await openScene({ maximumBufferedBytes: 64 * 1024 * 1024 })
+    const scene = await openScene({ maxBufferedBytes: 64 * 1024 * 1024 })
     const fuzzer = new Fuzzer(scene.store, SEED)
     const began = performance.now()
     await scene.under(

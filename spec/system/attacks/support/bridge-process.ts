@@ -12,7 +12,7 @@ const server = await servePubSub({
 const hub = server.hub('panel')
 let store = await serve({ port: 0, wsPort: 0 })
 const port = Number(new URL(store.url).port)
-const client = connect(store.url, { timeout: 30_000, reconnect: { initial: 20, maximum: 200 } })
+const client = connect(store.url, { timeout: 30_000, reconnect: { initial: 20, max: 200 } })
 bridge(client, hub, { read: () => true, write: () => true })
 
 /** Of all that was seen when it was asked, bytes. */

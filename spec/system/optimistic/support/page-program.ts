@@ -30,7 +30,7 @@ export interface Told {
 }
 
 const url = new URLSearchParams(location.search).get('store') ?? ''
-const store = connect(url, { reconnect: { initial: 5, maximum: 20 }, timeout: 2_000 })
+const store = connect(url, { reconnect: { initial: 5, max: 20 }, timeout: 2_000 })
 const asked: LateWrite<number>[] = []
 let told: Told[] = []
 let view: Optimistic<number> | undefined

@@ -37,7 +37,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly retained: Retained
   readonly timeouts: Timeouts<() => void>
   readonly maximumPacketSize: number
-  readonly maximumKeepAlive: number
+  readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
   /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
@@ -48,7 +48,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly #relief: Relief
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
-    const { clock, maximumPacketSize, maximumKeepAlive, memoryBudget, quotas } = options
+    const { clock, maximumPacketSize, maxKeepAliveSeconds, memoryBudget, quotas } = options
     this.handler = handler
     this.clock = clock
     this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
@@ -58,7 +58,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     this.#absences = new Absences(this, memoryBudget)
     this.#relief = new Relief(this, this.#all, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
-    this.maximumKeepAlive = maximumKeepAlive
+    this.maxKeepAliveSeconds = maxKeepAliveSeconds
   }
 
   /** Whose clients are let in. */
@@ -279,7 +279,7 @@ export interface CoreOptions {
   /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
   /** Longest keep-alive, s; 0 for any. */
-  readonly maximumKeepAlive: number
+  readonly maxKeepAliveSeconds: number
   /** What all clients together may have waiting, retained and incomplete, bytes. */
   readonly memoryBudget: number
   /** Default none; what is retained has the bounds of `LIMIT` then. */

@@ -251,7 +251,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
       early,
     })
     this.#state = 'open'
-    this.#keepAlive.start(patienceOf(connect, host.maximumKeepAlive))
+    this.#keepAlive.start(patienceOf(connect, host.maxKeepAliveSeconds))
     const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
     outbound.send(connackOf(connect, welcome, host))
     host.handler.connected(this)

@@ -264,11 +264,11 @@ export function connackOf(
   {
     handler,
     maximumPacketSize,
-    maximumKeepAlive,
-  }: Pick<Host<never>, 'handler' | 'maximumPacketSize' | 'maximumKeepAlive'>,
+    maxKeepAliveSeconds,
+  }: Pick<Host<never>, 'handler' | 'maximumPacketSize' | 'maxKeepAliveSeconds'>,
 ): Connack {
   const { sessionExpiry, authenticationMethod, requestResponseInformation } = connect
-  const keepAlive = keepAliveOf(connect, maximumKeepAlive)
+  const keepAlive = keepAliveOf(connect, maxKeepAliveSeconds)
   return {
     type: 'connack',
     sessionPresent,

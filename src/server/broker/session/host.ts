@@ -37,7 +37,7 @@ export interface Host<C> {
   /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
   /** Longest keep-alive of a client, s. */
-  readonly maximumKeepAlive: number
+  readonly maxKeepAliveSeconds: number
   /**
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
    * Raises `PacketError` when the session is somebody else's, or its principal has too many.

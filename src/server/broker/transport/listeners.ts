@@ -30,7 +30,7 @@ export interface Addresses {
   /** Origins whose pages may connect, beside those of this machine and of the host itself. */
   readonly allowedOrigins: readonly string[]
   /** A proxy on this machine may say, over WebSocket, where a client comes from. */
-  readonly proxied?: boolean | undefined
+  readonly trustProxy?: boolean | undefined
   /** Listens with TLS. */
   readonly tls?: TlsMaterial | undefined
   /** Default any number. */
@@ -85,12 +85,12 @@ export class Listeners {
   readonly #handshakes = new TlsHandshakes()
   readonly #webSockets: WebSocketServer
   readonly #host: ListenersHost
-  readonly #proxied: boolean
+  readonly #trustProxy: boolean
 
   constructor(addresses: Addresses, takes: ListenersHost) {
-    const { host, allowedOrigins, proxied = false, tls, connections = ANY_NUMBER } = addresses
+    const { host, allowedOrigins, trustProxy = false, tls, connections = ANY_NUMBER } = addresses
     this.#host = takes
-    this.#proxied = proxied
+    this.#trustProxy = trustProxy
     this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
     this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
       socket.allowHalfOpen = true
@@ -156,7 +156,7 @@ export class Listeners {
     below.setNoDelay(true)
     below.setKeepAlive(true, PROBE_AFTER)
     const paced = new PacedSocket(below, this.#host.turns)
-    const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#proxied)
+    const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#trustProxy)
     this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
   }
 

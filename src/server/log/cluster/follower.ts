@@ -14,7 +14,7 @@ export interface FollowerHost {
 }
 
 /** Follows again after a failure, ms. */
-const RETRY = { initial: 50, maximum: 1_000 }
+const RETRY = { initial: 50, max: 1_000 }
 /** A stream of which something is known to be there, and that brings nothing for so many looks, is followed anew. */
 const PATIENCE = 3
 

@@ -25,16 +25,16 @@ const HEARTBEAT = 3_000
 /** Finds out whether the log goes on, also when nobody asks for anything. */
 export class LogHealthMonitor {
   readonly #host: LogHealthHost
-  readonly #patience: number
+  readonly #stallTimeout: number
   #cancel: () => void = () => undefined
   #availability: Availability = 'kept'
   #sentAt: number
   #lookedAt: number
 
-  /** @param patience - what is not there after so many ms is waited for too long */
-  constructor(patience: number, host: LogHealthHost) {
+  /** @param stallTimeout - what is not there after so many ms is waited for too long */
+  constructor(stallTimeout: number, host: LogHealthHost) {
     this.#host = host
-    this.#patience = patience
+    this.#stallTimeout = stallTimeout
     this.#sentAt = host.clock.monotonic()
     this.#lookedAt = this.#sentAt
   }
@@ -73,8 +73,8 @@ export class LogHealthMonitor {
     // What came while the process stood still is read next.
     if (wasAsleep) return
     const late = this.#host.late()
-    if (late >= this.#patience) this.#tell('away')
-    else if (late >= this.#patience / 4 && this.#availability === 'kept') this.#tell('waiting')
+    if (late >= this.#stallTimeout) this.#tell('away')
+    else if (late >= this.#stallTimeout / 4 && this.#availability === 'kept') this.#tell('waiting')
     if (!this.#host.busy() && now - this.#sentAt >= HEARTBEAT) this.#host.beat()
   }
 

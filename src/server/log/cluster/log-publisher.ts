@@ -53,7 +53,7 @@ export interface LogPublisherHost {
 /** Most messages on their way. */
 export const WINDOW = 16
 /** What was seen out of order is sent again soon, and what got no answer later, ms. */
-const RETRY = { initial: 20, maximum: 1_000 }
+const RETRY = { initial: 20, max: 1_000 }
 
 /**
  * Sends the messages of a node in their order, up to 16 at a time, and again until they are seen. What a message comes to is

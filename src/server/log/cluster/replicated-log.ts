@@ -57,7 +57,7 @@ export class ReplicatedLog implements Log {
 
   /** @param replica - as a snapshot has left it */
   constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
-    const { nodeId, reads = 'linearizable', patience = 10_000, snapshots, keys } = settings
+    const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
     const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
     this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
     this.#stream = stream
@@ -88,7 +88,7 @@ export class ReplicatedLog implements Log {
     this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
     const writing = { capture, push: (parcel: PendingMessage) => this.#push(parcel), troubled }
     this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
-    this.#health = new LogHealthMonitor(patience, {
+    this.#health = new LogHealthMonitor(stallTimeout, {
       clock,
       late: () => this.#publisher.late,
       busy: () => !this.#publisher.idle || this.#publisher.life === '',

@@ -14,7 +14,7 @@ export interface LogSettings {
   /** Default `linearizable`. */
   readonly reads?: Sharing['reads'] | undefined
   /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
-  readonly patience?: number | undefined
+  readonly stallTimeout?: number | undefined
   readonly snapshots?: Partial<SnapshotSizes> | undefined
   /** What nodes sign with. Default nothing: whoever may send to the log counts as a node. */
   readonly keys?: LogKeys | undefined

@@ -28,10 +28,10 @@ const RETRY = 500
  */
 export function jetStreamLog(options: JetStreamOptions): SharedLog {
   const settings = settingsFrom(options)
-  const { name, nodeId, reads, patience, keys, skip } = settings
+  const { name, nodeId, reads, stallTimeout, keys, skip } = settings
   return {
     name,
-    settings: { nodeId, reads, patience, keys, skip },
+    settings: { nodeId, reads, stallTimeout, keys, skip },
     connect: () => defer(() => from(natsPackages())).pipe(source => openWith(source, settings, systemClock)),
   }
 }

@@ -23,7 +23,7 @@ export interface JetStreamOptions {
    */
   readonly reads?: 'linearizable' | 'local'
   /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
-  readonly patience?: number
+  readonly stallTimeout?: number
   /** How long connecting and making the stream may take, ms. Default 30,000. */
   readonly connectTimeout?: number
   /**
@@ -46,7 +46,8 @@ export interface JetStreamOptions {
 }
 
 /** Options with their defaults. */
-export interface JetStreamSettings extends Required<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'patience'>> {
+export interface JetStreamSettings
+  extends Required<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'stallTimeout'>> {
   readonly servers: string[]
   readonly replicas: number
   readonly connectTimeout: number
@@ -58,7 +59,7 @@ export interface JetStreamSettings extends Required<Pick<JetStreamOptions, 'name
 /** Reads options. Throws {@link ArgumentError}. */
 export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
   const { name = 'default', replicas = 3, nodeId = defaultNodeId(), reads = 'linearizable' } = options
-  const { patience = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
+  const { stallTimeout = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
   const { keys = [], skip = [] } = options
   const servers = serversOf(options.servers)
   checkWord('name', name)
@@ -67,7 +68,7 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
     throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${shown(replicas)}\``)
   if (reads !== 'linearizable' && reads !== 'local')
     throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${shown(reads)}\``)
-  checkPositiveInteger('patience', patience)
+  checkPositiveInteger('stallTimeout', stallTimeout)
   checkPositiveInteger('connectTimeout', connectTimeout)
   for (const position of skip) checkPositiveInteger('skip', position)
   const login = { user, pass, token, credsFile, nkeyFile, tls }
@@ -77,7 +78,7 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
     replicas,
     nodeId,
     reads,
-    patience,
+    stallTimeout,
     connectTimeout,
     keys,
     skip,
@@ -85,7 +86,7 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
   })
   const given = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
   const shared = { keys: keysFrom(keys, name), skip: new Set(skip) }
-  return { servers, name, replicas, nodeId, reads, patience, connectTimeout, ...shared, login: given }
+  return { servers, name, replicas, nodeId, reads, stallTimeout, connectTimeout, ...shared, login: given }
 }
 
 function keysFrom(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
