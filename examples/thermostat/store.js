@@ -4,7 +4,7 @@ import { serve } from 'rx-statestore/server'
 export class OwnStore {
   #running
 
-  /** @param {import('rx-statestore/server').RunningStore} running */
+  /** @param {import('rx-statestore/server').StoreServer} running */
   constructor(running) {
     this.#running = running
     this.url = running.url

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { execute, jsonOf, NOW, type Outcome, openStore, type TestWorld, VERSION } from './test-io.js'
 
 const time = new Date(NOW).toISOString()
 
 describe('del and vdel', () => {
-  let store: RunningStore
+  let store: StoreServer
 
   beforeEach(async () => {
     store = await openStore()

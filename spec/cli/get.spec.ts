@@ -2,7 +2,7 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { RawClient } from '../support/raw-client.js'
 import { command } from '../support/words.js'
 import { execute, jsonOf, NOW, openStore, VERSION } from './test-io.js'
@@ -10,7 +10,7 @@ import { execute, jsonOf, NOW, openStore, VERSION } from './test-io.js'
 const BINARY = Uint8Array.of(0, 255, 10, 13, 128)
 
 describe('get', () => {
-  let store: RunningStore
+  let store: StoreServer
   let url: readonly string[]
 
   beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { openConsole } from './open-console.js'
 import { execute, NOW, VERSION } from './test-io.js'
 
@@ -7,7 +7,7 @@ const LONG = `{"name":"${'pump '.repeat(100)}"}`
 const sorted = (text: string): string[] => text.split('\n').slice(0, -1).sort()
 
 describe('keys -v', () => {
-  let store: RunningStore
+  let store: StoreServer
   let url: readonly string[]
   let asked: readonly string[]
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { eventually } from '../support/eventually.js'
 import { layLink } from '../support/link.js'
 import { ManualClock } from '../support/manual-clock.js'
@@ -10,7 +10,7 @@ import { execute, openStore, start } from './test-io.js'
 const sorted = (text: string): string[] => text.split('\n').slice(0, -1).sort()
 
 describe('keys', () => {
-  let store: RunningStore
+  let store: StoreServer
   let url: readonly string[]
 
   beforeEach(async () => {

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ConsoleServer } from '../../src/server/console/console-server.js'
-import type { RunningStore, ServeOptions } from '../../src/server/index.js'
+import type { ServeOptions, StoreServer } from '../../src/server/index.js'
 import { openStore } from './test-io.js'
 
 /** A store with a console; both closed at the end of the test. */
 export async function openConsole(
   options: ServeOptions = {},
-): Promise<{ readonly store: RunningStore; readonly server: ConsoleServer; readonly link: string }> {
+): Promise<{ readonly store: StoreServer; readonly server: ConsoleServer; readonly link: string }> {
   const store = await openStore(options)
   const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
   onTestFinished(async () => server.close())

@@ -2,11 +2,11 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { execute, jsonOf, NOW, type Outcome, openStore, start, type TestWorld, VERSION } from './test-io.js'
 
 describe('set', () => {
-  let store: RunningStore
+  let store: StoreServer
 
   beforeEach(async () => {
     store = await openStore()

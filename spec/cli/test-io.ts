@@ -7,7 +7,7 @@ import { run } from '../../src/cli/run.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../src/core/util/clock.js'
 import type { Environment } from '../../src/node/environment.js'
-import { type RunningStore, type ServeOptions, serve } from '../../src/server/index.js'
+import { type ServeOptions, type StoreServer, serve } from '../../src/server/index.js'
 
 /** What lines are stamped with: a quarter past noon in every time zone of the tests. */
 export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()
@@ -148,7 +148,7 @@ export async function execute(args: readonly string[], world: TestWorld = {}): P
 }
 
 /** A store on free ports, closed at the end of the test. */
-export async function openStore(options: ServeOptions = {}): Promise<RunningStore> {
+export async function openStore(options: ServeOptions = {}): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   return store

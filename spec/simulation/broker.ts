@@ -1,7 +1,7 @@
 import type { OutboundRequest } from '../../src/client/session/session.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { type Log, MemoryLog } from '../../src/server/log/log.js'
-import { StateStoreServer } from '../../src/server/service/state-store-server.js'
+import { StoreService } from '../../src/server/service/store-service.js'
 import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
 import { RecordedEngine } from './history.js'
 import { oddReply } from './odd-reply.js'
@@ -22,7 +22,7 @@ export class SimBroker {
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<string, SimConnection>()
   engine: RecordedEngine<Client>
-  protected server: StateStoreServer
+  protected server: StoreService
   #lastId = 0
   /** How wrong the store's wall clock is, ms. */
   #clockOffset = 0
@@ -191,10 +191,10 @@ export class SimBroker {
     return new RecordedEngine(history, silentExpiry)
   }
 
-  #serve(): StateStoreServer {
+  #serve(): StoreService {
     const right = this.setting.time.clock()
     const clock = { ...right, now: () => right.now() + this.#clockOffset }
-    return new StateStoreServer({
+    return new StoreService({
       engine: this.engine,
       log: this.log(),
       dialect: 'field',

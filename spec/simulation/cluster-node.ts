@@ -5,7 +5,7 @@ import type { Clock } from '../../src/core/util/clock.js'
 import type { Availability } from '../../src/server/log/cluster/log-health-monitor.js'
 import { type OpenedNode, openNode } from '../../src/server/log/cluster/open.js'
 import type { LogEvents } from '../../src/server/log/cluster/settings.js'
-import { StateStoreServer } from '../../src/server/service/state-store-server.js'
+import { StoreService } from '../../src/server/service/store-service.js'
 import type { Peer } from './cluster-clients.js'
 import { errOnce } from './cluster-error.js'
 import { type ClusterHistory, lastVersion } from './cluster-history.js'
@@ -44,7 +44,7 @@ export class ClusterNode implements LogEvents {
   readonly #errors = { made: false }
   readonly #index: number
   readonly #setting: ClusterSetting
-  #server: StateStoreServer | undefined
+  #server: StoreService | undefined
   #stream: SimStream | undefined
   #opening: Subscription | undefined
   /** Rises when it is killed. */
@@ -172,7 +172,7 @@ export class ClusterNode implements LogEvents {
     const clock = this.#clock(process)
     this.opened = opened
     if (this.#setting.isFaulty && this.#index === 0) errOnce(engine, this.#errors)
-    this.#server = new StateStoreServer({
+    this.#server = new StoreService({
       engine,
       log,
       dialect: 'field',

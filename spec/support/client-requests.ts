@@ -1,8 +1,8 @@
-import type { RunningStore } from '../../src/server/index.js'
+import type { StoreServer } from '../../src/server/index.js'
 import { record } from './open-client.js'
 
 /** Requests that clients have sent since now, in words such as `KEYNOTIFY setPoint STOP`. */
-export function requestsOf(store: RunningStore, isOne: (clientId: string) => boolean): () => readonly string[] {
+export function requestsOf(store: StoreServer, isOne: (clientId: string) => boolean): () => readonly string[] {
   const { values } = record(store.requests$)
   return () => values.filter(({ clientId }) => isOne(clientId)).map(({ payload }) => inWords(payload))
 }

@@ -1,4 +1,4 @@
-import { inOrder, type ServeOptions } from '../../src/server/index.js'
+import { firstOf, type ServeOptions } from '../../src/server/index.js'
 import { backwards } from './backwards.js'
 import type { ManualClock } from './manual-clock.js'
 import { openStore } from './open-store.js'
@@ -8,7 +8,7 @@ export { as, backwards } from './backwards.js'
 
 /** A store that asks who one is. */
 export const openSecured = async (options: ServeOptions = {}) =>
-  openStore({ authenticate: inOrder([backwards()]), ...options })
+  openStore({ authenticate: firstOf([backwards()]), ...options })
 
 /** The reason code of the CONNACK with which somebody is turned away. */
 export async function turnedAway(url: string, id: string, options: Parameters<typeof RawClient.connect>[2] = {}) {

@@ -5,7 +5,7 @@ import { type GivenOptions, type OptionTable, port, text } from '../core/util/op
 import { packageVersion } from '../node/package-files.js'
 import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
-import type { AttachedStore, RunningStore } from '../server/index.js'
+import type { AttachedStore, StoreServer } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
 import { keptConsoleToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
@@ -45,7 +45,7 @@ export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable
  * @param data - the directory of the store, if it has one
  */
 export async function startConsole(
-  store: RunningStore | AttachedStore,
+  store: StoreServer | AttachedStore,
   { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl, consoleTokenFile }: ConsoleServerFlags,
   data: string | undefined,
   options: Pick<ServeConsoleOptions, 'seed' | 'tls' | 'brokerUrl' | 'brokerLogin'>,

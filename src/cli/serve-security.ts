@@ -8,11 +8,11 @@ import { SERVE_OPTIONS } from '../server/host/options.js'
 import { isThisMachine } from '../server/host/security.js'
 import {
   type AuditEvent,
-  inOrder,
+  firstOf,
   type LoginRequest,
   type Method,
-  type RunningStore,
   type SecurityOptions,
+  type StoreServer,
 } from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
@@ -76,7 +76,7 @@ export class ServeSecurity {
     checkAnonymous(flags, methods.length > 0)
     const tls = this.#tls()
     this.options = {
-      ...(methods.length > 0 && { authenticate: inOrder([this.#consoleLogin, ...methods]) }),
+      ...(methods.length > 0 && { authenticate: firstOf([this.#consoleLogin, ...methods]) }),
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
@@ -85,7 +85,7 @@ export class ServeSecurity {
   }
 
   /** Keeps the record, and reads files again when they change, or at SIGHUP. */
-  watch(store: RunningStore, console: Secured | undefined): void {
+  watch(store: StoreServer, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
     for (const { audit$ } of [store, ...(console ? [console] : [])])
@@ -114,7 +114,7 @@ export class ServeSecurity {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })
 
-  #reloads(store: RunningStore, console: Secured | undefined): ReadonlyMap<string, () => void> {
+  #reloads(store: StoreServer, console: Secured | undefined): ReadonlyMap<string, () => void> {
     const { policy, tlsCert, tlsKey } = this.#flags
     const reloads = new Map(this.#logins.reloads)
     if (policy !== undefined) reloads.set(policy, () => store.reload({ policy: read(policy) }))

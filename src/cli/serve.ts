@@ -6,7 +6,7 @@ import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
-import { type DumpLine, type OpeningProgress, type RunningStore, type ServeOptions, serve } from '../server/index.js'
+import { type DumpLine, type RecoveryProgress, type ServeOptions, type StoreServer, serve } from '../server/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import {
   addConsoleFlags,
@@ -125,9 +125,9 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
 /** A node may wait for long, for NATS and for all keys: whoever stops it then does not wait, too. */
 async function startUnless(
   interrupted: Promise<unknown>,
-  starting: Promise<RunningStore>,
+  starting: Promise<StoreServer>,
   { log }: LogFlags,
-): Promise<RunningStore | undefined> {
+): Promise<StoreServer | undefined> {
   if (log === undefined) return starting
   const store = await Promise.race([starting, interrupted.then(() => undefined)])
   // Nobody waits for why it could not start any more.
@@ -136,7 +136,7 @@ async function startUnless(
 }
 
 /** Fails when a node has stopped for good, or the directory is another process's: a supervisor may start it again. */
-const stoppedStore = ({ storage$ }: RunningStore, { log }: LogFlags) =>
+const stoppedStore = ({ storage$ }: StoreServer, { log }: LogFlags) =>
   storage$.pipe(
     filter(({ state, error }) => state === 'broken' && (log !== undefined || isInUse(error))),
     map(status => {
@@ -146,11 +146,11 @@ const stoppedStore = ({ storage$ }: RunningStore, { log }: LogFlags) =>
 
 const isInUse = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'in-use'
 
-async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<RunningStore> {
+async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<StoreServer> {
   const { data, consoleUrl, wsUrl } = flags
   const log = await logOf(flags, io)
   const what = log === undefined ? data : `the log of ${log.name}`
-  let opened: OpeningProgress = { read: 0, of: 0 }
+  let opened: RecoveryProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
   const options: ServeOptions = {
     ...optionsIn(SERVE_OPTIONS, flags),
@@ -180,10 +180,10 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
 const isOfFiles = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && !['listen', 'bind', 'getaddrinfo'].includes(String(error.syscall))
 
-const percent = ({ read, of }: OpeningProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
+const percent = ({ read, of }: RecoveryProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 
 function greeting(
-  { url, wsUrl, cluster }: RunningStore,
+  { url, wsUrl, cluster }: StoreServer,
   consoleServer: ConsoleServer | undefined,
   seed: Seed,
   { json }: Flags,

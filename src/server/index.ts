@@ -1,7 +1,7 @@
+import { LocalStoreServer } from './host/local-store-server.js'
 import { checkOptions, type ServeOptions } from './host/options.js'
-import type { RunningStore } from './host/running-store.js'
 import { warnOfStrangers } from './host/security.js'
-import { StandaloneStore } from './host/standalone-store.js'
+import type { StoreServer } from './host/store-server.js'
 
 export type { Dialect, Reply } from '../core/protocol/replies.js'
 export type { Clock } from '../core/util/clock.js'
@@ -12,7 +12,7 @@ export { type CertificateAttributes, certificates } from './access/certificates.
 export type { ClientCertificate, Principal, SubjectName } from './access/login.js'
 export {
   type Authenticate,
-  inOrder,
+  firstOf,
   type LoginRefusal,
   type LoginRequest,
   type LoginResult,
@@ -26,6 +26,7 @@ export type { AttachedState, AttachedStats, AttachedStore } from './attach/attac
 export type { AttachOptions } from './attach/options.js'
 export type { ServeOptions } from './host/options.js'
 export type { QuotaOptions } from './host/quotas.js'
+export type { SecurityOptions } from './host/security.js'
 export type {
   ConnectedClient,
   Fault,
@@ -33,16 +34,15 @@ export type {
   LoadResult,
   Reloaded,
   RestartOptions,
-  RunningStore,
   StorageStatus,
   StoredKey,
+  StoreServer,
   StoreStats,
-} from './host/running-store.js'
-export type { SecurityOptions } from './host/security.js'
+} from './host/store-server.js'
 export type { AddressUsage, Usage } from './host/usage.js'
-export type { RequestReport } from './service/state-store-server.js'
+export type { RequestReport } from './service/store-service.js'
 export type { ClusterNode, ClusterStatus } from './storage/storage.js'
-export type { OpeningProgress, StorageOptions } from './storage/storage-options.js'
+export type { RecoveryProgress, StorageOptions } from './storage/storage-options.js'
 
 /**
  * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory, and with `data` on
@@ -55,9 +55,9 @@ export type { OpeningProgress, StorageOptions } from './storage/storage-options.
  * console.log(store.url)
  * ```
  */
-export async function serve(options: ServeOptions = {}): Promise<RunningStore> {
+export async function serve(options: ServeOptions = {}): Promise<StoreServer> {
   const checked = checkOptions(options)
-  const store = await StandaloneStore.start(checked)
+  const store = await LocalStoreServer.start(checked)
   warnOfStrangers(checked)
   return store
 }

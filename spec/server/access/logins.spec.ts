@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { certificates } from '../../../src/server/access/certificates.js'
 import {
   type Authenticate,
-  inOrder,
+  firstOf,
   type LoginRequest,
   type LoginResult,
   type ProofOf,
@@ -94,21 +94,21 @@ describe('Logins', () => {
         requestOf({}),
       ].map(request => authenticate.proofOf?.(request))
     const [guessable, verifiable] = ['guessable', 'verifiable']
-    expect(proofs(inOrder([certificates(), token, password]))).toEqual([
+    expect(proofs(firstOf([certificates(), token, password]))).toEqual([
       guessable,
       verifiable,
       verifiable,
       verifiable,
       undefined,
     ])
-    expect(proofs(inOrder([password, token, certificates()]))).toEqual([
+    expect(proofs(firstOf([password, token, certificates()]))).toEqual([
       guessable,
       guessable,
       verifiable,
       guessable,
       undefined,
     ])
-    expect(proofs(inOrder([() => undefined, token]))).toEqual(Array(5).fill(guessable))
+    expect(proofs(firstOf([() => undefined, token]))).toEqual(Array(5).fill(guessable))
   })
 })
 

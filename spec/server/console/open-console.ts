@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { type ConsoleOptions, ConsoleServer } from '../../../src/server/console/console-server.js'
-import type { AttachedStore, RunningStore, ServeOptions } from '../../../src/server/index.js'
+import type { AttachedStore, ServeOptions, StoreServer } from '../../../src/server/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openStore } from '../../support/open-store.js'
 
 /** A console with its store, closed at the end of the test. */
 export interface OpenConsole {
-  readonly store: RunningStore
+  readonly store: StoreServer
   readonly clock: ManualClock
   readonly server: ConsoleServer
   /** A request of the page: with the token. Anything but a string or bytes is sent as JSON. */
@@ -29,7 +29,7 @@ export async function openConsole(
 
 /** A console over a store that is there. */
 export async function openConsoleOf(
-  store: RunningStore | AttachedStore,
+  store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions> = {},
 ): Promise<Pick<OpenConsole, 'server' | 'ask'>> {
   const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3' }

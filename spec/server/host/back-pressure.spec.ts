@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { Connection } from '../../../src/server/broker/session/connection.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { effort, some } from '../../support/effort.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
@@ -36,7 +36,7 @@ async function open() {
   return { store, writer }
 }
 
-async function connect(store: RunningStore, options: Partial<IConnectPacket> = {}): Promise<TestClient> {
+async function connect(store: StoreServer, options: Partial<IConnectPacket> = {}): Promise<TestClient> {
   const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(responseTopicOf('alice'))
   return client

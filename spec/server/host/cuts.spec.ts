@@ -1,13 +1,13 @@
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { as } from '../../support/backwards.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PROPERTY, properties, publish } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured } from '../../support/secured.js'
 
-const cutOf = (store: RunningStore) => firstValueFrom(store.audit$)
+const cutOf = (store: StoreServer) => firstValueFrom(store.audit$)
 const HERE = { time: expect.any(String), event: 'cut', address: '127.0.0.1', listener: 'mqtt', count: 1 }
 
 describe('The audit log has a connection that was cut', () => {

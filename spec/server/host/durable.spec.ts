@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type OpeningProgress, serve } from '../../../src/server/index.js'
+import { type RecoveryProgress, serve } from '../../../src/server/index.js'
 import { checkDirectory, readDirectory } from '../../../src/server/storage/directory.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { RawClient } from '../../support/raw-client.js'
@@ -68,7 +68,7 @@ describe('A store with a directory', () => {
     const one = await start(data)
     await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
     await one.store.close()
-    const told: OpeningProgress[] = []
+    const told: RecoveryProgress[] = []
     await start(data, { onProgress: progress => told.push(progress) })
     const [{ of } = { of: 0 }] = told
     expect(of).toBeGreaterThan(3_000_000)

@@ -1,7 +1,7 @@
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { number, text as textCodec } from '../../../src/client/index.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
@@ -16,7 +16,7 @@ const NOW = `${START}:0:client`
 const CONNACK = 0x20
 
 /** A store whose time stands still, at the clients' time of day. */
-async function openToday(): Promise<{ store: RunningStore; clock: ManualClock }> {
+async function openToday(): Promise<{ store: StoreServer; clock: ManualClock }> {
   const clock = new ManualClock(Date.now())
   return { store: (await openStore({ clock })).store, clock }
 }
@@ -130,7 +130,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
 })
 
 describe('Freezing', () => {
-  const open = async (): Promise<{ store: RunningStore; clock: ManualClock }> => openStore()
+  const open = async (): Promise<{ store: StoreServer; clock: ManualClock }> => openStore()
 
   it('says until when, and the last one decides', async () => {
     const { store, clock } = await open()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PINGREQ, publish, subscribe } from '../../support/packets.js'
@@ -19,7 +19,7 @@ async function open() {
 }
 
 /** That the witness still is connected, is answered and told, and that nothing else came to it. */
-async function expectUnharmed(store: RunningStore, witness: RawClient): Promise<void> {
+async function expectUnharmed(store: StoreServer, witness: RawClient): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
   await writer.end()

@@ -5,7 +5,7 @@ import { firstValueFrom, take, toArray } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
-import { type Authenticate, inOrder, type LoginRequest, serve } from '../../../src/server/index.js'
+import { type Authenticate, firstOf, type LoginRequest, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
@@ -81,7 +81,7 @@ describe('A store that asks who one is', () => {
       asked.push(number)
       return speaks ? ({ refused: 'banned', reason: 'no' } as const) : undefined
     }
-    const authenticate = inOrder([method(1, false), method(2, true), method(3, true)])
+    const authenticate = firstOf([method(1, false), method(2, true), method(3, true)])
     const { store } = await openStore({ authenticate })
     expect(await turnedAway(store.url, 'c')).toBe(0x8a)
     expect(asked).toEqual([1, 2])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { INVOKE_TOPIC, responseTopicOf } from '../../support/topics.js'
@@ -21,7 +21,7 @@ const will = (topic: string, payload: string, retain = false) =>
   ({ will: { topic, payload: Buffer.from(payload), qos: 1, retain } }) as const
 
 /** The value of a key, as a fresh client sees it. */
-async function read(store: RunningStore, key: string): Promise<string> {
+async function read(store: StoreServer, key: string): Promise<string> {
   const reader = await RawClient.ready(store.url, 'reader')
   const { text } = await reader.request(command(`GET ${key}`))
   await reader.end()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
@@ -14,7 +14,7 @@ const watch = async (client: RawClient, key = 'k'): Promise<void> => {
 }
 
 /** Somebody sets the key. */
-async function change(store: RunningStore, key = 'k'): Promise<void> {
+async function change(store: StoreServer, key = 'k'): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command(`SET ${key} v`), { timestamp: NOW })).text).toBe('+OK\r\n')
   await writer.end()

@@ -2,7 +2,7 @@ import { firstValueFrom, filter as only, take, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
-import { inOrder, type ServeOptions } from '../../../src/server/index.js'
+import { firstOf, type ServeOptions } from '../../../src/server/index.js'
 import { RawClient } from '../../support/raw-client.js'
 import { as, backwards, now, openSecured, turnedAway } from '../../support/secured.js'
 import { INVOKE_TOPIC, notificationTopicOf, RESERVED, responseTopicOf } from '../../support/topics.js'
@@ -275,7 +275,7 @@ describe('Another policy', () => {
 
 it('Attributes of a principal are part of its rights', async () => {
   const { store } = await openSecured({
-    authenticate: inOrder([backwards({ sensor: { building: '17' }, spy: { building: '*' } })]),
+    authenticate: firstOf([backwards({ sensor: { building: '17' }, spy: { building: '*' } })]),
     policy: `[{principals: {attributes: [{building: '17'}, {building: '*'}]}, brokerResources: [{method: Connect}],
       stateStoreResources: [{method: Read, keyType: Pattern, keys: ['{principal.attributes.building}/*']}]}]`,
   })

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Packet } from 'mqtt-packet'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Authenticate, RunningStore } from '../../../src/server/index.js'
+import type { Authenticate, StoreServer } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { TestClient } from '../../support/test-client.js'
 import { authWith, connectWith } from '../../support/token-packets.js'
@@ -30,7 +30,7 @@ const dataOf = (packet: Packet): string =>
   packet.cmd === 'auth' ? String(packet.properties?.authenticationData) : `no AUTH but ${packet.cmd}`
 
 describe('An AUTH that was recorded', () => {
-  let store: RunningStore
+  let store: StoreServer
   beforeEach(async () => {
     ;({ store } = await openStore({ authenticate }))
   })

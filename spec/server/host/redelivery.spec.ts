@@ -1,6 +1,6 @@
 import type { IConnectPacket, IPublishPacket } from 'mqtt-packet'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { requestPacket } from '../../support/packets.js'
@@ -14,7 +14,7 @@ const KEPT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpir
 const TAKEN_OVER = 142
 
 /** A client that watches `k`, and has acknowledged all that came of it. */
-async function watching(store: RunningStore, options: Partial<IConnectPacket> = KEPT): Promise<TestClient> {
+async function watching(store: StoreServer, options: Partial<IConnectPacket> = KEPT): Promise<TestClient> {
   const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(notificationTopicOf('alice'))
   await client.subscribe(responseTopicOf('alice'))
@@ -27,7 +27,7 @@ async function watching(store: RunningStore, options: Partial<IConnectPacket> = 
 }
 
 /** Sets `k` to each of the values, and waits until the store has answered all. */
-async function write(store: RunningStore, ...values: string[]): Promise<void> {
+async function write(store: StoreServer, ...values: string[]): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   for (const value of values) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
   await writer.end()
@@ -36,7 +36,7 @@ async function write(store: RunningStore, ...values: string[]): Promise<void> {
 const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
   textOf(Buffer.from(payload)).split('\r\n').at(-2)
 const valuesOf = (client: TestClient): (string | undefined)[] => client.publishes.map(writtenValue)
-const gone = async (store: RunningStore, clientId = 'alice'): Promise<void> =>
+const gone = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
 describe('What a client did not acknowledge', () => {

@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { inOrder, type RunningStore, Tokens } from '../../../src/server/index.js'
+import { firstOf, type StoreServer, Tokens } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { TestClient } from '../../support/test-client.js'
 import { authWith, connectWith } from '../../support/token-packets.js'
@@ -19,13 +19,13 @@ type Keys = Awaited<ReturnType<typeof generateKeyPair>>
 
 describe('A token that was stolen, or bytes that were recorded', () => {
   let keys: Keys
-  let store: RunningStore
+  let store: StoreServer
 
   beforeEach(async () => {
     keys = await generateKeyPair('ES256', { extractable: true })
     const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'k' }] })
     const tokens = new Tokens({ jwks, audiences: ['plant'] })
-    ;({ store } = await openStore({ authenticate: inOrder([tokens.method]), policy: POLICY }))
+    ;({ store } = await openStore({ authenticate: firstOf([tokens.method]), policy: POLICY }))
   })
   afterEach(() => void vi.useRealTimers())
 

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest'
 import type { Client } from '../../../src/core/mqtt5/peer.js'
 import { Engine } from '../../../src/server/engine/engine.js'
 import { LogFailure, MemoryLog } from '../../../src/server/log/log.js'
-import { StateStoreServer } from '../../../src/server/service/state-store-server.js'
+import { StoreService } from '../../../src/server/service/store-service.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 it('a server reports what becomes of its log when that changes, and nothing when the store is being closed', () => {
   const stored: (string | undefined)[] = []
   const engine = new Engine<Client>()
-  const server = new StateStoreServer({
+  const server = new StoreService({
     engine,
     log: new MemoryLog(),
     dialect: 'field',

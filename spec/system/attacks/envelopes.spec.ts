@@ -4,7 +4,7 @@ import { connect as connectNats } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type StateStore, text } from '../../../src/client/index.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import { type RunningStore, serve } from '../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../src/server/index.js'
 import { encodeEnvelope, LogKeys } from '../../../src/server/log/cluster/envelope.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
@@ -75,7 +75,7 @@ describe('Whoever may publish to the log', () => {
     ['with a key', [KEY]],
   ])('ends no node %s, and its clients lose nothing and wait for nothing', { timeout: PATIENCE }, async (_, keys) => {
     const name = `attacked-${keys === undefined ? 'plain' : 'signed'}`
-    const start = async (nodeId: string): Promise<RunningStore> => {
+    const start = async (nodeId: string): Promise<StoreServer> => {
       const log = jetStreamLog({ servers: nats.servers, name, nodeId, replicas: 1, ...(keys && { keys }) })
       const store = await serve({ port: 0, wsPort: 0, log })
       onTestFinished(async () => store.close())

@@ -1,7 +1,7 @@
 import { firstValueFrom, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
-import { inOrder } from '../../../src/server/index.js'
+import { firstOf } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { as, backwards, now } from '../../support/secured.js'
@@ -79,7 +79,7 @@ describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
     '%s, and the innocent does not notice',
     async (_, attack) => {
       const { store, clock } = await openStore({
-        authenticate: inOrder([backwards()]),
+        authenticate: firstOf([backwards()]),
         policy,
         maxBytes: 16 * MIB,
         maxBufferedBytes: 16 * MIB,

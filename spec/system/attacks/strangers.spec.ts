@@ -3,7 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { certificates, inOrder, type RunningStore } from '../../../src/server/index.js'
+import { certificates, firstOf, type StoreServer } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PINGREQ } from '../../support/packets.js'
@@ -31,7 +31,7 @@ beforeAll(() => {
 async function open() {
   const { store, clock } = await openStore({
     tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
-    authenticate: inOrder([certificates(), backwards()]),
+    authenticate: firstOf([certificates(), backwards()]),
     policy: rules('mallory/*'),
   })
   const faults: unknown[] = []
@@ -54,7 +54,7 @@ const ended = async (socket: Socket): Promise<void> => {
 }
 
 /** Says something to a listener, with or without a handshake before; after one it waits until that has had enough. */
-async function say(store: RunningStore, wsToo: boolean, secure: boolean, pieces: readonly Uint8Array[]): Promise<void> {
+async function say(store: StoreServer, wsToo: boolean, secure: boolean, pieces: readonly Uint8Array[]): Promise<void> {
   const port = Number(new URL(wsToo ? store.wsUrl : store.url).port)
   const socket = secure
     ? connectTls({ host: '127.0.0.1', port, ca: servers.cert, servername: 'localhost' })

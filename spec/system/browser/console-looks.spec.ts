@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { firstValueFrom, interval, mergeMap } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { json, number, text } from '../../../src/client/index.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { openClient } from '../../support/open-client.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
@@ -23,7 +23,7 @@ const SEED = [
 const FIRST_LOAD = 160 * 1_024
 
 /** Somebody who works with the store while it is looked at. */
-async function busy(store: RunningStore): Promise<void> {
+async function busy(store: StoreServer): Promise<void> {
   const client = openClient(store.url, { clientId: 'plant-simulator' })
   const lock = await firstValueFrom(client.key('line-1/lock', text).set('gateway', { expiresIn: 3_600_000 }))
   await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: String(lock.version) }))

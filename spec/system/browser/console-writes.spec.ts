@@ -2,7 +2,7 @@ import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
 import { bytes, number, text } from '../../../src/client/index.js'
 import { displayText } from '../../../src/core/util/bytes.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { openClient } from '../../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
@@ -14,7 +14,7 @@ const SEED = [
   { key: 'note', value: 'old' },
 ]
 
-const textIn = (store: RunningStore, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
+const textIn = (store: StoreServer, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
 
 describeInBrowser('Writing on the console', open => {
   it('sets a key with options; it counts down and is gone', async () => {

@@ -1,7 +1,7 @@
 import { filter, firstValueFrom } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { number } from '../../../src/client/index.js'
-import { type RunningStore, serve } from '../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../src/server/index.js'
 import { openHub } from '../../pubsub/support/open-hub.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
@@ -18,7 +18,7 @@ const PUBSUB = 1
 const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/chunks/protobuf-client-codec.js'
 
 /** On the time of now, as the page is. */
-async function openStore(host?: string): Promise<RunningStore> {
+async function openStore(host?: string): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...(host !== undefined && { host }) })
   onTestFinished(async () => store.close())
   return store

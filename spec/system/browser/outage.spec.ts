@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { boolean, type Codec, json, number } from '../../../src/client/index.js'
-import { type RunningStore, serve } from '../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../src/server/index.js'
 import { openHub } from '../../pubsub/support/open-hub.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
@@ -34,7 +34,7 @@ const portOf = (address: string): number => Number(new URL(address).port)
 async function openWorld() {
   const data = await mkdtemp(join(tmpdir(), 'outage-'))
   onTestFinished(async () => rm(data, { recursive: true, force: true }))
-  let store: RunningStore = await serve({ port: 0, wsPort: 0, data })
+  let store: StoreServer = await serve({ port: 0, wsPort: 0, data })
   const { url, wsUrl } = store
   onTestFinished(async () => store.close())
   const client = openClient(url)

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { firstValueFrom, map } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { number, type StateStore, systemClock, text } from '../../../src/client/index.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -128,7 +128,7 @@ describe('On a server the component for', () => {
     readonly render: () => Promise<string>
   }
 
-  async function serverOf(section: keyof typeof SERVERS, { wsUrl }: RunningStore): Promise<Rendering> {
+  async function serverOf(section: keyof typeof SERVERS, { wsUrl }: StoreServer): Promise<Rendering> {
     const folder = project(section, wsUrl, SERVERS[section])
     const code = await bundle(join(folder, 'main.ts'), { plugins: compilers(true), isServer: true })
     writeFileSync(join(folder, 'server.mjs'), code)

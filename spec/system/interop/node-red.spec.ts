@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { exampleFlow, NodeRed } from '../../../scripts/node-red.js'
 import { Hlc, json, number, systemClock } from '../../../src/client/index.js'
-import { type RunningStore, type ServeOptions, serve } from '../../../src/server/index.js'
+import { type ServeOptions, type StoreServer, serve } from '../../../src/server/index.js'
 import { freePort } from '../../support/free-port.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -30,10 +30,10 @@ describe('The nodes in a Node-RED', () => {
   afterAll(async () => red?.stop())
 
   /** A store whose time goes on, as that of Node-RED does. */
-  const open = async (options: ServeOptions = {}): Promise<RunningStore> =>
+  const open = async (options: ServeOptions = {}): Promise<StoreServer> =>
     (await openStore({ clock: systemClock, ...options })).store
 
-  async function openWith(name: 'thermostat' | 'lock'): Promise<RunningStore> {
+  async function openWith(name: 'thermostat' | 'lock'): Promise<StoreServer> {
     const store = await open()
     await red.deploy(await exampleFlow(name, store.url))
     // The store must not be missed by flows of a test that is over.

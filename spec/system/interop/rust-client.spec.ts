@@ -7,7 +7,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import type { DumpLine } from '../../../src/node/dump/codec.js'
-import { type AuditEvent, certificates, inOrder, serve, Tokens } from '../../../src/server/index.js'
+import { type AuditEvent, certificates, firstOf, serve, Tokens } from '../../../src/server/index.js'
 import { readDirectory } from '../../../src/server/storage/directory.js'
 import { Random } from '../../simulation/random.js'
 import { Authority } from '../../support/certificates.js'
@@ -116,7 +116,7 @@ describe('the official Rust client', () => {
         port: 0,
         wsPort: 0,
         tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
-        authenticate: inOrder([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
+        authenticate: firstOf([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
         policy: `
 - principals: { usernames: [client, "${subject}"] }
   brokerResources: [{ method: Connect }]

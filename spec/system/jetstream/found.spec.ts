@@ -2,7 +2,7 @@ import { jetstream, jetstreamManager, RetentionPolicy, type StreamConfig } from 
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
-import { type RunningStore, serve } from '../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../src/server/index.js'
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
@@ -21,7 +21,7 @@ describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
 
   const newName = (): string => `found-${++names}`
 
-  async function node(name: string, servers = nats.servers): Promise<RunningStore> {
+  async function node(name: string, servers = nats.servers): Promise<StoreServer> {
     const log = jetStreamLog({ servers, name, replicas: 1, nodeId: 'a' })
     const often: SharedLog = { ...log, settings: { ...log.settings, snapshots: { messages: 20 } } }
     const store = await serve({ port: 0, wsPort: 0, log: often })

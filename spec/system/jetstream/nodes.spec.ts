@@ -3,7 +3,7 @@ import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
-import { type RunningStore, type ServeOptions, serve } from '../../../src/server/index.js'
+import { type ServeOptions, type StoreServer, serve } from '../../../src/server/index.js'
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { eventually } from '../../support/eventually.js'
@@ -24,14 +24,14 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   const logOf = (name: string, nodeId: string, options: Partial<JetStreamOptions> = {}): SharedLog =>
     jetStreamLog({ servers: nats.servers, name, nodeId, ...options })
 
-  async function node(log: SharedLog, options: ServeOptions = {}): Promise<RunningStore> {
+  async function node(log: SharedLog, options: ServeOptions = {}): Promise<StoreServer> {
     const store = await serve({ port: 0, wsPort: 0, log, ...options })
     onTestFinished(async () => store.close())
     return store
   }
 
   const newName = (): string => `spec-${++names}`
-  const dumpOf = (store: RunningStore): string => JSON.stringify([...store.dump()])
+  const dumpOf = (store: StoreServer): string => JSON.stringify([...store.dump()])
 
   it('have one state: written at one, told and read at another, expired at both at the same version', async () => {
     const name = newName()

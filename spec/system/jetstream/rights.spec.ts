@@ -2,7 +2,7 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
-import { type RunningStore, serve } from '../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../src/server/index.js'
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
@@ -35,7 +35,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     return { ...log, settings: { ...log.settings, snapshots: { messages: 20 } } }
   }
 
-  async function node(nodeId: string, login = SECRET): Promise<RunningStore> {
+  async function node(nodeId: string, login = SECRET): Promise<StoreServer> {
     const store = await serve({ port: 0, wsPort: 0, log: logOf(nodeId, login) })
     onTestFinished(async () => store.close())
     return store

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type AuditEvent, inOrder, type RunningStore, type ServeOptions, serve } from '../../../src/server/index.js'
+import { type AuditEvent, firstOf, type ServeOptions, type StoreServer, serve } from '../../../src/server/index.js'
 import { backwards } from '../../support/backwards.js'
 import { Authority } from '../../support/certificates.js'
 import { ROOT } from '../../support/compile-package.js'
@@ -23,7 +23,7 @@ async function health(port: string | number): Promise<number> {
   return code
 }
 
-async function serving(options: ServeOptions = {}): Promise<RunningStore> {
+async function serving(options: ServeOptions = {}): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   return store
@@ -41,7 +41,7 @@ describe('The image', () => {
 
   it('is healthy with TLS and users as well, and leaves no line in the audit', async () => {
     const tls = new Authority('/CN=Plant').issue('/CN=store')
-    const store = await serving({ authenticate: inOrder([backwards()]), policy: '[]', tls })
+    const store = await serving({ authenticate: firstOf([backwards()]), policy: '[]', tls })
     const audit = record<AuditEvent>(store.audit$)
     expect(await health(new URL(store.wsUrl).port)).toBe(0)
     expect(audit.values).toEqual([])

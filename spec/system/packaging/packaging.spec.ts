@@ -253,10 +253,10 @@ describe('the package', () => {
     writeFileSync(
       join(home, 'types/user.ts'),
       `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
-       import { serve, type RunningStore } from 'rx-statestore/server'
+       import { serve, type StoreServer } from 'rx-statestore/server'
        import { useKey, type KeySnapshot } from 'rx-statestore/react'
        import { of, type Observable } from 'rxjs'
-       const running: RunningStore = await serve({ port: 0 })
+       const running: StoreServer = await serve({ port: 0 })
        const store: StateStore = connect(running.url)
        const entries$: Observable<Entry<number>> = store.key('a', number).entries$
        const results$: Observable<SetResult> = of(1).pipe(set(store.key('a', number)))

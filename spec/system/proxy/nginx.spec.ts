@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { serveConsole } from '../../../src/server/console/index.js'
-import { inOrder, type Method, serve } from '../../../src/server/index.js'
+import { firstOf, type Method, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 import { runNginx } from '../../support/nginx.js'
 
@@ -35,7 +35,7 @@ async function open() {
     wsPort: 0,
     trustProxy: true,
     allowedOrigins: [`https://${NAME}`],
-    authenticate: inOrder([request => login(request)]),
+    authenticate: firstOf([request => login(request)]),
   })
   const publicUrl = `https://${NAME}/console/`
   const console = await serveConsole(store, { port: 0, publicUrl, brokerUrl: `wss://${NAME}/mqtt` })

@@ -4,7 +4,7 @@ import { renderToString } from 'react-dom/server'
 import { firstValueFrom, NEVER } from 'rxjs'
 import { beforeAll, expect, it } from 'vitest'
 import { json, number, systemClock, text } from '../../../src/client/index.js'
-import type { RunningStore } from '../../../src/server/index.js'
+import type { StoreServer } from '../../../src/server/index.js'
 import { requestsOf } from '../../support/client-requests.js'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
@@ -27,7 +27,7 @@ const REGISTERED = ['KEYNOTIFY setPoint', 'GET setPoint']
 const STOPPED = 'KEYNOTIFY setPoint STOP'
 
 /** Requests of the page so far, in words. */
-function requestsTo(store: RunningStore): () => readonly string[] {
+function requestsTo(store: StoreServer): () => readonly string[] {
   const requests = requestsOf(store, clientId => clientId === 'page')
   return () => requests().filter(request => request !== 'GET marker')
 }

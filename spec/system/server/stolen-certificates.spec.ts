@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { certificates, inOrder } from '../../../src/server/index.js'
+import { certificates, firstOf } from '../../../src/server/index.js'
 import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
@@ -32,7 +32,7 @@ describe('A certificate that was stolen with its key', () => {
   const open = async () =>
     openStore({
       tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
-      authenticate: inOrder([certificates()]),
+      authenticate: firstOf([certificates()]),
       policy: POLICY,
     })
   const showing = (pair: Pair) => ({ ...pair, ca: servers.cert })

@@ -5,7 +5,7 @@ import { firstValueFrom } from 'rxjs'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
-import { certificates, inOrder, type ServeOptions, serve } from '../../../src/server/index.js'
+import { certificates, firstOf, type ServeOptions, serve } from '../../../src/server/index.js'
 import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
@@ -40,7 +40,7 @@ const open = async (options: ServeOptions = {}) => openStore({ tls: pair, ...opt
 const openWithCertificates = async (options: ServeOptions = {}) =>
   open({
     tls: { ...pair, clientCa: clients.cert },
-    authenticate: inOrder([certificates(ATTRIBUTES), backwards()]),
+    authenticate: firstOf([certificates(ATTRIBUTES), backwards()]),
     ...options,
   })
 

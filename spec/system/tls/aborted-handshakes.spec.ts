@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { TlsMaterial } from '../../../src/node/net/tls.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
-import { certificates, inOrder, serve } from '../../../src/server/index.js'
+import { certificates, firstOf, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 
 /** Connections of each kind, at each listener. */
@@ -33,7 +33,7 @@ async function open(secure: boolean) {
     port: 0,
     wsPort: 0,
     ...(secure && { tls: { ...tls, clientCa } }),
-    authenticate: inOrder([certificates()]),
+    authenticate: firstOf([certificates()]),
   })
   const page = await ConsoleServer.start(store, {
     host: '127.0.0.1',

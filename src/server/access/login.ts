@@ -81,10 +81,10 @@ export interface Method {
  *
  * @example
  * ```ts
- * const authenticate = inOrder([certificates(), passwords.method])
+ * const authenticate = firstOf([certificates(), passwords.method])
  * ```
  */
-export const inOrder = (methods: readonly Method[]): Authenticate =>
+export const firstOf = (methods: readonly Method[]): Authenticate =>
   Object.assign(
     async (request: LoginRequest): Promise<LoginResult> => {
       for (const method of methods) {

@@ -6,7 +6,7 @@ import { isPublishable } from '../../core/mqtt5/topic.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { concatBytes, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
-import { type RequestReport, StateStoreServer } from '../service/state-store-server.js'
+import { type RequestReport, StoreService } from '../service/store-service.js'
 import { isTopicName, responseRefusal } from '../service/topic-rules.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
@@ -18,7 +18,7 @@ import { type RemoteClient, RemoteClients } from './remote-clients.js'
 export interface RequestHandlerEvents {
   readonly requests$: Subject<RequestReport>
   drifted(drift: number): void
-  stored(failure: Parameters<StateStoreServer['report']>[0]): void
+  stored(failure: Parameters<StoreService['report']>[0]): void
   faulted(error: unknown): void
   /**
    * A request got no answer: its response topic is another client's, or none that a broker can be trusted to take.
@@ -39,7 +39,7 @@ interface PendingRequest {
 
 /** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
 export class AttachedRequestHandler {
-  readonly server: StateStoreServer
+  readonly server: StoreService
   readonly engine: OpenedStorage['engine']
   /** Clients that asked for something. */
   readonly clients: RemoteClients
@@ -67,7 +67,7 @@ export class AttachedRequestHandler {
     const notify = ({ clientId }: RemoteClient, message: Publish, done: Done): void =>
       outbound.push(message, done, { isNotification: true, receiver: clientId })
     this.clients = new RemoteClients(engine.watchers, notify, clock)
-    this.server = new StateStoreServer({
+    this.server = new StoreService({
       engine,
       log,
       requests$: events.requests$,

@@ -2,17 +2,10 @@ import { filter, firstValueFrom, from, map, merge, type Observable } from 'rxjs'
 import { ClosedError, OutcomeUnknownError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import type {
-  ConnectedClient,
-  Fault,
-  LoadOptions,
-  LoadResult,
-  StorageStatus,
-  StoredKey,
-} from '../host/running-store.js'
-import { storedKey } from '../host/standalone-store.js'
+import { storedKey } from '../host/local-store-server.js'
+import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
 import { isReplacing, LOADING, linesFrom, restore, stage } from '../host/transfer.js'
-import type { RequestReport } from '../service/state-store-server.js'
+import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'
 import type { AttachedState, AttachedStats, AttachedStore } from './attached-store.js'

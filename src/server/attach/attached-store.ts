@@ -2,15 +2,8 @@ import type { Observable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import type {
-  ConnectedClient,
-  Fault,
-  LoadOptions,
-  LoadResult,
-  StorageStatus,
-  StoredKey,
-} from '../host/running-store.js'
-import type { RequestReport } from '../service/state-store-server.js'
+import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
+import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
 /** What an attached store does. */
@@ -77,7 +70,7 @@ export interface AttachedStore extends AsyncDisposable {
   /** All keys as they are at this moment, one line for each; none while it does not serve. */
   dump(): Iterable<DumpLine>
   /**
-   * Sets the keys of a dump, as {@link RunningStore.load} does. Rejects besides with `closed` while it does not serve, and
+   * Sets the keys of a dump, as {@link StoreServer.load} does. Rejects besides with `closed` while it does not serve, and
    * when it stops to serve before anything is loaded; with `outcome-unknown` when it stops meanwhile.
    *
    * @example

@@ -9,7 +9,7 @@ import type { Policy } from '../access/policy.js'
 import { Rights } from '../access/rights.js'
 import type { KeyRights } from '../engine/engine.js'
 import type { Watchers } from '../engine/watchers.js'
-import type { ConnectedClient } from '../host/running-store.js'
+import type { ConnectedClient } from '../host/store-server.js'
 
 /** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
 const NO_MATCHING_SUBSCRIBERS = 16

@@ -1,5 +1,5 @@
 import type { AttachedStore } from '../attach/attached-store.js'
-import type { RunningStore } from '../host/running-store.js'
+import type { StoreServer } from '../host/store-server.js'
 import { HttpProblem } from './http.js'
 
 /** What a console needs of any store. */
@@ -20,7 +20,7 @@ type OfAny =
 type OfBroker = 'wsUrl' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
 
 /** What a console needs of a store with a broker of its own. */
-export type StoreWithBroker = Pick<RunningStore, OfAny | OfBroker>
+export type StoreWithBroker = Pick<StoreServer, OfAny | OfBroker>
 
 /** What it needs of one at a broker of somebody else. */
 export type StoreAtBroker = Pick<AttachedStore, OfAny | 'state'>

@@ -1,5 +1,5 @@
 import type { AttachedState } from '../attach/attached-store.js'
-import type { StoreStats } from '../host/running-store.js'
+import type { StoreStats } from '../host/store-server.js'
 import type { AddressUsage, Usage } from '../host/usage.js'
 import type { ClusterStatus } from '../storage/storage.js'
 

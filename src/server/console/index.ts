@@ -1,7 +1,7 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { packageVersion } from '../../node/package-files.js'
 import type { AttachedStore } from '../attach/attached-store.js'
-import type { RunningStore } from '../host/running-store.js'
+import type { StoreServer } from '../host/store-server.js'
 import type { ConsoleOptions } from './console-options.js'
 import { ConsoleServer } from './console-server.js'
 
@@ -49,7 +49,7 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
  * ```
  */
 export async function serveConsole(
-  store: RunningStore | AttachedStore,
+  store: StoreServer | AttachedStore,
   options: ServeConsoleOptions = {},
 ): Promise<ConsoleServer> {
   checkOptionNames('serveConsole', options, NAMES)

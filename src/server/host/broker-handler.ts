@@ -10,11 +10,11 @@ import type { Guard } from '../access/guard.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { Credentials, Verdict } from '../broker/session/handler.js'
 import { commandOf } from '../engine/entry.js'
-import type { StateStoreServer } from '../service/state-store-server.js'
+import type { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
-import type { Fault } from './running-store.js'
 import type { AccessControl } from './security.js'
 import type { StoreEvents } from './store-events.js'
+import type { Fault } from './store-server.js'
 
 const NO_METHOD = {
   type: 'refused',
@@ -24,7 +24,7 @@ const NO_METHOD = {
 
 /** What a {@link StoreBrokerHandler} works with. */
 export interface HandlerParts {
-  readonly server: StateStoreServer
+  readonly server: StoreService
   readonly engine: OpenedStorage['engine']
   readonly clock: Clock
   readonly events: Pick<StoreEvents, 'faults$'>
@@ -37,7 +37,7 @@ export interface HandlerParts {
 /** What the broker asks of the store. */
 export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
-  readonly server: StateStoreServer
+  readonly server: StoreService
   /** Wall time, ms. */
   readonly now: () => number
   readonly #since = new WeakMap<Client, number>()

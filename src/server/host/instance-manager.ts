@@ -3,10 +3,10 @@ import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ClosedError, reason } from '../../core/util/errors.js'
 import type { OpenedStorage, Storage } from '../storage/storage.js'
 import type { ServeOptions } from './options.js'
-import type { RestartOptions } from './running-store.js'
 import type { AccessControl } from './security.js'
 import { KEPT, type LogEvent, type StoreEvents } from './store-events.js'
 import { StoreInstance } from './store-instance.js'
+import type { RestartOptions } from './store-server.js'
 
 /** What instances are made of, the first one and those after it. */
 export interface InstanceParts {

@@ -9,12 +9,12 @@ import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { Guard } from '../access/guard.js'
 import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
-import type { Fault } from './running-store.js'
+import type { Fault } from './store-server.js'
 
 /** Options of `serve` about who may do what. */
 export interface SecurityOptions {
   /**
-   * Finds out who a client is; see {@link Authenticate}, and `inOrder`, `Passwords`, `certificates` and `Tokens`, of which
+   * Finds out who a client is; see {@link Authenticate}, and `firstOf`, `Passwords`, `certificates` and `Tokens`, of which
    * one can be made. Default: no client is asked.
    */
   readonly authenticate?: Authenticate | undefined

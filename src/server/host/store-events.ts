@@ -3,8 +3,8 @@ import type { Availability } from '../log/cluster/log-health-monitor.js'
 import type { LogEvents } from '../log/cluster/settings.js'
 import { StreamError } from '../log/cluster/stream.js'
 import type { LogFailure } from '../log/log.js'
-import type { RequestReport } from '../service/state-store-server.js'
-import type { Fault, StorageStatus } from './running-store.js'
+import type { RequestReport } from '../service/store-service.js'
+import type { Fault, StorageStatus } from './store-server.js'
 
 /** Events of a running store, through all its restarts; `storage$` has the last one. */
 export interface StoreEvents {

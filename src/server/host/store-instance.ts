@@ -4,15 +4,15 @@ import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
 import { Broker } from '../broker/broker.js'
 import type { Log } from '../log/log.js'
-import { StateStoreServer } from '../service/state-store-server.js'
+import { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import { RejectionAudit, StoreBrokerHandler } from './broker-handler.js'
 import type { ServeOptions } from './options.js'
 import { brokerQuotas, keyQuotas } from './quotas.js'
-import type { ConnectedClient } from './running-store.js'
 import { type AccessControl, rightsOf } from './security.js'
 import { type StoreEvents, statusOf } from './store-events.js'
+import type { ConnectedClient } from './store-server.js'
 
 /** Of several nodes one sees to it that keys expire, most often: each waits so long at most, ms. */
 const RELUCTANCE = 25
@@ -30,7 +30,7 @@ export class StoreInstance {
   /** ms since the Unix epoch */
   readonly startedAt: number
   readonly broker: Broker
-  readonly server: StateStoreServer
+  readonly server: StoreService
   readonly #engine: OpenedStorage['engine']
   readonly #handler: StoreBrokerHandler
   readonly #log: Log
@@ -49,7 +49,7 @@ export class StoreInstance {
     const { engine, log, failure, clock: logClock } = opened
     const { dialect, notifications, clock } = options
     const rejections = new RejectionAudit(access)
-    const server = new StateStoreServer({
+    const server = new StoreService({
       engine,
       log,
       requests$: events.requests$,

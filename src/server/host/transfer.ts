@@ -6,8 +6,8 @@ import type { StoredRecord } from '../engine/apply.js'
 import type { Restoration } from '../engine/engine.js'
 import type { Restored } from '../engine/entry.js'
 import { LogFailure } from '../log/log.js'
-import type { StateStoreServer } from '../service/state-store-server.js'
-import type { LoadOptions } from './running-store.js'
+import type { StoreService } from '../service/store-service.js'
+import type { LoadOptions } from './store-server.js'
 
 /** What is not known to have happened, and what to do about it. */
 export const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
@@ -29,7 +29,7 @@ export function isReplacing(options: LoadOptions): boolean {
 
 /** Has a store take records of a dump. Rejects with `quota-exceeded`, or `request-rejected` when its log is broken. */
 export async function restore(
-  server: StateStoreServer,
+  server: StoreService,
   records: readonly Restored[],
   replace: boolean,
   { maxKeys, maxBytes }: { readonly maxKeys: number; readonly maxBytes: number },

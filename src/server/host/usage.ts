@@ -25,7 +25,7 @@ export interface Usage {
   readonly refused: number
 }
 
-/** What there is of one address, or of a network of 64 bits of IPv6; see {@link RunningStore.addresses}. */
+/** What there is of one address, or of a network of 64 bits of IPv6; see {@link StoreServer.addresses}. */
 export interface AddressUsage {
   readonly address: string
   /** Network connections, also of clients that are not let in. */

@@ -5,7 +5,7 @@ import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
 import { checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
-import { asksToPersist, type VolatileRule } from '../service/service.js'
+import { asksToPersist, type VolatileRule } from '../service/request-processor.js'
 
 /** What a store keeps, and where; the same for `serve` and `attach`. */
 export interface StorageOptions {
@@ -27,7 +27,7 @@ export interface StorageOptions {
    */
   readonly log?: SharedLog | undefined
   /** Hears how far the reading of `data` has come, in bytes, or of `log`, in entries, over and over while it opens. */
-  readonly onProgress?: (progress: OpeningProgress) => void
+  readonly onProgress?: (progress: RecoveryProgress) => void
 }
 
 /** Those of them that are plain values: what they may be, are without, and are for. */
@@ -46,7 +46,7 @@ export const STORAGE_OPTIONS = {
 } satisfies Partial<Record<keyof StorageOptions, OptionEntry<unknown>>>
 
 /** How far the reading of a directory has come, bytes, or that of a log, entries. */
-export interface OpeningProgress {
+export interface RecoveryProgress {
   readonly read: number
   readonly of: number
 }

@@ -14,7 +14,7 @@ import { lockDirectory } from '../log/disk/lock.js'
 import { emptyLog, openLog, type Takeover } from '../log/disk/open.js'
 import { withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
-import type { OpeningProgress } from './storage-options.js'
+import type { RecoveryProgress } from './storage-options.js'
 
 /** Where a store begins, and where what it does goes. */
 export interface OpenedStorage {
@@ -33,7 +33,7 @@ export interface StorageSettings {
   /** A directory, or the empty string for memory alone. */
   readonly data: string
   readonly clock: Clock
-  readonly onProgress: (progress: OpeningProgress) => void
+  readonly onProgress: (progress: RecoveryProgress) => void
   readonly maxKeys: number
   readonly maxBytes: number
 }
@@ -70,7 +70,7 @@ export interface ClusterNode {
   readonly seenAt: number
 }
 
-/** A store of several nodes, as one of them sees it; see {@link RunningStore.cluster}. */
+/** A store of several nodes, as one of them sees it; see {@link StoreServer.cluster}. */
 export interface ClusterStatus {
   /** Of the store. */
   readonly name: string

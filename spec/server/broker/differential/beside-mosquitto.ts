@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../../src/server/index.js'
 import { nightly, SEED } from '../../../support/effort.js'
 import { Mosquitto } from '../../../support/mosquitto.js'
 import { compareAll } from './compare.js'
@@ -24,7 +24,7 @@ export function besideMosquitto(
   const count = STEPS[flavour] / LENGTH
 
   describe('beside Mosquitto', () => {
-    let store: RunningStore
+    let store: StoreServer
     let mosquitto: Mosquitto
     let targets: readonly [Target, Target]
 

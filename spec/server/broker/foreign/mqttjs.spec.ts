@@ -1,8 +1,8 @@
 import { connectAsync, type IClientOptions, type MqttClient, connect as open } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../../src/server/index.js'
 
-let store: RunningStore
+let store: StoreServer
 beforeAll(async () => {
   store = await serve({ port: 0, wsPort: 0 })
 })

@@ -2,7 +2,7 @@
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../../src/server/console/console-server.js'
-import { inOrder, serve, Tokens } from '../../../../src/server/index.js'
+import { firstOf, serve, Tokens } from '../../../../src/server/index.js'
 import { backwards } from '../../../support/backwards.js'
 import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
@@ -15,7 +15,7 @@ Date.now = () => now() + ahead
 
 // A policy is about somebody.
 const tokens = jwks === undefined ? [] : [new Tokens({ jwks, audiences: [AUDIENCE] }).method]
-const asking = options.policy === undefined ? {} : { authenticate: inOrder([...tokens, backwards()]) }
+const asking = options.policy === undefined ? {} : { authenticate: firstOf([...tokens, backwards()]) }
 const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
 const page = withConsole
   ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })

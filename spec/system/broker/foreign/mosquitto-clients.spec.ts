@@ -2,13 +2,13 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../../src/server/index.js'
 
 const run = promisify(execFile)
 const VERSIONS = ['5', '311'] as const
 
 describe('mosquitto_pub and mosquitto_sub', () => {
-  let store: RunningStore
+  let store: StoreServer
   let port: string
   const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { certificates, inOrder } from '../../../../src/server/index.js'
+import { certificates, firstOf } from '../../../../src/server/index.js'
 import { Authority } from '../../../support/certificates.js'
 import { openStore } from '../../../support/open-store.js'
 import { as, backwards } from '../../../support/secured.js'
@@ -15,7 +15,7 @@ async function open() {
   const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
   const { store } = await openStore({
     tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
-    authenticate: inOrder([certificates(), backwards()]),
+    authenticate: firstOf([certificates(), backwards()]),
     policy: POLICY,
   })
   const { port } = new URL(store.url)

@@ -5,8 +5,8 @@ import { type ConsoleOptions, ConsoleServer } from '../../../../src/server/conso
 import {
   type AttachedStore,
   type DumpLine,
-  type RunningStore,
   type ServeOptions,
+  type StoreServer,
   serve,
 } from '../../../../src/server/index.js'
 
@@ -15,7 +15,7 @@ const page = (): URL => pathToFileURL(`${inject('page')}/`)
 
 /** A store with a console in front of it. */
 export interface RunningConsole {
-  readonly store: RunningStore
+  readonly store: StoreServer
   readonly server: ConsoleServer
 }
 
@@ -33,7 +33,7 @@ export async function startConsole(
 
 /** Starts the console of a store, closed at the end of the test. */
 export async function serveConsoleOf(
-  store: RunningStore | AttachedStore,
+  store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions>,
 ): Promise<ConsoleServer> {
   const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', page: page() }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { filter, firstValueFrom, map } from 'rxjs'
 import { expect, onTestFinished } from 'vitest'
 import { number, type StateStore } from '../../../../src/client/index.js'
-import { type RunningStore, serve } from '../../../../src/server/index.js'
+import { type StoreServer, serve } from '../../../../src/server/index.js'
 import { type Link, layLink } from '../../../support/link.js'
 import { openClient } from '../../../support/open-client.js'
 import { textOf } from '../../../support/words.js'
@@ -15,7 +15,7 @@ export const SET_POINT = 'thermostat1/setPoint'
 export interface Thermostat {
   /** Of the page. */
   readonly url: string
-  readonly store: RunningStore
+  readonly store: StoreServer
   /** Another client, with a connection of its own. */
   readonly client: StateStore
   /** Between the pages and the store; the room has a connection of its own. */
@@ -68,7 +68,7 @@ async function end(child: ChildProcess): Promise<void> {
   await ended
 }
 
-function writesTo(store: RunningStore): readonly number[] {
+function writesTo(store: StoreServer): readonly number[] {
   const written: number[] = []
   const words$ = store.requests$.pipe(map(({ payload }) => textOf(payload).split('\r\n')))
   words$.subscribe(([, , verb, , key, , value]) => {

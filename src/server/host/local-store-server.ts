@@ -7,11 +7,14 @@ import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
-import type { RequestReport } from '../service/state-store-server.js'
+import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { ServeOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
+import { type AccessControl, accessControlOf, checkNewTls, policyOf, rightsOf } from './security.js'
+import { keptTo, logEventsTo, newStoreEvents, type StoreEvents } from './store-events.js'
+import type { StoreInstance } from './store-instance.js'
 import type {
   ConnectedClient,
   Fault,
@@ -19,19 +22,16 @@ import type {
   LoadResult,
   Reloaded,
   RestartOptions,
-  RunningStore,
   StorageStatus,
   StoredKey,
+  StoreServer,
   StoreStats,
-} from './running-store.js'
-import { type AccessControl, accessControlOf, checkNewTls, policyOf, rightsOf } from './security.js'
-import { keptTo, logEventsTo, newStoreEvents, type StoreEvents } from './store-events.js'
-import type { StoreInstance } from './store-instance.js'
+} from './store-server.js'
 import { isReplacing, linesFrom, restore, stage } from './transfer.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
 /** What {@link serve} gives: one instance after the other on the same ports. */
-export class StandaloneStore implements RunningStore {
+export class LocalStoreServer implements StoreServer {
   readonly url: string
   readonly wsUrl: string
   readonly requests$: Observable<RequestReport>
@@ -58,10 +58,10 @@ export class StandaloneStore implements RunningStore {
     this.#nodeMonitor = new NodeMonitor(events, instances)
   }
 
-  static async start(options: Required<ServeOptions>): Promise<StandaloneStore> {
+  static async start(options: Required<ServeOptions>): Promise<LocalStoreServer> {
     const events = newStoreEvents()
     const access = accessControlOf(options, events.faults$)
-    let store: StandaloneStore | undefined
+    let store: LocalStoreServer | undefined
     const storage = await storageOf({
       options,
       watches: watchQuotas(options),
@@ -69,7 +69,7 @@ export class StandaloneStore implements RunningStore {
       host: { events: logEventsTo(events), kept: keptTo(events), clients: () => store?.stats.connections ?? 0 },
     })
     try {
-      store = new StandaloneStore(events, access, await InstanceManager.start({ options, events, storage, access }))
+      store = new LocalStoreServer(events, access, await InstanceManager.start({ options, events, storage, access }))
       return store
     } catch (error) {
       await storage.release()

@@ -36,7 +36,7 @@ export type ParsedRequest =
   /** It asks for what cannot or may not be done. */
   | { readonly type: 'rejected'; readonly response: InvokeResponse }
 
-/** What a {@link StateStoreService} works with. */
+/** What a {@link RequestProcessor} works with. */
 export interface ServiceParts<C> {
   readonly engine: Engine<C>
   readonly dialect: Dialect
@@ -53,7 +53,7 @@ const NOTHING = new Uint8Array(0)
  * Sources: state store protocol, "System topic, QoS and required properties"; the `__` properties are those of the
  * official clients.
  */
-export class StateStoreService<C extends { readonly clientId: string }> {
+export class RequestProcessor<C extends { readonly clientId: string }> {
   readonly #engine: Engine<C>
   readonly #dialect: Dialect
   readonly #isVolatile: VolatileRule | undefined

@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
-import type { RequestReport } from '../service/state-store-server.js'
+import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
 
@@ -67,7 +67,7 @@ export interface StoredKey {
   readonly watchers: number
 }
 
-/** How a store comes back; see {@link RunningStore.restart}. */
+/** How a store comes back; see {@link StoreServer.restart}. */
 export interface RestartOptions {
   /**
    * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk; one with `data`
@@ -77,20 +77,20 @@ export interface RestartOptions {
   readonly keys: 'kept' | 'lost'
 }
 
-/** What changes while a store runs; see {@link RunningStore.reload}. */
+/** What changes while a store runs; see {@link StoreServer.reload}. */
 export interface Reloaded {
   readonly policy?: string
   /** For clients that connect from now on. */
   readonly tls?: TlsMaterial
 }
 
-/** How lines are loaded; see {@link RunningStore.load}. */
+/** How lines are loaded; see {@link StoreServer.load}. */
 export interface LoadOptions {
   /** Delete every key that is not among the lines. Default `false`. */
   readonly replace?: boolean
 }
 
-/** What {@link RunningStore.load} came to, in keys. */
+/** What {@link StoreServer.load} came to, in keys. */
 export interface LoadResult {
   readonly loaded: number
   /** How many of them kept the version of their line. */
@@ -102,7 +102,7 @@ export interface LoadResult {
 }
 
 /** A running store; see {@link serve}. */
-export interface RunningStore extends AsyncDisposable {
+export interface StoreServer extends AsyncDisposable {
   /** `mqtt://host:port`, or `mqtts://` with TLS */
   readonly url: string
   /** `ws://host:port`, or `wss://` with TLS */
@@ -242,7 +242,7 @@ export interface RunningStore extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Whether what is written is kept; see {@link RunningStore.storage}. */
+/** Whether what is written is kept; see {@link StoreServer.storage}. */
 export interface StorageStatus {
   /**
    * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:

@@ -11,7 +11,7 @@ import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
 import type { Owner, Restored, Write } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
 import { CommitLoop, type CommitLoopHost, type Job } from './commit-loop.js'
-import { type InvokeResponse, type ParsedRequest, StateStoreService, type VolatileRule } from './service.js'
+import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
 /** What happened to a request, for those who operate the store. */
@@ -25,7 +25,7 @@ export interface RequestReport {
 }
 
 /** How a store at a broker is to be, and what it tells. */
-export interface StateStoreServerOptions {
+export interface StoreServiceOptions {
   readonly engine: Engine<Client>
   readonly log: Log
   readonly clock: Clock
@@ -48,7 +48,7 @@ export interface StateStoreServerOptions {
   /** To whose quota of keys a connection writes; default nobody's. */
   ownerOf?(connection: Client): Owner | undefined
   /**
-   * Takes the answer to a request, in place of the connection; `message` is what {@link StateStoreServer.take} was given, and
+   * Takes the answer to a request, in place of the connection; `message` is what {@link StoreService.take} was given, and
    * the content has views of it.
    */
   answer?(connection: Client, message: Incoming, content: Content): void
@@ -77,16 +77,16 @@ export interface Counters {
  * The state store at a broker: takes requests to the commit loop, and sends what comes of them: answers to who asked,
  * notifications to who watches. It knows connections and messages but no broker.
  */
-export class StateStoreServer implements CommitLoopHost {
+export class StoreService implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
   readonly rules: TopicRules
-  readonly #options: StateStoreServerOptions
+  readonly #options: StoreServiceOptions
   readonly #engine: Engine<Client>
   readonly #commits: CommitLoop
   readonly #notifier: Notifier
   readonly #requestHost: RequestHost
 
-  constructor(options: StateStoreServerOptions) {
+  constructor(options: StoreServiceOptions) {
     const { engine, log, clock, afterIo, reluctance } = options
     this.#options = options
     this.#engine = engine
@@ -94,7 +94,7 @@ export class StateStoreServer implements CommitLoopHost {
     this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
     this.#commits = new CommitLoop({ log, engine, clock, afterIo, reluctance, host: this })
     this.#requestHost = {
-      service: new StateStoreService(options),
+      service: new RequestProcessor(options),
       clock,
       reads: log.sharing?.reads,
       respond: (connection, message, response) => this.#respond(connection, message, response),
@@ -221,7 +221,7 @@ const OVERHEAD = 200
 
 /** What requests are answered with. */
 interface RequestHost {
-  readonly service: StateStoreService<Client>
+  readonly service: RequestProcessor<Client>
   readonly clock: Clock
   /** What reads wait for when nodes share the log. */
   readonly reads: Sharing['reads'] | undefined
