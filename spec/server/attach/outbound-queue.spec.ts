@@ -82,7 +82,18 @@ describe('what is published', () => {
     push('watcher: next change', 1, { isNotification: true, receiver: 'watcher' })
     push('other: answer', 1, { receiver: 'other' })
     connect()
-    expect(topics()).toEqual(['other: answer', 'watcher: change', 'watcher: answer to GET', 'watcher: next change'])
+    expect(topics()).toEqual(['watcher: change', 'other: answer', 'watcher: answer to GET', 'watcher: next change'])
+  })
+
+  it('sends a notification beside a client that keeps asking, however little the broker takes', () => {
+    const { connect, push, topics, sent } = open()
+    connect({ receiveMaximum: 1 })
+    for (let i = 0; i < 10; i++) push(`asker: answer ${i}`, 1, { receiver: 'asker' })
+    push('watcher: change', 1, { isNotification: true, receiver: 'watcher' })
+    push('watcher: answer', 1, { receiver: 'watcher' })
+    for (let i = 0; i < 5; i++) sent[i]?.done(undefined)
+    expect(topics().indexOf('watcher: change')).toBeLessThan(3)
+    expect(topics().indexOf('watcher: answer')).toBeLessThan(5)
   })
 
   it('notifies clients by turns', () => {

@@ -12,7 +12,7 @@ export interface Handling {
   readonly retain?: boolean
   /** Whether this is the answer to a request that comes again when the connection is lost. Default `false`. */
   readonly isRepeatable?: boolean
-  /** Whether answers to other clients, and announcements, go first. Default `false`. */
+  /** Whether it is a notification: answers and notifications take turns. Default `false`. */
   readonly isNotification?: boolean
   /** Client id of whom it is for, who gets everything in this order. Default '', for everybody. */
   readonly receiver?: string
@@ -232,9 +232,8 @@ interface Queued {
 
 /**
  * One queue for each receiver. A client gets its answers and notifications in the order in which the store made them:
- * an answer that passed a notification would tell a value before the changes that led to it. Across clients, those
- * whose next message is an answer go first, and each takes its turn: one client can cause any number of notifications,
- * and answers to others do not wait for these.
+ * an answer that passed a notification would show a value before the changes that led to it. Receivers take turns, and
+ * answers and notifications too: neither a flood of notifications nor a client that keeps asking holds up other clients.
  */
 class ReceiverQueues<T extends Queued> {
   readonly #byReceiver = new Map<string, Fifo<T>>()
@@ -242,6 +241,8 @@ class ReceiverQueues<T extends Queued> {
   readonly #answered = new Fifo<string>()
   /** Receivers whose next message is a notification, in their turn. */
   readonly #notified = new Fifo<string>()
+  /** Whether the message taken last was a notification. */
+  #wasNotification = false
 
   push(message: T): void {
     const queue = this.#byReceiver.get(message.receiver)
@@ -257,7 +258,9 @@ class ReceiverQueues<T extends Queued> {
 
   /** Takes the next message; an answer if `onlyAnswers`. */
   shift(onlyAnswers: boolean): T | undefined {
-    const receiver = this.#answered.shift() ?? (onlyAnswers ? undefined : this.#notified.shift())
+    const canNotify = !onlyAnswers && this.#notified.length > 0
+    this.#wasNotification = canNotify && (this.#answered.length === 0 || !this.#wasNotification)
+    const receiver = (this.#wasNotification ? this.#notified : this.#answered).shift()
     const queue = receiver === undefined ? undefined : this.#byReceiver.get(receiver)
     const message = queue?.shift()
     const next = queue?.peek()
