@@ -3,7 +3,7 @@ import type { StateStore } from '../../src/client/connect/client.js'
 import { text } from '../../src/client/keys/codec.js'
 import type { DeleteResult, SetResult } from '../../src/client/keys/key.js'
 import type { ErrorMode, Failure, OperatorOptions } from '../../src/client/keys/operators/operate.js'
-import { del, get, set, vdel } from '../../src/client/keys/operators/operators.js'
+import { deleteIf, deleteKey, get, set } from '../../src/client/keys/operators/operators.js'
 import type { Entry } from '../../src/client/watch/watch-state.js'
 
 type Outcome = SetResult | DeleteResult | Entry<string> | Failure
@@ -19,8 +19,8 @@ export interface Form {
 export const KEY_FORMS: readonly Form[] = [
   { name: 'set(key)', verb: 'SET', of: (store, options) => set(store.key('k', text), options) },
   { name: 'get(key)', verb: 'GET', of: (store, options) => get(store.key('k', text), options) },
-  { name: 'del(key)', verb: 'DEL', of: (store, options) => del(store.key('k', text), options) },
-  { name: 'vdel(key)', verb: 'VDEL', of: (store, options) => vdel(store.key('k', text), options) },
+  { name: 'deleteKey(key)', verb: 'DEL', of: (store, options) => deleteKey(store.key('k', text), options) },
+  { name: 'deleteIf(key)', verb: 'VDEL', of: (store, options) => deleteIf(store.key('k', text), options) },
 ]
 
 /** The key of an item: that of its first letter. An item `!` has none. */
@@ -33,8 +33,8 @@ export const keyOf = (item: string): string => {
 export const STORE_FORMS: readonly Form[] = [
   { name: 'set(store)', verb: 'SET', of: (store, options) => set(store, keyOf, text, options) },
   { name: 'get(store)', verb: 'GET', of: (store, options) => get(store, keyOf, text, options) },
-  { name: 'del(store)', verb: 'DEL', of: (store, options) => del(store, keyOf, options) },
-  { name: 'vdel(store)', verb: 'VDEL', of: (store, options) => vdel(store, keyOf, text, options) },
+  { name: 'deleteKey(store)', verb: 'DEL', of: (store, options) => deleteKey(store, keyOf, options) },
+  { name: 'deleteIf(store)', verb: 'VDEL', of: (store, options) => deleteIf(store, keyOf, text, options) },
 ]
 
 /** Results as the word with which the store answered (the node id of the version), failures as key and code. */

@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { boolean, bytes, number, text } from '../../src/client/keys/codec.js'
 import { json } from '../../src/client/keys/json.js'
-import { del, get, set, vdel } from '../../src/client/keys/operators/operators.js'
+import { deleteIf, deleteKey, get, set } from '../../src/client/keys/operators/operators.js'
 import { fakeStore } from '../support/operator-session.js'
 
 // What does not compile has to fail at once, too, for callers without types.
@@ -30,18 +30,18 @@ describe('an operator on a store without a function for keys', () => {
     expect(() => get(store, 'k', text)).toThrow(missing('get', 'keyOf, codec'))
   })
 
-  it('del', () => {
+  it('deleteKey', () => {
     // @ts-expect-error a store needs to be told the key of an item
-    expect(() => del(store)).toThrow(missing('del', 'keyOf'))
+    expect(() => deleteKey(store)).toThrow(missing('deleteKey', 'keyOf'))
     // @ts-expect-error options are no function for keys
-    expect(() => del(store, { timeout: 5 })).toThrow(missing('del', 'keyOf'))
+    expect(() => deleteKey(store, { timeout: 5 })).toThrow(missing('deleteKey', 'keyOf'))
   })
 
-  it('vdel', () => {
+  it('deleteIf', () => {
     // @ts-expect-error a store needs to be told the key of an item
-    expect(() => vdel(store)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+    expect(() => deleteIf(store)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
     // @ts-expect-error a fixed key is written store.key('k', codec)
-    expect(() => vdel(store, 'k', text)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+    expect(() => deleteIf(store, 'k', text)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
   })
 })
 
@@ -56,9 +56,9 @@ describe('an operator on a store without what values are made of', () => {
     expect(() => get(store, keyOf)).toThrow(missing('get', 'keyOf, codec'))
   })
 
-  it('vdel', () => {
+  it('deleteIf', () => {
     // @ts-expect-error neither a codec nor a function for values
-    expect(() => vdel(store, keyOf)).toThrow(missing('vdel', 'keyOf, codec or toValue'))
+    expect(() => deleteIf(store, keyOf)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
   })
 
   it('but with options in that place', () => {
@@ -67,7 +67,7 @@ describe('an operator on a store without what values are made of', () => {
     // @ts-expect-error options are no codec
     expect(() => get(store, keyOf, { concurrency: 2 })).toThrow(argument())
     // @ts-expect-error options are no codec
-    expect(() => vdel(store, keyOf, { concurrency: 2 })).toThrow(argument())
+    expect(() => deleteIf(store, keyOf, { concurrency: 2 })).toThrow(argument())
   })
 })
 
@@ -78,9 +78,9 @@ describe('an operator without a key and without a store', () => {
     // @ts-expect-error nothing to read
     ['get', () => get()],
     // @ts-expect-error nothing to delete
-    ['del', () => del()],
+    ['deleteKey', () => deleteKey()],
     // @ts-expect-error nothing to delete
-    ['vdel', () => vdel()],
+    ['deleteIf', () => deleteIf()],
     // @ts-expect-error the name of a key is no key
     ['set, with a name', () => set('k')],
     // @ts-expect-error null is no key
@@ -98,16 +98,16 @@ describe('wrong options of an operator, at the call and not item by item', () =>
     ['concurrency as a text', () => get(key, { concurrency: '4' })],
     ['timeout of set', () => set(key, { timeout: 0 })],
     ['timeout of get', () => get(store, keyOf, text, { timeout: 0.5 })],
-    ['timeout of del', () => del(key, { timeout: Number.NaN })],
-    ['timeout of vdel', () => vdel(key, { timeout: -1 })],
+    ['timeout of deleteKey', () => deleteKey(key, { timeout: Number.NaN })],
+    ['timeout of deleteIf', () => deleteIf(key, { timeout: -1 })],
     ['expiresIn', () => set(key, { expiresIn: 0 })],
     ['expiresIn of a store', () => set(store, keyOf, text, { expiresIn: 1.5 })],
     // @ts-expect-error milliseconds are wanted, not a text
     ['expiresIn as a text', () => set(key, { expiresIn: '60s' })],
     ['two conditions', () => set(key, { ifAbsent: true, ifAbsentOrEqual: true })],
     ['fencingToken of set', () => set(key, { fencingToken: 'none' })],
-    ['fencingToken of del', () => del(store, keyOf, { fencingToken: '1:2' })],
-    ['fencingToken of vdel', () => vdel(key, { fencingToken: '' })],
+    ['fencingToken of deleteKey', () => deleteKey(store, keyOf, { fencingToken: '1:2' })],
+    ['fencingToken of deleteIf', () => deleteIf(key, { fencingToken: '' })],
   ])('%s', (_, call) => {
     expect(call).toThrow(argument())
   })

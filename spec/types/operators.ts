@@ -5,11 +5,13 @@ import { expectTypeOf } from 'vitest'
 import {
   type DecodeError,
   type DeleteResult,
-  del,
+  deleteIf,
+  deleteKey,
   type Entry,
   type Failure,
   get,
   type Hlc,
+  type ItemResult,
   json,
   type Key,
   number,
@@ -17,8 +19,14 @@ import {
   type StateStore,
   set,
   text,
-  vdel,
 } from '../../src/client/index.js'
+import {
+  type Group,
+  type PubSubClient,
+  type SendResult,
+  sendEvent,
+  sendToGroup,
+} from '../../src/pubsub/client/index.js'
 
 interface Reading {
   readonly id: string
@@ -27,13 +35,15 @@ interface Reading {
 
 declare const store: StateStore
 declare const numbers: Key<number>
+declare const group: Group
+declare const client: PubSubClient
 declare const readings: Observable<Reading>
 
 export function results(): void {
   expectTypeOf(of(1).pipe(set(numbers))).toEqualTypeOf<Observable<SetResult>>()
   expectTypeOf(of(1).pipe(get(numbers))).toEqualTypeOf<Observable<Entry<number>>>()
-  expectTypeOf(of(1).pipe(del(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
-  expectTypeOf(of(1).pipe(vdel(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(of(1).pipe(deleteKey(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(of(1).pipe(deleteIf(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
   expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>()))).toEqualTypeOf<Observable<SetResult>>()
   expectTypeOf(
     readings.pipe(
@@ -45,10 +55,10 @@ export function results(): void {
     ),
   ).toEqualTypeOf<Observable<SetResult>>()
   expectTypeOf(readings.pipe(get(store, r => r.id, number))).toEqualTypeOf<Observable<Entry<number>>>()
-  expectTypeOf(readings.pipe(del(store, r => r.id))).toEqualTypeOf<Observable<DeleteResult>>()
+  expectTypeOf(readings.pipe(deleteKey(store, r => r.id))).toEqualTypeOf<Observable<DeleteResult>>()
   expectTypeOf(
     readings.pipe(
-      vdel(
+      deleteIf(
         store,
         r => r.id,
         () => 'x',
@@ -60,9 +70,9 @@ export function results(): void {
 export function failures(): void {
   const emit = { onError: 'emit' } as const
   expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(get(numbers, emit))).toEqualTypeOf<Observable<Entry<number> | Failure>>()
-  expectTypeOf(of(1).pipe(del(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure>>()
-  expectTypeOf(of(1).pipe(vdel(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
+  expectTypeOf(of(1).pipe(get(numbers, emit))).toEqualTypeOf<Observable<Entry<number> | Failure<number>>>()
+  expectTypeOf(of(1).pipe(deleteKey(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
+  expectTypeOf(of(1).pipe(deleteIf(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
   expectTypeOf(of(1).pipe(set(numbers, { onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
   expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>(), emit))).toEqualTypeOf<
     Observable<SetResult | Failure<Reading>>
@@ -81,14 +91,56 @@ export function failuresOfTheLatest(isLatest: boolean): void {
   expectTypeOf(of(1).pipe(set(numbers, { latest: isLatest }))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
   expectTypeOf(of(1).pipe(set(numbers, { latest: false }))).toEqualTypeOf<Observable<SetResult>>()
   expectTypeOf(of(1).pipe(set(numbers, { latest: true, onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(of(1).pipe(get(numbers, { latest: true }))).toEqualTypeOf<Observable<Entry<number> | Failure>>()
+  expectTypeOf(of(1).pipe(get(numbers, { latest: true }))).toEqualTypeOf<Observable<Entry<number> | Failure<number>>>()
+}
+
+export function itemsBesideResults(isWithItem: boolean): void {
+  const beside = { withItem: true } as const
+  expectTypeOf(of(1).pipe(set(numbers, beside))).toEqualTypeOf<Observable<ItemResult<number, SetResult>>>()
+  expectTypeOf(of('x').pipe(get(numbers, beside))).toEqualTypeOf<Observable<ItemResult<string, Entry<number>>>>()
+  expectTypeOf(of('x').pipe(deleteKey(numbers, beside))).toEqualTypeOf<Observable<ItemResult<string, DeleteResult>>>()
+  expectTypeOf(of(1).pipe(deleteIf(numbers, beside))).toEqualTypeOf<Observable<ItemResult<number, DeleteResult>>>()
+  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>(), beside))).toEqualTypeOf<
+    Observable<ItemResult<Reading, SetResult>>
+  >()
+  expectTypeOf(readings.pipe(get(store, r => r.id, number, beside))).toEqualTypeOf<
+    Observable<ItemResult<Reading, Entry<number>>>
+  >()
+  expectTypeOf(readings.pipe(deleteKey(store, r => r.id, beside))).toEqualTypeOf<
+    Observable<ItemResult<Reading, DeleteResult>>
+  >()
+  expectTypeOf(of(1).pipe(set(numbers, { withItem: true, onError: 'emit' }))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult> | Failure<number>>
+  >()
+  expectTypeOf(of(1).pipe(set(numbers, { withItem: true, latest: true }))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult> | Failure<number>>
+  >()
+  expectTypeOf(of(1).pipe(set(numbers, { withItem: false }))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(set(numbers, { withItem: isWithItem }))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult> | SetResult>
+  >()
+  of(1)
+    .pipe(set(numbers, beside))
+    // @ts-expect-error the version is in the result
+    .subscribe(({ version }) => version)
+  // @ts-expect-error `withItem` is yes or no
+  set(numbers, { withItem: 'yes' })
+  // @ts-expect-error a letter is missing
+  set(numbers, { withItm: true })
+}
+
+export function itemsBesideSends(): void {
+  const beside = { withItem: true } as const
+  expectTypeOf(of(1).pipe(sendToGroup(group))).toEqualTypeOf<Observable<SendResult>>()
+  expectTypeOf(of(1).pipe(sendToGroup(group, beside))).toEqualTypeOf<Observable<ItemResult<number, SendResult>>>()
+  expectTypeOf(of('x').pipe(sendEvent(client, 'e', beside))).toEqualTypeOf<Observable<ItemResult<string, SendResult>>>()
 }
 
 export function items(): void {
   // @ts-expect-error the key holds numbers, the source has texts
   of('21.5').pipe(set(numbers))
   // @ts-expect-error the key holds numbers, the source has texts
-  of('21.5').pipe(vdel(numbers))
+  of('21.5').pipe(deleteIf(numbers))
   // @ts-expect-error the source may be undefined where the key wants a number
   of<(number | undefined)[]>(1).pipe(set(numbers))
   // @ts-expect-error the source may be a text where the key wants a number
@@ -96,26 +148,26 @@ export function items(): void {
   // @ts-expect-error the codec is one of numbers, the source has readings
   readings.pipe(set(store, r => r.id, number))
   // @ts-expect-error an item has no such property
-  readings.pipe(del(store, r => r.name))
+  readings.pipe(deleteKey(store, r => r.name))
   // @ts-expect-error a key is a text or bytes, not a number
-  readings.pipe(del(store, r => r.celsius))
+  readings.pipe(deleteKey(store, r => r.celsius))
   const celsius = (reading: Reading): number => reading.celsius
   // @ts-expect-error a value is a text or bytes, not a number: use a codec
   readings.pipe(set(store, r => r.id, celsius))
   // What an item is makes no difference to an operator that only needs its key.
   of('x', undefined, {}).pipe(get(numbers))
-  of('x', undefined, {}).pipe(del(numbers))
+  of('x', undefined, {}).pipe(deleteKey(numbers))
 }
 
 export function options(): void {
   // @ts-expect-error a delete has no time to live
-  del(numbers, { expiresIn: 5 })
+  deleteKey(numbers, { expiresIn: 5 })
   // @ts-expect-error a read has no condition
   get(numbers, { ifAbsent: true })
   // @ts-expect-error a read needs no fencing token
   get(store, (id: string) => id, text, { fencingToken: '1:1:a' })
   // @ts-expect-error a delete on condition of a value has no other condition
-  vdel(numbers, { ifAbsent: true })
+  deleteIf(numbers, { ifAbsent: true })
   // @ts-expect-error an option that does not exist
   set(numbers, { expires: 5 })
   // @ts-expect-error `latest` is yes or no

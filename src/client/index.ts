@@ -22,6 +22,7 @@ export {
   StateStoreError,
   TimeoutError,
 } from '../core/util/errors.js'
+export type { ItemResult, WithItem } from '../core/util/with-item.js'
 export type { Status } from './connect/client.js'
 export { StateStore } from './connect/client.js'
 export type { Addressed } from './connect/connect.js'
@@ -39,7 +40,7 @@ export type {
   OperatorOptions,
   ValueOf,
 } from './keys/operators/operate.js'
-export { del, get, set, vdel } from './keys/operators/operators.js'
+export { deleteIf, deleteKey, get, set } from './keys/operators/operators.js'
 export type { PipelineOptions } from './keys/operators/pipeline.js'
 export type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 export { escapeGlob, Scan } from './keys/scan.js'

@@ -131,6 +131,18 @@ describe('sendToGroup', () => {
     }),
   )
 
+  it(
+    'emits each item beside its own result with `withItem`, in the order of the source',
+    marbles(m => {
+      const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
+      const words$ = cold(m, 'ab|').pipe(
+        sendToGroup(groupOf(requests), { withItem: true }),
+        map(({ item, result }) => `${item}=${String.fromCharCode(Number(result.ackId))}`),
+      )
+      m.expect(words$).toBeObservable('---(pq|)', { p: 'a=x', q: 'b=y' })
+    }),
+  )
+
   it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
     const group = new Group('line', {
       send: () => new Awaitable(() => undefined),

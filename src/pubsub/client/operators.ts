@@ -1,6 +1,7 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
-import { checkHas, checkPositiveInteger } from '../../core/util/check.js'
+import { checkFlag, checkHas, checkPositiveInteger } from '../../core/util/check.js'
 import { OverflowError } from '../../core/util/errors.js'
+import type { ItemResult, WithItem } from '../../core/util/with-item.js'
 import { checkName } from '../wire/rules.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
@@ -8,11 +9,13 @@ import type { PubSubClient } from './pubsub-client.js'
 import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './send.js'
 
 /** How items become sends. */
-export interface SendingOptions {
+export interface SendingOptions<W extends boolean = false> {
   /** Most sends under way at a time. Default 64. */
   readonly concurrency?: number | undefined
   /** Most items that wait: for their turn, or for the result of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
   readonly buffer?: number | undefined
+  /** Emit `{ item, result }` in place of the result. Default `false`. */
+  readonly withItem?: W | undefined
 }
 
 /**
@@ -24,10 +27,10 @@ export interface SendingOptions {
  * readings$.pipe(sendToGroup(client.group('line-1'), { noEcho: true })).subscribe()
  * ```
  */
-export function sendToGroup(
+export function sendToGroup<T = unknown, W extends boolean = false>(
   group: Group,
-  options: GroupSendOptions & SendingOptions = {},
-): OperatorFunction<unknown, SendResult> {
+  options: GroupSendOptions & SendingOptions<W> = {},
+): OperatorFunction<T, WithItem<W, T, SendResult>> {
   checkHas('group', group, ['send'])
   checkSending(options)
   noEchoOf(options)
@@ -43,11 +46,11 @@ export function sendToGroup(
  * clicks$.pipe(sendEvent(client, 'click')).subscribe()
  * ```
  */
-export function sendEvent(
+export function sendEvent<T = unknown, W extends boolean = false>(
   client: PubSubClient,
   name: string,
-  options: SendOptions & SendingOptions = {},
-): OperatorFunction<unknown, SendResult> {
+  options: SendOptions & SendingOptions<W> = {},
+): OperatorFunction<T, WithItem<W, T, SendResult>> {
   checkHas('client', client, ['sendEvent'])
   checkName('event', name)
   checkSending(options)
@@ -57,20 +60,31 @@ export function sendEvent(
 /** Checked at once, not with the first item. */
 const checkSending = (options: SendOptions): unknown => sendingOf(options, 1)
 
-function inOrder<T, R>(send: (item: T) => Observable<R>, options: SendingOptions): OperatorFunction<T, R> {
-  const { concurrency = 64, buffer = 65_536 } = options
+function inOrder<T, R, W extends boolean>(
+  send: (item: T) => Observable<R>,
+  options: SendingOptions<W>,
+): OperatorFunction<T, WithItem<W, T, R>>
+function inOrder<T, R>(
+  send: (item: T) => Observable<R>,
+  options: SendingOptions<boolean>,
+): OperatorFunction<T, R | ItemResult<T, R>> {
+  const { concurrency = 64, buffer = 65_536, withItem = false } = options
+  checkFlag('withItem', withItem)
   checkPositiveInteger('concurrency', concurrency)
   checkPositiveInteger('buffer', buffer)
   return source =>
     defer(() => {
-      const results = new Results<R>()
+      const results = new Results<R | ItemResult<T, R>>()
       let held = 0
       const admit = (): void => {
         if (++held > buffer + concurrency) throw new OverflowError('The buffer of the operator', buffer)
       }
       return source.pipe(
         tap(admit),
-        mergeMap((item, index) => send(item).pipe(map(result => results.at(index, result))), concurrency),
+        mergeMap(
+          (item, index) => send(item).pipe(map(result => results.at(index, withItem ? { item, result } : result))),
+          concurrency,
+        ),
         mergeMap(ready => ready),
         tap(() => held--),
       )

@@ -4,7 +4,7 @@ import type { StateStore } from '../../../../src/client/connect/client.js'
 import { type Codec, number, text } from '../../../../src/client/keys/codec.js'
 import { json } from '../../../../src/client/keys/json.js'
 import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/operate.js'
-import { del, get, set, vdel } from '../../../../src/client/keys/operators/operators.js'
+import { deleteIf, deleteKey, get, set } from '../../../../src/client/keys/operators/operators.js'
 import { ArgumentError, ConnectionLostError } from '../../../../src/core/util/errors.js'
 import { KEY_FORMS, keyOf, STORE_FORMS } from '../../../support/operator-forms.js'
 import { fakeStore } from '../../../support/operator-session.js'
@@ -63,7 +63,7 @@ describe.each(VARIANTS)('a function for keys that throws, with %o', variant => {
 describe.each(VARIANTS)('a key that is none, with %o', variant => {
   const empty = { code: 'argument', message: 'Expected the key to have at least one byte, got an empty one' }
   const form = (store: StateStore, options: OperatorOptions<ErrorMode>) =>
-    del(store, (item: string) => item.slice(1), options)
+    deleteKey(store, (item: string) => item.slice(1), options)
 
   it('ends the stream with `argument`', () => {
     const { store } = fakeStore(() => of('v'))
@@ -80,7 +80,10 @@ describe.each(VARIANTS)('a key that is none, with %o', variant => {
 describe.each(VARIANTS)('a function for values that throws, with %o', variant => {
   const forms = [
     { name: 'set', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store, () => 'k', toValue, o) },
-    { name: 'vdel', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store, () => 'k', toValue, o) },
+    {
+      name: 'deleteIf',
+      of: (store: StateStore, o: OperatorOptions<ErrorMode>) => deleteIf(store, () => 'k', toValue, o),
+    },
   ]
 
   it.each(forms)('ends $name with what it threw', ({ of: form }) => {
@@ -100,9 +103,15 @@ describe.each(VARIANTS)('a function for values that throws, with %o', variant =>
 describe('a codec that throws', () => {
   const forms = [
     { name: 'set(key)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store.key('k', codec), o) },
-    { name: 'vdel(key)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store.key('k', codec), o) },
+    {
+      name: 'deleteIf(key)',
+      of: (store: StateStore, o: OperatorOptions<ErrorMode>) => deleteIf(store.key('k', codec), o),
+    },
     { name: 'set(store)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store, () => 'k', codec, o) },
-    { name: 'vdel(store)', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => vdel(store, () => 'k', codec, o) },
+    {
+      name: 'deleteIf(store)',
+      of: (store: StateStore, o: OperatorOptions<ErrorMode>) => deleteIf(store, () => 'k', codec, o),
+    },
   ]
   const error = expect.objectContaining({ code: 'argument', cause: broken })
 

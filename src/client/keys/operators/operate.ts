@@ -1,6 +1,7 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
 import { ArgumentError, reason, StateStoreError, shown } from '../../../core/util/errors.js'
+import type { ItemResult, WithItem } from '../../../core/util/with-item.js'
 import { isTransient } from '../../watch/lasting.js'
 import { bytes, type Codec, encodeFor, text } from '../codec.js'
 import type { Key } from '../key.js'
@@ -22,43 +23,46 @@ interface Operator {
   readonly names: Partial<OptionNames<SetOptions>>
 }
 
-const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode, boolean>> = {
+const OWN_NAMES: OptionNames<OperatorOptions<ErrorMode, boolean, boolean>> = {
   concurrency: true,
   buffer: true,
   latest: true,
   onError: true,
+  withItem: true,
 }
 
 /**
  * An operator that makes a request of every item; `request` is given the options that are the request's. Throws `argument`
  * for wrong options.
  */
-export function operate<T, V, R, L extends boolean, E extends ErrorMode>(
+export function operate<T, V, R, L extends boolean, E extends ErrorMode, W extends boolean>(
   operator: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<E, L>,
-): OperatorFunction<T, R | Failed<E, T>>
+  options: SetOptions & OperatorOptions<E, L, W>,
+): OperatorFunction<T, WithItem<W, T, R> | Failed<E, T>>
 export function operate<T, V, R>(
   { name, names }: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<ErrorMode, boolean>,
-): OperatorFunction<T, R | Failure<T>> {
+  options: SetOptions & OperatorOptions<ErrorMode, boolean, boolean>,
+): OperatorFunction<T, R | ItemResult<T, R> | Failure<T>> {
   checkOptionNames(`the operator ${name}`, options, { ...names, ...OWN_NAMES }, ELSEWHERE)
   checkOptions(options)
-  const { concurrency, buffer, latest, onError, ...own } = options
+  const { concurrency, buffer, latest, onError, withItem = false, ...own } = options
   if (latest !== undefined) checkFlag('latest', latest)
-  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R> => {
+  checkFlag('withItem', withItem)
+  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R | ItemResult<T, R>> => {
     if (key === undefined) return throwError(() => cause)
     try {
-      return request(key, item, own)
+      const result$ = request(key, item, own)
+      return withItem ? result$.pipe(map(result => ({ item, result }))) : result$
     } catch (error) {
       return throwError(() => error)
     }
   }
   const survives = survivorsOf(onError, latest)
-  const forgiving = (keyed: Keyed<T, V>): Observable<R | Failure<T>> =>
+  const forgiving = (keyed: Keyed<T, V>): Observable<R | ItemResult<T, R> | Failure<T>> =>
     attempt(keyed).pipe(
       catchError((cause: unknown) => {
         if (!survives(cause)) return throwError(() => cause)
@@ -82,7 +86,7 @@ function survivorsOf(onError: ErrorMode | undefined, latest: boolean | undefined
   return isTransient
 }
 
-function checkOptions(options: SetOptions & OperatorOptions<ErrorMode, boolean>): void {
+function checkOptions(options: SetOptions & OperatorOptions<ErrorMode, boolean, boolean>): void {
   const { concurrency, buffer, timeout, onError } = options
   if (concurrency !== undefined) checkPositiveInteger('concurrency', concurrency)
   if (buffer !== undefined) checkPositiveInteger('buffer', buffer)
@@ -108,13 +112,16 @@ const asError = (cause: unknown): StateStoreError =>
 export type ErrorMode = 'throw' | 'emit'
 
 /** Options of every operator. */
-export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean> extends PipelineOptions {
+export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean, W extends boolean = false>
+  extends PipelineOptions {
   readonly latest?: L | undefined
   /**
    * Default `throw`. With `latest` and without this option, troubles of network, load and clocks (`timeout`,
    * `outcome-unknown`, `no-store` and the like) become failures, and any other error ends the stream.
    */
   readonly onError?: E | undefined
+  /** Emit `{ item, result }` in place of the result. A {@link Failure} has its item anyway, and stays as it is. Default `false`. */
+  readonly withItem?: W | undefined
 }
 
 /** A request that failed while the stream goes on: with `onError: 'emit'`, and with `latest`. */

@@ -1,4 +1,5 @@
 import type { OperatorFunction } from 'rxjs'
+import type { WithItem } from '../../../core/util/with-item.js'
 import type { Entry } from '../../watch/watch-state.js'
 import type { Codec } from '../codec.js'
 import type { DeleteResult, Key, SetResult } from '../key.js'
@@ -27,12 +28,12 @@ import {
 } from './operate.js'
 
 /** Options of an operator: those of its requests, and its own. */
-type Options<R, E extends ErrorMode, L extends boolean> = R & OperatorOptions<E, L>
+type Options<R, E extends ErrorMode, L extends boolean, W extends boolean> = R & OperatorOptions<E, L, W>
 
 const SET = { name: 'set', names: SET_NAMES }
 const GET = { name: 'get', names: GET_NAMES }
-const DEL = { name: 'del', names: DELETE_NAMES }
-const VDEL = { name: 'vdel', names: DELETE_NAMES }
+const DELETE_KEY = { name: 'deleteKey', names: DELETE_NAMES }
+const DELETE_IF = { name: 'deleteIf', names: DELETE_NAMES }
 
 /**
  * Writes every item to a key, or to the key that `keyOf` gives it, and emits the results in the order of the source.
@@ -45,22 +46,22 @@ const VDEL = { name: 'vdel', names: DELETE_NAMES }
  * readings$.pipe(set(store, r => `sensor/${r.id}`, json<Reading>())).subscribe()
  * ```
  */
-export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
   key: Key<T>,
-  options?: Options<SetOptions, E, L>,
-): OperatorFunction<T, SetResult | Failed<E, T>>
-export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+  options?: Options<SetOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, SetResult> | Failed<E, T>>
+export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
   store: StoreView,
   keyOf: KeyOf<T>,
   toValue: ValueOf<T>,
-  options?: Options<SetOptions, E, L>,
-): OperatorFunction<T, SetResult | Failed<E, T>>
-export function set<T, L extends boolean, E extends ErrorMode>(
+  options?: Options<SetOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, SetResult> | Failed<E, T>>
+export function set<T, L extends boolean, E extends ErrorMode, W extends boolean>(
   target: Key<T> | StoreView,
-  second?: KeyOf<T> | Options<SetOptions, E, L>,
+  second?: KeyOf<T> | Options<SetOptions, E, L, W>,
   toValue?: ValueOf<T>,
-  options: Options<SetOptions, E, L> = {},
-): OperatorFunction<T, SetResult | Failed<E, T>> {
+  options: Options<SetOptions, E, L, W> = {},
+): OperatorFunction<T, WithItem<W, T, SetResult> | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
@@ -88,28 +89,31 @@ export function set<T, L extends boolean, E extends ErrorMode>(
  * ids$.pipe(get(store, id => `asset/${id}`, json<Asset>())).subscribe(entry => show(entry.value))
  * ```
  */
-export function get<V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
-  key: Key<V>,
-  options?: Options<RequestOptions, E, L>,
-): OperatorFunction<unknown, Entry<V> | Failed<E, unknown>>
-export function get<T, V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+export function get<
+  V,
+  T = unknown,
+  L extends boolean = false,
+  E extends ErrorMode = DefaultMode<L>,
+  W extends boolean = false,
+>(key: Key<V>, options?: Options<RequestOptions, E, L, W>): OperatorFunction<T, WithItem<W, T, Entry<V>> | Failed<E, T>>
+export function get<T, V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
   store: StoreView,
   keyOf: KeyOf<T>,
   codec: Codec<V>,
-  options?: Options<RequestOptions, E, L>,
-): OperatorFunction<T, Entry<V> | Failed<E, T>>
-export function get<T, V, L extends boolean, E extends ErrorMode>(
+  options?: Options<RequestOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, Entry<V>> | Failed<E, T>>
+export function get<T, V, L extends boolean, E extends ErrorMode, W extends boolean>(
   target: Key<V> | StoreView,
-  second?: KeyOf<T> | Options<RequestOptions, E, L>,
+  second?: KeyOf<T> | Options<RequestOptions, E, L, W>,
   codec?: Codec<V>,
-  options: Options<RequestOptions, E, L> = {},
-): OperatorFunction<T, Entry<V> | Failed<E, T>> {
+  options: Options<RequestOptions, E, L, W> = {},
+): OperatorFunction<T, WithItem<W, T, Entry<V>> | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
       GET,
       () => target,
-      (key, _, options) => key.get(options),
+      (key, _: T, options) => key.get(options),
       own,
     )
   }
@@ -128,34 +132,45 @@ export function get<T, V, L extends boolean, E extends ErrorMode>(
  *
  * @example
  * ```ts
- * retired$.pipe(del(store, id => `asset/${id}`)).subscribe(result => console.log(result.deleted))
+ * retired$.pipe(deleteKey(store, id => `asset/${id}`)).subscribe(result => console.log(result.deleted))
  * ```
  */
-export function del<V, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+export function deleteKey<
+  V,
+  T = unknown,
+  L extends boolean = false,
+  E extends ErrorMode = DefaultMode<L>,
+  W extends boolean = false,
+>(
   key: Key<V>,
-  options?: Options<DeleteOptions, E, L>,
-): OperatorFunction<unknown, DeleteResult | Failed<E, unknown>>
-export function del<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+  options?: Options<DeleteOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>>
+export function deleteKey<
+  T,
+  L extends boolean = false,
+  E extends ErrorMode = DefaultMode<L>,
+  W extends boolean = false,
+>(
   store: StoreView,
   keyOf: KeyOf<T>,
-  options?: Options<DeleteOptions, E, L>,
-): OperatorFunction<T, DeleteResult | Failed<E, T>>
-export function del<T, V, L extends boolean, E extends ErrorMode>(
+  options?: Options<DeleteOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>>
+export function deleteKey<T, V, L extends boolean, E extends ErrorMode, W extends boolean>(
   target: Key<V> | StoreView,
-  second?: KeyOf<T> | Options<DeleteOptions, E, L>,
-  options: Options<DeleteOptions, E, L> = {},
-): OperatorFunction<T, DeleteResult | Failed<E, T>> {
+  second?: KeyOf<T> | Options<DeleteOptions, E, L, W>,
+  options: Options<DeleteOptions, E, L, W> = {},
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
-      DEL,
+      DELETE_KEY,
       () => target,
-      (key, _, options) => key.delete(options),
+      (key, _: T, options) => key.delete(options),
       own,
     )
   }
-  if (typeof second !== 'function') throw missingArguments('del', 'keyOf')
-  return operate(DEL, keysOf(target, second), (key, _, own) => key.delete(own), options)
+  if (typeof second !== 'function') throw missingArguments('deleteKey', 'keyOf')
+  return operate(DELETE_KEY, keysOf(target, second), (key, _, own) => key.delete(own), options)
 }
 
 /**
@@ -164,37 +179,37 @@ export function del<T, V, L extends boolean, E extends ErrorMode>(
  *
  * @example
  * ```ts
- * finished$.pipe(vdel(store, job => `job/${job.id}`, () => 'running')).subscribe()
+ * finished$.pipe(deleteIf(store, job => `job/${job.id}`, () => 'running')).subscribe()
  * ```
  */
-export function vdel<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+export function deleteIf<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
   key: Key<T>,
-  options?: Options<DeleteOptions, E, L>,
-): OperatorFunction<T, DeleteResult | Failed<E, T>>
-export function vdel<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>>(
+  options?: Options<DeleteOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>>
+export function deleteIf<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
   store: StoreView,
   keyOf: KeyOf<T>,
   toValue: ValueOf<T>,
-  options?: Options<DeleteOptions, E, L>,
-): OperatorFunction<T, DeleteResult | Failed<E, T>>
-export function vdel<T, L extends boolean, E extends ErrorMode>(
+  options?: Options<DeleteOptions, E, L, W>,
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>>
+export function deleteIf<T, L extends boolean, E extends ErrorMode, W extends boolean>(
   target: Key<T> | StoreView,
-  second?: KeyOf<T> | Options<DeleteOptions, E, L>,
+  second?: KeyOf<T> | Options<DeleteOptions, E, L, W>,
   toValue?: ValueOf<T>,
-  options: Options<DeleteOptions, E, L> = {},
-): OperatorFunction<T, DeleteResult | Failed<E, T>> {
+  options: Options<DeleteOptions, E, L, W> = {},
+): OperatorFunction<T, WithItem<W, T, DeleteResult> | Failed<E, T>> {
   if (isKey(target)) {
     const own = typeof second === 'object' ? second : options
     return operate(
-      VDEL,
+      DELETE_IF,
       () => target,
       (key, item: T, options) => key.deleteIf(item, options),
       own,
     )
   }
-  if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('vdel', 'keyOf, codec or toValue')
+  if (typeof second !== 'function' || !isValueOf(toValue)) throw missingArguments('deleteIf', 'keyOf, codec or toValue')
   return operate(
-    VDEL,
+    DELETE_IF,
     keysOf(target, second),
     (key, item: T, own) => key.deleteIf(encodeWith(toValue, item, key.name), own),
     options,

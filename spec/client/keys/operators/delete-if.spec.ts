@@ -1,18 +1,18 @@
 import { NEVER, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { number, text } from '../../../../src/client/keys/codec.js'
-import { vdel } from '../../../../src/client/keys/operators/operators.js'
+import { deleteIf } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: { __ts: '7:1:StateStore' } })
 const VERSION = new Hlc(7, 1, 'StateStore')
 
-describe('vdel(key)', () => {
+describe('deleteIf(key)', () => {
   it('asks to delete the key if it holds the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 2.5)
-      .pipe(vdel(store.key('k', number)))
+      .pipe(deleteIf(store.key('k', number)))
       .subscribe()
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
       ['VDEL', 'k', '1'],
@@ -28,7 +28,7 @@ describe('vdel(key)', () => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of(1)
-      .pipe(vdel(store.key('k', number)))
+      .pipe(deleteIf(store.key('k', number)))
       .subscribe(result => results.push(result))
     expect(results).toEqual([{ key: 'k', deleted, version: VERSION }])
   })
@@ -36,7 +36,7 @@ describe('vdel(key)', () => {
   it('sends the fencing token and the timeout with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('x', 'y')
-      .pipe(vdel(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
+      .pipe(deleteIf(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
       .subscribe()
     expect(session.requests.map(({ properties, expiry }) => [properties['__ft'], expiry])).toEqual([
       ['7:1:StateStore', 1],
@@ -45,17 +45,17 @@ describe('vdel(key)', () => {
   })
 })
 
-describe('vdel(store)', () => {
+describe('deleteIf(store)', () => {
   const jobs = of({ id: 'a', state: 'done' }, { id: 'b', state: 'failed' })
 
   it('compares with the item by a codec, with what a function makes of it, text or bytes', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of('x')
-      .pipe(vdel(store, item => `by-codec/${item}`, text))
+      .pipe(deleteIf(store, item => `by-codec/${item}`, text))
       .subscribe()
     jobs
       .pipe(
-        vdel(
+        deleteIf(
           store,
           ({ id }) => `job/${id}`,
           ({ state }) => state,
@@ -64,7 +64,7 @@ describe('vdel(store)', () => {
       .subscribe()
     jobs
       .pipe(
-        vdel(
+        deleteIf(
           store,
           ({ id }) => `job/${id}`,
           () => Uint8Array.of(0xff),
@@ -85,7 +85,7 @@ describe('vdel(store)', () => {
     const results: unknown[] = []
     jobs
       .pipe(
-        vdel(
+        deleteIf(
           store,
           ({ id }) => id,
           () => 'done',
@@ -102,7 +102,7 @@ describe('vdel(store)', () => {
     const { session, store } = fakeStore(() => NEVER)
     jobs
       .pipe(
-        vdel(
+        deleteIf(
           store,
           ({ id }) => id,
           () => 'done',
@@ -120,7 +120,7 @@ describe('vdel(store)', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')
-      .pipe(vdel(store.key('k', text), { timeout: 500 }))
+      .pipe(deleteIf(store.key('k', text), { timeout: 500 }))
       .subscribe({ error: error => errors.push(error) })
     clock.advance(500)
     expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])

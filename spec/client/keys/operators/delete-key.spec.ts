@@ -1,18 +1,18 @@
 import { NEVER, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../../src/client/keys/codec.js'
-import { del } from '../../../../src/client/keys/operators/operators.js'
+import { deleteKey } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: { __ts: '7:1:StateStore' } })
 const VERSION = new Hlc(7, 1, 'StateStore')
 
-describe('del(key)', () => {
+describe('deleteKey(key)', () => {
   it('deletes the key for every item, whatever the item is', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 'two', undefined)
-      .pipe(del(store.key('k', text)))
+      .pipe(deleteKey(store.key('k', text)))
       .subscribe()
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
       ['DEL', 'k'],
@@ -28,7 +28,7 @@ describe('del(key)', () => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of('now')
-      .pipe(del(store.key('k', text)))
+      .pipe(deleteKey(store.key('k', text)))
       .subscribe(result => results.push(result))
     expect(results).toEqual([{ key: 'k', deleted, version: VERSION }])
   })
@@ -36,7 +36,7 @@ describe('del(key)', () => {
   it('sends the fencing token and the timeout with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of(1, 2)
-      .pipe(del(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
+      .pipe(deleteKey(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
       .subscribe()
     expect(session.requests.map(({ properties, expiry }) => [properties['__ft'], expiry])).toEqual([
       ['7:1:StateStore', 1],
@@ -45,12 +45,12 @@ describe('del(key)', () => {
   })
 })
 
-describe('del(store)', () => {
+describe('deleteKey(store)', () => {
   it('deletes the key of every item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     const keys: string[] = []
     of(1, 2)
-      .pipe(del(store, id => `asset/${id}`))
+      .pipe(deleteKey(store, id => `asset/${id}`))
       .subscribe(({ key }) => keys.push(key))
     expect({ sent: session.keys, keys }).toEqual({ sent: ['asset/1', 'asset/2'], keys: ['asset/1', 'asset/2'] })
   })
@@ -58,7 +58,7 @@ describe('del(store)', () => {
   it('sends its options with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('a', 'b')
-      .pipe(del(store, key => key, { fencingToken: '7:1:lock', timeout: 1_500 }))
+      .pipe(deleteKey(store, key => key, { fencingToken: '7:1:lock', timeout: 1_500 }))
       .subscribe()
     expect(session.requests.map(({ properties, expiry }) => [properties['__ft'], expiry])).toEqual([
       ['7:1:lock', 2],
@@ -70,7 +70,7 @@ describe('del(store)', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')
-      .pipe(del(store, key => key, { timeout: 500 }))
+      .pipe(deleteKey(store, key => key, { timeout: 500 }))
       .subscribe({ error: error => errors.push(error) })
     clock.advance(500)
     expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'a' })])
