@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { styleText } from 'node:util'
+import { filter, firstValueFrom } from 'rxjs'
+import { within } from './deadline.js'
 
 register('./hooks.js', import.meta.url)
 // Behind the hooks.
@@ -31,9 +33,27 @@ Object.assign(globalThis, {
 /** @param {'store' | 'client' | 'members'} role @param {string} address */
 async function startPeer(role, address = '') {
   const peer = fork(new URL('./peer.js', import.meta.url).pathname, [role, address])
-  const [{ ready }] = await once(peer, 'message')
+  /** @param {string} what */
+  const answer = async what => {
+    const listening = new AbortController()
+    const { signal } = listening
+    const ended = once(peer, 'exit', { signal }).then(([code]) => {
+      throw new Error(`the peer ${role} ended with ${code} before it was ${what}`)
+    })
+    try {
+      const [message] = await within(
+        Promise.race([once(peer, 'message', { signal }), ended]),
+        `the peer ${role} to be ${what}`,
+      )
+      return message
+    } finally {
+      ended.catch(() => undefined)
+      listening.abort()
+    }
+  }
+  const { ready } = await answer('ready')
   const go = async () => {
-    const done = once(peer, 'message')
+    const done = answer('done')
     peer.send('go')
     await done
   }
@@ -52,11 +72,20 @@ const OPERATIONS = {
   notification: async () => {
     const { peer, ready, go } = await startPeer('store')
     const store = connect(ready)
-    store.key('walk', number).value$.subscribe()
-    await pause(200)
+    const { value$, freshness$ } = store.key('walk', number)
+    let count = 0
+    let heard = () => {}
+    value$.pipe(filter(value => value === count)).subscribe(() => heard())
+    await within(firstValueFrom(freshness$.pipe(filter(({ state }) => state === 'live'))), 'the watch to be live')
     return {
       go: async () => {
+        count++
+        const notified = new Promise(resolve => {
+          heard = () => resolve(undefined)
+        })
         await go()
+        await within(notified, `the notification of ${count}`)
+        // For what follows the notification.
         await pause(5)
       },
       ends: [() => store.close(), () => peer.kill()],
@@ -86,19 +115,19 @@ async function walkServer(options) {
 
 /** The calls of one warm run. @param {keyof typeof OPERATIONS} name */
 async function walk(name) {
-  const { go, ends } = await OPERATIONS[name]()
-  for (let n = 0; n < WARM_UP; n++) await go()
+  const { go, ends } = await within(OPERATIONS[name](), `${name} to begin`)
+  for (let n = 0; n < WARM_UP; n++) await within(go(), `run ${n} of ${name} to warm up`)
   /** @type {Call[]} */
   let fewest = []
   for (let n = 0; n < RUNS; n++) {
     await turn()
     calls = []
-    await go()
+    await within(go(), `run ${n} of ${name}`)
     const run = calls
     calls = undefined
     if (n === 0 || run.length < fewest.length) fewest = run
   }
-  for (const end of ends) await end()
+  for (const end of ends) await within(Promise.resolve(end()), `the end of ${name}`)
   return fewest
 }
 

@@ -5,7 +5,7 @@ const EFFORT = process.env['EFFORT']
 /** How much a run tries: `npm run test:all` more than `npm test`, which has a minute. */
 export const effort = <T>(full: T, quick: T): T => (EFFORT === undefined || EFFORT === 'quick' ? quick : full)
 
-/** How much a spec of `spec/system` tries: the nightly more than `npm run test:all`. */
+/** How much a spec of the full run tries: the nightly more than `npm run test:all`. */
 export const nightly = <T>(many: T, few: T): T => (EFFORT === 'nightly' ? many : few)
 
 /** What the random choices of this run are drawn from; printed when it is not the default. */

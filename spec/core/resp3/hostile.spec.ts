@@ -13,11 +13,11 @@ import {
 import { decode, decodeReply } from '../../../src/core/resp3/decode.js'
 import { concatBytes, toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
 import { PayloadError, ServiceError } from '../../../src/core/util/errors.js'
-import { effort, SEED } from '../../support/effort.js'
+import { effort, nightly, SEED } from '../../support/effort.js'
 import { SAMPLES } from './values.js'
 
 describe('whatever arrives', () => {
-  const INPUTS = effort(1_000_000, 10_000)
+  const INPUTS = effort(nightly(1_000_000, 100_000), 10_000)
 
   /** Random 32-bit integers of a seed (mulberry32): a million inputs must neither be slow nor be lost. */
   function randomOf(seed: number): (below: number) => number {
@@ -111,7 +111,7 @@ describe('whatever arrives', () => {
     { name: 'readPage', read: readPage, isOwn: isReplyError, accepted: 0 },
   ]
 
-  it(`is read or refused with an error of the library, ${INPUTS} times`, () => {
+  it(`is read or refused with an error of the library, ${INPUTS} times`, { timeout: nightly(300_000, 20_000) }, () => {
     const random = randomOf(SEED)
     const all = readers()
     const { stackTraceLimit } = Error

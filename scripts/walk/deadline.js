@@ -1,0 +1,22 @@
+/** ms; a loaded machine takes far less. */
+const DEADLINE = 60_000
+
+/**
+ * Resolves as the promise does; rejects, naming what was waited for, when that takes too long.
+ *
+ * @template T
+ * @param {PromiseLike<T>} promise @param {string} what @param {number} [deadlineMs]
+ * @returns {Promise<T>}
+ */
+export async function within(promise, what, deadlineMs = DEADLINE) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${deadlineMs} ms for ${what}`)), deadlineMs)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
