@@ -52,6 +52,12 @@ export const watch: Mutants = {
       code: 'const { value, version } = reading',
       becomes: 'const { value } = reading\n  const version = value && reading.version',
     },
+    'a watch is live only when it was read': {
+      seed: 1,
+      complaint: 'the last change before was not told',
+      code: "return state.phase === 'registering' ? readAgain(state) : quiet(state)",
+      becomes: "return state.phase === 'registering' ? readAgain(patch(state, { synced: true })) : quiet(state)",
+    },
     'a known key is registered again on every connection': {
       seed: 3,
       code: "case 'connected':",

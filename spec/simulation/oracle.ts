@@ -64,13 +64,19 @@ export class Oracle {
     this.#believed = other.#believed
   }
 
-  /** The value was read, at a place of the history, and may be relied on; or it may not any more. */
-  live(isLive: boolean, place: number | undefined): void {
+  /**
+   * The value was read, at a place of the history, and may be relied on; or it may not any more. Returns what is wrong with
+   * that, if anything is.
+   */
+  live(isLive: boolean, place: number | undefined): string | undefined {
     this.#live = isLive
     if (!isLive) this.#believed = false
+    if (!isLive || place === undefined) return undefined
+    const complaint = this.#judgeBookmark(place)
     // A read that finds the key still gone emits nothing; it may have been overtaken by what is told later.
-    if (!isLive || place === undefined || this.#shown === undefined || this.#shown.op === 'set') return
-    this.#mergedUntil = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
+    if (this.#shown !== undefined && this.#shown.op !== 'set')
+      this.#mergedUntil = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
+    return complaint
   }
 
   /** What is wrong with an entry, if anything is. */
@@ -110,6 +116,23 @@ export class Oracle {
     const deleted = all.findIndex((change, at) => at >= place && change.key === this.#key && change.op === 'delete')
     this.#absentFrom = deleted + 1
     return deleted < 0 ? 'the key was there' : undefined
+  }
+
+  /** Of all that happened before a place the last change is shown, or a later one. */
+  #judgeBookmark(place: number): string | undefined {
+    const { all, life } = this.#history
+    const before = this.#history.between(this.#key, 0, place).at(-1)
+    // A store that lost its data knows nothing of what happened at an earlier one.
+    if (before?.life !== life) return undefined
+    const shownTo = Math.max(this.#last ?? -1, (this.#absentFrom ?? 0) - 1)
+    if (shownTo >= all.lastIndexOf(before)) return undefined
+    // An answer without a place that there is no such key shows nothing: the deletion is told by its notification.
+    if (before.op === 'delete' && !this.#terms.positions) return undefined
+    // A deletion that is told later may have overtaken the answer.
+    const later = this.#history.between(this.#key, place, all.length)
+    const mayBeGone = [before, ...later].some(({ op }) => op === 'delete')
+    const isGone = this.#shown !== undefined && this.#shown.op !== 'set'
+    return isGone && mayBeGone ? undefined : 'it is live, and the last change before was not told'
   }
 
   #judgeOrder(place: number): string | undefined {

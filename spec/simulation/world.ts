@@ -251,7 +251,8 @@ export class World {
     const { session, watchers } = client
     const { oracle, subscription } = watcher
     const fresh = ({ state }: Freshness): void => {
-      oracle.live(state === 'live', this.#handlers.isWithin ? undefined : session.delivering?.place)
+      const complaint = oracle.live(state === 'live', this.#handlers.isWithin ? undefined : session.delivering?.place)
+      if (complaint) this.#complain(`${this.#setting.time.now} ms ${client.store.clientId} ${key.name}: ${complaint}`)
       if (state === 'live') this.#judgePatience(client, key.name)
       this.#handled(client)
     }

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../src/client/index.js'
+import { Hlc } from '../../src/core/hlc/hlc.js'
+import { utf8 } from '../../src/core/util/bytes.js'
+import { History } from '../simulation/history.js'
+import { Oracle } from '../simulation/oracle.js'
+
+const ROOT = new URL('../../', import.meta.url)
+const textOf = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
+
+it('Every complaint that the table of watch properties names is made where it says', () => {
+  const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(spec\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
+  const complaints = named.flatMap(([, file = '', quoted = '']) =>
+    Array.from(quoted.matchAll(/"([^"]+)"/g), ([, complaint = '']) => ({ file, complaint })),
+  )
+  expect(complaints.length).toBeGreaterThan(10)
+  expect(complaints.filter(({ file, complaint }) => !textOf(file).includes(complaint))).toEqual([])
+})
+
+const versionOf = (place: number): Hlc => Hlc.parse(`${1_800_000_000_000 + place}:0:StateStore`)
+
+/** An oracle of a key that was set to each of the values in turn, and deleted where there is none. */
+function oracleOf(...values: readonly (string | undefined)[]): Oracle {
+  const history = new History()
+  for (const [place, value] of values.entries())
+    history.note({
+      key: utf8('key'),
+      version: versionOf(place),
+      notification: value === undefined ? { op: 'delete' } : { op: 'set', value: utf8(value) },
+    })
+  return new Oracle(history, 'key', { positions: true, duplicates: false })
+}
+
+const CERTAIN = { place: undefined, certain: true, notified: true }
+const set = (value: string, place: number): Entry<string> => ({
+  key: 'key',
+  op: 'set',
+  value,
+  version: versionOf(place),
+  source: 'notification',
+})
+
+describe('The oracle of a watch complains', () => {
+  it('unless it is ordered', () => {
+    const oracle = oracleOf('a', 'b')
+    expect(oracle.judge(set('b', 1), CERTAIN)).toBeUndefined()
+    expect(oracle.judge(set('a', 0), CERTAIN)).toBe('it is not newer than the entry before')
+  })
+
+  it('unless it is unique', () => {
+    const oracle = oracleOf('a')
+    expect(oracle.judge(set('a', 0), CERTAIN)).toBeUndefined()
+    expect(oracle.judge(set('a', 0), CERTAIN)).toBe('it is not newer than the entry before')
+  })
+
+  it('unless it is reliable, while it is live', () => {
+    const [live, stale] = [oracleOf('a', 'b', 'c'), oracleOf('a', 'b', 'c')]
+    for (const oracle of [live, stale]) oracle.judge(set('a', 0), CERTAIN)
+    live.live(true, 1)
+    expect(live.judge(set('c', 2), CERTAIN)).toBe('1 changes before it were not told')
+    expect(stale.judge(set('c', 2), CERTAIN)).toBeUndefined()
+  })
+
+  it('unless value and version are of one change', () => {
+    expect(oracleOf('a', 'b').judge(set('a', 1), CERTAIN)).toBe('it never happened')
+  })
+
+  it('when it is live before all that was read is told: its bookmark', () => {
+    const wrong = 'it is live, and the last change before was not told'
+    const oracle = oracleOf('a', 'b', undefined)
+    oracle.judge(set('a', 0), CERTAIN)
+    expect([oracle.live(true, 1), oracle.live(true, 2), oracle.live(true, 3)]).toEqual([undefined, wrong, wrong])
+    oracle.judge(set('b', 1), CERTAIN)
+    expect([oracle.live(true, 2), oracle.live(true, 3), oracle.live(false, 3)]).toEqual([undefined, wrong, undefined])
+  })
+})
