@@ -15,7 +15,7 @@ const COMMANDS = [
   'check',
   'recover',
   'watch',
-  'bridge',
+  'retained',
   'status',
   'completion',
   'lock',

@@ -14,7 +14,7 @@ export const TERMS: RetainedOptions = {
   connection: { reconnect: { max: 20 } },
 }
 
-/** A broker with topics and a store, a bridge between them over two cables, and somebody at each of the two. */
+/** A broker with topics and a store, a sync between them over two cables, and somebody at each of the two. */
 export async function openTopics(options: Partial<RetainedOptions> = {}) {
   const { store: topics } = await openStore({ clock: systemClock })
   const { store: keys } = await openStore({ clock: systemClock })
@@ -22,22 +22,22 @@ export async function openTopics(options: Partial<RetainedOptions> = {}) {
   const keysLink = await layLink(keys.url)
   const client = openClient(keysLink.url, { timeout: 1_000 })
   const other = openClient(keys.url)
-  const bridge = () => openBridge(client, link.url, options)
+  const sync = () => openBridge(client, link.url, options)
   const publisher = await connectAsync(topics.url, { protocolVersion: 5, reconnectPeriod: 20 })
   onTestFinished(async () => publisher.endAsync())
   const publish = (name: string, value: string, retain = true) =>
     publisher.publishAsync(`plant/${name}/temp`, value, { qos: 1, retain })
   const key = async (name: string) => (await lastValueFrom(other.key(`of/${name}`, text).get())).value
-  return { topics, keys, link, keysLink, client, bridge, publisher, publish, key }
+  return { topics, keys, link, keysLink, client, sync, publisher, publish, key }
 }
 
 function openBridge(client: StateStore, url: string, options: Partial<RetainedOptions>) {
-  const bridge = retained(client, url, { ...TERMS, ...options })
-  onTestFinished(async () => bridge.close())
-  const status = record(bridge.status$)
-  const errors = record(bridge.errors$)
+  const sync = retained(client, url, { ...TERMS, ...options })
+  onTestFinished(async () => sync.close())
+  const status = record(sync.status$)
+  const errors = record(sync.errors$)
   const live = () => status.until(({ values }) => values.at(-1)?.state === 'live')
-  return { bridge, status, errors, live }
+  return { sync, status, errors, live }
 }
 
 /** What a topic has now; empty for nothing. */

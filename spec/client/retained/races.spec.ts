@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { held, openTopics } from '../../support/retained-bench.js'
 
-describe('A bridge of retained topics', () => {
+describe('A retained sync', () => {
   it('both ways: has both agree when somebody publishes while its own message is on its way', async () => {
-    const { bridge, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
-    const { live, bridge: one } = bridge()
+    const { sync, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
+    const { live, sync: one } = sync()
     await live()
     await publish('a', '1')
     await expect.poll(() => key('a')).toBe('1')
@@ -22,8 +22,8 @@ describe('A bridge of retained topics', () => {
   })
 
   it('both ways: has both agree after many who write both at the same time', { tags: 'slow' }, async () => {
-    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
-    const { live, bridge: one } = bridge()
+    const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, sync: one } = sync()
     await live()
     const names = Array.from({ length: 20 }, (_, at) => String(at))
     for (let round = 0; round < 10; round++)
@@ -42,8 +42,8 @@ describe('A bridge of retained topics', () => {
     '%s: carries what a broker has lost before it could be written',
     { tags: 'slow' },
     async direction => {
-      const { bridge, publish, key, keysLink, topics, publisher } = await openTopics({ direction })
-      const { live, status, errors } = bridge()
+      const { sync, publish, key, keysLink, topics, publisher } = await openTopics({ direction })
+      const { live, status, errors } = sync()
       await live()
       await publish('a', '1')
       await expect.poll(() => key('a')).toBe('1')
@@ -69,18 +69,18 @@ describe('A bridge of retained topics', () => {
   )
 
   it('to keys: deletes the key of a topic that is cleared, also of one that it has not heard of', async () => {
-    const { bridge, client, publish, key } = await openTopics()
+    const { sync, client, publish, key } = await openTopics()
     await client.key('of/a', text).set('left over')
-    const { live } = bridge()
+    const { live } = sync()
     await live()
     await publish('a', '')
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
   it('to topics: ends with a cause when there are too many keys', async () => {
-    const { bridge, client } = await openTopics({ direction: 'to-topics', maxTopics: 2 })
+    const { sync, client } = await openTopics({ direction: 'to-topics', maxTopics: 2 })
     for (const name of ['a', 'b', 'c']) await client.key(`of/${name}`, text).set('1')
-    const { status, errors } = bridge()
+    const { status, errors } = sync()
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'overflow' } })
     expect(errors.values).toMatchObject([{ code: 'overflow' }])

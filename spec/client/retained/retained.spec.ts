@@ -5,11 +5,11 @@ import { retained } from '../../../src/client/retained/index.js'
 import { record } from '../../support/open-client.js'
 import { held, openTopics, TERMS } from '../../support/retained-bench.js'
 
-describe('A bridge of retained topics, to keys', () => {
+describe('A retained sync, to keys', () => {
   it('carries what is retained, and what comes', async () => {
-    const { bridge, publish, key } = await openTopics()
+    const { sync, publish, key } = await openTopics()
     await publish('a', '20')
-    const { live } = bridge()
+    const { live } = sync()
     await live()
     await publish('b', '21')
     await publish('a', '22')
@@ -18,17 +18,17 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('deletes the key of a topic that is cleared', async () => {
-    const { bridge, publish, key } = await openTopics()
+    const { sync, publish, key } = await openTopics()
     await publish('a', '20')
-    bridge()
+    sync()
     await expect.poll(() => key('a')).toBe('20')
     await publish('a', '')
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
   it('leaves alone what is not retained', async () => {
-    const { bridge, publish, key } = await openTopics()
-    const { live } = bridge()
+    const { sync, publish, key } = await openTopics()
+    const { live } = sync()
     await live()
     await publish('a', 'gone', false)
     await publish('b', 'kept')
@@ -37,10 +37,10 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('carries after a cut what has changed meanwhile, and nothing else', async () => {
-    const { bridge, publish, key, link, client } = await openTopics()
+    const { sync, publish, key, link, client } = await openTopics()
     await publish('a', '1')
     await publish('b', '1')
-    const { live, status } = bridge()
+    const { live, status } = sync()
     await live()
     await expect.poll(() => key('b')).toBe('1')
     const seen = record(client.key('of/a', text).entries$)
@@ -54,8 +54,8 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('carries what came while the store was away', async () => {
-    const { bridge, publish, key, keys } = await openTopics()
-    const { live, bridge: one } = bridge()
+    const { sync, publish, key, keys } = await openTopics()
+    const { live, sync: one } = sync()
     await live()
     const restarted = keys.restart({ keys: 'kept' })
     for (let i = 0; i <= 5; i++) await publish('a', String(i))
@@ -65,9 +65,9 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('takes nothing for deleted that a broker has lost', async () => {
-    const { bridge, publish, key, topics } = await openTopics()
+    const { sync, publish, key, topics } = await openTopics()
     await publish('a', '1')
-    const { live, status } = bridge()
+    const { live, status } = sync()
     await live()
     await expect.poll(() => key('a')).toBe('1')
     await topics.restart({ keys: 'lost' })
@@ -82,8 +82,8 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('lets keys live as long as their topics are published', async () => {
-    const { bridge, publish, key, client } = await openTopics({ expiresIn: 300 })
-    const { live } = bridge()
+    const { sync, publish, key, client } = await openTopics({ expiresIn: 300 })
+    const { live } = sync()
     await live()
     const seen = record(client.key('of/a', text).entries$)
     await publish('a', '1')
@@ -95,8 +95,8 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('tells of what has no room, and carries all else', async () => {
-    const { bridge, publish, key } = await openTopics({ maxTopics: 2 })
-    const { live, errors } = bridge()
+    const { sync, publish, key } = await openTopics({ maxTopics: 2 })
+    const { live, errors } = sync()
     await live()
     for (const name of ['a', 'b', 'c']) await publish(name, '1')
     await errors.until(({ values }) => values.length === 1)
@@ -110,8 +110,8 @@ describe('A bridge of retained topics, to keys', () => {
   })
 
   it('ends when it is closed, and leaves the store open', async () => {
-    const { bridge, publish, key } = await openTopics()
-    const { bridge: one, live, status } = bridge()
+    const { sync, publish, key } = await openTopics()
+    const { sync: one, live, status } = sync()
     await live()
     await one.close()
     await one.close()
@@ -122,11 +122,11 @@ describe('A bridge of retained topics, to keys', () => {
   })
 })
 
-describe('A bridge of retained topics, to topics', () => {
+describe('A retained sync, to topics', () => {
   it('publishes what keys have, retained, and clears what is deleted', async () => {
-    const { bridge, client, publisher } = await openTopics({ direction: 'to-topics' })
+    const { sync, client, publisher } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
-    const { live } = bridge()
+    const { live } = sync()
     await live()
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
     await client.key('of/a', text).set('2')
@@ -138,9 +138,9 @@ describe('A bridge of retained topics, to topics', () => {
   })
 
   it('gives a topic back what its key has, and the broker what it has lost', async () => {
-    const { bridge, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
+    const { sync, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
-    bridge()
+    sync()
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
     await publish('a', 'other')
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('1')
@@ -149,10 +149,10 @@ describe('A bridge of retained topics, to topics', () => {
   })
 })
 
-describe('A bridge of retained topics, both ways', () => {
+describe('A retained sync, both ways', () => {
   it('carries each change to the other side, once', async () => {
-    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
-    const { live, bridge: one } = bridge()
+    const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, sync: one } = sync()
     await live()
     await publish('a', '1')
     await expect.poll(() => key('a')).toBe('1')
@@ -164,8 +164,8 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('comes to rest on one value when both are written at the same time', async () => {
-    const { bridge, client, publisher, publish, key } = await openTopics({ direction: 'both' })
-    const { live, bridge: one } = bridge()
+    const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
+    const { live, sync: one } = sync()
     await live()
     for (let round = 0; round < 20; round++) {
       await Promise.all([
@@ -188,8 +188,8 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('gives the store back what it has lost', async () => {
-    const { bridge, publish, key, keys } = await openTopics({ direction: 'both' })
-    bridge()
+    const { sync, publish, key, keys } = await openTopics({ direction: 'both' })
+    sync()
     await publish('a', '1')
     await expect.poll(() => key('a')).toBe('1')
     await keys.restart({ keys: 'lost' })
@@ -197,8 +197,8 @@ describe('A bridge of retained topics, both ways', () => {
   })
 
   it('after a cut carries what was written to one side, and the topic where it was both', async () => {
-    const { bridge, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
-    const { live, status } = bridge()
+    const { sync, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
+    const { live, status } = sync()
     await live()
     for (const name of ['a', 'b', 'c']) await publish(name, '1')
     for (const name of ['a', 'b', 'c']) await expect.poll(() => key(name)).toBe('1')
@@ -217,7 +217,7 @@ describe('A bridge of retained topics, both ways', () => {
   })
 })
 
-describe('What a bridge is told wrong', () => {
+describe('What a sync is told wrong', () => {
   it('is refused at once', async () => {
     const { client } = await openTopics()
     const wrong = (options: object) => () => retained(client, 'mqtt://localhost', { ...TERMS, ...options })

@@ -29,7 +29,7 @@ async function openWriter(url: string, truth: Map<string, string>) {
   return { write, end: () => client.endAsync(true) }
 }
 
-describe('A bridge of retained topics of Mosquitto', () => {
+describe('A retained sync with Mosquitto', () => {
   it('carries the last value of 10,000 topics through a cut and a broker that is killed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'retained-'))
     // Mosquitto gives up root.
@@ -39,14 +39,14 @@ describe('A bridge of retained topics of Mosquitto', () => {
     onTestFinished(async () => broker.stop())
     const { store } = await openStore({ clock: systemClock })
     const link = await layLink(broker.url)
-    const bridge = retained(openClient(store.url), link.url, {
+    const sync = retained(openClient(store.url), link.url, {
       topic: 'plant/+/temp',
       keys: 'of/{1}',
       connection: { reconnect: { max: 100 } },
     })
-    onTestFinished(async () => bridge.close())
-    const status = record(bridge.status$)
-    const errors = record(bridge.errors$)
+    onTestFinished(async () => sync.close())
+    const status = record(sync.status$)
+    const errors = record(sync.errors$)
     const truth = new Map<string, string>()
 
     const before = await openWriter(broker.url, truth)
@@ -81,6 +81,6 @@ describe('A bridge of retained topics of Mosquitto', () => {
     await vi.waitFor(() => expect(wrong()).toEqual([]), { timeout: 60_000, interval: 500 })
     expect(truth.size).toBeGreaterThan(TOPICS / 2)
     expect(errors.values).toEqual([])
-    expect(bridge.stats.topics).toBe(truth.size)
+    expect(sync.stats.topics).toBe(truth.size)
   }, 120_000)
 })

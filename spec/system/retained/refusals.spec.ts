@@ -10,17 +10,17 @@ import { SERVICES } from '../../support/services.js'
 
 const TERMS = { topic: 'plant/#', keys: '{#}' }
 
-describe('What a bridge of retained topics cannot carry', () => {
+describe('What a retained sync cannot carry', () => {
   it('is told, and nothing else is lost: a key without a name, one too long, a value too large', async () => {
     const { store: topics } = await openStore({ clock: systemClock })
     const { store: keys } = await openStore({ clock: systemClock, maxPacketSize: 4_096 })
     const publisher = await connectAsync(topics.url, { protocolVersion: 5 })
     onTestFinished(async () => publisher.endAsync())
     const client = openClient(keys.url)
-    const bridge = retained(client, topics.url, TERMS)
-    onTestFinished(async () => bridge.close())
-    const errors = record(bridge.errors$)
-    const status = record(bridge.status$)
+    const sync = retained(client, topics.url, TERMS)
+    onTestFinished(async () => sync.close())
+    const errors = record(sync.errors$)
+    const status = record(sync.status$)
     await status.until(({ values }) => values.at(-1)?.state === 'live')
     const publish = (topic: string, value: string) => publisher.publishAsync(topic, value, { qos: 1, retain: true })
     await publish('plant/', 'nameless')
@@ -41,22 +41,22 @@ describe('What a bridge of retained topics cannot carry', () => {
       const broker = await Mosquitto.start({ lines: ['retain_available false'] })
       onTestFinished(async () => broker.stop())
       const { store } = await openStore({ clock: systemClock })
-      const bridge = retained(openClient(store.url), broker.url, TERMS)
-      const end = await lastValueFrom(bridge.status$)
+      const sync = retained(openClient(store.url), broker.url, TERMS)
+      const end = await lastValueFrom(sync.status$)
       expect(end).toMatchObject({ state: 'closed', cause: { code: 'connection-refused' } })
-      await bridge.close()
+      await sync.close()
     },
   )
 
   it.runIf(SERVICES.mosquitto.present)('is what the broker refuses to be published, of which it tells', async () => {
-    const acl = ['topic read plant/#', 'topic readwrite rx-statestore/v1/bridge/+']
+    const acl = ['topic read plant/#', 'topic readwrite rx-statestore/v1/retained/+']
     const broker = await Mosquitto.start({ acl })
     onTestFinished(async () => broker.stop())
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
-    const bridge = retained(client, broker.url, { ...TERMS, keys: 'of/{#}', direction: 'to-topics' })
-    onTestFinished(async () => bridge.close())
-    const errors = record(bridge.errors$)
+    const sync = retained(client, broker.url, { ...TERMS, keys: 'of/{#}', direction: 'to-topics' })
+    onTestFinished(async () => sync.close())
+    const errors = record(sync.errors$)
     await lastValueFrom(client.key('of/a', bytes).set(new Uint8Array([1])))
     await errors.until(({ values }) => values.length === 1)
     expect(errors.values[0]).toMatchObject({ code: 'request-rejected' })

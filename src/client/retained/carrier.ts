@@ -228,7 +228,7 @@ export class Carrier {
     this.#events.failed(
       new ConnectionLostError(
         `The broker of the topics ended the connection over ${JSON.stringify(link.topic)}, which is left out ` +
-          `${isObjected ? 'until the bridge is started again' : 'until its key changes'}; check which topics and sizes it takes`,
+          `${isObjected ? 'until the sync is started again' : 'until its key changes'}; check which topics and sizes it takes`,
         { cause },
         isObjected ? cause.reasonCode : undefined,
       ),

@@ -16,11 +16,11 @@ export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.j
 const LARGEST_PACKET = 16 * 1024 * 1024
 /** Messages that may be on their way from the broker. */
 const RECEIVE_MAXIMUM = 1_024
-/** ms the broker keeps what is published while the bridge is cut off. */
+/** ms the broker keeps what is published while the sync is cut off. */
 const SESSION_EXPIRY = 3_600_000
 
 /** Topics of a broker and keys of a store that follow each other; made by {@link retained}. */
-export class RetainedBridge implements AsyncDisposable {
+export class RetainedSync implements AsyncDisposable {
   /** At once, and whenever it changes; completes with `closed`. */
   readonly status$: Observable<RetainedStatus>
   /**
@@ -49,7 +49,7 @@ export class RetainedBridge implements AsyncDisposable {
     return this.#carrier.stats
   }
 
-  /** Ends it; what was not carried yet is carried by the next bridge. The store stays open. May be called again. */
+  /** Ends it; what was not carried yet is carried by the next sync. The store stays open. May be called again. */
   async close(): Promise<void> {
     await this.#carrier.close()
   }
@@ -74,24 +74,24 @@ export class RetainedBridge implements AsyncDisposable {
  * with `$` and those of the store's own protocol.
  *
  * That something is missing is never taken for a deletion: a broker or a store that was restarted may have lost it. So a
- * topic that is cleared while no bridge runs leaves its key as it is, and the other way round.
+ * topic that is cleared while no sync runs leaves its key as it is, and the other way round.
  *
  * Begins at once. Throws `argument` for wrong addresses, patterns and options. `status$` ends with `connection-refused` where the
- * broker keeps no retained messages, and with `request-rejected` where it refuses the subscription, or the bridge's own topic
- * `rx-statestore/v1/bridge/+`, on which it learns that all has come.
+ * broker keeps no retained messages, and with `request-rejected` where it refuses the subscription, or the sync's own topic
+ * `rx-statestore/v1/retained/+`, on which it learns that all has come.
  *
  * @param from - the broker of the topics, or several addresses of it
  * @example
  * ```ts
- * await using bridge = retained(store, 'mqtt://plant-broker', { topic: 'plant/+/temp', keys: 'plant/{1}/temp' })
- * bridge.errors$.subscribe(error => console.error(error.message))
+ * await using sync = retained(store, 'mqtt://plant-broker', { topic: 'plant/+/temp', keys: 'plant/{1}/temp' })
+ * sync.errors$.subscribe(error => console.error(error.message))
  * ```
  */
-export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedBridge {
+export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedSync {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
   const urls = checkedUrls(from)
   const terms = termsOf(options)
-  const { clientId = `rx-statestore-bridge-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms
+  const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms
   const { reconnect = { max: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
   const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
   const session = openServiceSession(
@@ -99,5 +99,5 @@ export function retained(store: StoreView, from: string | readonly string[], opt
     { strategy: backingOff(reconnect), credentials, backoff: reconnect, isPersistent: true },
     systemClock,
   )
-  return new RetainedBridge(store, session, terms, systemClock)
+  return new RetainedSync(store, session, terms, systemClock)
 }

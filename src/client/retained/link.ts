@@ -125,7 +125,7 @@ export class Links {
     const known = this.#links.get(topic)
     if (known !== undefined) return known
     if (this.#links.size >= this.#most) {
-      this.#carry.failed(new OverflowError(`The bridge, at topic ${JSON.stringify(topic)},`, this.#most))
+      this.#carry.failed(new OverflowError(`The sync, at topic ${JSON.stringify(topic)},`, this.#most))
       return undefined
     }
     const link = new Link(topic, key, this.#carry)
@@ -140,7 +140,7 @@ export class Links {
     const kept = same(value, other) ? other : value
     const growth = bytesOf(kept, other) - bytesOf(link[side], other)
     if (growth > 0 && this.#bytes + growth > MOST_BYTES) {
-      this.#carry.failed(new OverflowError(`The bridge's memory, at topic ${JSON.stringify(link.topic)},`, MOST_BYTES))
+      this.#carry.failed(new OverflowError(`The sync's memory, at topic ${JSON.stringify(link.topic)},`, MOST_BYTES))
       return false
     }
     this.#bytes += growth

@@ -27,14 +27,14 @@ export interface RetainedOptions {
   readonly keys: string
   /**
    * What follows what: keys the topics (`to-keys`, the default), topics the keys (`to-topics`), or each the other (`both`),
-   * where the topic wins if both were changed while the bridge could not see them.
+   * where the topic wins if both were changed while the sync could not see them.
    */
   readonly direction?: 'to-keys' | 'to-topics' | 'both' | undefined
   /** ms after which a key is gone whose topic was not published any more. Default never. Not with `to-topics`. */
   readonly expiresIn?: number | undefined
   /**
    * Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. More
-   * keys, unless with `to-keys`, end the bridge with `overflow`.
+   * keys, unless with `to-keys`, end the sync with `overflow`.
    */
   readonly maxTopics?: number | undefined
   /**
@@ -85,7 +85,7 @@ export function termsOf(options: RetainedOptions): Terms {
   return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
 }
 
-/** How a bridge of retained topics fares. */
+/** How a retained sync fares. */
 export type RetainedStatus =
   /** Connecting for the first time, or reading what is retained. */
   | { readonly state: 'connecting' }
@@ -96,7 +96,7 @@ export type RetainedStatus =
   /** Over; `cause` if not by `close()`. */
   | { readonly state: 'closed'; readonly cause: StateStoreError | undefined }
 
-/** What a bridge has done so far. */
+/** What a sync has done so far. */
 export interface RetainedStats {
   /** Topics that are known. */
   readonly topics: number

@@ -9,7 +9,7 @@ import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/
 
 /** What it tells. */
 export interface TopicEvents {
-  /** A retained message, or one that is retained from now on. @param number - if this bridge has published it */
+  /** A retained message, or one that is retained from now on. @param number - if this sync has published it */
   heard(topic: string, payload: Uint8Array, number: number | undefined): void
   /** A connection has begun; what was retained before comes now. */
   connected(): void
@@ -22,12 +22,12 @@ export interface TopicEvents {
   closed(cause: StateStoreError | undefined): void
 }
 
-/** Number of a message of ours, behind the id of the bridge. */
-const ORIGIN = 'rx-statestore-bridge'
+/** Number of a message of ours, behind the id of the sync. */
+const ORIGIN = 'rx-statestore-retained'
 /** MQTT 5.0, section 3.4.2.1: nobody has subscribed to it; it is retained all the same. */
 const NO_MATCHING_SUBSCRIBERS = 16
 
-/** The topics of a bridge, at their broker. */
+/** The topics of a sync, at their broker. */
 export class TopicSide {
   readonly #session: ServiceSession
   readonly #filter: string
@@ -35,7 +35,7 @@ export class TopicSide {
   readonly #granting: Granting
   readonly #id = toHex(randomBytes(8)).toLowerCase()
   /** What is published behind a SUBSCRIBE comes back behind what was retained. */
-  readonly #marker = `rx-statestore/v1/bridge/${this.#id}`
+  readonly #marker = `rx-statestore/v1/retained/${this.#id}`
   #mark = utf8('')
   #marks = 0
   #maximumPacketSize = Number.POSITIVE_INFINITY

@@ -14,7 +14,7 @@ import {
   take,
 } from 'rxjs'
 import type { StateStoreError } from '../client/index.js'
-import { type RetainedBridge, type RetainedOptions, retained } from '../client/retained/index.js'
+import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
 import { count } from '../core/util/options.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -27,7 +27,7 @@ import { colorsFor } from './terminal.js'
 
 type Direction = NonNullable<RetainedOptions['direction']>
 
-interface BridgeFlags extends ConnectionFlags {
+interface RetainedFlags extends ConnectionFlags {
   readonly topic: string
   readonly keys?: string
   readonly from?: string
@@ -47,13 +47,13 @@ The topics are at the broker of the store unless --from names another one, which
 in its address. --key without --cert is taken for --keys.
 
 Examples:
-  $ rx-statestore bridge --topic 'plant/+/temp' --keys 'plant/{1}/temp'
-  $ rx-statestore bridge --from mqtt://plant-broker --topic 'plant/#' --keys 'mirror/{#}' --px 1h
-  $ rx-statestore bridge --topic 'plant/+/set' --keys 'set/{1}' --direction to-topics`
+  $ rx-statestore retained --topic 'plant/+/temp' --keys 'plant/{1}/temp'
+  $ rx-statestore retained --from mqtt://plant-broker --topic 'plant/#' --keys 'mirror/{#}' --px 1h
+  $ rx-statestore retained --topic 'plant/+/set' --keys 'set/{1}' --direction to-topics`
 
-/** Adds `bridge`. */
-export function addBridge(program: Command, io: Io): void {
-  const command = program.command('bridge').summary('carry retained messages to keys, and back')
+/** Adds `retained`. */
+export function addRetained(program: Command, io: Io): void {
+  const command = program.command('retained').summary('carry retained messages to keys, and back')
   command.description('Lets keys follow the retained messages of topics, or the other way round.')
   command.requiredOption('--topic <filter>', 'topics, as a filter with + and #')
   command.option('--keys <pattern>', 'their keys, with {1}, {2} and {#} for what + and # stand for')
@@ -72,34 +72,34 @@ export function addBridge(program: Command, io: Io): void {
   )
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async () => run(command.optsWithGlobals<BridgeFlags>(), io))
+  command.action(async () => run(command.optsWithGlobals<RetainedFlags>(), io))
 }
 
-async function run(flags: BridgeFlags, io: Io): Promise<void> {
+async function run(flags: RetainedFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$, { defaultValue: undefined })
   const { keys, connecting } = told(flags)
   const connection = open(connecting, io)
   const talk = new Subscription()
   try {
     const from = flags.from === undefined ? urlsOf(connecting, io) : [flags.from]
-    const bridge = retained(connection.store, from, optionsFrom(flags, keys, connecting, io))
+    const sync = retained(connection.store, from, optionsFrom(flags, keys, connecting, io))
     const { topic, direction, json = false } = flags
-    const bridged = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
-    const topics = topicsOf(bridged)
-    talk.add(talkOf(connection, bridge, topics).subscribe(words => say(words, io)))
-    const greeted$ = bridge.status$.pipe(
+    const synced = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
+    const topics = topicsOf(synced)
+    talk.add(talkOf(connection, sync, topics).subscribe(words => say(words, io)))
+    const greeted$ = sync.status$.pipe(
       filter(({ state }) => state === 'live'),
       take(1),
-      concatMap(() => greet(bridge, bridged, json, io)),
+      concatMap(() => greet(sync, synced, json, io)),
       ignoreElements(),
     )
-    const last = lastValueFrom(merge(bridge.status$, greeted$))
+    const last = lastValueFrom(merge(sync.status$, greeted$))
     await Promise.race([interrupted, last])
-    await bridge.close()
+    await sync.close()
     const end = await last
     if (end.state === 'closed' && end.cause !== undefined)
       throw new Failure(EXIT.failed, `${topics}: ${rootCause(end.cause)}`, { cause: end.cause })
-    const { written, published } = bridge.stats
+    const { written, published } = sync.stats
     io.stderr.write(`stopped; ${counted(written, 'key')} written, ${counted(published, 'message')} published\n`)
   } finally {
     talk.unsubscribe()
@@ -108,14 +108,14 @@ async function run(flags: BridgeFlags, io: Io): Promise<void> {
 }
 
 /** The pattern of keys, and how to connect without it. */
-function told({ keys, key, ...flags }: BridgeFlags): { keys: string; connecting: ConnectionFlags } {
+function told({ keys, key, ...flags }: RetainedFlags): { keys: string; connecting: ConnectionFlags } {
   // A key of a certificate is none without it.
   if (keys === undefined && key !== undefined && flags.cert === undefined) return { keys: key, connecting: flags }
   if (keys === undefined) throw new Failure(EXIT.usage, "required option '--keys <pattern>' not specified")
   return { keys, connecting: key === undefined ? flags : { ...flags, key } }
 }
 
-function optionsFrom(flags: BridgeFlags, keys: string, connecting: ConnectionFlags, io: Io): RetainedOptions {
+function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionFlags, io: Io): RetainedOptions {
   const { topic, direction, px: expiresIn, maxTopics, maxLevels, clientId } = flags
   const { username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = optionsOf(
     connecting,
@@ -135,8 +135,8 @@ function optionsFrom(flags: BridgeFlags, keys: string, connecting: ConnectionFla
   }
 }
 
-/** What is bridged, in words and for --json. */
-interface Bridged {
+/** What is synced, in words and for --json. */
+interface Synced {
   readonly topic: string
   readonly keys: string
   readonly direction: Direction
@@ -146,22 +146,22 @@ interface Bridged {
 
 const WAYS: Readonly<Record<Direction, string>> = { 'to-keys': '→', 'to-topics': '←', both: '↔' }
 
-const topicsOf = ({ topic, from }: Bridged): string => `the topics ${shellWord(topic)} at ${from}`
+const topicsOf = ({ topic, from }: Synced): string => `the topics ${shellWord(topic)} at ${from}`
 
 /** That all has been heard is what others wait for; it is said once. */
-async function greet(bridge: RetainedBridge, bridged: Bridged, json: boolean, io: Io): Promise<void> {
-  const { topics } = bridge.stats
-  const { keys, direction, broker } = bridged
+async function greet(sync: RetainedSync, synced: Synced, json: boolean, io: Io): Promise<void> {
+  const { topics } = sync.stats
+  const { keys, direction, broker } = synced
   const way = colorsFor(io.stdout, io.env).cyan(WAYS[direction])
-  const line = `bridging ${topicsOf(bridged)} ${way} the keys ${shellWord(keys)} at ${broker}, ${counted(topics, 'topic')} so far\n`
-  await print(io.stdout, json ? jsonLine({ ...bridged, topics }) : line)
+  const line = `syncing ${topicsOf(synced)} ${way} the keys ${shellWord(keys)} at ${broker}, ${counted(topics, 'topic')} so far\n`
+  await print(io.stdout, json ? jsonLine({ ...synced, topics }) : line)
 }
 
-function talkOf(connection: Connection, bridge: RetainedBridge, topics: string): Observable<string> {
-  const live$ = bridge.status$.pipe(map(({ state }) => state === 'live'))
+function talkOf(connection: Connection, sync: RetainedSync, topics: string): Observable<string> {
+  const live$ = sync.status$.pipe(map(({ state }) => state === 'live'))
   return merge(
     troubleOf(connection, live$),
-    bridge.status$.pipe(
+    sync.status$.pipe(
       // That it begins is said on stdout.
       skipWhile(({ state }) => state === 'connecting' || state === 'live'),
       map(status => {
@@ -171,7 +171,7 @@ function talkOf(connection: Connection, bridge: RetainedBridge, topics: string):
       filter(Boolean),
       distinctUntilChanged(),
     ),
-    bridge.errors$.pipe(
+    sync.errors$.pipe(
       map(({ message }: StateStoreError) => message),
       distinctUntilChanged(),
     ),

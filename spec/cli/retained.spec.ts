@@ -11,16 +11,16 @@ async function publisherAt(url: string) {
 
 const PATTERNS = ['--topic', 'plant/+/temp', '--keys', 'of/{1}']
 
-describe('bridge', () => {
+describe('retained', () => {
   it('carries retained messages of another broker to keys until it is interrupted', async () => {
     const { url } = await openStore()
     const from = `mqtt://127.0.0.1:${(await openBroker()).port}`
     const publish = await publisherAt(from)
     await publish('plant/7/temp', '20')
-    const { stdout, stderr, exit, interrupt } = start(['bridge', ...PATTERNS, '--from', from, '--url', url])
-    await stdout.line(/^bridging /)
+    const { stdout, stderr, exit, interrupt } = start(['retained', ...PATTERNS, '--from', from, '--url', url])
+    await stdout.line(/^syncing /)
     expect(stdout.lines).toEqual([
-      `bridging the topics plant/+/temp at ${from} → the keys 'of/{1}' at ${url}, 1 topic so far`,
+      `syncing the topics plant/+/temp at ${from} → the keys 'of/{1}' at ${url}, 1 topic so far`,
     ])
     await publish('plant/8/temp', '21')
     await vi.waitFor(async () => expect(await execute(['get', 'of/8', '--url', url])).toMatchObject({ stdout: '21' }))
@@ -34,7 +34,7 @@ describe('bridge', () => {
     const { url } = await openStore()
     const publish = await publisherAt(url)
     await publish('plant/7/temp', '20')
-    const words = ['bridge', '--topic', 'plant/+/temp', '--key', 'plant/{1}/temp', '--direction', 'both', '--json']
+    const words = ['retained', '--topic', 'plant/+/temp', '--key', 'plant/{1}/temp', '--direction', 'both', '--json']
     const { stdout } = start([...words, '--url', url])
     expect(jsonOf(await stdout.line(/./))).toEqual({
       topic: 'plant/+/temp',
@@ -56,7 +56,7 @@ describe('bridge', () => {
     const from = `mqtt://127.0.0.1:${broker.port}`
     const publish = await publisherAt(from)
     const { stdout, stderr, interrupt, exit } = start([
-      'bridge',
+      'retained',
       ...PATTERNS,
       '--from',
       from,
@@ -65,7 +65,7 @@ describe('bridge', () => {
       '--max-topics',
       '1',
     ])
-    await stdout.line(/^bridging /)
+    await stdout.line(/^syncing /)
     await publish('plant/7/temp', '20')
     await publish('plant/8/temp', '20')
     await stderr.line(/topic "plant\/8\/temp"/)
@@ -76,7 +76,10 @@ describe('bridge', () => {
   })
 
   it.each([
-    [['--topic', 'a/+'], /^rx-statestore: required option '--keys <pattern>' not specified; see rx-statestore bridge/],
+    [
+      ['--topic', 'a/+'],
+      /^rx-statestore: required option '--keys <pattern>' not specified; see rx-statestore retained/,
+    ],
     [['--keys', 'a'], /required option '--topic <filter>' not specified/],
     [['--topic', 'a/+', '--keys', 'a'], /each of \{1\} once/],
     [['--topic', '$SYS/+', '--keys', '{1}'], /topics of your own/],
@@ -84,7 +87,7 @@ describe('bridge', () => {
     [[...PATTERNS, '--px', '1h', '--direction', 'to-topics'], /`expiresIn`/],
   ])('refuses %j as usage', async (words, expected) => {
     const { url } = await openStore()
-    const { code, stderr } = await execute(['bridge', ...words, '--url', url])
+    const { code, stderr } = await execute(['retained', ...words, '--url', url])
     expect([code, stderr]).toEqual([2, expect.stringMatching(expected)])
   })
 })
