@@ -25,7 +25,7 @@ export {
 export type { ItemResult, WithItem } from '../core/util/with-item.js'
 export type { Status } from './connect/client.js'
 export { StateStore } from './connect/client.js'
-export type { Addressed } from './connect/connect.js'
+export type { BrokerAddress } from './connect/connect.js'
 export { type ClientOptions, type ConnectOptions, connect } from './connect/connect.js'
 export { boolean, bytes, type Codec, number, text } from './keys/codec.js'
 export { json } from './keys/json.js'

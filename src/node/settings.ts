@@ -1,4 +1,4 @@
-import type { Addressed, ConnectOptions } from '../client/connect/connect.js'
+import type { BrokerAddress, ConnectOptions } from '../client/connect/connect.js'
 import { ArgumentError } from '../core/util/errors.js'
 import { type Environment, optionsFromEnv, urlsFromEnv } from './environment.js'
 
@@ -20,7 +20,7 @@ export type { Environment } from './environment.js'
  * await using store = connect({ ...settingsFromEnv(), timeout: 5_000 })
  * ```
  */
-export function settingsFromEnv(env: Environment = process.env): ConnectOptions & Addressed {
+export function settingsFromEnv(env: Environment = process.env): ConnectOptions & BrokerAddress {
   const url = urlsFromEnv(env)
   if (url === undefined) throw new ArgumentError('Expected AIO_BROKER_HOSTNAME to name the broker, got nothing')
   return { ...optionsFromEnv(env), url }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
@@ -41,6 +42,16 @@ describe('Hlc', () => {
 
   it('accepts the largest safe integers', () => {
     expect(String(new Hlc(LARGEST, LARGEST, 'a'))).toBe('9007199254740991:9007199254740991:a')
+  })
+})
+
+describe('Hlc', () => {
+  it('prints its wire form, alone and in an object, on the console and as JSON', () => {
+    const version = new Hlc(1696374425000, 1, 'StateStore')
+    expect(inspect({ version })).toBe('{ version: 1696374425000:1:StateStore }')
+    expect(`${version} ${JSON.stringify({ version })}`).toBe(
+      '1696374425000:1:StateStore {"version":"1696374425000:1:StateStore"}',
+    )
   })
 })
 

@@ -99,7 +99,7 @@ const CLIENT_NAMES: OptionNames<ClientOptions> = {
   verifyEvery: true,
   clock: true,
 }
-const CONNECT_NAMES: OptionNames<ConnectOptions & Addressed> = {
+const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
   ...CLIENT_NAMES,
   url: true,
   clientId: true,
@@ -149,11 +149,11 @@ const ELSEWHERE: OtherNames = {
  * ```
  */
 export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
-export function connect(options: ConnectOptions & Addressed): StateStore
+export function connect(options: ConnectOptions & BrokerAddress): StateStore
 // Last: of a call that fits none, compilers explain the last one.
 export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(
-  target: string | readonly string[] | MqttJsClient | (ConnectOptions & Addressed),
+  target: string | readonly string[] | MqttJsClient | (ConnectOptions & BrokerAddress),
   options: ConnectOptions = {},
 ): StateStore {
   if (isUrl(target)) return connectTo(target, options)
@@ -253,12 +253,12 @@ const MOST = 32
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:']
 
 /** Where a broker is. */
-export interface Addressed {
+export interface BrokerAddress {
   /** A URL, or up to 32 of brokers that share one store. */
   readonly url: string | readonly string[]
 }
 
-/** Whether something is an {@link Addressed address}, right or wrong. */
+/** Whether something is an {@link BrokerAddress address}, right or wrong. */
 export const isUrl = (target: unknown): target is string | readonly string[] =>
   typeof target === 'string' || Array.isArray(target)
 

@@ -61,6 +61,8 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   readonly [SOURCE]: KeySource<T>
   #entries$: Observable<Entry<T>> | undefined = undefined
   #value$: Observable<T | undefined> | undefined = undefined
+  #freshness$: Observable<Freshness> | undefined = undefined
+  #errors$: Observable<DecodeError> | undefined = undefined
 
   constructor(source: KeySource<T>) {
     this[SOURCE] = source
@@ -102,15 +104,17 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * they do, with `stale` if there is a value.
    */
   get freshness$(): Observable<Freshness> {
-    return new Observable(subscriber => new FreshnessListener(this[SOURCE], subscriber).join())
+    this.#freshness$ ??= new Observable(subscriber => new FreshnessListener(this[SOURCE], subscriber).join())
+    return this.#freshness$
   }
 
   /** Values that did not decode. Watches the key as the others do. */
   get errors$(): Observable<DecodeError> {
-    return this.entries$.pipe(
+    this.#errors$ ??= this.entries$.pipe(
       filter(entry => entry.op === 'invalid'),
       map(entry => entry.error),
     )
+    return this.#errors$
   }
 
   /**

@@ -40,6 +40,50 @@ export class Matching<T> {
   /** What was decoded, so that it is once for all subscribers. */
   readonly #entries = new WeakMap<RawEntry, Entry<T>>()
 
+  /**
+   * The latest entry of every key there is, then every change of every key once, with rising versions for each: keys that
+   * come are `set`, keys that go `delete`, or `absent` when that was found out by reading. A key that may not be read any
+   * more is `absent`.
+   */
+  readonly entries$: Observable<Entry<T>> = this.#observe(subscriber => ({ entry: entry => subscriber.next(entry) }))
+
+  /**
+   * The values of all keys by their names, as a map that never changes: a new one whenever something did, the first when
+   * all keys have been read. Changes of one turn of the event loop make one map; of thousands of keys, those of as many ms.
+   * Keys whose value does not decode are left out.
+   */
+  readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(subscriber => {
+    const values = new Map<string, T>()
+    const { clock } = this.#host.registry
+    let [cancel, isKnown]: [(() => void) | undefined, boolean] = [undefined, false]
+    const emit = (): void => {
+      cancel = undefined
+      subscriber.next(new Map(values))
+    }
+    subscriber.add(() => cancel?.())
+    return {
+      entry: entry => {
+        if (entry.op === 'set') values.set(entry.key, entry.value)
+        else values.delete(entry.key)
+        // To copy a large map each turn would take all the time there is while many keys come.
+        if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
+      },
+      freshness: ({ state }) => {
+        if (isKnown || state !== 'live') return
+        isKnown = true
+        emit()
+      },
+    }
+  })
+
+  /**
+   * Whether the keys and their values can be relied on, at once and then whenever that changes: `live` when all keys there
+   * are have been read on this connection, and are told of.
+   */
+  readonly freshness$: Observable<Freshness> = this.#observe(subscriber => ({
+    freshness: freshness => subscriber.next(freshness),
+  }))
+
   /** Use {@link matching}. */
   constructor(glob: string | Uint8Array, codec: Codec<T>, options: MatchingOptions, host: KeyHost) {
     checkOptionNames('matching', options, NAMES)
@@ -57,54 +101,6 @@ export class Matching<T> {
   /** What tells it from others. */
   get [GLOB](): readonly [host: KeyHost['registry'], glob: string, terms: string, codec: Codec<T>] {
     return [this.#host.registry, toHex(this.#glob), Object.values(this.#terms).join(), this.#codec]
-  }
-
-  /**
-   * The latest entry of every key there is, then every change of every key once, with rising versions for each: keys that
-   * come are `set`, keys that go `delete`, or `absent` when that was found out by reading. A key that may not be read any
-   * more is `absent`.
-   */
-  get entries$(): Observable<Entry<T>> {
-    return this.#observe<Entry<T>>(subscriber => ({ entry: entry => subscriber.next(entry) }))
-  }
-
-  /**
-   * The values of all keys by their names, as a map that never changes: a new one whenever something did, the first when
-   * all keys have been read. Changes of one turn of the event loop make one map; of thousands of keys, those of as many ms.
-   * Keys whose value does not decode are left out.
-   */
-  get map$(): Observable<ReadonlyMap<string, T>> {
-    return this.#observe<ReadonlyMap<string, T>>(subscriber => {
-      const values = new Map<string, T>()
-      const { clock } = this.#host.registry
-      let [cancel, isKnown]: [(() => void) | undefined, boolean] = [undefined, false]
-      const emit = (): void => {
-        cancel = undefined
-        subscriber.next(new Map(values))
-      }
-      subscriber.add(() => cancel?.())
-      return {
-        entry: entry => {
-          if (entry.op === 'set') values.set(entry.key, entry.value)
-          else values.delete(entry.key)
-          // To copy a large map each turn would take all the time there is while many keys come.
-          if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
-        },
-        freshness: ({ state }) => {
-          if (isKnown || state !== 'live') return
-          isKnown = true
-          emit()
-        },
-      }
-    })
-  }
-
-  /**
-   * Whether the keys and their values can be relied on, at once and then whenever that changes: `live` when all keys there
-   * are have been read on this connection, and are told of.
-   */
-  get freshness$(): Observable<Freshness> {
-    return this.#observe<Freshness>(subscriber => ({ freshness: freshness => subscriber.next(freshness) }))
   }
 
   #observe<R>(listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {

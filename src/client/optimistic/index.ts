@@ -10,7 +10,7 @@ import type { OptimisticResult, OptimisticState } from './state.js'
 
 export { ConflictError, OfflineError } from './errors.js'
 export type { LateWrite, Merge, OptimisticOptions } from './options.js'
-export type { Lateness, OptimisticResult, OptimisticState } from './state.js'
+export type { LateWriteInfo, OptimisticResult, OptimisticState } from './state.js'
 export type { StoredWrite, WriteStorage } from './storage.js'
 export { indexedDbStorage } from './storage.js'
 

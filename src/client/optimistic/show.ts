@@ -3,7 +3,7 @@ import { sameBytes } from '../../core/util/bytes.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Freshness } from '../watch/watch-state.js'
-import type { Lateness, OptimisticState } from './state.js'
+import type { LateWriteInfo, OptimisticState } from './state.js'
 import type { Known } from './truth.js'
 import type { Write } from './write.js'
 
@@ -17,7 +17,7 @@ export interface Scene<T> {
   /** Why the last write was refused, if it was. */
   readonly failure: StateStoreError | undefined
   /** Of the write that was done last. */
-  readonly late: Lateness | undefined
+  readonly late: LateWriteInfo | undefined
   readonly freshness: Freshness
 }
 

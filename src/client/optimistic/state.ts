@@ -3,7 +3,7 @@ import type { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/watch-state.js'
 
 /** A write that waited for the connection, for people to see. */
-export interface Lateness {
+export interface LateWriteInfo {
   /** Wall time at which it was written, ms since the Unix epoch. */
   readonly since: number
   /** Whether it waits still, or was sent so much later, ms. */
@@ -29,7 +29,7 @@ export interface OptimisticState<T> {
   /** Why the last write was refused or its outcome is unknown, or that the store's value does not decode. */
   readonly error: StateStoreError | undefined
   /** The write shown, or the one confirmed last, waited for the connection. */
-  readonly late: Lateness | undefined
+  readonly late: LateWriteInfo | undefined
   /** Whether what is confirmed can be relied on. */
   readonly freshness: Freshness
 }

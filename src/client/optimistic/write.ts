@@ -4,7 +4,7 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
-import type { Lateness, OptimisticResult } from './state.js'
+import type { LateWriteInfo, OptimisticResult } from './state.js'
 import type { StoredWrite } from './storage.js'
 import type { Known, Place } from './truth.js'
 
@@ -63,7 +63,7 @@ export class Write<T> {
     return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)
   }
 
-  get lateness(): Lateness | undefined {
+  get lateness(): LateWriteInfo | undefined {
     return this.late ? { since: this.at, sentAfter: this.sentAfter, restored: this.restored } : undefined
   }
 

@@ -59,6 +59,11 @@ export class Hlc {
   toJSON(): string {
     return this.toString()
   }
+
+  /** As `console.log` and `util.inspect` of Node print it. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString()
+  }
 }
 
 const malformed = (text: string): HlcError =>

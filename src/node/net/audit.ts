@@ -39,6 +39,8 @@ const LONGEST_TEXT = 256
 export class Audit {
   readonly #clock: Clock
   readonly #events$ = new Subject<AuditEvent>()
+  /** Hot. */
+  readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #cuts: Cuts
   #second = Number.NEGATIVE_INFINITY
   #told = 0
@@ -46,11 +48,6 @@ export class Audit {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#cuts = new Cuts(clock, event => this.tell(event))
-  }
-
-  /** Hot. */
-  get events$(): Observable<AuditEvent> {
-    return this.#events$.asObservable()
   }
 
   /** Whether anybody listens. */

@@ -36,6 +36,8 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senders: Senders
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
+  /** Errors thrown by the function `authenticate`; nobody else is told. Hot. */
+  readonly faults$: Observable<unknown> = this.#faults$.asObservable()
   readonly #visitors: Visitors
   #closed: Promise<void> | undefined
 
@@ -102,11 +104,6 @@ export class PubSubServer implements AsyncDisposable {
   /** Who came in, or did not. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#doorman.audit.events$
-  }
-
-  /** What the function `authenticate` has thrown; nobody else is told. Hot. */
-  get faults$(): Observable<unknown> {
-    return this.#faults$.asObservable()
   }
 
   /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */

@@ -4,8 +4,8 @@ import { filter, firstValueFrom, type Subscription } from 'rxjs'
 import { connect, number, StateStoreError } from '../../../../src/client/index.js'
 import {
   indexedDbStorage,
-  type Lateness,
   type LateWrite,
+  type LateWriteInfo,
   type Optimistic,
   type OptimisticOptions,
   optimistic,
@@ -25,7 +25,7 @@ export interface Told {
   readonly state: string
   readonly version: string | undefined
   readonly error: string | undefined
-  readonly late: Lateness | undefined
+  readonly late: LateWriteInfo | undefined
   readonly freshness: string
 }
 

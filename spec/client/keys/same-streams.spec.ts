@@ -1,0 +1,32 @@
+import { isObservable, NEVER } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { number, systemClock } from '../../../src/client/index.js'
+import { lease } from '../../../src/client/lease/lease.js'
+import { matching } from '../../../src/client/matching/index.js'
+import { optimistic } from '../../../src/client/optimistic/index.js'
+import { shadow } from '../../../src/client/shadow/index.js'
+import { Audit } from '../../../src/node/net/audit.js'
+import { FakeSetting } from '../../pubsub/support/fake-socket-client.js'
+import { fakeStore } from '../../support/operator-session.js'
+
+const { store } = fakeStore(() => NEVER)
+
+/** What has streams, and their names. */
+const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
+  ['store', store, ['status$', 'errors$']],
+  ['key', store.key('k', number), ['entries$', 'value$', 'freshness$', 'errors$']],
+  ['matching', matching(store, 'k*', number), ['entries$', 'map$', 'freshness$']],
+  ['lease', lease(store, 'k', { duration: 1_000 }), ['holder$']],
+  ['optimistic', optimistic(store.key('k', number)), ['state$', 'value$']],
+  ['shadow', shadow(store, 'k'), ['state$', 'delta$']],
+  ['pub/sub client', new FakeSetting().client, ['status$', 'errors$', 'serverMessages$']],
+  ['audit log', new Audit(systemClock), ['events$']],
+]
+
+describe.each(HOLDERS)('%s', (_, holder, names) => {
+  it.each(names.map(name => [name]))('%s is the same object each time', name => {
+    const stream: unknown = Reflect.get(holder, name)
+    expect(isObservable(stream)).toBe(true)
+    expect(Reflect.get(holder, name)).toBe(stream)
+  })
+})
