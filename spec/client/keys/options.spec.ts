@@ -23,7 +23,7 @@ const noPositiveInteger = (name: string, got: string) =>
   expect.objectContaining({
     name: 'ArgumentError',
     code: 'argument',
-    message: `Expected \`${name}\` to be a positive integer, got ${got}`,
+    message: `Expected \`${name}\` to be a positive integer up to 2^53 - 1, got ${got}`,
   })
 
 const WRONG_NUMBERS: readonly (readonly [unknown, string])[] = [

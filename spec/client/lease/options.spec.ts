@@ -10,14 +10,18 @@ describe('the arguments of a lease', () => {
   it.each<[string, unknown, RegExp]>([
     ['no options', undefined, /the (duration|options) of (the )?lease/],
     ['options of nothing', null, /the (duration|options) of (the )?lease/],
-    ['a bigint', { duration: 10n }, /`duration` to be a positive integer, got `10` \(bigint\)/],
-    ['no duration', {}, /`duration` to be a positive integer, got `undefined`/],
-    ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer, got `0`/],
+    ['a bigint', { duration: 10n }, /`duration` to be a positive integer up to 2\^53 - 1, got `10` \(bigint\)/],
+    ['no duration', {}, /`duration` to be a positive integer up to 2\^53 - 1, got `undefined`/],
+    ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer up to 2\^53 - 1, got `0`/],
     ['a negative duration', { duration: -1 }, /`duration`/],
     ['half a millisecond', { duration: 0.5 }, /`duration`/],
     ['an endless duration', { duration: Number.POSITIVE_INFINITY }, /`duration`/],
     ['a duration as text', { duration: '10s' }, /`duration`.*\(string\)/],
-    ['renewals never', { duration: 10, renewEvery: 0 }, /`renewEvery` to be a positive integer, got `0`/],
+    [
+      'renewals never',
+      { duration: 10, renewEvery: 0 },
+      /`renewEvery` to be a positive integer up to 2\^53 - 1, got `0`/,
+    ],
     ['renewals backwards', { duration: 10, renewEvery: -3 }, /`renewEvery`/],
     [
       'renewals too late',

@@ -69,7 +69,8 @@ describe('A table of options', () => {
   })
 
   it.each([
-    ['maxKeys', 1.5, '`maxKeys` to be a positive integer, got `1.5` (number)'],
+    ['maxKeys', 1.5, '`maxKeys` to be a positive integer up to 2^53 - 1, got `1.5` (number)'],
+    ['maxKeys', 1e20, 'a positive integer up to 2^53 - 1'],
     ['wsPort', '80', '`wsPort` to be a port number from 0 to 65535, got `80` (string)'],
     ['persist', 'some', '`persist` to be one of all, none, got `some` (string)'],
     ['persistKeys', 'a', '`persistKeys` to be a list of globs, got `a` (string)'],

@@ -67,10 +67,15 @@ describe('The types of the package', () => {
       join(home, 'options/app.ts'),
       `import { connect, number } from 'rx-statestore'
        import { lease } from 'rx-statestore/lease'
+       import { servePubSub } from 'rx-statestore/pubsub/server'
+       import { attach, serve } from 'rx-statestore/server'
        const [text, count] = [process.env['TEXT'], process.env['COUNT'] === undefined ? undefined : 1]
        const store = connect('mqtt://localhost', { username: text, password: text, ca: text, keepAlive: count, timeout: count })
        store.key('a', number).set(1, { expiresIn: count, timeout: count })
-       export const lock = lease(store, 'lock', { duration: 1_000, renewEvery: count })`,
+       serve({ host: text, port: count, data: text, maxKeys: count, maxMemory: count, policy: text })
+       attach('mqtt://localhost', { data: text, username: text, clientId: text, maxWatches: count })
+       servePubSub({ authenticate: 'anonymous', host: text, path: text, port: count })
+       export const lock = lease(store, 'lock', { duration: 1_000, renewEvery: count, holder: text })`,
     )
     expect(await compile('options', { ...OPTIONS, exactOptionalPropertyTypes: true, noEmit: true })).toBe('')
   })

@@ -1,9 +1,12 @@
 import { ArgumentError, shown } from './errors.js'
 
+/** A safe integer greater than zero, in an error. */
+export const POSITIVE_INTEGER = 'a positive integer up to 2^53 - 1'
+
 /** Throws {@link ArgumentError} unless the value is an integer greater than zero. */
 export function checkPositiveInteger(name: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  throw new ArgumentError(`Expected \`${name}\` to be a positive integer, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be ${POSITIVE_INTEGER}, got \`${shown(value)}\` (${typeof value})`)
 }
 
 /** Throws {@link ArgumentError} unless the value is a function. */

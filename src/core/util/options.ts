@@ -1,3 +1,4 @@
+import { POSITIVE_INTEGER } from './check.js'
 import { ArgumentError, shown } from './errors.js'
 
 /** What the value of an option may be, and how a text says it. */
@@ -47,6 +48,11 @@ export type OptionDefaults<T extends OptionTable> = {
   readonly [K in keyof T as T[K] extends { readonly default: unknown } ? K : never]: ValueOf<T[K]>
 }
 
+/** Options after the check: each has a value, but for those named, which may be undefined. */
+export type Checked<T, Unset extends keyof T = never> = {
+  readonly [K in keyof T]-?: K extends Unset ? T[K] | undefined : Exclude<T[K], undefined>
+}
+
 /** Throws {@link ArgumentError} for a value that an option of the table may not have. */
 export function checkValues<T extends OptionTable>(table: T, options: OptionValues<T>): void {
   for (const [name, { kind }] of Object.entries(table)) {
@@ -83,7 +89,7 @@ export const integer = (expected: string, least: number, most: number): OptionKi
 })
 
 /** A number of something. */
-export const count = integer('a positive integer', 1, Number.MAX_SAFE_INTEGER)
+export const count = integer(POSITIVE_INTEGER, 1, Number.MAX_SAFE_INTEGER)
 
 /** A TCP port. */
 export const port = { ...integer('a port number from 0 to 65535', 0, 65_535), sign: '<port>' }

@@ -43,7 +43,7 @@ export interface LoginRequest {
 /** What came of a {@link LoginRequest}. */
 export type LoginResult =
   /** `data` ends enhanced authentication. */
-  | { readonly principal: Principal; readonly data?: Uint8Array }
+  | { readonly principal: Principal; readonly data?: Uint8Array | undefined }
   /** The reason is told to the client. */
   | { readonly refused: LoginRefusal; readonly reason: string }
   /** Enhanced authentication goes on: `challenge` is for the client, `state` comes back with its answer. */
@@ -65,14 +65,14 @@ export interface Authenticate {
    * Which requests are not kept waiting when others from their address have failed, and do not count when they fail: those
    * that show a `verifiable` proof. Without this function there are none. It must not throw.
    */
-  readonly proofOf?: ProofOf
+  readonly proofOf?: ProofOf | undefined
 }
 
 /** One way to prove who one is; `undefined` when nothing of that kind was shown. */
 export interface Method {
   (request: LoginRequest): LoginResult | undefined | Promise<LoginResult | undefined>
   /** `undefined` for a request of which the method returns `undefined`; without this function all are `guessable`. */
-  readonly proofOf?: ProofOf
+  readonly proofOf?: ProofOf | undefined
 }
 
 /**

@@ -3,7 +3,15 @@ import { INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { checkValues, count, type OptionEntry, type OptionKind, text, withDefaults } from '../../core/util/options.js'
+import {
+  type Checked,
+  checkValues,
+  count,
+  type OptionEntry,
+  type OptionKind,
+  text,
+  withDefaults,
+} from '../../core/util/options.js'
 import type { Policy } from '../access/policy.js'
 import { DIALECT, type ServeOptions } from '../host/options.js'
 import { QUOTAS } from '../host/quotas.js'
@@ -38,13 +46,13 @@ export interface AttachOptions extends Connecting, Keeping {
    * MQTT client id, the same for all services of which one is to serve at a time: the broker lets nobody have it twice.
    * Default `rx-statestore-service`.
    */
-  readonly clientId?: string
+  readonly clientId?: string | undefined
   /** Largest packet the broker may send, bytes. Default 16 MiB. */
-  readonly maxPacketSize?: number
+  readonly maxPacketSize?: number | undefined
   /** Most watches of keys; one more is refused with `quota-exceeded`. Default 500,000. */
-  readonly maxWatches?: number
+  readonly maxWatches?: number | undefined
   /** Of one client. Default 100,000. */
-  readonly maxWatchesPerClient?: number
+  readonly maxWatchesPerClient?: number | undefined
   /**
    * Most clients that watch one key, and that watch by globs; one more is refused with `quota-exceeded`. Each change is a
    * notification to each of them. Default 1,000, and with {@link identityProperty} no bound: without it one client can ask
@@ -70,7 +78,7 @@ export interface AttachOptions extends Connecting, Keeping {
 export interface Settings {
   readonly clientId: string
   readonly connecting: Connecting
-  readonly keeping: Required<Keeping>
+  readonly keeping: Checked<Keeping, 'log'>
   readonly maxPacketSize: number
   readonly watches: { readonly most: number; readonly mostOfOwner: number; readonly mostOfKey: number }
   readonly identityProperty: string | undefined

@@ -19,11 +19,11 @@ export interface ConsoleOptions {
   /** Version of this package. */
   readonly version: string
   /** Clock of the stream. Default the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Where the built page is. */
-  readonly page?: URL
+  readonly page?: URL | undefined
   /** How long a connection may stand still during a request. Default a minute. */
-  readonly idleTimeout?: number
+  readonly idleTimeout?: number | undefined
   /** Listens with TLS. Its `clientCa` does not count: the token does. */
   readonly tls?: TlsMaterial | undefined
   /**

@@ -11,12 +11,14 @@ export type { BrokerLogin } from './contract.js'
 
 /** Options of {@link serveConsole}. */
 export interface ServeConsoleOptions
-  extends Partial<
+  extends Optional<
     Pick<
       ConsoleOptions,
       'host' | 'port' | 'token' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl' | 'brokerLogin'
     >
   > {}
+
+type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
 const NAMES: OptionNames<ServeConsoleOptions> = {
   host: true,

@@ -2,7 +2,7 @@ import type { Subscription } from 'rxjs'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ClosedError, reason } from '../../core/util/errors.js'
 import type { OpenedStorage, Storage } from '../storage/storage.js'
-import type { ServeOptions } from './options.js'
+import type { CheckedOptions } from './options.js'
 import type { AccessControl } from './security.js'
 import { KEPT, type LogEvent, type StoreEvents } from './store-events.js'
 import { StoreInstance } from './store-instance.js'
@@ -10,7 +10,7 @@ import type { RestartOptions } from './store-server.js'
 
 /** What instances are made of, the first one and those after it. */
 export interface InstanceParts {
-  readonly options: Required<ServeOptions>
+  readonly options: CheckedOptions
   readonly events: StoreEvents
   readonly storage: Storage
   readonly access: AccessControl
@@ -19,7 +19,7 @@ export interface InstanceParts {
 /** One instance of a store after the other, on what is kept of it. */
 export class InstanceManager {
   /** For the next one, which listens on the same ports. */
-  options: Required<ServeOptions>
+  options: CheckedOptions
   readonly #parts: InstanceParts
   readonly #freeze: Freeze
   #opened: OpenedStorage

@@ -10,7 +10,7 @@ import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
-import type { ServeOptions } from './options.js'
+import type { CheckedOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
 import { type AccessControl, accessControlOf, checkNewTls, policyOf, rightsOf } from './security.js'
 import { keptTo, logEventsTo, newStoreEvents, type StoreEvents } from './store-events.js'
@@ -58,7 +58,7 @@ export class LocalStoreServer implements StoreServer {
     this.#nodeMonitor = new NodeMonitor(events, instances)
   }
 
-  static async start(options: Required<ServeOptions>): Promise<LocalStoreServer> {
+  static async start(options: CheckedOptions): Promise<LocalStoreServer> {
     const events = newStoreEvents()
     const access = accessControlOf(options, events.faults$)
     let store: LocalStoreServer | undefined
@@ -202,7 +202,7 @@ export class LocalStoreServer implements StoreServer {
     return this.close()
   }
 
-  get #options(): Required<ServeOptions> {
+  get #options(): CheckedOptions {
     return this.#instances.options
   }
 
@@ -250,7 +250,7 @@ export function urlsOf({
   tls,
   port,
   wsPort,
-}: Required<Pick<ServeOptions, 'host' | 'tls' | 'port' | 'wsPort'>>): StoreUrls {
+}: Pick<CheckedOptions, 'host' | 'tls' | 'port' | 'wsPort'>): StoreUrls {
   const s = tls === undefined ? '' : 's'
   const name = host.includes(':') ? `[${host}]` : host
   return { url: `mqtt${s}://${name}:${port}`, wsUrl: `ws${s}://${name}:${wsPort}` }

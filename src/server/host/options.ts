@@ -2,6 +2,7 @@ import type { Dialect } from '../../core/protocol/replies.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import {
+  type Checked,
   checkValues,
   choice,
   integer,
@@ -12,41 +13,41 @@ import {
   withDefaults,
 } from '../../core/util/options.js'
 import { checkOrigins } from '../../node/net/origins.js'
-import { checkStorage, type StorageOptions } from '../storage/storage-options.js'
-import { checkQuotas, type QuotaOptions } from './quotas.js'
-import { checkSecurity, type SecurityOptions } from './security.js'
+import { type CheckedStorage, checkStorage, type StorageOptions } from '../storage/storage-options.js'
+import { type CheckedQuotas, checkQuotas, type QuotaOptions } from './quotas.js'
+import { type CheckedSecurity, checkSecurity, type SecurityOptions } from './security.js'
 
 /** Options of {@link serve}. */
 export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOptions {
   /** Address to listen on. Default `127.0.0.1`: this machine only. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** TCP port, 0 for any free one. Default 1883. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** WebSocket port, 0 for any free one. Default 8083. */
-  readonly wsPort?: number
+  readonly wsPort?: number | undefined
   /** Spelling where the documents and the field differ. Default `field`. */
-  readonly dialect?: Dialect
+  readonly dialect?: Dialect | undefined
   /**
    * Who gets notifications: `registered` (default, as in the field) every connection that sent KEYNOTIFY; `subscribed`
    * only those that subscribed to their notification topic too, as the documents ask for.
    */
-  readonly notifications?: 'registered' | 'subscribed'
+  readonly notifications?: 'registered' | 'subscribed' | undefined
   /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
-  readonly maxPacketSize?: number
+  readonly maxPacketSize?: number | undefined
   /** Longest keep-alive of a client, ms, rounded up to whole seconds; it is told. Default 0: as each client likes. */
-  readonly maxKeepAlive?: number
+  readonly maxKeepAlive?: number | undefined
   /**
    * Origins whose pages may connect over WebSocket, such as `https://panel.example`, beside pages of this machine and of
    * the host itself. Programs other than browsers always may. Default none.
    */
-  readonly allowedOrigins?: readonly string[]
+  readonly allowedOrigins?: readonly string[] | undefined
   /**
    * Whether a proxy on this machine stands before the WebSocket port: then a client has the address that the proxy adds last
    * to `X-Forwarded-For`, for rates, failed logins and the record. Default `false`.
    */
-  readonly trustProxy?: boolean
+  readonly trustProxy?: boolean | undefined
   /** Clock of versions and expiry. Default the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
@@ -80,8 +81,17 @@ export const SERVE_OPTIONS = {
   trustProxy: { kind: toggle, default: false },
 } satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>
 
+/** Checked {@link ServeOptions}. */
+export type CheckedOptions = Omit<
+  Checked<ServeOptions>,
+  keyof QuotaOptions | keyof StorageOptions | keyof SecurityOptions
+> &
+  CheckedQuotas &
+  CheckedStorage &
+  CheckedSecurity
+
 /** Options with their defaults. Throws {@link ArgumentError}. */
-export function checkOptions(options: ServeOptions): Required<ServeOptions> {
+export function checkOptions(options: ServeOptions): CheckedOptions {
   checkValues(SERVE_OPTIONS, options)
   const plain = withDefaults(SERVE_OPTIONS, options)
   const { clock = systemClock, allowedOrigins = [] } = options

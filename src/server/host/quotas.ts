@@ -1,7 +1,15 @@
 import type { Client } from '../../core/mqtt5/peer.js'
 import { checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { checkValues, count, givenOf, integer, type OptionEntry, withDefaults } from '../../core/util/options.js'
+import {
+  type Checked,
+  checkValues,
+  count,
+  givenOf,
+  integer,
+  type OptionEntry,
+  withDefaults,
+} from '../../core/util/options.js'
 import type { BrokerQuotas } from '../broker/limits/accounts.js'
 import type { WatchQuotas } from '../engine/engine.js'
 import type { Owner } from '../engine/entry.js'
@@ -27,47 +35,47 @@ export interface QuotaOptions {
    * Most keys the store holds, and most keys one connection watches; one more is refused with `quota-exceeded`. A key counts
    * to the principal that wrote it last. Default 1,000,000.
    */
-  readonly maxKeys?: number
+  readonly maxKeys?: number | undefined
   /**
    * Most the store keeps, bytes: keys, values, watched keys, and some 600 bytes besides each of them. What needs more is
    * refused with `quota-exceeded`; deletes and smaller values never are. Default 1 GiB, or half of the heap that Node
    * may use, or a quarter of the memory of this machine or container, whichever is least.
    */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /**
    * What the broker may hold for all clients together, bytes: messages that are unsent, unacknowledged or retained, packets
    * that are not complete. What is over is refused, and the client with the most is cut off; a session whose client is away
    * ends when its principal has more than its share. Default 512 MiB.
    */
-  readonly maxBufferedBytes?: number
+  readonly maxBufferedBytes?: number | undefined
   /** Most connections, also of those who have not said who they are; one more is cut at once. Default 50,000. */
-  readonly maxConnections?: number
+  readonly maxConnections?: number | undefined
   /** Most connections from one address; this machine may have any number. Default 1,000. */
-  readonly maxConnectionsPerAddress?: number
+  readonly maxConnectionsPerAddress?: number | undefined
   /** Most subscriptions; one more is refused (SUBACK 151). Default 1,000,000. One client has at most 1,000. */
-  readonly maxSubscriptions?: number
+  readonly maxSubscriptions?: number | undefined
   /** Most watches of keys (KEYNOTIFY); one more is refused with `quota-exceeded`. Default 2,000,000. */
-  readonly maxWatches?: number
+  readonly maxWatches?: number | undefined
   /** Most retained messages; one more is refused (PUBACK 151), and nobody gets it. Default 100,000. */
-  readonly maxRetained?: number
+  readonly maxRetained?: number | undefined
   /** Most bytes of retained messages. Default half of `maxBufferedBytes`, 256 MiB at most. */
-  readonly maxRetainedBytes?: number
+  readonly maxRetainedBytes?: number | undefined
   /**
    * Packets a second, not counting acknowledgements. A client that sends more is read more slowly, after a second's worth
    * at once. Default any number: connections share the time of the process fairly.
    */
   readonly maxPacketRate?: number | undefined
   /** Twice as many from one address; this machine may send any number. Default 50,000. */
-  readonly maxPacketRatePerPrincipal?: number
+  readonly maxPacketRatePerPrincipal?: number | undefined
   /** Bytes a second, likewise. Default any number. */
   readonly maxByteRate?: number | undefined
   /**
    * Twice as many from one address. Scans may cost half as many: bytes of keys that are compared, times 1 for each 32
    * characters of the globs. Default 128 MiB.
    */
-  readonly maxByteRatePerPrincipal?: number
+  readonly maxByteRatePerPrincipal?: number | undefined
   /** Most user properties of one packet; with more the connection ends (DISCONNECT 151). Default 1,000. */
-  readonly maxUserProperties?: number
+  readonly maxUserProperties?: number | undefined
 }
 
 const MIB = 1024 * 1024
@@ -112,8 +120,14 @@ export const QUOTAS = {
   maxUserProperties: { kind: count, default: 1_000, help: 'most user properties of a packet' },
 } satisfies Readonly<Record<keyof QuotaOptions, OptionEntry<number>>>
 
+/** Checked {@link QuotaOptions}. */
+export type CheckedQuotas = Checked<
+  QuotaOptions,
+  'maxMemory' | 'maxPercentPerPrincipal' | 'maxPacketRate' | 'maxByteRate'
+>
+
 /** Options with their defaults. Throws {@link ArgumentError}. */
-export function checkQuotas(options: QuotaOptions): Required<QuotaOptions> {
+export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   checkValues(QUOTAS, options)
   const { maxMemory, maxPacketRate, maxByteRate } = options
   const bytes = shares(options)
@@ -157,7 +171,7 @@ const shareOf = ({ maxPercentPerPrincipal: percent }: QuotaOptions, total: numbe
 const ANY = Number.POSITIVE_INFINITY
 
 /** What options say of the broker's part. */
-export function brokerQuotas(options: Required<QuotaOptions>): BrokerQuotas {
+export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
   const { maxPacketRatePerPrincipal: packetsPerSecond, maxByteRatePerPrincipal: bytesPerSecond } = options
   return {
     principal: {
@@ -184,14 +198,14 @@ export function brokerQuotas(options: Required<QuotaOptions>): BrokerQuotas {
 }
 
 /** To whose quota of keys a connection writes, and how much of all that is. */
-export function keyQuotas(options: Required<QuotaOptions>): (client: Client) => Owner | undefined {
+export function keyQuotas(options: CheckedQuotas): (client: Client) => Owner | undefined {
   const maxKeys = shareOf(options, options.maxKeys, 50)
   const maxBytes = shareOf(options, options.maxBytes, 50)
   return ({ account }) => account && { id: account.name, maxKeys, maxBytes }
 }
 
 /** What options say of watches. */
-export const watchQuotas = (options: Required<QuotaOptions>): WatchQuotas<Client> => ({
+export const watchQuotas = (options: CheckedQuotas): WatchQuotas<Client> => ({
   most: options.maxWatches,
   mostOfOwner: shareOf(options, options.maxWatches, 25),
   ownerOf: ({ account }) => account?.name,

@@ -3,6 +3,7 @@ import { checkFunction } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
+import type { Checked } from '../../core/util/options.js'
 import { Audit } from '../../node/net/audit.js'
 import { warnOf, warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
@@ -22,7 +23,7 @@ export interface SecurityOptions {
    * Whether clients may come in that show nothing of themselves. Default only if no client is asked, and only at the
    * loopback address.
    */
-  readonly allowAnonymous?: boolean
+  readonly allowAnonymous?: boolean | undefined
   /**
    * Who may do what: YAML, as the `authorizationPolicies` of Azure IoT Operations. What no rule grants is refused. Default:
    * a client that is let in may do everything.
@@ -37,8 +38,11 @@ export interface SecurityOptions {
   readonly warn?: ((words: string) => void) | undefined
 }
 
+/** Checked {@link SecurityOptions}. */
+export type CheckedSecurity = Checked<SecurityOptions, 'authenticate' | 'policy' | 'tls'>
+
 /** Options with their defaults. Throws {@link ArgumentError}. */
-export function checkSecurity(options: SecurityOptions, host: string): Required<SecurityOptions> {
+export function checkSecurity(options: SecurityOptions, host: string): CheckedSecurity {
   const { authenticate, policy, tls, warn = warnProcess } = options
   checkFunction('warn', warn)
   if (authenticate !== undefined) checkFunction('authenticate', authenticate)
@@ -92,7 +96,7 @@ export interface AccessControl {
 
 /** The access control that options ask for. */
 export function accessControlOf(
-  { authenticate, allowAnonymous, policy }: Required<SecurityOptions>,
+  { authenticate, allowAnonymous, policy }: CheckedSecurity,
   faults$: Subject<Fault>,
 ): AccessControl {
   const audit = new Audit(systemClock)

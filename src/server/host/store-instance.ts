@@ -8,7 +8,7 @@ import { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import { RejectionAudit, StoreBrokerHandler } from './broker-handler.js'
-import type { ServeOptions } from './options.js'
+import type { CheckedOptions } from './options.js'
 import { brokerQuotas, keyQuotas } from './quotas.js'
 import { type AccessControl, rightsOf } from './security.js'
 import { type StoreEvents, statusOf } from './store-events.js'
@@ -19,7 +19,7 @@ const RELUCTANCE = 25
 
 /** What an instance is made of. */
 export interface StoreInstanceParts {
-  readonly options: Required<ServeOptions>
+  readonly options: CheckedOptions
   readonly opened: OpenedStorage
   readonly access: AccessControl
   readonly events: StoreEvents

@@ -87,7 +87,7 @@ export interface Reloaded {
 /** How lines are loaded; see {@link StoreServer.load}. */
 export interface LoadOptions {
   /** Delete every key that is not among the lines. Default `false`. */
-  readonly replace?: boolean
+  readonly replace?: boolean | undefined
 }
 
 /** What {@link StoreServer.load} came to, in keys. */

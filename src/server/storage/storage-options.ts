@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { compileGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, shown } from '../../core/util/errors.js'
-import { checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
+import { type Checked, checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
 import { asksToPersist, type VolatileRule } from '../service/request-processor.js'
 
@@ -13,21 +13,21 @@ export interface StorageOptions {
    * Directory in which all is kept, for this store alone; it is made if need be. A write is answered when it has been
    * flushed to the disk, and a start reads back what was answered. Default: none, all is lost with the process.
    */
-  readonly data?: string
+  readonly data?: string | undefined
   /**
    * With `data`, which keys are there after a restart: `all` (default), `none`, or `keys`: those of {@link persistKeys}, and
    * those that were set with the user property `aio-persistence: true`.
    */
-  readonly persist?: 'all' | 'none' | 'keys'
+  readonly persist?: 'all' | 'none' | 'keys' | undefined
   /** Globs of keys as for a scan, with `persist: 'keys'`. Default none. */
-  readonly persistKeys?: readonly string[]
+  readonly persistKeys?: readonly string[] | undefined
   /**
    * A log that several nodes of one store share, in place of `data`: `jetStreamLog` of `rx-statestore/jetstream` makes one.
    * Then this store is a node: it has the keys of all, and answers a write when a quorum has it. Default: none.
    */
   readonly log?: SharedLog | undefined
   /** Hears how far the reading of `data` has come, in bytes, or of `log`, in entries, over and over while it opens. */
-  readonly onProgress?: (progress: RecoveryProgress) => void
+  readonly onProgress?: ((progress: RecoveryProgress) => void) | undefined
 }
 
 /** Those of them that are plain values: what they may be, are without, and are for. */
@@ -51,8 +51,11 @@ export interface RecoveryProgress {
   readonly of: number
 }
 
+/** Checked {@link StorageOptions}. */
+export type CheckedStorage = Checked<StorageOptions, 'log'>
+
 /** Options with their defaults. Throws {@link ArgumentError}. */
-export function checkStorage(options: StorageOptions): Required<StorageOptions> {
+export function checkStorage(options: StorageOptions): CheckedStorage {
   checkValues(STORAGE_OPTIONS, options)
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
   checkLog(log, options)
@@ -91,7 +94,7 @@ export function defaultMaxBytes(): number {
 export function volatileRule({
   persist,
   persistKeys,
-}: Pick<Required<StorageOptions>, 'persist' | 'persistKeys'>): VolatileRule | undefined {
+}: Pick<CheckedStorage, 'persist' | 'persistKeys'>): VolatileRule | undefined {
   if (persist === 'all') return undefined
   if (persist === 'none') return () => true
   const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))

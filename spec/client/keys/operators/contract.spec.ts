@@ -224,7 +224,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect(() => form.of(store, options)).toThrow(
       expect.objectContaining({
         code: 'argument',
-        message: `Expected \`${name}\` to be a positive integer, got \`${value}\` (number)`,
+        message: `Expected \`${name}\` to be a positive integer up to 2^53 - 1, got \`${value}\` (number)`,
       }),
     )
   })

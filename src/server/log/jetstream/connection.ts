@@ -5,7 +5,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { filter, from, Observable } from 'rxjs'
 import { ArgumentError, reason } from '../../../core/util/errors.js'
 import { StreamError } from '../cluster/stream.js'
-import type { JetStreamSettings } from './options.js'
+import type { JetStreamOptions, JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
 /** A connection to NATS, and what a store has there. */
@@ -59,7 +59,7 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
     ...(pass !== undefined && { pass }),
     ...(token !== undefined && { token }),
     ...(authenticator !== undefined && { authenticator }),
-    ...(tls !== undefined && { tls }),
+    ...(tls !== undefined && { tls: tlsFilesOf(tls) }),
     timeout: 5_000,
     // A server that is gone is noticed soon, and another one is found soon.
     pingInterval: 3_000,
@@ -73,6 +73,13 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
   cutWhenStale(nats)
   return nats
 }
+
+/** NATS would read a file that is `undefined`. */
+const tlsFilesOf = ({ caFile, certFile, keyFile }: NonNullable<JetStreamOptions['tls']>) => ({
+  ...(caFile !== undefined && { caFile }),
+  ...(certFile !== undefined && { certFile }),
+  ...(keyFile !== undefined && { keyFile }),
+})
 
 /** Makes what a store needs at NATS, or finds it. Rejects with `argument` when what is there is not fit for it. */
 export async function prepare(

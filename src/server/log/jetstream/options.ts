@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, shown } from '../../../core/util/errors.js'
+import type { Checked } from '../../../core/util/options.js'
 import { LogKeys } from '../cluster/envelope.js'
 
 /** Of a key that nodes share, bytes. */
@@ -11,43 +12,49 @@ export interface JetStreamOptions {
   /** Addresses of NATS servers, such as `nats://a:4222` or `a:4222`; `tls://` for TLS. One that works is enough. */
   readonly servers: string | readonly string[]
   /** Of the store: nodes with the same name are one store. Letters, digits, `-` and `_`. Default `default`. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** On how many NATS servers all is kept: 1, 3 or 5. It counts when the stream is made. Default 3. */
-  readonly replicas?: number
+  readonly replicas?: number | undefined
   /** Of this node; every node of a store has its own, the same each time. Default the name of the machine. */
-  readonly nodeId?: string
+  readonly nodeId?: string | undefined
   /**
    * `linearizable` (default): a read sees all that was acknowledged anywhere before it was sent, and costs a round trip to the
    * log. `local`: it sees what this node has applied, which may be older than what a client was told at another node; a
    * watch never is.
    */
-  readonly reads?: 'linearizable' | 'local'
+  readonly reads?: 'linearizable' | 'local' | undefined
   /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
-  readonly stallTimeout?: number
+  readonly stallTimeout?: number | undefined
   /** How long connecting and making the stream may take, ms. Default 30,000. */
-  readonly connectTimeout?: number
+  readonly connectTimeout?: number | undefined
   /**
    * Key that the nodes of a store share, of 16 bytes at least, random: they sign what they send with it, and what is not signed
    * counts for nobody. With several the first one signs, and all are known. Default none: whoever may publish to the log counts
    * as a node, and may write every key.
    */
-  readonly keys?: readonly Uint8Array[]
+  readonly keys?: readonly Uint8Array[] | undefined
   /** Positions of messages that this node leaves out; all nodes have to be given the same. Default none. */
-  readonly skip?: readonly number[]
-  readonly user?: string
-  readonly pass?: string
-  readonly token?: string
+  readonly skip?: readonly number[] | undefined
+  readonly user?: string | undefined
+  readonly pass?: string | undefined
+  readonly token?: string | undefined
   /** File with a user's JWT and key, as `nsc` writes it. */
-  readonly credsFile?: string
+  readonly credsFile?: string | undefined
   /** File with the seed of an nkey. */
-  readonly nkeyFile?: string
+  readonly nkeyFile?: string | undefined
   /** Files in PEM form; with one of them the connection is by TLS. */
-  readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string }
+  readonly tls?:
+    | {
+        readonly caFile?: string | undefined
+        readonly certFile?: string | undefined
+        readonly keyFile?: string | undefined
+      }
+    | undefined
 }
 
 /** Options with their defaults. */
 export interface JetStreamSettings
-  extends Required<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'stallTimeout'>> {
+  extends Checked<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'stallTimeout'>> {
   readonly servers: string[]
   readonly replicas: number
   readonly connectTimeout: number
