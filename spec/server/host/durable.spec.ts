@@ -63,6 +63,20 @@ describe('A store with a directory', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
   })
 
+  it('ends a load that meets a restart, and takes the next one', async () => {
+    const { store } = await start(directory())
+    const loading = store.load([{ key: 'a', value: '1' }])
+    // Whether it was appended by then is for the turn of the event loop.
+    const outcome = expect(loading).rejects.toMatchObject({
+      code: expect.stringMatching(/^(closed|outcome-unknown)$/),
+      message: expect.stringMatching(/the store was stopped/),
+    })
+    await new Promise(resolve => setImmediate(resolve))
+    await store.restart({ keys: 'kept' })
+    await outcome
+    expect(await store.load([{ key: 'b', value: '2' }])).toMatchObject({ loaded: 1 })
+  })
+
   it('tells how far it has come when it starts again', async () => {
     const data = directory()
     const one = await start(data)

@@ -145,6 +145,10 @@ describe('Restarting', () => {
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'EADDRINUSE' })
     await expect(RawClient.connect(store.url, 'early')).rejects.toThrow()
     expect([store.stats.connections, store.stats.keys]).toEqual([0, 1])
+    await expect(store.load([{ key: 'l', value: 'w' }])).rejects.toMatchObject({
+      code: 'closed',
+      message: 'Nothing was loaded: the store was stopped first; try again when it serves',
+    })
     await store.restart({ keys: 'kept' })
     const bob = await RawClient.ready(store.url, 'bob')
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')

@@ -196,3 +196,44 @@ it('what waits in a commit loop that is stopped is neither applied nor answered'
   log.commit()
   expect(outcomes).toEqual([])
 })
+
+describe('a load in a commit loop that is stopped', () => {
+  it('is unknown when its entry is in flight, whatever the log answers later', async () => {
+    for (const end of ['commit', 'reject'] as const) {
+      const { loop, load, log, outcomes, endOfTurn } = openCommitLoop()
+      load({}, '1')
+      await endOfTurn()
+      loop.stop()
+      expect(outcomes).toEqual(['stopped unknown 1'])
+      if (end === 'commit') log.commit()
+      else log.reject('closed')
+      expect(outcomes).toHaveLength(1)
+    }
+  })
+
+  it('is closed, and never appended, when it was not appended yet', async () => {
+    const { loop, load, write, log, outcomes, endOfTurn } = openCommitLoop()
+    write({}, '1')
+    await endOfTurn()
+    load({}, '2')
+    loop.stop()
+    log.commit()
+    await endOfTurn()
+    expect([outcomes, log.entries]).toEqual([['stopped closed 2'], []])
+  })
+
+  it('is closed when it comes after the stop', () => {
+    const { loop, load, outcomes } = openCommitLoop()
+    loop.stop()
+    expect([load({}, '1'), outcomes]).toEqual([false, ['stopped closed 1']])
+  })
+
+  it('has the problem of its log when a job that fails before it stops the loop', async () => {
+    const { loop, writeJob, load, log, outcomes, endOfTurn } = openCommitLoop()
+    loop.take({ ...writeJob({}, '1'), failed: () => loop.stop() })
+    load({}, '2')
+    await endOfTurn()
+    log.reject('broken')
+    expect(outcomes).toEqual(['stopped broken 2'])
+  })
+})

@@ -2,7 +2,8 @@ import { displayText, utf8 } from '../../../src/core/util/bytes.js'
 import type { Applied, Change } from '../../../src/server/engine/answer.js'
 import type { Entry, EntryCommand } from '../../../src/server/engine/entry.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../../../src/server/log/log.js'
-import { CommitLoop, type Job } from '../../../src/server/service/commit-loop.js'
+import type { Job } from '../../../src/server/service/batch.js'
+import { CommitLoop } from '../../../src/server/service/commit-loop.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 /** A log that commits or rejects its oldest entry when a spec says so. */
@@ -95,6 +96,12 @@ export function openCommitLoop() {
     faults,
     loop,
     writeJob,
+    /** A write that is told when the loop is stopped first, as a load is. */
+    load: (owner: object, name: string): boolean =>
+      loop.take({
+        ...writeJob(owner, name),
+        stopped: ({ problem }) => void outcomes.push(`stopped ${problem} ${name}`),
+      }),
     write: (owner: object, name: string): boolean => loop.take(writeJob(owner, name)),
     read: (owner: object, name: string): void => void loop.take(job(owner, name)),
     /** A read that has to see what was committed at other nodes. */

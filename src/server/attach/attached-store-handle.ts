@@ -1,10 +1,10 @@
-import { filter, firstValueFrom, from, map, merge, type Observable } from 'rxjs'
-import { ClosedError, OutcomeUnknownError } from '../../core/util/errors.js'
+import type { Observable } from 'rxjs'
+import { ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { storedKey } from '../host/local-store-server.js'
 import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
-import { isReplacing, LOADING, linesFrom, restore, stage } from '../host/transfer.js'
+import { isReplacing, linesFrom, restore, stage } from '../host/transfer.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'
@@ -96,8 +96,7 @@ export class AttachedStoreHandle implements AttachedStore {
     const records = await stage(lines, handler.engine.latestClock(this.#keeping.clock.now()))
     // Another one may have its place by now, or it has other keys.
     if (this.#handler !== handler) throw new ClosedError('The store does not serve any more; nothing was loaded')
-    const restored$ = from(restore(handler.server, records, replace, this.#keeping))
-    const { loaded, versionsKept, expired, deleted } = await firstValueFrom(merge(restored$, this.#over(handler)))
+    const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keeping)
     return { loaded, versionsKept, expired, deleted }
   }
 
@@ -119,15 +118,5 @@ export class AttachedStoreHandle implements AttachedStore {
     if (state === 'standby') throw new ClosedError('Another store serves, and has the keys; load them there')
     if (state === 'closed') throw new ClosedError('The store is closed; attach another one')
     throw new ClosedError('The store does not serve yet; try again when it does')
-  }
-
-  /** Who stops to serve answers nobody any more. */
-  #over(handler: AttachedRequestHandler): Observable<never> {
-    return this.state$.pipe(
-      filter(() => this.#handler !== handler),
-      map(() => {
-        throw new OutcomeUnknownError('the store does not serve any more', undefined, LOADING)
-      }),
-    )
   }
 }

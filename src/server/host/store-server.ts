@@ -214,7 +214,9 @@ export interface StoreServer extends AsyncDisposable {
    * a new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was. A
    * key's fencing token becomes that of its line, unless its own is newer; none is asked for. Rejects with `argument`
    * and the number of the line for a line that does not belong in a dump and for a dump that was cut, `quota-exceeded` when
-   * that would be too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise.
+   * that would be too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise. A
+   * restart that comes first has it reject with `closed`, or with `outcome-unknown` once the records are on their way to
+   * the log.
    *
    * @example
    * ```ts

@@ -1,6 +1,12 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { checkFlag, checkOptionNames, type OptionNames } from '../../core/util/check.js'
-import { ArgumentError, OutcomeUnknownError, StateStoreError, type Uncertain } from '../../core/util/errors.js'
+import {
+  ArgumentError,
+  ClosedError,
+  OutcomeUnknownError,
+  StateStoreError,
+  type Uncertain,
+} from '../../core/util/errors.js'
 import { type DumpLine, DumpReader, type DumpRecord, toDumpLine, wrongLine } from '../../node/dump/codec.js'
 import type { StoredRecord } from '../engine/apply.js'
 import type { Restoration } from '../engine/engine.js'
@@ -10,7 +16,7 @@ import type { StoreService } from '../service/store-service.js'
 import type { LoadOptions } from './store-server.js'
 
 /** What is not known to have happened, and what to do about it. */
-export const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
+const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
 
 /** The lines of a dump, one by one: all at once would take the room of the store once more. */
 export function* linesFrom(
@@ -27,7 +33,10 @@ export function isReplacing(options: LoadOptions): boolean {
   return replace
 }
 
-/** Has a store take records of a dump. Rejects with `quota-exceeded`, or `request-rejected` when its log is broken. */
+/**
+ * Has a store take records of a dump. Rejects with `quota-exceeded`, `request-rejected` when its log is broken, and when the
+ * store stops first, with `closed`, or `outcome-unknown` if the log may have the records.
+ */
 export async function restore(
   server: StoreService,
   records: readonly Restored[],
@@ -45,9 +54,11 @@ export async function restore(
 }
 
 const notKept = (failure: LogFailure): StateStoreError => {
-  if (failure.problem === 'unknown') return new OutcomeUnknownError(failure.message, undefined, LOADING)
-  const code = failure.problem === 'full' ? 'quota-exceeded' : 'request-rejected'
-  return new StateStoreError(code, `Nothing was loaded: ${failure.message}`, { cause: failure })
+  const { problem, message } = failure
+  if (problem === 'unknown') return new OutcomeUnknownError(message, undefined, LOADING)
+  const why = `Nothing was loaded: ${message}`
+  if (problem === 'closed') return new ClosedError(why, { cause: failure })
+  return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', why, { cause: failure })
 }
 
 /** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */

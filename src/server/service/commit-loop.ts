@@ -1,28 +1,11 @@
 import { afterIo, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
-import type { Applied, Change } from '../engine/answer.js'
+import type { Change } from '../engine/answer.js'
 import type { Engine } from '../engine/engine.js'
 import type { Entry, EntryCommand } from '../engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../log/log.js'
+import { Batch, type Job } from './batch.js'
 import { Expiry } from './expiry.js'
-
-/** What waits for its turn. One of its methods is called, once. */
-export interface Job {
-  /** Jobs of one owner are done in their order. */
-  readonly owner: object
-  /** What it takes while it waits, bytes. */
-  readonly bytes: number
-  /** What is to be logged and applied; without one the job changes nothing. */
-  readonly command?: EntryCommand | undefined
-  /** Whether it has to see all that was committed before it came, also by other nodes. */
-  readonly isConfirmed?: boolean | undefined
-  /** Its turn has come, and it has no command. */
-  read(): void
-  /** Its command was applied. */
-  applied(result: Applied): void
-  /** Its command is not in the log and never will be, or nobody can tell; or what others have changed cannot be read. */
-  failed(failure: LogFailure): void
-}
 
 /** Who hears what the loop does. */
 export interface CommitLoopHost {
@@ -52,8 +35,6 @@ export interface CommitLoopParts {
 const MOST_BYTES = 256 * 1024 * 1024
 /** One entry has no more bytes, unless a command alone has. */
 const LARGEST_ENTRY = 8 * 1024 * 1024
-/** What a job takes besides its bytes while it waits. */
-const OVERHEAD = 200
 
 /**
  * The way of all requests, from top to bottom: {@link CommitLoop.take} takes one; a read is answered in its turn; writes of
@@ -98,7 +79,10 @@ export class CommitLoop implements LogListener {
 
   /** Takes a job. Returns whether it is on its way as soon as what the event loop has read is worked off. */
   take(job: Job): boolean {
-    if (this.#stopped) return false
+    if (this.#stopped) {
+      job.stopped?.(CLOSED)
+      return false
+    }
     if (this.#bytes >= (this.#log.sharing?.waiting ?? MOST_BYTES)) {
       job.failed(this.#log.sharing ? NODE_BUSY : STORE_BUSY)
       return false
@@ -123,11 +107,20 @@ export class CommitLoop implements LogListener {
     this.#flushSoon()
   }
 
-  /** Nothing is done any more. */
+  /** Nothing is done any more, and what is not appended yet never will be. Each job that waits is told. */
   stop(): void {
+    if (this.#stopped) return
     this.#stopped = true
     this.expiry.pause()
     this.#endDelay()
+    const gathered = this.#gathered
+    this.#gathered = undefined
+    for (const batch of Array.from(this.#inFlight)) this.#endJobs(batch, UNKNOWN)
+    if (gathered !== undefined) this.#endJobs(gathered, CLOSED)
+  }
+
+  #endJobs(batch: Batch, failure: LogFailure): void {
+    for (const job of batch.jobs.splice(0)) this.#guard(job, () => job.stopped?.(failure))
   }
 
   /** A read is done at once, unless something of its owner waits; one that is to be confirmed waits for the next entry. */
@@ -208,7 +201,7 @@ export class CommitLoop implements LogListener {
     }
     const batch = this.#inFlight.shift()
     if (batch === undefined) return
-    this.#flushOrDelay(batch)
+    if (!this.#stopped) this.#flushOrDelay(batch)
     try {
       if (!this.#stopped) this.#perform(batch, entry)
       // What this node sends to others says what it has applied.
@@ -283,7 +276,7 @@ export class CommitLoop implements LogListener {
     // A full disk has a reserve for what frees room: the rest of the batch fails, and that is appended once more.
     if (isFull && !sharing && !batch.frees) {
       for (const job of batch.keepFreeing(command => this.#engine.frees(command))) this.#fail(job, failure)
-      if (batch.commands.length > 0 || batch.expires) {
+      if (!this.#stopped && (batch.commands.length > 0 || batch.expires)) {
         this.#inFlight.push(batch)
         this.#append(batch.commands, true)
         return
@@ -293,8 +286,9 @@ export class CommitLoop implements LogListener {
     // A write that was too large says nothing of what others have changed: the reads that came with it go with the next.
     const readsStay = isFull && sharing !== undefined && batch.commands.length > 0
     for (const job of batch.jobs) {
-      if (readsStay && job.command === undefined) this.#add(job)
-      else if (!this.#stopped) this.#fail(job, failure)
+      if (this.#stopped) this.#guard(job, () => job.stopped?.(failure))
+      else if (readsStay && job.command === undefined) this.#add(job)
+      else this.#fail(job, failure)
     }
     this.#bytes -= batch.bytes
     this.report(failure)
@@ -342,59 +336,5 @@ export class CommitLoop implements LogListener {
 const STORE_BUSY = new LogFailure('full', 'too much waits for the log of the store; try again later')
 const NODE_BUSY = new LogFailure('unavailable', 'too much waits for the log that the nodes share; try again later')
 
-/** Jobs that wait for an entry: those of its commands, and those that came after one of them on the same connection. */
-class Batch {
-  readonly commands: EntryCommand[] = []
-  /** Whether it is applied, or never will be. */
-  done = false
-  /** Whether it is there for the time as well: what is due expires. */
-  expires = false
-  /** Whether only what frees room is left in it. */
-  frees = false
-  /** Of the last job that was added at its end. */
-  lastOwner: object | undefined
-  /** What its jobs take. */
-  bytes = 0
-  readonly jobs: Job[] = []
-  /** How far it is applied. */
-  #at = 0
-
-  /** Adds a job; returns what it takes, bytes. */
-  add(job: Job): number {
-    if (job.command !== undefined) this.commands.push(job.command)
-    this.jobs.push(job)
-    return this.hold(job.bytes)
-  }
-
-  /** Counts what takes so many bytes while it waits; returns how many that are with all that goes with it. */
-  hold(bytes: number): number {
-    this.bytes += bytes + OVERHEAD
-    return bytes + OVERHEAD
-  }
-
-  /** The job that is done next. */
-  next(): Job | undefined {
-    return this.jobs[this.#at++]
-  }
-
-  get isReadNext(): boolean {
-    const job = this.jobs[this.#at]
-    return job !== undefined && job.command === undefined
-  }
-
-  /** Leaves only commands that free room, and what came behind the first of them and only reads. Returns the other jobs. */
-  keepFreeing(frees: (command: EntryCommand) => boolean): readonly Job[] {
-    const others: Job[] = []
-    const jobs = this.jobs.splice(0)
-    this.commands.length = 0
-    this.frees = true
-    for (const job of jobs) {
-      const { command } = job
-      const isKept = command === undefined ? this.expires || this.commands.length > 0 : frees(command)
-      if (isKept && command !== undefined) this.commands.push(command)
-      if (isKept) this.jobs.push(job)
-      else others.push(job)
-    }
-    return others
-  }
-}
+const CLOSED = new LogFailure('closed', 'the store was stopped first; try again when it serves')
+const UNKNOWN = new LogFailure('unknown', 'the store was stopped before its log answered')

@@ -10,7 +10,8 @@ import type { Clock } from '../../core/util/clock.js'
 import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
 import type { Owner, Restored, Write } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
-import { CommitLoop, type CommitLoopHost, type Job } from './commit-loop.js'
+import type { Job } from './batch.js'
+import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
@@ -127,6 +128,7 @@ export class StoreService implements CommitLoopHost {
           else reject(result.outcome)
         },
         failed: reject,
+        stopped: reject,
       })
     })
   }
