@@ -84,7 +84,9 @@ async fn run_checks(store: &Store) -> bool {
     ];
     #[cfg(feature = "list_keys")]
     let passed =
-        passed.into_iter().chain([check("list keys, page by page", checks::list_keys(store)).await]);
+        passed
+            .into_iter()
+            .chain([check("list keys, page by page", checks::list_keys(store)).await]);
     passed.into_iter().all(|passed| passed)
 }
 
