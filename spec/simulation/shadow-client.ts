@@ -1,4 +1,4 @@
-import { Observable, type ObservableInput, retry, Subscription, take } from 'rxjs'
+import { Observable, type ObservableInput, retry, Subject, Subscription, take, takeUntil } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
 import { StateStoreError } from '../../src/client/index.js'
 import { type Delta, type Shadow, type ShadowState, shadow } from '../../src/client/shadow/index.js'
@@ -112,9 +112,11 @@ export class ShadowClient {
     const pause = (): Observable<number> =>
       new Observable(subscriber => setting.time.clock().schedule(100, () => this.loop.run(() => subscriber.next(0))))
     const following$ = this.#shadow.follow(delta => this.#apply(delta)).pipe(retry({ delay: pause }))
-    const following = new Subscription()
+    const left$ = new Subject<void>()
+    const following = new Subscription(() => left$.next())
     this.#following = following
-    const done = following$.subscribe({
+    // A handler may leave before the subscription is there to be left.
+    const done = following$.pipe(takeUntil(left$)).subscribe({
       next: () => this.#world.handled(this),
       error: error => this.#expect(error),
     })
