@@ -38,10 +38,10 @@ describe('the connection of a command', () => {
   ])('ends %s with 1 when the broker is not there, and says why', async (_, args) => {
     const store = await openStore()
     await store.close()
-    const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '50'])
+    const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
-      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 50 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+\n$/,
+      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 500 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+\n$/,
     )
   })
 
