@@ -14,6 +14,9 @@ const ROOT = new URL('..', import.meta.url).pathname
 const SITE = join(ROOT, 'site')
 const [PAGES, DIST] = [join(SITE, 'pages'), join(SITE, 'dist')]
 const DECISIONS = 'docs/decisions'
+const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+/** Where documents find on the web what is not in the package; `raw` for pictures. */
+const WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
 
 const listed = PARTS.flatMap(({ pages }) => pages)
 const decisions = markdownIn(DECISIONS).map(
@@ -33,12 +36,14 @@ function markdownIn(folder) {
  * @param {string} target @param {string} source
  */
 function targetOf(target, source) {
-  if (/^(https?:|mailto:|#)/.test(target)) return target
-  const [path = '', anchor] = target.split('#')
-  const file = posix.join(posix.dirname(source), path)
+  const base = WEB.find(each => target.startsWith(each))
+  if (base === undefined && /^(https?:|mailto:|#)/.test(target)) return target
+  const [path = '', anchor] = target.slice(base?.length ?? 0).split('#')
+  const file = base === undefined ? posix.join(posix.dirname(source), path) : path
   const page = pages.get(file)
   if (page !== undefined) return `/${page}.md${anchor === undefined ? '' : `#${anchor}`}`
-  return /\.(svg|png)$/.test(file) ? `/pictures/${posix.basename(file)}` : undefined
+  if (/\.(svg|png)$/.test(file)) return `/pictures/${posix.basename(file)}`
+  return base === undefined ? undefined : target
 }
 
 /** @param {string} source */

@@ -1,9 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const FOLDERS = ['.', 'docs', 'docs/decisions', 'docs/internals', 'bench']
+const { repository }: { repository: { url: string } } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+/** Where a file of the repository is on the web; `raw` for pictures. */
+const ON_THE_WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
 
 const documents = FOLDERS.flatMap(folder =>
   readdirSync(join(ROOT, folder))
@@ -22,16 +26,49 @@ const anchorsOf = (file: string): readonly string[] =>
       .replaceAll(' ', '-'),
   )
 
-it.each(documents)('Every link of %s leads somewhere', file => {
-  const targets = Array.from(
-    textOf(file).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g),
-    ([, link, source]) => link ?? source ?? '',
-  )
-  const lost = targets.filter(target => {
-    if (/^(https?|mailto):/.test(target)) return false
-    const [path = '', anchor] = target.split('#')
-    const to = path === '' ? file : join(dirname(file), path)
-    return !existsSync(join(ROOT, to)) || (anchor !== undefined && !anchorsOf(to).includes(anchor))
+interface Link {
+  readonly target: string
+  /** From the root of the repository. */
+  readonly to: string
+  readonly anchor: string | undefined
+  /** Whether it is an address on the web. */
+  readonly isAbsolute: boolean
+}
+
+/** The links of a document that lead into the repository. */
+function linksOf(file: string): readonly Link[] {
+  const found = textOf(file).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)
+  return Array.from(found, ([, link, source]) => link ?? source ?? '').flatMap(target => {
+    const prefix = ON_THE_WEB.find(each => target.startsWith(each))
+    const isAbsolute = prefix !== undefined
+    if (!isAbsolute && /^(https?|mailto):/.test(target)) return []
+    const [path = '', anchor] = target.slice(prefix?.length ?? 0).split('#')
+    const to = isAbsolute ? path : path === '' ? file : join(dirname(file), path)
+    return [{ target, to, anchor, isAbsolute }]
   })
+}
+
+it.each(documents)('Every link of %s leads somewhere', file => {
+  const lost = linksOf(file).filter(
+    ({ to, anchor }) => !existsSync(join(ROOT, to)) || (anchor !== undefined && !anchorsOf(to).includes(anchor)),
+  )
   expect(lost).toEqual([])
+})
+
+describe('The documents that are packed', () => {
+  const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const stdout = execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const [packed]: { files: { path: string }[] }[] = Object.values(JSON.parse(stdout))
+  const files = packed?.files.map(({ path }) => path) ?? []
+
+  it('link to what is packed, and to all else by its address on the web', () => {
+    const texts = files.filter(path => /\.(md|txt)$/.test(path) && !path.startsWith('dist/'))
+    expect(texts).toEqual(expect.arrayContaining(['README.md', 'docs/guarantees.md', 'llms.txt']))
+    const lost = texts.flatMap(file =>
+      linksOf(file)
+        .filter(({ to, isAbsolute }) => files.includes(to) === isAbsolute)
+        .map(({ target }) => `${file}: ${target}`),
+    )
+    expect(lost).toEqual([])
+  })
 })

@@ -46,7 +46,9 @@ describe('The package as it would be published', () => {
     const address = String(repository.url).replace(/^git\+|\.git$/g, '')
     expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
     const name = address.replace('https://github.com/', '')
+    const docs = readdirSync(join(ROOT, 'docs')).filter(file => file.endsWith('.md'))
     const strangers = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'llms.txt']
+      .concat(docs.map(file => `docs/${file}`))
       .flatMap(file => textOf(file).match(/https:\/\/(?:raw\.githubusercontent|github)\.com\/[\w-]+\/[\w-]+/g) ?? [])
       .filter(link => /rx-statestore/.test(link) && !link.endsWith(`/${name}`))
     expect(strangers).toEqual([])
