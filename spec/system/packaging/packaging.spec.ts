@@ -390,7 +390,7 @@ describe('The snippets of the documents', () => {
     const link = await layLink(store.url)
     link.cut()
     const folder = join(home, 'snippets/writing')
-    const script = readFileSync(join(folder, 'snippet1.js'), 'utf8')
+    const script = readFileSync(join(folder, 'snippet2.js'), 'utf8')
     writeFileSync(join(folder, 'outage.js'), script.replace(/mqtt:[^']+/, link.url))
     const program = run(process.execPath, ['--import', HASTE, 'outage.js'], { cwd: folder })
     program.child.stdout?.once('data', () => link.restore())
