@@ -23,10 +23,15 @@ import { StorageManager } from './storage-manager.js'
 /** A directory that another process has, or a log that cannot be reached, is asked for again, ms. */
 const RETRY_MS = 1_000
 
-/** What an attached store does: it looks whether another one serves, or serves or tries to; in between, neither. */
+/** What an attached store does. */
 type Role =
+  /** Looks whether another one serves. */
   | { readonly role: 'standby'; readonly probe: ServiceProbe }
+  /** None does: it stops to look, and opens its storage. */
+  | { readonly role: 'claiming' }
+  /** Serves, or tries to. */
   | { readonly role: 'active'; readonly service: ActiveService }
+  /** Releases its storage, or waits for the next attempt to open it. */
   | { readonly role: 'none' }
 
 /** Looks whether it is needed, serves, and steps back when it is replaced. */
@@ -39,6 +44,7 @@ export class FailoverController {
   readonly state$: Observable<AttachedState>
   readonly #url: string
   readonly #settings: Settings
+  readonly #clock: Clock
   readonly #audit = new Audit(systemClock)
   readonly #outlets = {
     requests$: new Subject<RequestReport>(),
@@ -56,7 +62,7 @@ export class FailoverController {
   #turn: Promise<void> = Promise.resolve()
 
   /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
-  constructor(url: string, settings: Settings) {
+  constructor(url: string, settings: Settings, clock: Clock = systemClock) {
     const { requests$, drift$, faults$, storage$, state$ } = this.#outlets
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
@@ -66,6 +72,7 @@ export class FailoverController {
     this.state$ = state$.asObservable()
     this.#url = url
     this.#settings = settings
+    this.#clock = clock
     const { policy } = settings
     const rights = policy && new RemoteClientRights(policy, (...refusal) => this.#refused(...refusal))
     this.#storage = new StorageManager(settings, rights, {
@@ -101,7 +108,12 @@ export class FailoverController {
   #look(wasReplaced = false): void {
     if (this.#closed) return
     if (this.#role.role === 'none') this.#role = { role: 'standby', probe: this.#newProbe(wasReplaced) }
-    if (this.#storage.isEarly) this.#then(async () => void (await this.#open()))
+    if (this.#storage.isEarly) this.#then(() => this.#openEarly())
+  }
+
+  /** What a claim could not open is for the next look. */
+  async #openEarly(): Promise<void> {
+    if (this.#role.role === 'standby') await this.#open()
   }
 
   #newProbe(wasReplaced: boolean): ServiceProbe {
@@ -116,7 +128,7 @@ export class FailoverController {
       away: (cause: StateStoreError) => this.#tell({ state: 'reconnecting', cause }),
       failed: (cause: StateStoreError) => this.#end(cause),
     }
-    return new ServiceProbe(store, systemClock, events, wasReplaced)
+    return new ServiceProbe(store, this.#clock, events, wasReplaced)
   }
 
   /** One after the other: what fails ends it all. */
@@ -130,17 +142,24 @@ export class FailoverController {
   async #claim(): Promise<void> {
     // It has begun to start over since.
     if (this.#role.role !== 'standby') return
-    await this.#stopLooking()
+    const { probe } = this.#role
+    this.#role = { role: 'claiming' }
+    this.#cancelRetry()
+    await probe.stop()
     const opened = await this.#open()
-    if (opened !== undefined) this.#role = { role: 'active', service: this.#newService(opened) }
-    else if (!this.#storage.isEarly) this.#tell({ state: 'standby' })
+    if (opened !== undefined) {
+      this.#role = { role: 'active', service: this.#newService(opened) }
+      return
+    }
+    this.#role = { role: 'none' }
+    if (!this.#storage.isEarly) this.#tell({ state: 'standby' })
   }
 
   /** What cannot be opened now is tried again, when nobody else serves then. */
   async #open(): Promise<OpenedStorage | undefined> {
-    const opened = await this.#storage.open()
     this.#cancelRetry()
-    if (opened === undefined) this.#cancelRetry = systemClock.schedule(RETRY_MS, () => this.#look())
+    const opened = await this.#storage.open()
+    if (opened === undefined && !this.#closed) this.#cancelRetry = this.#clock.schedule(RETRY_MS, () => this.#look())
     return opened
   }
 
@@ -165,9 +184,9 @@ export class FailoverController {
   }
 
   #newService(opened: OpenedStorage): ActiveService {
-    const session = connectService(this.#url, this.#settings, () => service.contests, systemClock)
+    const session = connectService(this.#url, this.#settings, () => service.contests, this.#clock)
     const { requests$, drift$, storage$ } = this.#outlets
-    const service = new ActiveService(session, opened, this.#settings, systemClock, {
+    const service = new ActiveService(session, opened, this.#settings, this.#clock, {
       requests$,
       drifted: drift => drift$.next(drift),
       stored: failure => storage$.next(statusOf(failure)),

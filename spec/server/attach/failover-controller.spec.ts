@@ -1,0 +1,71 @@
+import { EMPTY, type Observable, of, Subject, throwError } from 'rxjs'
+import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { StateStoreError } from '../../../src/core/util/errors.js'
+import { FailoverController } from '../../../src/server/attach/failover-controller.js'
+import { settingsFrom } from '../../../src/server/attach/options.js'
+import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
+import type { Stream } from '../../../src/server/log/cluster/stream.js'
+import { eventually } from '../../support/eventually.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openBroker } from '../../support/open-broker.js'
+import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
+
+const TIMEOUT = new StateStoreError('timeout', 'for the test')
+
+/** A controller at a broker without a store; each connection to the log comes to what `attempts` says, in turn. */
+async function open(...attempts: readonly Observable<Stream>[]) {
+  const broker = await openBroker()
+  const opened: number[] = []
+  const log: SharedLog = {
+    name: 'spec',
+    settings: { nodeId: 'a', stallTimeout: 60_000 },
+    connect: () => {
+      opened.push(opened.length)
+      return attempts[opened.length - 1] ?? throwError(() => TIMEOUT)
+    },
+  }
+  const clock = new ManualClock()
+  const controller = new FailoverController(`mqtt://127.0.0.1:${broker.port}`, settingsFrom({ log }), clock)
+  onTestFinished(async () => controller.close())
+  return { broker, controller, clock, opened }
+}
+
+const newStream = (): Stream =>
+  Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
+
+it('a claim has no retry beside it, and leaves no connection behind when it is closed', async () => {
+  const second$ = new Subject<Stream>()
+  const { broker, controller, clock, opened } = await open(
+    throwError(() => TIMEOUT),
+    second$,
+  )
+  await eventually(() => opened.length === 2)
+  expect(clock.pending).toBe(0)
+  clock.advance(1_000)
+  second$.next(newStream())
+  await eventually(() => controller.state.state === 'serving')
+  await controller.close()
+  await eventually(() => Array.from(broker.connections).length === 0)
+})
+
+it('a claim that cannot open its log looks again after a second, and serves when the log is there', async () => {
+  const { controller, clock, opened } = await open(
+    throwError(() => TIMEOUT),
+    throwError(() => TIMEOUT),
+    of(newStream()),
+  )
+  await eventually(() => opened.length === 2 && clock.pending === 1)
+  clock.advance(1_000)
+  await eventually(() => controller.state.state === 'serving')
+  expect(opened).toHaveLength(3)
+})
+
+it('an attempt that fails just as the controller is closed schedules no other', async () => {
+  const first$ = new Subject<Stream>()
+  const { controller, clock, opened } = await open(first$)
+  await eventually(() => opened.length === 1)
+  first$.error(TIMEOUT)
+  await controller.close()
+  expect(clock.pending).toBe(0)
+})
