@@ -14,6 +14,7 @@ import type { LogRecord } from '../../spec/judges/replay.js'
 import type { Complaints } from '../complaints.js'
 import { until } from '../pace.js'
 import { Recorder } from '../recorder.js'
+import { wholeLog } from './whole-log.js'
 
 /** How long the rest of the stream may take, ms. */
 const PATIENCE = 20_000
@@ -22,7 +23,7 @@ const LOOK = 500
 /** One of which something is known to be there, and that brings nothing for so many looks, is followed again. */
 const MAX_LOOKS = 3
 
-type Stream = ObservedValueOf<ReturnType<ReturnType<typeof jetStreamLog>['connect']>>
+type Stream = ObservedValueOf<ReturnType<ReturnType<typeof wholeLog>['connect']>>
 type Message = ObservedValueOf<ReturnType<Stream['follow']>>
 
 /**
@@ -69,7 +70,7 @@ export class Audit {
    */
   async start(name: string, ports: readonly number[]) {
     const servers = ports.map(port => `nats://127.0.0.1:${port}`)
-    const stream = await firstValueFrom(jetStreamLog({ servers, name, nodeId: 'audit' }).connect())
+    const stream = await firstValueFrom(wholeLog(jetStreamLog({ servers, name, nodeId: 'audit' })).connect())
     this.#stream = stream
     const messages$ = defer(() => stream.follow(this.#position)).pipe(retry({ delay: LOOK }))
     this.#subscription.add(

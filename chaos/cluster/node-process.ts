@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { jetStreamLog } from 'rx-statestore/jetstream'
 import { serve } from 'rx-statestore/server'
+import { wholeLog } from './whole-log.js'
 
 /** So often that snapshots, and nodes that begin with one, come about: a real one waits for 250,000. */
 const MESSAGES = 1_500
@@ -18,11 +19,12 @@ const fail = (error: unknown) => {
 }
 
 process.on('disconnect', () => process.exit())
-const log = jetStreamLog({ servers, name, nodeId, stallTimeout: 4_000, connectTimeout: 15_000 })
+const whole = wholeLog(jetStreamLog({ servers, name, nodeId, stallTimeout: 4_000, connectTimeout: 15_000 }))
+const log = { ...whole, settings: { ...whole.settings, snapshots: { messages: MESSAGES } } }
 const store = await serve({
   port: Number(port),
   wsPort: Number(wsPort),
-  log: { ...log, settings: { ...log.settings, snapshots: { messages: MESSAGES } } },
+  log,
 }).catch(error => {
   fail(error)
   return undefined

@@ -67,7 +67,7 @@ const OPERATIONS = {
     const store = connect(ready)
     const key = store.key('walk', number)
     let value = 0
-    return { go: async () => key.set(++value), ends: [() => store.close(), () => peer.kill()] }
+    return { go: async () => void (await key.set(++value)), ends: [() => store.close(), () => peer.kill()] }
   },
   notification: async () => {
     const { peer, ready, go } = await startPeer('store')

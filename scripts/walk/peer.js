@@ -14,13 +14,13 @@ const ROLES = {
     const store = await serve({ port: 0, wsPort: 0 })
     const client = connect(store.url)
     let value = 0
-    return { ready: store.url, go: async () => client.key('walk', number).set(++value) }
+    return { ready: store.url, go: async () => void (await client.key('walk', number).set(++value)) }
   },
   /** A client of the store at an address; writes a key when told to. */
   client: async (/** @type {string} */ url) => {
     const key = connect(url).key('walk', number)
     let value = 0
-    return { ready: '', go: async () => key.set(++value) }
+    return { ready: '', go: async () => void (await key.set(++value)) }
   },
   /** Two members of a group; one sends, the other receives. */
   members: async (/** @type {string} */ urls) => {
