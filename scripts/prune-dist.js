@@ -1,6 +1,6 @@
 // Removes from dist/ what no entry of package.json leads to, after a build: declarations of internals, and what an older
-// build left. Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+// build left, with folders that are empty then. Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { entryFiles } from './entry-files.js'
@@ -32,3 +32,12 @@ for (const name of entryFiles(pathToFileURL(join(ROOT, 'package.json')))) {
 for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
   if (!name.startsWith(PAGE) && /\.(js|ts|map)$/.test(name) && !kept.has(name)) rmSync(join(DIST, name))
 }
+
+/** @param {string} folder */
+function removeEmpty(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeEmpty(join(folder, entry.name))
+  if (folder !== DIST && readdirSync(folder).length === 0) rmdirSync(folder)
+}
+
+removeEmpty(DIST)

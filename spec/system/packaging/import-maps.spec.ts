@@ -39,7 +39,7 @@ it('The import maps of pages lead to what the package exports, and to files of o
 
 it('A build keeps what the entries lead to, and nothing of an older build or of internals', () => {
   const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
-  mkdirSync(join(root, 'dist/chunks'), { recursive: true })
+  for (const folder of ['chunks', 'former/deep']) mkdirSync(join(root, 'dist', folder), { recursive: true })
   const files = {
     'package.json': JSON.stringify({
       bin: {},
@@ -53,6 +53,7 @@ it('A build keeps what the entries lead to, and nothing of an older build or of 
     'dist/chunks/needed.js': '',
     'dist/chunks/late.js': '',
     'dist/chunks/stale.js': '',
+    'dist/former/deep/stale.js': '',
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text)
   execFileSync(process.execPath, [join(ROOT, 'scripts/prune-dist.js'), root])
