@@ -90,14 +90,22 @@ describe('load', () => {
     }
   })
 
-  it('of nothing is nothing', async () => {
+  it('of the dump of an empty store is nothing, and an empty input is refused', async () => {
     const { store, link } = await openConsole()
+    const { stdout: stdin } = await execute(['dump', '--console', link])
     const stdout = '0 keys loaded, 0 with the version of the dump\n'
-    expect(await execute(['load', '--console', link])).toMatchObject({ code: 0, stdout })
-    expect(await execute(['load', '--url', store.url], { stdin: '\n\n' })).toMatchObject({
-      code: 0,
-      stdout: '0 keys loaded\n',
-    })
+    expect(await execute(['load', '--console', link], { stdin })).toMatchObject({ code: 0, stdout })
+    expect(await execute(['load', '--url', store.url], { stdin })).toMatchObject({ code: 0, stdout: '0 keys loaded\n' })
+    for (const args of [
+      ['--console', link],
+      ['--url', store.url],
+    ]) {
+      for (const empty of ['', '\n\n']) {
+        const { code, stderr } = await execute(['load', ...args], { stdin: empty })
+        expect(code).not.toBe(0)
+        expect(stderr).toMatch(/the input is empty: not even the first line of a dump is there; nothing was loaded\n$/)
+      }
+    }
   })
 
   it.each([

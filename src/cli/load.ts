@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { defer, EMPTY, from, lastValueFrom, mergeMap, type Observable, tap } from 'rxjs'
 import { bytes, type SetOptions, type SetResult, type StateStore } from '../client/index.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
-import { DumpReader, type DumpRecord, linesOf } from '../node/dump/codec.js'
+import { DumpReader, type DumpRecord, dumpLinesOf } from '../node/dump/codec.js'
 import type { LoadAnswer } from '../server/console/contract.js'
 import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
@@ -17,8 +17,8 @@ interface LoadFlags extends ConnectionFlags, ConsoleFlags {}
 
 const HELP = `
 Reads what dump writes, from a file or from stdin; blank lines are skipped. A dump whose last line is missing was
-cut, and is refused; keys written by hand need neither that line nor the first one. By way of the console of 'serve
---console' it is all or nothing, in one step, and a key keeps the version of its line if that is newer than all
+cut, and is refused, as is an empty input; keys written by hand need neither that line nor the first one. By way of
+the console of 'serve --console' it is all or nothing, in one step, and a key keeps the version of its line if that is newer than all
 the store has given out, as in a new store. Without a console the keys are set one by one, in any store, and get
 new versions; expiresAt and fencingToken are heeded. What has expired is left out. No key is deleted.
 
@@ -93,7 +93,7 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
   const loading = new Loading(() => io.clock.now())
   const endProgress = showProgress(() => counted(loading.loaded, 'key'), io)
   try {
-    await once(flags, io, store => defer(async () => loading.all(linesOf(chunks), store)))
+    await once(flags, io, store => defer(async () => loading.all(dumpLinesOf(chunks), store)))
   } catch (error) {
     const so = loading.loaded === 0 ? 'nothing was loaded' : `${counted(loading.loaded, 'key')} loaded before`
     throw new Failure(error instanceof ArgumentError ? EXIT.failed : exitCodeOf(error), `${reason(error)}; ${so}`, {

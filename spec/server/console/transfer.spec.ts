@@ -31,8 +31,12 @@ describe('A dump', () => {
 
   it('of nothing has no keys', async () => {
     const { ask } = await openConsole()
-    expect(await (await ask('api/dump')).text()).toBe('{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n')
-    expect(await (await ask('api/load', '')).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
+    const dump = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
+    expect(await (await ask('api/dump')).text()).toBe(dump)
+    expect(await (await ask('api/load', dump)).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
+    const empty = await ask('api/load', '')
+    const message = 'the input is empty: not even the first line of a dump is there; nothing was loaded'
+    expect([empty.status, await empty.json()]).toEqual([400, { code: 'argument', message }])
   })
 
   it('is as large as it is', { tags: 'slow' }, async () => {

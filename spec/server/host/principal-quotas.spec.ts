@@ -98,7 +98,7 @@ describe('the share of one principal', () => {
 
 describe('A quota of watches', () => {
   it('is for all connections of a principal, and ends with them', async () => {
-    const { come, of, refusals } = await open({ maxWatches: 8 })
+    const { come, of, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
@@ -125,7 +125,7 @@ describe('A quota of watches', () => {
 describe('A quota of subscriptions', () => {
   it('is for all sessions of a principal', async () => {
     // Each has two to begin with.
-    const { come, of, refusals } = await open({ maxSubscriptions: 50 })
+    const { come, of, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect(await first.raw.subscribe('x')).toBe(1)
     expect(await second.raw.subscribe('x')).toBe(QUOTA_EXCEEDED)

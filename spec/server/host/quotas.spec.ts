@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { addOptions, optionsIn } from '../../../src/cli/flags.js'
-import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS } from '../../../src/server/host/quotas.js'
+import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS, watchQuotas } from '../../../src/server/host/quotas.js'
 
 const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
   .split('\n')
@@ -74,6 +74,18 @@ describe('The quotas of a store', () => {
     const account = { name: 'is alice', worked: () => undefined }
     const client = { clientId: 'a', open: true, account, subscribes: () => false, deliver: () => undefined }
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
+  })
+
+  it('of a small total of connections, subscriptions and watches one principal has 10 at least, or all', () => {
+    const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
+      const checked = checkQuotas({ maxBytes: 1_000, ...options })
+      const { connections, subscriptions } = brokerQuotas(checked).principal
+      return [connections, subscriptions, watchQuotas(checked).mostOfOwner]
+    }
+    expect(shares({ maxConnections: 4, maxSubscriptions: 1, maxWatches: 10 })).toEqual([4, 1, 10])
+    expect(shares({ maxConnections: 40, maxSubscriptions: 200, maxWatches: 41 })).toEqual([10, 20, 11])
+    const small = { maxConnections: 4, maxSubscriptions: 8, maxWatches: 12 }
+    expect(shares({ ...small, maxPercentPerPrincipal: 25 })).toEqual([1, 2, 3])
   })
 
   it('a share of more than all is an error', () => {

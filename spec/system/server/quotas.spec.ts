@@ -29,7 +29,7 @@ describe('A store with a quota', () => {
   )
 
   it('of connections of one principal tells one more, and takes its own place over', async () => {
-    const { store } = await openSecured({ maxConnections: 10 })
+    const { store } = await openSecured({ maxConnections: 10, maxPercentPerPrincipal: 20 })
     const refused: unknown[] = []
     store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))
     await RawClient.ready(store.url, 'a', as('alice'))

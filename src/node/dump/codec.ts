@@ -272,6 +272,19 @@ export async function* linesOf(
   if (length > 0) yield line()
 }
 
+/**
+ * The lines of a dump that comes as a file or as the body of a request, as {@link linesOf}. Raises `argument` when there is
+ * none: the dump of an empty store has a first line and a last one, so an empty file is what became of another one.
+ */
+export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
+  let isEmpty = true
+  for await (const line of linesOf(source)) {
+    isEmpty &&= line.trim() === ''
+    yield line
+  }
+  if (isEmpty) throw new ArgumentError('the input is empty: not even the first line of a dump is there')
+}
+
 function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: number): string {
   const [first = new Uint8Array(0), ...more] = parts
   try {

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Observable, Subject, takeUntil } from 'rxjs'
 import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { type DumpLine, DumpWriter, linesOf } from '../../node/dump/codec.js'
+import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
 import { type ConsoleStore, isAttached, withBroker } from './console-store.js'
 import type {
   BrokerLogin,
@@ -230,7 +230,7 @@ function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
 
 /** Loads the dump in the body of a request. */
 async function takeDump(store: ConsoleStore, request: IncomingMessage): Promise<LoadAnswer> {
-  const { loaded, versionsKept, expired } = await store.load(linesOf(bytesOf(request)))
+  const { loaded, versionsKept, expired } = await store.load(dumpLinesOf(bytesOf(request)))
   return { loaded, versionsKept, expired }
 }
 

@@ -28,7 +28,8 @@ export interface QuotaOptions {
   readonly maxMemory?: number | undefined
   /**
    * Of each total below, most for one principal, percent. Default: half of keys, bytes and retained messages, a quarter of
-   * watches, a fifth of connections, an eighth of what waits, a tenth of subscriptions.
+   * watches, a fifth of connections, an eighth of what waits, a tenth of subscriptions; of watches, connections and
+   * subscriptions 10 at least, or the total if that is less.
    */
   readonly maxPercentPerPrincipal?: number | undefined
   /**
@@ -168,6 +169,15 @@ function shares({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
 const shareOf = ({ maxPercentPerPrincipal: percent }: QuotaOptions, total: number, defaultPercent: number): number =>
   Math.ceil((total * (percent ?? defaultPercent)) / 100)
 
+/** Of connections, subscriptions and watches one principal has so many at least, unless the option says its percentage. */
+const MIN_SHARE = 10
+
+/** As {@link shareOf}, for what no client can do without: a small part of a small total would be a single one. */
+const countShareOf = (options: QuotaOptions, total: number, defaultPercent: number): number => {
+  const share = shareOf(options, total, defaultPercent)
+  return options.maxPercentPerPrincipal === undefined ? Math.min(total, Math.max(share, MIN_SHARE)) : share
+}
+
 const ANY = Number.POSITIVE_INFINITY
 
 /** What options say of the broker's part. */
@@ -175,8 +185,8 @@ export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
   const { maxPacketRatePerPrincipal: packetsPerSecond, maxByteRatePerPrincipal: bytesPerSecond } = options
   return {
     principal: {
-      connections: shareOf(options, options.maxConnections, 20),
-      subscriptions: shareOf(options, options.maxSubscriptions, 10),
+      connections: countShareOf(options, options.maxConnections, 20),
+      subscriptions: countShareOf(options, options.maxSubscriptions, 10),
       retained: shareOf(options, options.maxRetained, 50),
       retainedBytes: shareOf(options, options.maxRetainedBytes, 50),
       waitingBytes: shareOf(options, options.maxBufferedBytes, 12.5),
@@ -207,6 +217,6 @@ export function keyQuotas(options: CheckedQuotas): (client: Client) => Owner | u
 /** What options say of watches. */
 export const watchQuotas = (options: CheckedQuotas): WatchQuotas<Client> => ({
   most: options.maxWatches,
-  mostOfOwner: shareOf(options, options.maxWatches, 25),
+  mostOfOwner: countShareOf(options, options.maxWatches, 25),
   ownerOf: ({ account }) => account?.name,
 })
