@@ -166,6 +166,6 @@ describe('set', () => {
     await watch.stdout.line(/absent/)
     expect(await cli(['set', 'k', 'v', '--px', '20', '--persist'])).toMatchObject({ code: 0 })
     await watch.stdout.line(/ set /)
-    await watch.stdout.line(/ delete /)
+    await watch.stdout.line(/ expired /)
   })
 })
