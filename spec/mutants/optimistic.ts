@@ -79,4 +79,14 @@ export const optimistic: Mutants = {
       becomes: 'this.#taking',
     },
   },
+  'src/client/connect/client.ts': {
+    'a client without a connection stays away once it is closed': {
+      seed: 2491,
+      code: 'if (!isConnected) this.#stop()',
+    },
+    'a client that loses its connection while it is closed stays away': {
+      seed: 1_863_360_071,
+      code: 'if (this.#leaving) this.#stop()',
+    },
+  },
 }
