@@ -1,5 +1,6 @@
 // Removes from dist/ what no entry of package.json leads to, after a build: declarations of internals, and what an older
-// build left, with folders that are empty then. Files in use stay, for programs that run from dist/ during a build. `node scripts/prune-dist.js [ROOT]`
+// build left, folders that are empty then included. Files in use stay, for programs that run from dist/ during a build.
+// `node scripts/prune-dist.js [ROOT]`
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,6 +10,7 @@ const ROOT = process.argv[2] ?? new URL('..', import.meta.url).pathname
 const DIST = join(ROOT, 'dist')
 /** Vite empties it. */
 const PAGE = 'server/console/page/'
+const LICENCES = 'licences.md'
 
 /** @type {Set<string>} */
 const kept = new Set()
@@ -29,15 +31,16 @@ for (const name of entryFiles(pathToFileURL(join(ROOT, 'package.json')))) {
   keep(`${name}.js`)
   keep(`${name}.d.ts`)
 }
-for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
-  if (!name.startsWith(PAGE) && /\.(js|ts|map)$/.test(name) && !kept.has(name)) rmSync(join(DIST, name))
-}
 
 /** @param {string} folder */
-function removeEmpty(folder) {
-  for (const entry of readdirSync(folder, { withFileTypes: true }))
-    if (entry.isDirectory()) removeEmpty(join(folder, entry.name))
-  if (folder !== DIST && readdirSync(folder).length === 0) rmdirSync(folder)
+function prune(folder) {
+  for (const entry of readdirSync(join(DIST, folder), { withFileTypes: true })) {
+    const name = join(folder, entry.name)
+    if (`${name}/` === PAGE || name === LICENCES || kept.has(name)) continue
+    if (entry.isDirectory()) prune(name)
+    else rmSync(join(DIST, name))
+  }
+  if (folder !== '' && readdirSync(join(DIST, folder)).length === 0) rmdirSync(join(DIST, folder))
 }
 
-removeEmpty(DIST)
+prune('')

@@ -39,7 +39,8 @@ it('The import maps of pages lead to what the package exports, and to files of o
 
 it('A build keeps what the entries lead to, and nothing of an older build or of internals', () => {
   const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
-  for (const folder of ['chunks', 'former/deep']) mkdirSync(join(root, 'dist', folder), { recursive: true })
+  for (const folder of ['chunks', 'former/deep', 'server/console/page'])
+    mkdirSync(join(root, 'dist', folder), { recursive: true })
   const files = {
     'package.json': JSON.stringify({
       bin: {},
@@ -54,6 +55,9 @@ it('A build keeps what the entries lead to, and nothing of an older build or of 
     'dist/chunks/late.js': '',
     'dist/chunks/stale.js': '',
     'dist/former/deep/stale.js': '',
+    'dist/former/page.html': '',
+    'dist/licences.md': '',
+    'dist/server/console/page/index.html': '',
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text)
   execFileSync(process.execPath, [join(ROOT, 'scripts/prune-dist.js'), root])
@@ -63,6 +67,11 @@ it('A build keeps what the entries lead to, and nothing of an older build or of 
     'chunks/needed.js',
     'kept.d.ts',
     'kept.js',
+    'licences.md',
+    'server',
+    'server/console',
+    'server/console/page',
+    'server/console/page/index.html',
     'types.d.ts',
   ])
 })
