@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const CACHE = join(ROOT, 'node_modules/.cache')
+// Not below node_modules, where a package cannot find itself by its name.
+const CACHE = join(ROOT, 'target')
 
 /** A program for a process of its own, made of its sources. */
 export interface Program extends AsyncDisposable {

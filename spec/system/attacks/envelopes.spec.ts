@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { type StateStore, text } from '../../../src/client/index.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
-import { encodeEnvelope, LogKeys } from '../../../src/server/log/cluster/envelope.js'
+import { encodeEnvelope, LogKeys } from '../../../src/server/log/cluster/node-message.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'

@@ -8,8 +8,8 @@ import { type Observation, Recorder } from '../../../chaos/recorder.js'
 import type { Outcome } from '../../../chaos/writers.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
 import { type EntryCommand, writeCommandOf } from '../../../src/server/engine/entry.js'
-import { type Envelope, encodeEnvelope } from '../../../src/server/log/cluster/envelope.js'
-import { Replica } from '../../../src/server/log/cluster/replica.js'
+import { MessageJudge } from '../../../src/server/log/cluster/message-judge.js'
+import { encodeEnvelope, type NodeMessage } from '../../../src/server/log/cluster/node-message.js'
 import { encodeEntry } from '../../../src/server/log/entry-codec.js'
 import type { LogRecord } from '../../judges/replay.js'
 import { START } from '../../support/manual-clock.js'
@@ -75,7 +75,7 @@ describe('the judge of several nodes under chaos', () => {
   function logOf(commands: readonly EntryCommand[]): string {
     const path = join(directory, 'log.jsonl')
     const recorder = new Recorder<LogRecord>(path)
-    const replica = new Replica()
+    const replica = new MessageJudge()
     const entries = [undefined, ...commands]
     for (const [at, command] of entries.entries()) {
       const time = START + at * 1_000
@@ -84,7 +84,7 @@ describe('the judge of several nodes under chaos', () => {
       const kind = command === undefined ? 'start' : 'entry'
       // Of a node that has applied nothing yet; digests are judged elsewhere.
       const { value: digest } = replica.digest
-      const place: Pick<Envelope, 'applied' | 'digest'> = { applied: 0, digest }
+      const place: Pick<NodeMessage, 'applied' | 'digest'> = { applied: 0, digest }
       const node = { node: 'a', life: 'x', number: at + 1, replaces: '', clients: 0 }
       recorder.write([at + 1, time, Buffer.from(encodeEnvelope({ kind, ...node, ...place, body })).toString('base64')])
     }

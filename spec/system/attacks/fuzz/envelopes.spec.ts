@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { type Envelope, encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/envelope.js'
+import { encodeEnvelope, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from '../../../server/log/cluster/node.js'
 import { set, valueAt, World } from '../../../server/log/cluster/world.js'
 import { Random } from '../../../simulation/random.js'
@@ -79,7 +79,7 @@ class EnvelopeFuzzer {
       : summed(mangle(random, Buffer.concat([forged.subarray(0, 25), sent.subarray(25)])))
   }
 
-  #envelope(): Envelope {
+  #envelope(): NodeMessage {
     const random = this.#random
     const { nodes, digest, position } = this.#a.replica
     const node = this.#keys === undefined ? random.pick(['nobody', 'c', '', '#']) : random.pick(['a', 'b', 'c'])

@@ -63,7 +63,15 @@ export class StoreChild implements AsyncDisposable {
       execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
       env: { PATH: process.env['PATH'] },
     })
-    const [addresses] = await once(child, 'message')
+    let said = ''
+    child.stderr?.on('data', data => {
+      said = (said + data).slice(-LAST_WORDS)
+    })
+    const failed = once(child, 'exit').then(() => {
+      throw new Error(`The store did not start: ${said}`)
+    })
+    const [addresses] = await Promise.race([once(child, 'message'), failed])
+    failed.catch(() => undefined)
     return new StoreChild(child, addresses)
   }
 
