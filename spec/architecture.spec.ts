@@ -54,7 +54,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   '@nats-io/transport-node': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/jetstream': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/obj': /^server\/log\/jetstream\/packages\.ts$/,
-  yaml: /^server\/access\/document\.ts$/,
+  yaml: /^server\/access\/yaml-file\.ts$/,
   jose: /^(pubsub\/hub|server\/access)\/tokens\.ts$/,
   ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,
 }
@@ -193,7 +193,7 @@ describe('the architecture', () => {
     expect(imports.filter(({ target }) => /^rxjs\//.test(target))).toEqual([])
   })
 
-  it.each(['pubsub/hub/hub-engine.ts', 'pubsub/client/machine.ts'])(
+  it.each(['pubsub/hub/hub-engine.ts', 'pubsub/client/client-state-machine.ts'])(
     'keeps %s free of network, timers and RxJS',
     pure => {
       const needed = new Set([pure])

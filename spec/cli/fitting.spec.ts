@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { fitting } from '../../src/cli/terminal.js'
+import { fitColumns } from '../../src/cli/terminal.js'
 
 const beside = { op: 6, time: 12, version: 26 }
 
 describe('fitting', () => {
   it('shows all, of a value all, where there is no terminal', () => {
-    expect(fitting(undefined, 10, beside)).toEqual({ shown: new Set(['op', 'time', 'version']), room: Infinity })
+    expect(fitColumns(undefined, 10, beside)).toEqual({ shown: new Set(['op', 'time', 'version']), room: Infinity })
   })
 
   it.each([
@@ -15,10 +15,10 @@ describe('fitting', () => {
     [40, [], 28],
     [10, [], 12],
   ])('leaves room for the value in %i columns', (columns, shown, room) => {
-    expect(fitting(columns, 10, beside)).toEqual({ shown: new Set(shown), room })
+    expect(fitColumns(columns, 10, beside)).toEqual({ shown: new Set(shown), room })
   })
 
   it('knows no column without a width', () => {
-    expect(fitting(undefined, 10, { ...beside, op: undefined }).shown).toEqual(new Set(['time', 'version']))
+    expect(fitColumns(undefined, 10, { ...beside, op: undefined }).shown).toEqual(new Set(['time', 'version']))
   })
 })

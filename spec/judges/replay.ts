@@ -5,7 +5,7 @@ import { recordsOf } from '../../chaos/recorder.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import { type Answer, Engine } from '../../src/server/engine/engine.js'
 import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
-import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
+import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
 /** What the log of several nodes comes to. */
 export interface Replayed {
@@ -46,7 +46,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   const versions = new Set<string>()
   const tokens: Map<string, string> = new Map()
   let requests = 0
-  const replica = new Replica()
+  const replica = new MessageJudge()
   const engine = new Engine({ witness: result => replica.digest.see(result) })
   for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
     const from = time - epoch - 1

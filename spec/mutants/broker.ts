@@ -5,7 +5,7 @@ const LEAVE = 'const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)'
 
 /** What keeps the promises of the MQTT broker. */
 export const broker: Mutants = {
-  'src/server/broker/session/outbox.ts': {
+  'src/server/broker/session/delivery-queue.ts': {
     'PUBREL is sent again': {
       seed: 299,
       code: "if (item.state === 'pubcomp') sender.pubrel(item.packetId)",
@@ -36,7 +36,7 @@ export const broker: Mutants = {
       code: 'puback(packetId: number): boolean {',
       becomes: 'puback(packetId: number): boolean {\n    packetId = 1',
     },
-    'the memory of a session is released': { seed: 7, code: 'this.#holdings.clear()' },
+    'the memory of a session is released': { seed: 7, code: 'this.#sessionUsage.clear()' },
   },
   'src/server/broker/session/session.ts': {
     'the packet id of a received QoS 2 message is remembered': {
@@ -84,7 +84,7 @@ export const broker: Mutants = {
       becomes: 'delete(topic: string): void {\n    return',
     },
   },
-  'src/server/broker/session/outbound.ts': {
+  'src/server/broker/session/packet-writer.ts': {
     'no packet exceeds the maximum of the client': {
       seed: 11,
       code: 'client.maximumPacketSize ?? Number.POSITIVE_INFINITY',

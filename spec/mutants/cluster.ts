@@ -43,7 +43,7 @@ export const cluster: Mutants = {
       complaint: 'answered before it was asked',
     },
   },
-  'src/server/log/cluster/replica.ts': {
+  'src/server/log/cluster/message-judge.ts': {
     'a snapshot has the position of its content': {
       seed: 1,
       code: 'for (const number of [this.#position, this.digest.value, stream, time])',
@@ -71,7 +71,7 @@ export const cluster: Mutants = {
       becomes: 'this.#host.take({ ...message, position: Math.min(message.position, this.#host.position() + 1) })',
     },
   },
-  'src/server/log/cluster/snapshots.ts': {
+  'src/server/log/cluster/snapshot-writer.ts': {
     'a damaged snapshot is rejected': {
       seed: 333,
       code: "import { crc32 } from 'node:zlib'",
@@ -82,7 +82,7 @@ export const cluster: Mutants = {
 
 /** What finds a node whose engine has made an error. */
 export const faultyEngine: Mutants = {
-  'src/server/log/cluster/replica.ts': {
+  'src/server/log/cluster/message-judge.ts': {
     'nodes compare digests': {
       seed: 2,
       code: "const known = kind === 'start' ? undefined : this.digest.at(applied)",

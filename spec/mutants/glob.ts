@@ -4,7 +4,7 @@ const REGISTRATION = 'defer(() => store.notifyGlob(glob, false, timeout)).pipe('
 
 /** What keeps the promises of watched globs. */
 export const glob: Mutants = {
-  'src/client/matching/glob-flow.ts': {
+  'src/client/matching/register-glob.ts': {
     'existing keys are found by a scan': {
       seed: 1,
       code: 'next: ({ keys }) => events.found(keys), complete',
@@ -79,10 +79,10 @@ export const glob: Mutants = {
       becomes: 'return { compareTo: () => -1 }',
     },
   },
-  'src/client/matching/globs.ts': {
+  'src/client/matching/glob-registry.ts': {
     'an unanswered STOP is sent again': {
       seed: 37,
-      code: 'if (this.#isOver || isLasting(error) || attempt === MOST_STOPS) return throwError(() => error)',
+      code: 'if (this.#isOver || isPermanentError(error) || attempt === MOST_STOPS) return throwError(() => error)',
       becomes: 'return throwError(() => error)',
     },
     'a glob that is watched again cancels its STOP': { seed: 5, code: 'this.#stops.get(id)?.unsubscribe()' },

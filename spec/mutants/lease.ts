@@ -4,7 +4,7 @@ const CONTRADICTED = 'if (version === undefined || version.compareTo(this.token)
 
 /** What keeps the promises of leases. */
 export const lease: Mutants = {
-  'src/client/lease/claim.ts': {
+  'src/client/lease/acquire-or-renew.ts': {
     'the expiry is counted from before the request': {
       seed: 41,
       code: 'return { applied, version, expiry }',
@@ -30,7 +30,7 @@ export const lease: Mutants = {
       becomes: 'defer(() => [])',
     },
   },
-  'src/client/lease/tenure.ts': {
+  'src/client/lease/held-lease.ts': {
     'a lease ends at its expiry': {
       seed: 2,
       code: 'this.#port.lost(reason, this.#trouble)',

@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 // Without a clean start alone the promises hold: changes that an old node has queued are known by their identifier, or doubted.
 const WITHOUT_CLEAN_START = {
-  file: 'src/client/session/route.ts',
+  file: 'src/client/session/addresses.ts',
   code: 'return this.#last !== undefined && this.#last !== this.current',
   becomes: 'return false',
 }
@@ -21,7 +21,7 @@ export const nodes: Mutants = {
       also: [WITHOUT_CLEAN_START],
     },
   },
-  'src/client/connect/subscribing.ts': {
+  'src/client/connect/subscription-manager.ts': {
     'changes queued by an old node are avoided by a clean start, or have another identifier': {
       seed: 329,
       code: 'return this.#last',

@@ -4,7 +4,7 @@ const HAS_CHANGED = 'const hasChanged = from !== undefined && steps > from.steps
 
 /** What keeps the promises of optimistic writes. */
 export const optimistic: Mutants = {
-  'src/client/optimistic/truth.ts': {
+  'src/client/optimistic/confirmed-state.ts': {
     'a notification older than the known version is ignored': {
       seed: 7,
       code: 'return told(truth, fact)',
@@ -32,7 +32,7 @@ export const optimistic: Mutants = {
       also: [{ code: 'ahead: truth.ahead || next.steps > truth.steps', becomes: 'ahead: false' }],
     },
   },
-  'src/client/optimistic/course.ts': {
+  'src/client/optimistic/key-tracker.ts': {
     'an unknown outcome does not count as written': { seed: 33, code: HAS_CHANGED, becomes: "return 'written'" },
     'an unknown outcome does not count as not written': {
       seed: 33,
@@ -45,21 +45,21 @@ export const optimistic: Mutants = {
       becomes: `if (isOver) return undefined\n  ${HAS_CHANGED}`,
     },
   },
-  'src/client/optimistic/sender.ts': {
+  'src/client/optimistic/write-sender.ts': {
     'a write is conditional on what its user saw': {
       seed: 13,
       code: 'condition: conditionFor(upon, text)',
       becomes: 'condition: undefined',
     },
   },
-  'src/client/optimistic/write.ts': {
+  'src/client/optimistic/user-write.ts': {
     'a write has an age': {
       seed: 14,
       code: 'return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)',
       becomes: 'return 0',
     },
   },
-  'src/client/optimistic/waiting.ts': {
+  'src/client/optimistic/queued-write.ts': {
     'a late write is approved before it is sent': {
       seed: 45,
       code: "this.#terms.offline === 'ask' && late && !approved",

@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 /** What keeps the promises of the pub/sub hub and its clients. */
 export const pubsub: Mutants = {
-  'src/pubsub/client/machine.ts': {
+  'src/pubsub/client/client-state-machine.ts': {
     'a client drops messages that it has received before': { seed: 1, code: 'return isNew', becomes: 'return true' },
     'sequence numbers start over in a new session': { seed: 1, code: 'this.#largest = 0n' },
   },
@@ -46,16 +46,19 @@ export const pubsub: Mutants = {
       code: 'if (error === undefined) this.recent.add(ackId)',
       becomes: 'if (!this.recent.has(ackId)) this.recent.add(ackId)',
     },
-    'the hub repeats unacknowledged messages after a recovery': { seed: 1, code: 'this.#next = this.#unacked.first' },
+    'the hub repeats unacknowledged messages after a recovery': {
+      seed: 1,
+      code: 'this.#next = this.#replayBuffer.first',
+    },
     'the hub repeats messages before live ones': {
       seed: 1,
-      code: 'this.#next = this.#unacked.first',
-      becomes: 'this.late = this.#unacked.first',
+      code: 'this.#next = this.#replayBuffer.first',
+      becomes: 'this.late = this.#replayBuffer.first',
       also: [
         {
           code: 'this.#written = Math.max(this.#written, this.#next)',
           becomes: `for (let id = this.late ?? this.#next; id < this.#next; id++) {
-        const late = this.#unacked.at(id)
+        const late = this.#replayBuffer.at(id)
         if (late) link.send(late.frameAt(id))
       }
       this.late = undefined

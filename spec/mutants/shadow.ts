@@ -18,7 +18,7 @@ export const shadow: Mutants = {
       becomes: '(changed && new Set(Array.from(changed).slice(0, 1)))?.has(name)',
     },
   },
-  'src/client/optimistic/sender.ts': {
+  'src/client/optimistic/write-sender.ts': {
     'a write is conditional on what it is based on': {
       seed: 6,
       code: 'condition: conditionFor(upon, text)',

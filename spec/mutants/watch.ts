@@ -65,7 +65,7 @@ export const watch: Mutants = {
       if (state.known) return readAgain(patch(state, FRESH))`,
     },
   },
-  'src/client/session/granting.ts': {
+  'src/client/session/subscribe-retry.ts': {
     'requests wait for the SUBACK': {
       seed: 5,
       code: 'this.#session.subscribe(filters, subscriptionId, reasonCodes => {',
@@ -74,7 +74,7 @@ export const watch: Mutants = {
     void (reasonCodes => {`,
     },
   },
-  'src/client/connect/subscribing.ts': {
+  'src/client/connect/subscription-manager.ts': {
     'every connection has a new subscription identifier': {
       seed: 1265,
       code: 'return this.#last',

@@ -1,11 +1,11 @@
 import type { Hlc } from '../../src/core/hlc/hlc.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { encodeReply } from '../../src/core/protocol/replies.js'
-import type { Answer, Change } from '../../src/server/engine/answer.js'
 import type { StoredRecord } from '../../src/server/engine/apply.js'
+import type { Change, CommandResult } from '../../src/server/engine/command-result.js'
 import { Engine } from '../../src/server/engine/engine.js'
 import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
-import { entryOf, Replica } from '../../src/server/log/cluster/replica.js'
+import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import { textOf } from '../support/words.js'
 
@@ -57,7 +57,7 @@ function textOfRecord(record: StoredRecord): string {
 }
 
 /** The engine's state and the time, as a text that can be compared. */
-function pictureOf(replica: Replica, engine: Engine<never> | Engine<Client>): string {
+function pictureOf(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string {
   const records = Array.from(engine.records(), ([key, record]) => `${textOf(key)} ${textOfRecord(record)}`)
   return `${replica.time} ${records.sort().join(', ')}`
 }
@@ -71,7 +71,7 @@ export class ClusterHistory {
   /** States of a key in order; the first one is that of a key which never was. */
   readonly keys = new Map<string, KeyState[]>()
   readonly outcomes = new Map<number, Outcome>()
-  readonly replica = new Replica()
+  readonly replica = new MessageJudge()
   readonly engine: Engine<never>
   readonly #pictures: Picture[] = []
   #stopped = false
@@ -98,7 +98,7 @@ export class ClusterHistory {
   }
 
   /** How a node that has come to a position differs from what it has to be. */
-  difference(replica: Replica, engine: Engine<never> | Engine<Client>): string | undefined {
+  difference(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string | undefined {
     if (this.#stopped) return undefined
     const picture = this.#pictures[replica.position]
     if (picture === undefined) return `is further than the stream`
@@ -108,7 +108,7 @@ export class ClusterHistory {
   }
 
   /** Whether a node that has come to a position has all that nodes share beside the engine's state. */
-  shares(replica: Replica): boolean {
+  shares(replica: MessageJudge): boolean {
     const picture = this.#pictures[replica.position]
     return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())
   }
@@ -145,7 +145,7 @@ export class ClusterHistory {
     }
   }
 
-  #answered(write: EntryCommand | undefined, time: number, { reply, version, changes }: Answer): void {
+  #answered(write: EntryCommand | undefined, time: number, { reply, version, changes }: CommandResult): void {
     if (write?.type !== 'write' || write.origin === undefined) return
     const operation = Number(textOf(write.origin.correlationData))
     this.#change(changes, operation, time)

@@ -1,4 +1,4 @@
-import { Addresses } from '../../src/client/session/route.js'
+import { AddressRotation } from '../../src/client/session/addresses.js'
 import type { MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
 import { PROPERTY } from '../../src/core/protocol/properties.js'
 import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/core/util/errors.js'
@@ -22,7 +22,7 @@ export class SimSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
   readonly #brokers: ReadonlyMap<string, SimBroker>
-  readonly #addresses: Addresses
+  readonly #addressRotation: AddressRotation
   readonly #setting: Setting
   readonly #options: SessionOptions
   readonly #run: (task: () => void) => void
@@ -44,18 +44,18 @@ export class SimSession implements MqttSession {
     this.clientId = options.clientId
     this.shared = options.shared ?? false
     this.#brokers = new Map([brokers].flat().map((broker, i) => [`mqtt://node${i}`, broker]))
-    this.#addresses = new Addresses(Array.from(this.#brokers.keys()), setting.random.next)
+    this.#addressRotation = new AddressRotation(Array.from(this.#brokers.keys()), setting.random.next)
     this.#setting = setting
     this.#options = options
     this.#run = options.run ?? (task => task())
   }
 
   get url(): string {
-    return this.#addresses.current
+    return this.#addressRotation.current
   }
 
   get #broker(): SimBroker {
-    const broker = this.#brokers.get(this.#addresses.current)
+    const broker = this.#brokers.get(this.#addressRotation.current)
     if (broker === undefined) throw new Error('there is no such node')
     return broker
   }
@@ -147,7 +147,7 @@ export class SimSession implements MqttSession {
     this.#end = end
     this.#isUp = false
     const broker = this.#broker
-    const moved = this.#addresses.isChange
+    const moved = this.#addressRotation.isChange
     wire.up(() => {
       const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)
       if (sessionPresent === undefined) wire.cut()
@@ -166,7 +166,7 @@ export class SimSession implements MqttSession {
     if (this.#end !== end) return
     this.#attempt = 0
     this.#isUp = true
-    this.#addresses.arrived()
+    this.#addressRotation.arrived()
     this.#tellConnected(sessionPresent)
   }
 
@@ -191,7 +191,7 @@ export class SimSession implements MqttSession {
   #lost(end: ClientEnd, sentAway = !this.#isUp): void {
     if (this.#end !== end || (this.#listener === undefined && !this.shared)) return
     this.#end = undefined
-    if (sentAway) this.#addresses.next()
+    if (sentAway) this.#addressRotation.next()
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
     this.#listener?.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })

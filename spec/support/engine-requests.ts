@@ -1,5 +1,5 @@
 import { isWrite, parseCommand } from '../../src/core/protocol/parse-command.js'
-import { type RawClocks, refusal } from '../../src/server/engine/answer.js'
+import { type RawClocks, refusal } from '../../src/server/engine/command-result.js'
 import type { Answer, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
 import type { Restored } from '../../src/server/engine/entry.js'
 

@@ -2,10 +2,10 @@ import { catchError, from, map, mergeMap, type Observable, of, toArray } from 'r
 import { type ErrorCode, StateStoreError } from '../client/index.js'
 import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
-import { type KeyWord, nameOf } from './key-text.js'
+import { type KeyArgument, nameOf } from './key-text.js'
 
 /** What the request about one of several keys came to. */
-export type Answer<T, K = KeyWord> = { readonly key: K } & ({ readonly result: T } | { readonly error: unknown })
+export type Answer<T, K = KeyArgument> = { readonly key: K } & ({ readonly result: T } | { readonly error: unknown })
 
 /** Requests that are under way at a time. */
 const CONCURRENCY = 64
@@ -15,7 +15,7 @@ const AWAY: ReadonlySet<ErrorCode> = new Set(['timeout', 'closed', 'connection-r
 const MOST_NAMED = 5
 
 /** Asks about all keys; what goes wrong with one keeps no other from its answer. Answers in the order of the keys. */
-export const askAll = <T, K>(
+export const requestAll = <T, K>(
   keys: readonly K[],
   request: (key: K) => Observable<T>,
 ): Observable<readonly Answer<T, K>[]> =>

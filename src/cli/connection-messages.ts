@@ -25,7 +25,7 @@ import { colorsFor, oneLine, timeOfDay } from './terminal.js'
  *
  * @param words - what is watched
  */
-export function talkOf(
+export function connectionMessages(
   { store, broker, timeout }: Connection,
   watched: readonly Pick<Key<unknown>, 'freshness$'>[],
   words: string,
@@ -36,7 +36,7 @@ export function talkOf(
     shareReplay({ bufferSize: 1, refCount: true }),
   )
   return merge(
-    connectionTalk(store.status$, broker, true),
+    reportConnection(store.status$, broker, true),
     syncTalk(live$, words),
     silenceTalk(store.status$, live$, timeout),
     faultTalk(store.errors$, live$),
@@ -49,7 +49,7 @@ export function talkOf(
  */
 export const troubleOf = ({ store, broker, timeout }: Connection, answered$: Observable<boolean>): Observable<string> =>
   merge(
-    connectionTalk(store.status$, broker, false),
+    reportConnection(store.status$, broker, false),
     silenceTalk(store.status$, answered$, timeout),
     faultTalk(store.errors$, answered$),
   )
@@ -80,7 +80,7 @@ class Said {
 }
 
 /** `greets`: says that the broker was reached, also when there was no trouble before. */
-function connectionTalk(status$: Observable<Status>, broker: string, greets: boolean): Observable<string> {
+function reportConnection(status$: Observable<Status>, broker: string, greets: boolean): Observable<string> {
   let [reached, connected, worthSaying, address] = [false, false, greets, broker]
   const said = new Said()
   return status$.pipe(

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { randomBytes } from '../core/util/bytes.js'
 import { reason } from '../core/util/errors.js'
 import { type Environment, urlsFromEnv } from '../node/environment.js'
-import type { AttachedFacts, Pulse, StoreFacts } from '../server/console/contract.js'
+import type { AttachedFacts, StatsSample, StoreFacts } from '../server/console/contract.js'
 import { contentOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
@@ -119,7 +119,7 @@ function problemIn(text: string): string | undefined {
 }
 
 /** What only a console tells of a store. Times in ms. */
-export interface StorePulse {
+export interface StoreHealth {
   /** Missing while an attached store does not serve. */
   readonly uptime: number | undefined
   /** What an attached store does. */
@@ -138,13 +138,13 @@ export interface StorePulse {
 }
 
 /** A console that is asked beside the broker, if one is named, and its broker, where nothing else names one. */
-export interface BesideConsole {
+export interface ConsoleLocation {
   readonly console: ConsoleAddress | undefined
   readonly url: { readonly url?: string }
 }
 
 /** Finds the console of the flags, else of the environment, and asks it where its broker is if need be. */
-export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<BesideConsole> {
+export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<ConsoleLocation> {
   const console = consoleOf(flags, env)
   const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlsFromEnv(env))
   if (console === undefined || flags.url !== undefined || byEnvironment) return { console, url: {} }
@@ -153,7 +153,7 @@ export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env
 }
 
 /** Asks a console how its store is. */
-export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
+export async function pulseOf(address: ConsoleAddress): Promise<StoreHealth> {
   const answer = await askConsole(address, 'stream')
   const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
   const uptime = startedAt === undefined ? undefined : at - startedAt
@@ -165,7 +165,7 @@ export async function pulseOf(address: ConsoleAddress): Promise<StorePulse> {
 }
 
 /** Leaves the rest, of which there is no end. */
-async function firstLine(answer: IncomingMessage): Promise<Pulse> {
+async function firstLine(answer: IncomingMessage): Promise<StatsSample> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {
     text += chunk

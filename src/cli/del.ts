@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { bytes, type DeleteOptions, type DeleteResult, type Hlc } from '../client/index.js'
+import { checkAll, requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, fencingToken, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
-import { type KeyWord, keyOfWord, keysOf, nameOf } from './key-text.js'
-import { askAll, checkAll } from './several.js'
+import { type KeyArgument, keyOfWord, keysOf, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
 /** Flags of commands that delete. */
@@ -34,7 +34,7 @@ export function addDel(program: Command, io: Io): void {
   command.action(async (words: readonly string[]) => {
     const flags = command.optsWithGlobals<DeleteFlags>()
     const keys = await keysOf(words, io)
-    const answers = await once(flags, io, store => askAll(keys, key => store.delete(key, deleteOptions(flags))))
+    const answers = await once(flags, io, store => requestAll(keys, key => store.delete(key, deleteOptions(flags))))
     const lines = answers.map(answer => ('result' in answer ? lineOf(answer.key, answer.result, flags, io) : ''))
     await print(io.stdout, lines.join(''))
     checkAll(answers, ({ deleted }) => !deleted, flags.json === true)
@@ -50,7 +50,7 @@ export const deleteOptions = ({ ft }: DeleteFlags): DeleteOptions => (ft ? { fen
 
 /** Tells what a delete came to; `missing` is why there was nothing to delete. */
 export async function printDeleted(
-  key: KeyWord,
+  key: KeyArgument,
   result: DeleteResult,
   flags: DeleteFlags,
   missing: string,
@@ -60,7 +60,7 @@ export async function printDeleted(
   if (!result.deleted) throw new Failure(EXIT.notMet, flags.json ? '' : missing)
 }
 
-function lineOf(key: KeyWord, { deleted, version }: DeleteResult, { json }: DeleteFlags, { clock }: Io): string {
+function lineOf(key: KeyArgument, { deleted, version }: DeleteResult, { json }: DeleteFlags, { clock }: Io): string {
   if (json) return jsonLine({ time: jsonTime(clock.now()), ...keyMember(key), op: 'delete', deleted, version })
   return deleted ? `${version ?? ''}\n` : ''
 }

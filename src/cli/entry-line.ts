@@ -1,7 +1,7 @@
 import type { Entry } from '../client/index.js'
 import { displayText, fromUtf8, toHex } from '../core/util/bytes.js'
-import { type KeyWord, shellWord } from './key-text.js'
-import { type Colors, fitting, GAP, oneLine, timeOfDay } from './terminal.js'
+import { type KeyArgument, shellWord } from './key-text.js'
+import { type Colors, fitColumns, GAP, oneLine, timeOfDay } from './terminal.js'
 
 /** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
 const BESIDE = { op: 7, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
@@ -18,15 +18,15 @@ export interface LineStyle {
   readonly hex: boolean
 }
 
-type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyWord) => string
+type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyArgument) => string
 
 /**
  * Lines for people, in columns: local time, key, operation, version, value, source. Columns widen as they must; where
  * there is no room for a value, the others make it.
  */
-export function entryLines(keys: readonly KeyWord[], { colors, columns, hex }: LineStyle): ToLine {
+export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex }: LineStyle): ToLine {
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
-  const { shown, room } = fitting(columns, keyWidth, BESIDE)
+  const { shown, room } = fitColumns(columns, keyWidth, BESIDE)
   let [versionWidth, valueWidth] = [BESIDE.version, 0]
   return (entry, now, word = entry.key) => {
     const { op, version, value, source } = entry

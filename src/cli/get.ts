@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
 import { bytes, type Entry } from '../client/index.js'
+import { checkAll, requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { type KeyWord, keyLine, keysOf, nameOf, shellWord } from './key-text.js'
-import { askAll, checkAll } from './several.js'
+import { type KeyArgument, keyLine, keysOf, nameOf, shellWord } from './key-text.js'
 import { STANDARD_STREAM, writeValue } from './value.js'
 
 type GetFlags = ConnectionFlags & ValueFlags
@@ -46,7 +46,7 @@ export function addGet(program: Command, io: Io): void {
   })
 }
 
-async function getOne(key: KeyWord, flags: GetFlags, io: Io): Promise<void> {
+async function getOne(key: KeyArgument, flags: GetFlags, io: Io): Promise<void> {
   const entry = await once(flags, io, store => store.get(key, bytes))
   const asJson = flags.json === true && flags.file === undefined
   if (asJson) await print(io.stdout, entryLine(entry, io.clock.now(), flags.hex === true, key))
@@ -54,22 +54,22 @@ async function getOne(key: KeyWord, flags: GetFlags, io: Io): Promise<void> {
   if (!asJson) await writeValue(entry.value, flags, io)
 }
 
-async function getAll(keys: readonly KeyWord[], flags: GetFlags, io: Io): Promise<void> {
-  const answers = await once(flags, io, store => askAll(keys, key => store.get(key, bytes)))
+async function getAll(keys: readonly KeyArgument[], flags: GetFlags, io: Io): Promise<void> {
+  const answers = await once(flags, io, store => requestAll(keys, key => store.get(key, bytes)))
   const toLine = flags.json ? jsonLines(flags, io) : textLines(keys, flags, io)
   const lines = answers.map(answer => ('result' in answer ? toLine(answer.key, answer.result) : ''))
   await print(io.stdout, lines.join(''))
   checkAll(answers, ({ op }) => op !== 'set', flags.json === true)
 }
 
-type ToLine = (key: KeyWord, entry: Entry<Uint8Array>) => string
+type ToLine = (key: KeyArgument, entry: Entry<Uint8Array>) => string
 
 const jsonLines =
   ({ hex }: GetFlags, { clock }: Io): ToLine =>
   (key, entry) =>
     entryLine(entry, clock.now(), hex === true, key)
 
-function textLines(keys: readonly KeyWord[], { hex }: GetFlags, { stdout }: Io): ToLine {
+function textLines(keys: readonly KeyArgument[], { hex }: GetFlags, { stdout }: Io): ToLine {
   const { isTTY, columns } = stdout
   if (!isTTY)
     return (key, { value }) =>

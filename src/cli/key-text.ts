@@ -5,7 +5,7 @@ import { isUnsafe } from './terminal.js'
 import { allOf, STANDARD_STREAM } from './value.js'
 
 /** A key of the command line: text, or bytes that are not text. */
-export type KeyWord = string | Uint8Array
+export type KeyArgument = string | Uint8Array
 
 // A word that begins with `=` is a command's path to zsh, with `~` a home, with `#` nothing.
 const PLAIN = /^[\w@%+:,./-][\w@%+=:,./-]*$/
@@ -19,7 +19,7 @@ const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
  * A key as a word for the shell, which {@link keyOfWord} reads once the shell did: of a POSIX shell, but with what does not
  * print as one of bash and zsh, `$'two\nlines'`. What no shell can hand over, as bytes that are not text, is left to us.
  */
-export function shellWord(key: KeyWord): string {
+export function shellWord(key: KeyArgument): string {
   const text = textOf(key)
   if (text === undefined || text.startsWith('-') || QUOTED.test(text)) return quotedForUs(key)
   if (text.includes('\0') || text.includes(REPLACEMENT)) return quotedForUs(key)
@@ -28,13 +28,13 @@ export function shellWord(key: KeyWord): string {
 }
 
 /** A key as a line that {@link keyOfLine} reads: as it is, but for what does not print or would pass for a quoted one. */
-export function keyLine(key: KeyWord): string {
+export function keyLine(key: KeyArgument): string {
   const text = textOf(key)
   return text === undefined || isUnsafe(text) || QUOTED.test(text) ? ansiQuoted(key) : text
 }
 
 /** The key of a line of `keys`. */
-export function keyOfLine(line: string): KeyWord {
+export function keyOfLine(line: string): KeyArgument {
   const [, quoted] = QUOTED.exec(line) ?? []
   if (quoted === undefined) return line
   const binary = Buffer.from(quoted, 'utf8').toString('latin1')
@@ -48,8 +48,8 @@ export function keyOfLine(line: string): KeyWord {
 }
 
 /** The keys of a command's words, of which a `-` stands for the lines of standard input. */
-export async function keysOf(words: readonly string[], io: Io): Promise<readonly KeyWord[]> {
-  const keys: KeyWord[] = []
+export async function keysOf(words: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
+  const keys: KeyArgument[] = []
   for (const word of words) {
     if (word === STANDARD_STREAM) keys.push(...linesOf(await allOf(io.stdin)).map(keyOfLine))
     else keys.push(keyOfWord(word))
@@ -59,16 +59,16 @@ export async function keysOf(words: readonly string[], io: Io): Promise<readonly
 }
 
 /** The key of bytes: text, where they are text. */
-export const keyOfBytes = (bytes: Uint8Array): KeyWord => textOf(bytes) ?? bytes
+export const keyOfBytes = (bytes: Uint8Array): KeyArgument => textOf(bytes) ?? bytes
 
 /** How a key is called in a message: text as it is. */
-export const nameOf = (key: KeyWord): string => (typeof key === 'string' ? key : ansiQuoted(key))
+export const nameOf = (key: KeyArgument): string => (typeof key === 'string' ? key : ansiQuoted(key))
 
 /** Whether a word is a key in the form for what is not text, and so no glob. */
 export const isQuoted = (word: string): boolean => QUOTED.test(word)
 
 /** The key of a command's word: as it is, or bytes in the form `$'\xFF\x00'`. */
-export function keyOfWord(word: string): KeyWord {
+export function keyOfWord(word: string): KeyArgument {
   if (!word.includes(REPLACEMENT)) return keyOfLine(word)
   throw new Failure(
     EXIT.usage,
@@ -88,7 +88,7 @@ function linesOf(input: Uint8Array): readonly string[] {
   }
 }
 
-function textOf(key: KeyWord): string | undefined {
+function textOf(key: KeyArgument): string | undefined {
   if (typeof key === 'string') return isWellFormed(key) ? key : undefined
   try {
     return fromUtf8(key)
@@ -99,12 +99,12 @@ function textOf(key: KeyWord): string | undefined {
 }
 
 /** The shell takes the outer quotes away, and must find nothing in them to do. */
-function quotedForUs(key: KeyWord): string {
+function quotedForUs(key: KeyArgument): string {
   const inner = ansiQuoted(key).replaceAll('!', '\\x21')
   return `"${inner.replace(/\\\\|[$`"]/g, found => (found.length === 2 ? '\\\\\\\\' : `\\${found}`))}"`
 }
 
-function ansiQuoted(key: KeyWord): string {
+function ansiQuoted(key: KeyArgument): string {
   const text = textOf(key)
   const pieces =
     text === undefined ? Array.from(typeof key === 'string' ? utf8(key) : key, byteEscape) : Array.from(text, escaped)

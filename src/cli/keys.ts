@@ -3,6 +3,7 @@ import { defer, firstValueFrom } from 'rxjs'
 import { bytes, type Entry, type Key, type Scan } from '../client/index.js'
 import { sameBytes, utf8 } from '../core/util/bytes.js'
 import type { KeyFacts } from '../server/console/contract.js'
+import { requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { askConsole, besideConsole, type ConsoleAddress, textOf } from './console-client.js'
 import { shortened } from './entry-line.js'
@@ -10,9 +11,8 @@ import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine, keyMember, valueMember } from './json.js'
-import { type KeyWord, keyLine, shellWord } from './key-text.js'
-import { askAll } from './several.js'
-import { type Colors, colorsFor, fitting, GAP, showProgress } from './terminal.js'
+import { type KeyArgument, keyLine, shellWord } from './key-text.js'
+import { type Colors, colorsFor, fitColumns, GAP, showProgress } from './terminal.js'
 
 interface KeysFlags extends ConnectionFlags, ConsoleFlags {
   readonly count?: true
@@ -110,7 +110,7 @@ async function describe(
     colors: colorsFor(stdout, env),
   }
   const toLines = listingLines({ ...style, expiry: console !== undefined, now: () => io.clock.now() })
-  const listing = new Listing(console)
+  const listing = new KeyListing(console)
   const endProgress = stdout.isTTY ? () => undefined : showProgress(() => `${listing.seen} keys`, io)
   try {
     for await (const rows of listing.rowsOf(scan, wordOf)) await print(stdout, toLines(rows))
@@ -119,18 +119,18 @@ async function describe(
   }
 }
 
-function wordOf({ name, bytes: raw }: Key<unknown>): KeyWord {
+function wordOf({ name, bytes: raw }: Key<unknown>): KeyArgument {
   if (sameBytes(utf8(name), raw)) return name
   return raw
 }
 
-const shellKey = (key: KeyWord): string => `${shellWord(key)}\n`
-const plainKey = (key: KeyWord): string => `${keyLine(key)}\n`
-const jsonKey = (key: KeyWord): string => jsonLine(keyMember(key))
+const shellKey = (key: KeyArgument): string => `${shellWord(key)}\n`
+const plainKey = (key: KeyArgument): string => `${keyLine(key)}\n`
+const jsonKey = (key: KeyArgument): string => jsonLine(keyMember(key))
 
 /** What there is to tell of a key. */
 export interface Row {
-  readonly key: KeyWord
+  readonly key: KeyArgument
   readonly value: Uint8Array
   readonly version: string | undefined
   /** ms since 1970, by the store's clock; `undefined` for a key that stays, and for all when no console was asked. */
@@ -141,7 +141,7 @@ export interface Row {
 const BATCH = 128
 
 /** Keys with what they hold, batch by batch; those that are deleted meanwhile are left out. */
-export class Listing {
+export class KeyListing {
   /** Keys that are told. */
   seen = 0
   readonly #console: ConsoleAddress | undefined
@@ -153,7 +153,7 @@ export class Listing {
 
   async *rowsOf(
     scan: AsyncIterable<Key<Uint8Array>>,
-    wordOf: (key: Key<unknown>) => KeyWord,
+    wordOf: (key: Key<unknown>) => KeyArgument,
   ): AsyncGenerator<readonly Row[], void> {
     let batch: Key<Uint8Array>[] = []
     for await (const key of scan) {
@@ -165,7 +165,7 @@ export class Listing {
     yield await this.#read(batch, wordOf)
   }
 
-  async #read(keys: readonly Key<Uint8Array>[], wordOf: (key: Key<unknown>) => KeyWord): Promise<readonly Row[]> {
+  async #read(keys: readonly Key<Uint8Array>[], wordOf: (key: Key<unknown>) => KeyArgument): Promise<readonly Row[]> {
     if (keys.length === 0) return []
     const [entries, expiry] = await Promise.all([readAll(keys), this.#expiryOf(keys)])
     const rows = keys.flatMap((key, index) => {
@@ -186,7 +186,7 @@ export class Listing {
 }
 
 async function readAll(keys: readonly Key<Uint8Array>[]): Promise<readonly Entry<Uint8Array>[]> {
-  const answers = await firstValueFrom(askAll(keys, key => key.get()))
+  const answers = await firstValueFrom(requestAll(keys, key => key.get()))
   return answers.map(answer => {
     if ('error' in answer) throw answer.error
     return answer.result
@@ -244,7 +244,7 @@ function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: 
     }))
     keyWidth = cells.reduce((width, { key }) => Math.max(width, key.length), keyWidth)
     expiryWidth = cells.reduce((width, cell) => Math.max(width, cell.expiry.length), expiryWidth)
-    const { shown, room } = fitting(columns, keyWidth, {
+    const { shown, room } = fitColumns(columns, keyWidth, {
       expiry: expiry ? expiryWidth : undefined,
       version: VERSION_WIDTH,
     })

@@ -90,7 +90,7 @@ function readAnswer(text: string): LoadAnswer {
 
 async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadAnswer> {
   io.stderr.write(`${WITHOUT_CONSOLE}\n`)
-  const loading = new Loading(() => io.clock.now())
+  const loading = new DumpLoader(() => io.clock.now())
   const endProgress = showProgress(() => counted(loading.loaded, 'key'), io)
   try {
     await once(flags, io, store => defer(async () => loading.all(dumpLinesOf(chunks), store)))
@@ -117,7 +117,7 @@ const BATCH_BYTES = 1024 * 1024
 const CONCURRENCY = 64
 
 /** Sets the keys of a dump, batch by batch. */
-export class Loading {
+export class DumpLoader {
   /** Keys that are set, for certain. */
   loaded = 0
   /** Lines whose time was over. */

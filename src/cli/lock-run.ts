@@ -20,13 +20,13 @@ import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
 import type { Connection } from './connection.js'
+import { say, troubleOf } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import type { Io } from './io.js'
 import { jsonLine, jsonTime } from './json.js'
-import { say, troubleOf } from './talk.js'
 
 /** How a command is run under a lock. Times in ms. */
-export interface LockTerms {
+export interface LockRunOptions {
   /** Whether it waits for somebody else to give the lock back. */
   readonly waits: boolean
   /** Longest time until the lock is held; missing for ever. */
@@ -36,7 +36,7 @@ export interface LockTerms {
 }
 
 /** Where it happens. */
-export interface LockWorld {
+export interface LockRunEnvironment {
   readonly connection: Connection
   readonly io: Io
 }
@@ -49,19 +49,23 @@ type Held = Extract<LeaseState, { readonly status: 'held' }>
  * closed: only a client that says farewell waits for the answer. Rejects with a {@link Failure} when the lease is not to
  * be had or was lost, and as leases do.
  */
-export const runLocked = (lease: Lease, words: Words, terms: LockTerms, world: LockWorld): Promise<number> =>
-  new LockRun(lease, terms, world).run(words)
+export const runLocked = (
+  lease: Lease,
+  words: Words,
+  terms: LockRunOptions,
+  world: LockRunEnvironment,
+): Promise<number> => new LockRun(lease, terms, world).run(words)
 
 class LockRun {
   readonly #lease: Lease
-  readonly #terms: LockTerms
+  readonly #terms: LockRunOptions
   readonly #connection: Connection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
   /** Whom we wait for; missing while no holder of the lock is known. */
   #waitsFor: string | undefined
 
-  constructor(lease: Lease, terms: LockTerms, { connection, io }: LockWorld) {
+  constructor(lease: Lease, terms: LockRunOptions, { connection, io }: LockRunEnvironment) {
     this.#lease = lease
     this.#terms = terms
     this.#connection = connection

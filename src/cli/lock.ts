@@ -6,7 +6,7 @@ import { isEndForGood, open, refused } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration } from './flags.js'
 import type { Io } from './io.js'
-import { type LockTerms, runLocked } from './lock-run.js'
+import { type LockRunOptions, runLocked } from './lock-run.js'
 
 interface LockFlags extends ConnectionFlags {
   readonly duration?: number
@@ -86,7 +86,7 @@ const leaseOptions = ({ duration = DEFAULT_DURATION, renewEvery, holder = random
 const randomHolder = (): string => `${hostname()}/${toHex(randomBytes(6)).toLowerCase()}`
 
 // Who does not want to wait for a lock does not want to wait for a broker for ever either.
-const termsOf = ({ wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags, timeout: number): LockTerms => ({
+const termsOf = ({ wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags, timeout: number): LockRunOptions => ({
   waits: wait,
   patience: waitTimeout ?? (wait ? undefined : timeout),
   grace,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { type CertificateAttributes, parseSubject } from '../server/access/certificates.js'
-import { type Place, YamlFile } from '../server/access/document.js'
+import { YamlFile, type YamlNode } from '../server/access/yaml-file.js'
 import { certificates, type Method, Passwords, Tokens } from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 
@@ -109,7 +109,7 @@ export function readAuthenticationFile(path: string): readonly MethodSettings[] 
   return methods.list().map(method => methodSettingsOf(method, dirname(path)))
 }
 
-function methodSettingsOf(place: Place, folder: string): MethodSettings {
+function methodSettingsOf(place: YamlNode, folder: string): MethodSettings {
   const { method, x509Settings, serviceAccountTokenSettings, passwordSettings } = place.fields(
     'method',
     'x509Settings',
@@ -125,7 +125,7 @@ function methodSettingsOf(place: Place, folder: string): MethodSettings {
   return tokens(needed(place, serviceAccountTokenSettings, 'serviceAccountTokenSettings'), folder)
 }
 
-function x509(place: Place, folder: string): MethodSettings {
+function x509(place: YamlNode, folder: string): MethodSettings {
   const { trustedClientCaCert, authorizationAttributes, additionalValidation } = place.fields(
     'trustedClientCaCert',
     'authorizationAttributes',
@@ -137,14 +137,14 @@ function x509(place: Place, folder: string): MethodSettings {
   return { method: 'X509', clientCa, attributes }
 }
 
-function attributesOf(place: Place): CertificateAttributes {
+function attributesOf(place: YamlNode): CertificateAttributes {
   const { subject, attributes } = place.fields('subject', 'attributes')
   const text = needed(place, subject, 'subject')
   text.try(() => parseSubject(text.text()))
   return { subject: text.text(), attributes: needed(place, attributes, 'attributes').textMap() }
 }
 
-function tokens(place: Place, folder: string): MethodSettings {
+function tokens(place: YamlNode, folder: string): MethodSettings {
   const { audiences, jwks, issuer } = place.fields('audiences', 'jwks', 'issuer')
   const keys = needed(place, jwks, 'jwks').text()
   const list = needed(place, audiences, 'audiences').texts()
@@ -153,7 +153,7 @@ function tokens(place: Place, folder: string): MethodSettings {
   return { method: 'ServiceAccountToken', jwks: where, audiences: list, issuer: issuer?.text() }
 }
 
-function needed(place: Place, found: Place | undefined, name: string): Place {
+function needed(place: YamlNode, found: YamlNode | undefined, name: string): YamlNode {
   if (found === undefined) throw place.wrong(`Expected \`${name}\`, got nothing`)
   return found
 }

@@ -17,12 +17,12 @@ import type { StateStoreError } from '../client/index.js'
 import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
 import { count } from '../core/util/options.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
+import { say, troubleOf } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { shellWord } from './key-text.js'
-import { say, troubleOf } from './talk.js'
 import { colorsFor } from './terminal.js'
 
 type Direction = NonNullable<RetainedOptions['direction']>
@@ -86,7 +86,7 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
     const { topic, direction, json = false } = flags
     const synced = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
     const topics = topicsOf(synced)
-    talk.add(talkOf(connection, sync, topics).subscribe(words => say(words, io)))
+    talk.add(connectionMessages(connection, sync, topics).subscribe(words => say(words, io)))
     const greeted$ = sync.status$.pipe(
       filter(({ state }) => state === 'live'),
       take(1),
@@ -157,7 +157,7 @@ async function greet(sync: RetainedSync, synced: Synced, json: boolean, io: Io):
   await print(io.stdout, json ? jsonLine({ ...synced, topics }) : line)
 }
 
-function talkOf(connection: Connection, sync: RetainedSync, topics: string): Observable<string> {
+function connectionMessages(connection: Connection, sync: RetainedSync, topics: string): Observable<string> {
   const live$ = sync.status$.pipe(map(({ state }) => state === 'live'))
   return merge(
     troubleOf(connection, live$),

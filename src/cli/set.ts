@@ -5,7 +5,7 @@ import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, fencingToken, type ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
-import { type KeyWord, keyOfWord, nameOf } from './key-text.js'
+import { type KeyArgument, keyOfWord, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
 interface SetFlags extends ConnectionFlags, ValueFlags {
@@ -46,7 +46,7 @@ export function addSet(program: Command, io: Io): void {
   )
 }
 
-async function set(key: KeyWord, argument: string | undefined, flags: SetFlags, io: Io): Promise<void> {
+async function set(key: KeyArgument, argument: string | undefined, flags: SetFlags, io: Io): Promise<void> {
   const value = await readValue(argument, flags, io)
   const result = await once(flags, io, store => store.set(key, value, bytes, optionsOf(flags)))
   const { applied, version } = result
@@ -66,5 +66,5 @@ const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
   ...(persist && { persist }),
 })
 
-const refusal = (key: KeyWord, { version }: SetResult, { nx }: SetFlags): string =>
+const refusal = (key: KeyArgument, { version }: SetResult, { nx }: SetFlags): string =>
   `not written: ${nameOf(key)} ${nx ? 'exists' : 'holds another value'}${version ? `, version ${version}` : ''}`

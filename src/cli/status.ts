@@ -5,7 +5,7 @@ import { randomBytes, toHex } from '../core/util/bytes.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
 import { type Connection, isEndForGood, open, refused } from './connection.js'
-import { besideConsole, pulseOf, type StorePulse } from './console-client.js'
+import { besideConsole, pulseOf, type StoreHealth } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
 import { type Io, print } from './io.js'
@@ -39,7 +39,7 @@ interface Report {
   readonly answered: number
   readonly keys: number | string
   readonly clock: ClockOffset | string
-  readonly console: StorePulse | undefined
+  readonly console: StoreHealth | undefined
 }
 
 /** Adds `status`. */
@@ -155,7 +155,7 @@ function clockWords({ offset, uncertainty }: ClockOffset): string {
   return `${Math.abs(offset)} ms ${offset > 0 ? 'ahead of' : 'behind'} the one here (${precision})`
 }
 
-function consoleWords(pulse: StorePulse): string[][] {
+function consoleWords(pulse: StoreHealth): string[][] {
   const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = pulse
   if (uptime === undefined) return [['running', `not serving: ${pulse.attached}`]]
   const clients = pulse.attached ? counted(connections, 'client') : counted(connections, 'connection')

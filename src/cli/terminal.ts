@@ -59,7 +59,7 @@ export interface Fitting<C extends string> {
  * @param keyWidth - width of the widest key
  * @param beside - the other columns and their widths, the most important first; one without a width is not there
  */
-export function fitting<C extends string>(
+export function fitColumns<C extends string>(
   columns: number | undefined,
   keyWidth: number,
   beside: Readonly<Record<C, number | undefined>>,

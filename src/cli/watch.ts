@@ -5,12 +5,12 @@ import { matching } from '../client/matching/index.js'
 import { toHex } from '../core/util/bytes.js'
 import { count } from '../core/util/options.js'
 import { isEndForGood, open, refused } from './connection.js'
+import { connectionMessages, say } from './connection-messages.js'
 import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
-import { isQuoted, type KeyWord, keysOf, shellWord } from './key-text.js'
-import { say, talkOf } from './talk.js'
+import { isQuoted, type KeyArgument, keysOf, shellWord } from './key-text.js'
 import { colorsFor } from './terminal.js'
 
 interface WatchFlags extends ConnectionFlags {
@@ -22,7 +22,7 @@ interface WatchFlags extends ConnectionFlags {
 
 /** What is watched: keys, and all keys that fit globs. */
 interface Targets {
-  readonly keys: readonly KeyWord[]
+  readonly keys: readonly KeyArgument[]
   readonly globs: readonly string[]
 }
 
@@ -71,7 +71,7 @@ export function addWatch(program: Command, io: Io): void {
   })
 }
 
-function inWords(keys: readonly KeyWord[], globs: readonly string[]): string {
+function inWords(keys: readonly KeyArgument[], globs: readonly string[]): string {
   const number = new Set(keys).size
   const single = number === 1 ? 'the key' : `${number} keys`
   const all = globs.length === 0 ? '' : `all keys that fit ${globs.map(shellWord).join(' or ')}`
@@ -96,7 +96,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
     )
     const done = lastValueFrom(done$, { defaultValue: undefined })
     talk.add(
-      talkOf(connection, watched, inWords(keys, globs)).subscribe({
+      connectionMessages(connection, watched, inWords(keys, globs)).subscribe({
         next: words => say(words, io),
         error: () => undefined,
       }),
@@ -111,7 +111,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
   }
 }
 
-function lineOf(flags: WatchFlags, names: readonly KeyWord[], io: Io): (entry: Entry<Uint8Array>) => string {
+function lineOf(flags: WatchFlags, names: readonly KeyArgument[], io: Io): (entry: Entry<Uint8Array>) => string {
   const hex = flags.hex === true
   const wordOf = wordsOf(names)
   if (flags.json) return entry => entryLine(entry, io.clock.now(), hex, wordOf(entry))
@@ -124,7 +124,7 @@ function lineOf(flags: WatchFlags, names: readonly KeyWord[], io: Io): (entry: E
 }
 
 /** An entry calls a key that is not text by its digits, which are no word for it. */
-function wordsOf(names: readonly KeyWord[]): (entry: Entry<unknown>) => KeyWord {
+function wordsOf(names: readonly KeyArgument[]): (entry: Entry<unknown>) => KeyArgument {
   const words = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
   return ({ key }) => words.get(key) ?? key
 }

@@ -46,7 +46,7 @@ export type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './
 export { escapeGlob, Scan } from './keys/scan.js'
 export { type Keys, StoreView } from './keys/store-view.js'
 export { NoStoreError } from './requests/request.js'
-export type { ReconnectStrategy } from './session/dialler.js'
+export type { ReconnectStrategy } from './session/connection-manager.js'
 export type { MqttJsClient, MqttJsEvents, MqttJsServer, MqttJsStream } from './session/mqttjs-client.js'
 export type { Authentication, Credentials } from './session/mqttjs-options.js'
 export type { Entry, Freshness } from './watch/watch-state.js'

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'n
 import { join } from 'node:path'
 import type { StoredWrite, WriteStorage } from '../client/optimistic/index.js'
 import { checkObject } from '../core/util/check.js'
-import { ArgumentError, shown } from '../core/util/errors.js'
+import { ArgumentError, formatValue } from '../core/util/errors.js'
 
 /**
  * Keeps writes that wait for the connection as files of a directory, one for each key: they outlive the process, and of
@@ -17,7 +17,7 @@ import { ArgumentError, shown } from '../core/util/errors.js'
  */
 export function fileStorage(directory: string): WriteStorage {
   if (typeof directory !== 'string' || directory === '')
-    throw new ArgumentError(`Expected the directory to be a path, got \`${shown(directory)}\``)
+    throw new ArgumentError(`Expected the directory to be a path, got \`${formatValue(directory)}\``)
   return {
     load: async key => {
       const files = await filesOf(directory, key)

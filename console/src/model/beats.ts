@@ -1,11 +1,11 @@
 /** When changes came: what the marbles of a key are drawn from. Times in ms. */
-export interface Beats {
+export interface ChangeTimes {
   readonly sets: readonly number[]
   readonly deletes: readonly number[]
 }
 
 /** A key nothing was heard of. */
-export const NO_BEATS: Beats = { sets: [], deletes: [] }
+export const NO_BEATS: ChangeTimes = { sets: [], deletes: [] }
 
 /** How long a change stays to be seen. */
 export const MEMORY = 60_000
@@ -13,7 +13,7 @@ export const MEMORY = 60_000
 const GRAIN = 2_500
 
 /** With a change at a time. */
-export function withBeat(beats: Beats, op: 'set' | 'delete', at: number): Beats {
+export function withBeat(beats: ChangeTimes, op: 'set' | 'delete', at: number): ChangeTimes {
   const { sets, deletes } = beats
   return op === 'set' ? { sets: added(sets, at), deletes } : { sets, deletes: added(deletes, at) }
 }

@@ -4,7 +4,7 @@ import { fromUtf8, toHex } from '../../../src/core/util/bytes.js'
 export type Kind = 'empty' | 'number' | 'boolean' | 'json' | 'text' | 'binary'
 
 /** A value as one line, cut where it is long. */
-export interface Shown {
+export interface ValuePreview {
   readonly kind: Kind
   readonly line: string
   /** Of a value of kind `number`. */
@@ -18,7 +18,7 @@ const LONGEST_LINE = 240
 const LONGEST_HEX = 48
 
 /** How to show a value in a line. */
-export function show(bytes: Uint8Array): Shown {
+export function show(bytes: Uint8Array): ValuePreview {
   if (bytes.length === 0) return { kind: 'empty', line: '(empty)', number: undefined }
   const text = readable(bytes)
   if (text === undefined) return { kind: 'binary', line: hexLine(bytes), number: undefined }

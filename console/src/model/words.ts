@@ -1,10 +1,10 @@
 /** A failure for people: what happened, and what to do. */
-export interface Words {
+export interface ErrorText {
   readonly title: string
   readonly advice: string
 }
 
-const WORDS: Readonly<Record<string, Words>> = {
+const WORDS: Readonly<Record<string, ErrorText>> = {
   timeout: { title: 'No answer in time', advice: 'Nothing was changed. Is the store frozen, or gone?' },
   'outcome-unknown': {
     title: 'The outcome is unknown',
@@ -34,7 +34,7 @@ const WORDS: Readonly<Record<string, Words>> = {
 }
 
 /** Words for whatever was thrown. */
-export function inWords(cause: unknown): Words {
+export function inWords(cause: unknown): ErrorText {
   const known = hasCode(cause) ? WORDS[cause.code] : undefined
   if (known) return known
   if (cause instanceof TypeError) return { title: 'The server cannot be reached', advice: 'Is it running?' }

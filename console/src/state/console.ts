@@ -29,7 +29,7 @@ import type { Dialog } from './dialog.js'
 import { Folding } from './folding.js'
 import { type Health, watchHealth } from './health.js'
 import { type KeyList, listKeys, MOST_KEYS } from './key-list.js'
-import { NO_PULSES, type Pulses, withPulse } from './pulses.js'
+import { NO_PULSES, type StatsHistory, withPulse } from './pulses.js'
 import type { Row } from './row-book.js'
 import { watchRows } from './rows.js'
 import { statusOf, storeLink } from './store-link.js'
@@ -44,7 +44,7 @@ export interface Console {
   readonly toasts: Toasts
   readonly facts$: BehaviorSubject<StoreFacts | undefined>
   readonly health$: BehaviorSubject<Health>
-  readonly pulses$: BehaviorSubject<Pulses>
+  readonly pulses$: BehaviorSubject<StatsHistory>
   readonly clients$: BehaviorSubject<readonly ClientFacts[]>
   /** What was typed into the search. */
   readonly typed$: BehaviorSubject<string>

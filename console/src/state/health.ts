@@ -1,6 +1,6 @@
 import type { Status } from 'rx-statestore'
 import { combineLatest, distinctUntilChanged, type Observable, scan, startWith } from 'rxjs'
-import type { Pulse } from '../../../src/server/console/contract.js'
+import type { StatsSample } from '../../../src/server/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
 import { inWords } from '../model/words.js'
 
@@ -13,7 +13,7 @@ export type Health =
   | { readonly state: 'refused'; readonly why: string }
 
 /** What is known of both connections, that of HTTP and that of MQTT. */
-export interface Signs {
+export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
   /** Until when the store is frozen. */
@@ -23,7 +23,11 @@ export interface Signs {
 }
 
 /** The health that the signs speak of; `before` tells since when. */
-export function healthOf({ feed, status, frozenUntil, why: absence }: Signs, before: Health, now: number): Health {
+export function healthOf(
+  { feed, status, frozenUntil, why: absence }: ConnectionHealth,
+  before: Health,
+  now: number,
+): Health {
   if (feed?.type === 'refused') return { state: 'refused', why: feed.cause.message }
   if (frozenUntil !== undefined && frozenUntil > now && feed?.type !== 'lost') {
     return { state: 'frozen', since: 'since' in before ? before.since : now, until: frozenUntil }
@@ -49,11 +53,11 @@ function trouble(feed: FeedEvent | undefined, status: Status, absence: string | 
 export const watchHealth = (
   feed$: Observable<FeedEvent>,
   status$: Observable<Status>,
-  pulse$: Observable<Pulse | undefined>,
+  pulse$: Observable<StatsSample | undefined>,
   now: () => number,
 ): Observable<Health> => {
   return combineLatest([feed$.pipe(startWith(undefined)), status$, pulse$]).pipe(
-    scan<readonly [FeedEvent | undefined, Status, Pulse | undefined], Health>(
+    scan<readonly [FeedEvent | undefined, Status, StatsSample | undefined], Health>(
       (before, [feed, status, pulse]) =>
         healthOf({ feed, status, frozenUntil: pulse?.frozenUntil, why: pulse?.attached?.why }, before, now()),
       { state: 'connecting' },

@@ -1,5 +1,5 @@
 import type { Entry } from 'rx-statestore'
-import { type Beats, NO_BEATS, withBeat } from '../model/beats.js'
+import { type ChangeTimes, NO_BEATS, withBeat } from '../model/beats.js'
 import { goneWord } from '../model/gone.js'
 import { type Kind, show } from '../model/value.js'
 
@@ -31,7 +31,7 @@ export interface Seen {
   /** How many there were; the oldest are forgotten. */
   readonly total: number
   readonly series: Series
-  readonly beats: Beats
+  readonly beats: ChangeTimes
 }
 
 /** Nothing seen yet. */
@@ -52,7 +52,7 @@ export class History {
   #changes: Change[] = []
   #times: number[] = []
   #values: number[] = []
-  #beats: Beats = NO_BEATS
+  #changeTimes: ChangeTimes = NO_BEATS
   #total = 0
   #entry: Entry<Uint8Array> | undefined
 
@@ -63,7 +63,7 @@ export class History {
     const at = version?.wallClock ?? now
     this.#total += 1
     this.#entry = entry
-    if (this.#total > 1) this.#beats = withBeat(this.#beats, op === 'set' ? 'set' : 'delete', now)
+    if (this.#total > 1) this.#changeTimes = withBeat(this.#changeTimes, op === 'set' ? 'set' : 'delete', now)
     const line = shown?.line ?? goneWord(entry)
     const bytes = value?.length ?? 0
     const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: shown?.kind, bytes }
@@ -73,7 +73,7 @@ export class History {
 
   get seen(): Seen {
     const series = { times: Array.from(this.#times), values: Array.from(this.#values) }
-    return { entry: this.#entry, changes: this.#changes, total: this.#total, series, beats: this.#beats }
+    return { entry: this.#entry, changes: this.#changes, total: this.#total, series, beats: this.#changeTimes }
   }
 
   /** A chart wants rising times, and several values may come in one ms. */

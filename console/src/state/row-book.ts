@@ -1,16 +1,16 @@
 import type { Entry } from 'rx-statestore'
 import type { KeyFacts } from '../../../src/server/console/contract.js'
-import { type Beats, NO_BEATS, withBeat } from '../model/beats.js'
+import { type ChangeTimes, NO_BEATS, withBeat } from '../model/beats.js'
 import type { ListedKey } from '../model/listed-key.js'
-import { type Shown, show } from '../model/value.js'
+import { show, type ValuePreview } from '../model/value.js'
 
 /** What is known of a key that is to be seen. */
 export interface Row {
   readonly entry?: Entry<Uint8Array>
   /** The value of the entry; missing when there is none. */
-  readonly shown?: Shown
+  readonly shown?: ValuePreview
   readonly facts?: KeyFacts
-  readonly beats: Beats
+  readonly beats: ChangeTimes
   /** How many changes were seen since the row came to be seen. */
   readonly changes: number
 }
@@ -22,7 +22,7 @@ export const BLANK: Row = { beats: NO_BEATS, changes: 0 }
 export const MOST_ROWS = 500
 
 /** The rows to be seen, and some that were. */
-export class RowBook {
+export class RowCache {
   readonly #rows = new Map<string, Row>()
 
   /** Makes room for what is to be seen. */

@@ -15,7 +15,7 @@ import {
 } from 'rxjs'
 import type { Api } from '../api/api.js'
 import { type ListedKey, nameFor } from '../model/listed-key.js'
-import { type Row, RowBook } from './row-book.js'
+import { type Row, RowCache } from './row-book.js'
 
 /** What the rows are made of. */
 export interface RowSources {
@@ -41,7 +41,7 @@ export function watchRows({
   tick$,
   now,
 }: RowSources): Observable<ReadonlyMap<string, Row>> {
-  const book = new RowBook()
+  const book = new RowCache()
   // There is a place for a key before anything can be heard of it.
   const keys$ = visible$.pipe(
     tap(keys => book.keep(keys)),

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { type Beats, dots } from '../model/beats.js'
+import { type ChangeTimes, dots } from '../model/beats.js'
 
 /** Of the drawing, CSS pixels. */
 const HEIGHT = 16
@@ -7,7 +7,7 @@ const INSET = 4
 
 /** What a line of marbles shows. */
 export interface MarblesProps {
-  readonly beats: Beats
+  readonly beats: ChangeTimes
   /** ms on the store's clock. */
   readonly now: number
   /** CSS pixels. */

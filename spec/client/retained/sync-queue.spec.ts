@@ -1,14 +1,14 @@
 import { NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Conveyor, Parcel } from '../../../src/client/retained/conveyor.js'
+import { SyncQueue, SyncTask } from '../../../src/client/retained/sync-queue.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 function conveyor() {
   const clock = new ManualClock()
-  const belt = new Conveyor(clock, error => error === 'passes')
+  const belt = new SyncQueue(clock, error => error === 'passes')
   belt.start()
   const carried: string[] = []
-  const parcel = (name: string, carry: () => Observable<unknown>) => new Parcel(carry, () => carried.push(name))
+  const parcel = (name: string, carry: () => Observable<unknown>) => new SyncTask(carry, () => carried.push(name))
   return { clock, belt, carried, parcel }
 }
 
@@ -133,7 +133,7 @@ describe('A conveyor', () => {
         lost.push(i, cause)
         isConvicted = true
       }
-      belt.put(new Parcel(carry, () => carried.push(String(i)), lostAlone))
+      belt.put(new SyncTask(carry, () => carried.push(String(i)), lostAlone))
     }
     let stops = 0
     while (carried.length < 100 && stops < 10) {

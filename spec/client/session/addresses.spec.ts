@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Addresses, nameOfAddress } from '../../../src/client/session/route.js'
+import { AddressRotation, nameOfAddress } from '../../../src/client/session/addresses.js'
 import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
 const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']
 /** Leaves the order as it was given. */
 const last = (): number => 0.999
-const visits = (addresses: Addresses, times: number): string[] =>
+const visits = (addresses: AddressRotation, times: number): string[] =>
   Array.from({ length: times }, () => {
     const { current } = addresses
     addresses.next()
@@ -15,7 +15,7 @@ const visits = (addresses: Addresses, times: number): string[] =>
 
 describe('addresses', () => {
   it('are gone through in turn, each once in a round', () => {
-    const turns = visits(new Addresses(URLS, new Random(SEED).next), 6)
+    const turns = visits(new AddressRotation(URLS, new Random(SEED).next), 6)
     expect(turns.slice(0, 3).sort()).toEqual([...URLS].sort())
     expect(turns.slice(3)).toEqual(turns.slice(0, 3))
   })
@@ -24,7 +24,7 @@ describe('addresses', () => {
     const random = new Random(SEED)
     const followers = new Map<string, number>()
     for (let i = 0; i < 600; i++) {
-      const [first = '', second = ''] = visits(new Addresses(URLS, random.next), 2)
+      const [first = '', second = ''] = visits(new AddressRotation(URLS, random.next), 2)
       if (first === 'mqtt://a') followers.set(second, (followers.get(second) ?? 0) + 1)
     }
     expect(Array.from(followers.keys()).sort()).toEqual(URLS.slice(1).sort())
@@ -32,11 +32,11 @@ describe('addresses', () => {
   })
 
   it('stay in their order where chance is 0', () => {
-    expect(visits(new Addresses(URLS, () => 0), 3)).toEqual(URLS)
+    expect(visits(new AddressRotation(URLS, () => 0), 3)).toEqual(URLS)
   })
 
   it('that are given twice count once', () => {
-    expect(new Addresses(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
+    expect(new AddressRotation(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
   })
 
   it('have names without secrets', () => {
@@ -46,7 +46,7 @@ describe('addresses', () => {
 })
 
 describe('a server reference', () => {
-  const order = (): Addresses => new Addresses(URLS, () => 0)
+  const order = (): AddressRotation => new AddressRotation(URLS, () => 0)
 
   it.each([
     ['b:1884', 'mqtt://b:1884'],
@@ -71,7 +71,7 @@ describe('a server reference', () => {
   )
 
   it('to any other is followed where that is allowed, by the same protocol and with the same credentials', () => {
-    const addresses = new Addresses(['wss://u:p@a/mqtt?x=1'], last)
+    const addresses = new AddressRotation(['wss://u:p@a/mqtt?x=1'], last)
     expect(addresses.refer('[::1]:9001', true)).toBe(true)
     addresses.next()
     expect(addresses.current).toBe('wss://u:p@[::1]:9001/mqtt?x=1')
@@ -79,7 +79,7 @@ describe('a server reference', () => {
   })
 
   it('is forgotten when it leads nowhere', () => {
-    const addresses = new Addresses(['mqtt://a'], last)
+    const addresses = new AddressRotation(['mqtt://a'], last)
     addresses.refer('x', true)
     addresses.next()
     expect(visits(addresses, 3)).toEqual(['mqtt://x', 'mqtt://a', 'mqtt://a'])
@@ -87,7 +87,7 @@ describe('a server reference', () => {
   })
 
   it('leads from guest to guest, and back to the addresses', () => {
-    const addresses = new Addresses(['mqtt://a'], last)
+    const addresses = new AddressRotation(['mqtt://a'], last)
     for (const reference of ['x', 'y', 'a']) {
       expect(addresses.refer(reference, true)).toBe(true)
       addresses.next()
@@ -97,7 +97,7 @@ describe('a server reference', () => {
   })
 
   it('to the same host at another port leads to that', () => {
-    const addresses = new Addresses(['mqtt://a:1', 'mqtt://a:2'], last)
+    const addresses = new AddressRotation(['mqtt://a:1', 'mqtt://a:2'], last)
     const before = addresses.current
     expect(addresses.refer('a', false)).toBe(true)
     addresses.next()

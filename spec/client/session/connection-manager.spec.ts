@@ -1,12 +1,12 @@
 import mqtt from 'mqtt'
 import { describe, expect, it, vi } from 'vitest'
-import { backingOff, Dialler, type Reconnecting } from '../../../src/client/session/dialler.js'
-import type { Loss } from '../../../src/client/session/loss.js'
-import { Route } from '../../../src/client/session/route.js'
+import { AddressRouter } from '../../../src/client/session/addresses.js'
+import type { ConnectionLoss } from '../../../src/client/session/connection-loss.js'
+import { backingOff, ConnectionManager, type Reconnecting } from '../../../src/client/session/connection-manager.js'
 import { ConnectionLostError, ConnectionRefusedError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-const LOST: Loss = {
+const LOST: ConnectionLoss = {
   error: new ConnectionLostError(),
   reasonCode: undefined,
   wasConnected: true,
@@ -31,8 +31,9 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
   const gaveUp: unknown[] = []
   const backoff = { random: () => 0.5 }
   const { followReferences = false, ...reconnecting } = options
-  const route = new Route({ urls, connectTimeout: 10_000, cleanStart: false, random: () => 0, followReferences }, url =>
-    mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
+  const route = new AddressRouter(
+    { urls, connectTimeout: 10_000, cleanStart: false, random: () => 0, followReferences },
+    url => mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
   )
   const start = clock.monotonic()
   vi.spyOn(route.client, 'reconnect').mockImplementation(() => {
@@ -40,7 +41,7 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
     attempts.push({ at: clock.monotonic() - start, url: route.name, clean, patience: connectTimeout })
     return route.client
   })
-  const dialler = new Dialler(
+  const dialler = new ConnectionManager(
     route,
     { strategy: backingOff(backoff), credentials: undefined, backoff, ...reconnecting },
     clock,
@@ -50,12 +51,12 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
     },
   )
   /** The attempt, or the connection, fails; what follows is waited for. */
-  const fail = (stays = false, loss: Partial<Loss> = {}): void => {
+  const fail = (stays = false, loss: Partial<ConnectionLoss> = {}): void => {
     dialler.lost({ ...LOST, stays, ...loss })
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
   /** Whether it gives up over that. */
-  const isFatal = (loss: Partial<Loss>): boolean => {
+  const isFatal = (loss: Partial<ConnectionLoss>): boolean => {
     const before = gaveUp.length
     dialler.lost({ ...LOST, ...loss })
     return gaveUp.length > before

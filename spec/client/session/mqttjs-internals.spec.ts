@@ -9,7 +9,7 @@ import {
   streamBuilderOf,
   subscribedAnew,
   tapStream,
-} from '../../../src/client/session/mqttjs-insides.js'
+} from '../../../src/client/session/mqttjs-internals.js'
 import { openStore } from '../../support/open-store.js'
 
 /** A client that is not connected yet. */

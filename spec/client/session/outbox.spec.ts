@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { Outbox } from '../../../src/client/session/publisher.js'
+import { WriteCoalescer } from '../../../src/client/session/publisher.js'
 
 /** A stream that notes each write that reaches it, as a system call would be. */
 function noting() {
@@ -24,7 +24,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setI
 describe('the outbox', () => {
   it('lets what is added in one turn leave as one piece', async () => {
     const { stream, calls } = noting()
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     for (const packet of ['a', 'b', 'c']) outbox.add(stream, bytes(packet))
     expect(calls).toEqual([])
     await turn()
@@ -35,7 +35,7 @@ describe('the outbox', () => {
 
   it('holds back what others write meanwhile, so that it leaves together', async () => {
     const { stream, calls } = noting()
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     outbox.hold(stream)
     stream.write('ack1')
     stream.write('ack2')
@@ -46,7 +46,7 @@ describe('the outbox', () => {
 
   it('does not wait for the end of the turn with much', async () => {
     const { stream, calls } = noting()
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     const packet = bytes('x'.repeat(3_000))
     for (let i = 0; i < 4; i++) outbox.add(stream, packet)
     expect(calls.map(({ length }) => length)).toEqual([6_000])
@@ -56,7 +56,7 @@ describe('the outbox', () => {
 
   it('flushes on demand, and not again', async () => {
     const { stream, calls } = noting()
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     outbox.add(stream, bytes('a'))
     outbox.flush()
     expect(calls).toEqual(['a'])
@@ -66,7 +66,7 @@ describe('the outbox', () => {
 
   it('keeps the packets of one stream from another, as after a reconnect', async () => {
     const [first, second] = [noting(), noting()]
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     outbox.add(first.stream, bytes('a'))
     outbox.add(second.stream, bytes('b'))
     await turn()
@@ -76,7 +76,7 @@ describe('the outbox', () => {
 
   it('works with a stream that cannot be corked', async () => {
     const calls: string[] = []
-    const outbox = new Outbox()
+    const outbox = new WriteCoalescer()
     outbox.add({ write: chunk => calls.push(new TextDecoder().decode(chunk)) }, bytes('a'))
     await turn()
     expect(calls).toEqual(['a'])

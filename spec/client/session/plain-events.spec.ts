@@ -7,8 +7,8 @@ import { openStore } from '../../support/open-store.js'
 
 const { seen } = vi.hoisted(() => ({ seen: { attached: 0 } }))
 
-vi.mock('../../../src/client/session/mqttjs-insides.js', async importOriginal => ({
-  ...(await importOriginal<typeof import('../../../src/client/session/mqttjs-insides.js')>()),
+vi.mock('../../../src/client/session/mqttjs-internals.js', async importOriginal => ({
+  ...(await importOriginal<typeof import('../../../src/client/session/mqttjs-internals.js')>()),
   hasStreamBuilder: () => false,
   tapStream: () => {
     seen.attached++

@@ -1,6 +1,6 @@
 import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { referencesOf } from '../../../src/client/session/route.js'
+import { referencesOf } from '../../../src/client/session/addresses.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 
 describe('a server reference', () => {

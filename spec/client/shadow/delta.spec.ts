@@ -2,7 +2,7 @@ import { map } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
 import { describe, it } from 'vitest'
 import type { OptimisticState } from '../../../src/client/optimistic/index.js'
-import { type Both, deltas, type Reported } from '../../../src/client/shadow/delta.js'
+import { type DesiredAndReported, deltas, type Reported } from '../../../src/client/shadow/delta.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 
 interface Pump {
@@ -13,7 +13,12 @@ type Word = OptimisticState<unknown>['state']
 
 const at = (time: number): Hlc => Hlc.parse(`${time}:0:S`)
 
-const stateOf = (confirmed: Partial<Pump> | undefined, version: number, word: Word, isLive = true): Both<Pump>[1] => ({
+const stateOf = (
+  confirmed: Partial<Pump> | undefined,
+  version: number,
+  word: Word,
+  isLive = true,
+): DesiredAndReported<Pump>[1] => ({
   value: confirmed,
   confirmed,
   state: word,
@@ -24,7 +29,12 @@ const stateOf = (confirmed: Partial<Pump> | undefined, version: number, word: Wo
 })
 
 /** Speed 2 is desired; what was reported and when, 0 for never, and what is known of the last report. */
-const both = (speed: number | undefined, version: number, word: Word = 'confirmed', isLive = true): Both<Pump> => [
+const both = (
+  speed: number | undefined,
+  version: number,
+  word: Word = 'confirmed',
+  isLive = true,
+): DesiredAndReported<Pump> => [
   stateOf({ speed: 2 }, 1, 'confirmed', isLive),
   stateOf(speed === undefined ? undefined : { speed }, version, word, isLive),
 ]
@@ -52,7 +62,10 @@ const DELTAS = { t: '{"speed":2}', e: '{}', w: '{"speed":3}' }
 /** What a device is told, by states and by the answers to its reports. */
 const behaves = (states: string, reports: string, told: string) =>
   marbles(m => {
-    const delta$ = deltas<Pump>(m.hot<Both<Pump>>(states, STATES), m.hot<Reported<Pump>>(reports, REPORTS))
+    const delta$ = deltas<Pump>(
+      m.hot<DesiredAndReported<Pump>>(states, STATES),
+      m.hot<Reported<Pump>>(reports, REPORTS),
+    )
     m.expect(delta$.pipe(map(({ delta }) => JSON.stringify(delta)))).toBeObservable(told, DELTAS)
   })
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { isLasting } from '../../../src/client/watch/lasting.js'
+import { isPermanentError } from '../../../src/client/watch/permanent-errors.js'
 import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../../src/core/util/errors.js'
 
 /** Fails to compile when a code is missing. */
@@ -60,17 +60,17 @@ describe('an error of a watch or a lease', () => {
   })
 
   it.each(TOLD)('does as its explanation says: %o', ({ code, again }) => {
-    expect(isCode(code) && isLasting(new StateStoreError(code, 'words'))).toBe(!again)
+    expect(isCode(code) && isPermanentError(new StateStoreError(code, 'words'))).toBe(!again)
   })
 
   it('ends it when the broker says that the client may not publish, and with no other reason of a PUBACK', () => {
     const ending = Array.from({ length: 256 }, (_, status) => status).filter(status =>
-      isLasting(new RequestRejectedError(status, 'words')),
+      isPermanentError(new RequestRejectedError(status, 'words')),
     )
     expect(ending).toEqual([135])
   })
 
   it('ends it when it is a fault of ours', () => {
-    expect(isLasting(new TypeError('undefined is not a function'))).toBe(true)
+    expect(isPermanentError(new TypeError('undefined is not a function'))).toBe(true)
   })
 })

@@ -3,7 +3,7 @@ import type { IPublishPacket } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { PacketError } from '../../../src/core/mqtt5/packet-error.js'
 import type { InboundPublish } from '../../../src/core/mqtt5/packets.js'
-import { KnownTexts, PublishDecoder } from '../../../src/core/mqtt5/publish-decoder.js'
+import { PublishDecoder, StringCache } from '../../../src/core/mqtt5/publish-decoder.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { effort } from '../../support/effort.js'
@@ -222,7 +222,7 @@ const plain: IPublishPacket = {
 
 describe('KnownTexts', () => {
   it('reads each of two texts once that belong to the same place', () => {
-    const texts = new KnownTexts(24)
+    const texts = new StringCache(24)
     const read: string[] = []
     const come = (text: string): string => {
       const bytes = utf8(text)
@@ -234,7 +234,7 @@ describe('KnownTexts', () => {
   })
 
   it('forgets the one that was read first when a third comes to their place', () => {
-    const texts = new KnownTexts(24)
+    const texts = new StringCache(24)
     const read: string[] = []
     const come = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))
     // Only the first character differs, which says nothing about the place.

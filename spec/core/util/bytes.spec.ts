@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   concatBytes,
+  copyIfSparse,
   displayText,
   fromHex,
   fromUtf8,
-  keepable,
   randomBytes,
   sameBytes,
   toBinaryString,
@@ -204,15 +204,15 @@ describe('toBinaryString', () => {
 describe('keepable', () => {
   it('copies a small part of much memory', () => {
     const network = new Uint8Array(1_000).fill(7)
-    const kept = keepable(network.subarray(10, 20))
+    const kept = copyIfSparse(network.subarray(10, 20))
     network.fill(0)
     expect([kept, kept.buffer.byteLength]).toEqual([new Uint8Array(10).fill(7), 10])
   })
 
   it('does not copy what is most of its memory', () => {
     const large = new Uint8Array(1_000)
-    expect(keepable(large.subarray(125)).buffer).toBe(large.buffer)
-    expect(keepable(large.subarray(126)).buffer.byteLength).toBe(874)
+    expect(copyIfSparse(large.subarray(125)).buffer).toBe(large.buffer)
+    expect(copyIfSparse(large.subarray(126)).buffer.byteLength).toBe(874)
   })
 })
 

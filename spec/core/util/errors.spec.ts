@@ -10,8 +10,8 @@ import {
   ConnectionLostError,
   ConnectionRefusedError,
   DecodeError,
+  errorLabel,
   HlcError,
-  kindOf,
   OutcomeUnknownError,
   OverflowError,
   PayloadError,
@@ -209,5 +209,5 @@ it.each<[unknown, string]>([
   ['secret', 'a thrown string'],
   [undefined, 'a thrown undefined'],
 ])('The kind of %j says nothing of its message', (error, kind) => {
-  expect(kindOf(error)).toBe(kind)
+  expect(errorLabel(error)).toBe(kind)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Alarm, Timeouts } from '../../../src/core/util/timeouts.js'
+import { DeadlineTimer, Timeouts } from '../../../src/core/util/timeouts.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -8,7 +8,7 @@ function build() {
   const clock = new ManualClock()
   const start = clock.monotonic()
   const rung: number[] = []
-  const alarm = new Alarm(clock, () => rung.push(clock.monotonic() - start))
+  const alarm = new DeadlineTimer(clock, () => rung.push(clock.monotonic() - start))
   return { clock, rung, alarm, set: (at: number) => alarm.set(start + at) }
 }
 
@@ -60,7 +60,7 @@ describe('An alarm', () => {
   it('may be set while it rings', () => {
     const clock = new ManualClock()
     const rung: number[] = []
-    const alarm: Alarm = new Alarm(clock, () => {
+    const alarm: DeadlineTimer = new DeadlineTimer(clock, () => {
       rung.push(clock.monotonic())
       if (rung.length < 3) alarm.set(clock.monotonic() + 10)
     })
@@ -72,7 +72,7 @@ describe('An alarm', () => {
   it('tells how late it is by the wall clock', () => {
     const clock = new ManualClock()
     const late: number[] = []
-    const alarm = new Alarm(clock, ms => late.push(ms))
+    const alarm = new DeadlineTimer(clock, ms => late.push(ms))
     alarm.set(clock.monotonic() + 50)
     clock.advance(50)
     alarm.set(clock.monotonic() + 50)

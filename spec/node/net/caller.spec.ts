@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf } from '../../../src/node/net/visitors.js'
+import { callerOf } from '../../../src/node/net/connection-limiter.js'
 
 describe('callerOf', () => {
   it.each([

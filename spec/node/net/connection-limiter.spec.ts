@@ -1,14 +1,14 @@
 import { createServer, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Cut } from '../../../src/node/net/audit.js'
-import { Visitors } from '../../../src/node/net/visitors.js'
+import { ConnectionLimiter } from '../../../src/node/net/connection-limiter.js'
 
 /** A connection from an address, without a network. */
 const visitFrom = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
 
 function open(maxConnections: number, maxConnectionsPerAddress: number) {
   const cuts: Cut[] = []
-  const visitors = new Visitors({ maxConnections, maxConnectionsPerAddress }, cut => cuts.push(cut))
+  const visitors = new ConnectionLimiter({ maxConnections, maxConnectionsPerAddress }, cut => cuts.push(cut))
   const server = createServer()
   const heard: Socket[] = []
   server.on('connection', socket => heard.push(socket))

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Places } from '../../../src/node/net/places.js'
+import { AddressSlots } from '../../../src/node/net/unauthenticated-connections.js'
 
 describe('Places', () => {
   it('are given up by the address that has most, oldest first', () => {
-    const places = new Places<string>()
+    const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2', 'a3']) places.add('192.0.2.1', item)
     places.add('192.0.2.2', 'b1')
     expect([places.size, places.countOf('192.0.2.1'), places.yielding()]).toEqual([4, 3, 'a1'])
@@ -13,13 +13,13 @@ describe('Places', () => {
   })
 
   it('are not given up for an address that has as many', () => {
-    const places = new Places<string>()
+    const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2']) places.add('192.0.2.1', item)
     expect([places.yielding(2), places.yielding(1)]).toEqual([undefined, 'a1'])
   })
 
   it('are those of a network of IPv6', () => {
-    const places = new Places<string>()
+    const places = new AddressSlots<string>()
     places.add('2001:db8::1', 'a')
     places.add('2001:db8::2', 'b')
     expect(places.countOf('2001:db8::3')).toBe(2)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { ClientStateMachine } from '../../../src/pubsub/client/client-state-machine.js'
 import type { Action, MachineEvent, MachineSettings, SendRequest } from '../../../src/pubsub/client/events.js'
-import { Machine } from '../../../src/pubsub/client/machine.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 
 const SETTINGS: MachineSettings = {
@@ -200,7 +200,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
 
 describe('the machine', () => {
   it.each(Object.entries(LIVES))('%s', (_, steps) => {
-    const machine = new Machine(SETTINGS)
+    const machine = new ClientStateMachine(SETTINGS)
     for (const [now, event, actions, deadline] of steps) {
       expect([now, event, machine.handle(eventOf(event), now).map(shown)]).toEqual([now, event, actions])
       if (deadline !== undefined) expect([now, event, machine.deadline]).toEqual([now, event, deadline])
@@ -208,11 +208,11 @@ describe('the machine', () => {
   })
 
   it('has nothing to do by itself before it is started', () => {
-    expect(new Machine(SETTINGS).deadline).toBe(Number.POSITIVE_INFINITY)
+    expect(new ClientStateMachine(SETTINGS).deadline).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('takes a tick at any time: what is not due is not done', () => {
-    const machine = new Machine(SETTINGS)
+    const machine = new ClientStateMachine(SETTINGS)
     for (const [now, event] of CONNECTED) machine.handle(eventOf(event), now)
     for (let now = 4; now < 20_000; now += 13) expect(machine.handle({ type: 'tick' }, now)).toEqual([])
   })

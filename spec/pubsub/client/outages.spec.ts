@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connectPubSub, type PubSubStatus } from '../../../src/pubsub/client/index.js'
-import { pausesOf } from '../../../src/pubsub/client/retries.js'
+import { pausesOf } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { Random } from '../../simulation/random.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'

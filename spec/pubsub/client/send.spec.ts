@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { OutcomeUnknownError } from '../../../src/core/util/errors.js'
-import { PubSubRefusedError } from '../../../src/pubsub/client/posting.js'
+import { PubSubRefusedError } from '../../../src/pubsub/client/in-flight-request.js'
 import type { SendOptions } from '../../../src/pubsub/client/send.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pausesOf } from '../../../src/pubsub/client/retries.js'
+import { pausesOf } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 /** In a group, at a hub that has answered no ping so far. */

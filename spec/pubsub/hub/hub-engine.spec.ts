@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { EventRequest } from '../../../src/pubsub/hub/event-desk.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-queue.js'
 import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
 import type { Identity } from '../../../src/pubsub/hub/identity.js'
 import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
-import { type Kept, MemoryBudget } from '../../../src/pubsub/hub/memory-budget.js'
+import { MemoryBudget, type MemoryCharge } from '../../../src/pubsub/hub/memory-budget.js'
 import { checkServeOptions } from '../../../src/pubsub/hub/serve-options.js'
 import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
@@ -146,7 +146,7 @@ describe('What waits for all clients of a server together', () => {
     const anyStep = fc.tuple(fc.nat(4), fc.boolean())
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
-        const kept: Kept[] = sizes.map(size => ({ size, holders: 0 }))
+        const kept: MemoryCharge[] = sizes.map(size => ({ size, holders: 0 }))
         const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
         for (const [i, isMore] of steps) {
           const one = kept[i]

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { ReadAhead, ReadAheadRoom } from '../../../src/pubsub/hub/websocket-link.js'
+import { ReadAheadRoom, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
 
 /** With the 128 bytes that each frame takes besides. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
 
 describe('What is read ahead of a client', () => {
   it('is enough with more than 4 MiB', () => {
-    const ahead = new ReadAhead(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadRoom())
     for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
     expect(ahead.full).toBe(false)
     ahead.push('x')
@@ -16,7 +16,7 @@ describe('What is read ahead of a client', () => {
   })
 
   it('is enough with 20,000 frames', () => {
-    const ahead = new ReadAhead(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadRoom())
     for (let i = 0; i < 19_999; i++) ahead.push('x')
     expect(ahead.full).toBe(false)
     ahead.push('x')
@@ -25,7 +25,7 @@ describe('What is read ahead of a client', () => {
 
   it('is enough with more than 64 MiB of all clients, until one has gone on or is gone', () => {
     const room = new ReadAheadRoom()
-    const all = Array.from({ length: 17 }, () => new ReadAhead(room))
+    const all = Array.from({ length: 17 }, () => new ReceiveQueue(room))
     const [first, last] = [all[0], all[16]]
     for (const ahead of all.slice(0, 16)) for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
     expect([first?.full, last?.full]).toEqual([false, false])
@@ -38,7 +38,7 @@ describe('What is read ahead of a client', () => {
   })
 
   it('does not keep what was read together with it', () => {
-    const ahead = new ReadAhead(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadRoom())
     const chunk = new Uint8Array(65_536)
     ahead.push(chunk.subarray(100, 110))
     const kept = ahead.shift()

@@ -1,5 +1,5 @@
 import { ALIVE_GROUP } from '../../../src/pubsub/client/client-link.js'
-import type { EventRequest } from '../../../src/pubsub/hub/event-desk.js'
+import type { EventRequest } from '../../../src/pubsub/hub/event-queue.js'
 import { readHandshake } from '../../../src/pubsub/hub/handshake.js'
 import { HubEngine, type HubEngineOptions } from '../../../src/pubsub/hub/hub-engine.js'
 import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes, displayText, toHex, utf8 } from '../../../src/core/util/bytes.js'
-import { PayloadError, shown } from '../../../src/core/util/errors.js'
+import { formatValue, PayloadError } from '../../../src/core/util/errors.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
@@ -123,7 +123,7 @@ function accepted(decoder: Decoder, random: Random): number {
     } catch (error) {
       if (error instanceof PayloadError) continue
       const where = `input ${n} of SEED=${SEED}, ${toHex(bytes)}`
-      throw new Error(`${decoder.name} raised ${shown(error)} for ${where}`, { cause: error })
+      throw new Error(`${decoder.name} raised ${formatValue(error)} for ${where}`, { cause: error })
     }
   }
   return count

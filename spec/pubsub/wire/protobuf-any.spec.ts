@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isAny } from '../../../src/pubsub/wire/any.js'
+import { isAny } from '../../../src/pubsub/wire/protobuf-any.js'
 import { FieldReader } from '../../../src/pubsub/wire/protobuf-fields.js'
 import { effort } from '../../support/effort.js'
 import { hex } from './protobuf-vectors.js'

@@ -7,7 +7,7 @@ import {
   type LoginResult,
   type ProofOf,
 } from '../../../src/server/access/login.js'
-import { Logins } from '../../../src/server/access/logins.js'
+import { LoginService } from '../../../src/server/access/login-service.js'
 import { Passwords } from '../../../src/server/access/passwords.js'
 import { Tokens } from '../../../src/server/access/tokens.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -31,7 +31,7 @@ const requestOf = (of: Partial<LoginRequest>): LoginRequest => ({
 /** Lets in whoever says the password, under the user name that `nameOf` makes of the one it gives. */
 function open(nameOf: (username: string | undefined) => string | undefined) {
   const right = 'right'
-  const logins = new Logins(({ username, password }) => {
+  const logins = new LoginService(({ username, password }) => {
     if (new TextDecoder().decode(password) !== right) return { refused: 'credentials', reason: 'wrong' }
     return { principal: { id: 'somebody', username: nameOf(username), attributes: {} } }
   }, new ManualClock())
@@ -71,7 +71,7 @@ describe('Logins', () => {
       return new Promise(() => undefined)
     }
     const proofOf: ProofOf = ({ method }) => (method === undefined ? 'guessable' : 'verifiable')
-    const logins = new Logins(Object.assign(look, { proofOf }), new ManualClock())
+    const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
     const token = requestOf({ method: 'K8S-SAT' })
     for (let n = 0; n < 10; n++) expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
     expect([...logins.failed.failures()]).toEqual([])
@@ -120,7 +120,7 @@ describe('Checks of certificates and tokens', () => {
       return { refused: 'credentials', reason: 'wrong' }
     }
     const proofOf: ProofOf = () => 'verifiable'
-    const logins = new Logins(Object.assign(look, { proofOf }), new ManualClock())
+    const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
     const asked = Array.from({ length: 64 }, async () => logins.ask(requestOf({})))
     expect(open).toHaveLength(4)
     const other = logins.ask(requestOf({ remoteAddress: '198.51.100.1' }))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LoginTurns } from '../../../src/server/access/logins.js'
+import { LoginScheduler } from '../../../src/server/access/login-service.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 const NEVER = new Promise<never>(() => undefined)
@@ -8,7 +8,7 @@ const ELSEWHERE = '198.51.100.1'
 /** What was begun, and what was refused and why, in order. */
 function open() {
   const clock = new ManualClock()
-  const turns = new LoginTurns(clock)
+  const turns = new LoginScheduler(clock)
   const begun: string[] = []
   const refused: string[] = []
   const login = (name: string, end: Promise<object>, address = '192.0.2.1', signal?: AbortSignal): void => {
@@ -117,7 +117,7 @@ describe('Logins of one address', () => {
 
 it('A login that fails with an error leaves its place', async () => {
   const { clock, begun, login, hangs, settled } = open()
-  const turns = new LoginTurns(clock)
+  const turns = new LoginScheduler(clock)
   await expect(turns.run(ELSEWHERE, 'a', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(clock.pending).toBe(0)
   hangs(15, 'hangs')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { AnsweredWrites } from '../../../src/server/engine/answered.js'
 import type { Origin } from '../../../src/server/engine/entry.js'
+import { ReplyCache } from '../../../src/server/engine/reply-cache.js'
 
 const origin = (id: string, messageExpiry?: number): Origin => ({
   clientId: 'alice',
@@ -11,7 +11,7 @@ const origin = (id: string, messageExpiry?: number): Origin => ({
 
 describe('Answers that are kept', () => {
   it('are found until the message has expired', () => {
-    const answered = new AnsweredWrites()
+    const answered = new ReplyCache()
     answered.note(origin('1', 2), 1_000, { type: 'ok' }, undefined)
     answered.note(origin('2'), 1_000, { type: 'refused' }, undefined)
     expect(answered.find(origin('1'), 2_999)?.reply).toEqual({ type: 'ok' })
@@ -21,7 +21,7 @@ describe('Answers that are kept', () => {
 
   it('are so many bytes at most: the oldest are forgotten', { tags: 'slow' }, () => {
     const kept = (size: number, count: number): number => {
-      const answered = new AnsweredWrites()
+      const answered = new ReplyCache()
       for (let i = 0; i < count; i++) answered.note(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)
       const found = Array.from(
         { length: count },
@@ -37,7 +37,7 @@ describe('Answers that are kept', () => {
   })
 
   it('do not mix up a client and what it says', () => {
-    const answered = new AnsweredWrites()
+    const answered = new ReplyCache()
     answered.note({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
     expect(answered.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, parseCommand } from '../../../src/core/protocol/parse-command.js'
-import type { RawClocks } from '../../../src/server/engine/answer.js'
+import type { RawClocks } from '../../../src/server/engine/command-result.js'
 import { readClocks } from '../../../src/server/engine/version-clock.js'
 import { command } from '../../support/words.js'
 

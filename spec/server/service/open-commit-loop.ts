@@ -1,5 +1,5 @@
 import { displayText, utf8 } from '../../../src/core/util/bytes.js'
-import type { Applied, Change } from '../../../src/server/engine/answer.js'
+import type { Applied, Change } from '../../../src/server/engine/command-result.js'
 import type { Entry, EntryCommand } from '../../../src/server/engine/entry.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../../../src/server/log/log.js'
 import type { Job } from '../../../src/server/service/batch.js'

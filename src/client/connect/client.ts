@@ -10,12 +10,12 @@ import {
 import type { Farewell, KeyHost } from '../keys/source.js'
 import { warnOnce } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
-import { Store } from '../requests/commands.js'
+import { StoreCommands } from '../requests/commands.js'
 import { Invoker } from '../requests/invoker.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../session/session.js'
 import { Registry } from '../watch/registry.js'
-import { Life } from './life.js'
-import { Subscribing } from './subscribing.js'
+import { StoreInstanceMonitor } from './store-instance-monitor.js'
+import { SubscriptionManager } from './subscription-manager.js'
 
 /** What a client needs besides its session. Times in ms. */
 export interface ClientSettings {
@@ -43,7 +43,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
-  readonly #subscribing: Subscribing
+  readonly #subscriptionManager: SubscriptionManager
   /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
@@ -54,7 +54,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #notificationPrefix: string
   readonly #invoker: Invoker
   readonly #registry: Registry
-  readonly #life: Life
+  readonly #storeInstanceMonitor: StoreInstanceMonitor
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
   readonly #farewells = new Set<Farewell>()
@@ -80,7 +80,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
     this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: maxQueued })
-    const store = new Store(this.#invoker, clock, clientId)
+    const store = new StoreCommands(this.#invoker, clock, clientId)
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.#registry = new Registry({
       store,
@@ -105,14 +105,16 @@ export class StateStore extends StoreView implements AsyncDisposable {
       isLeaving: () => this.#leaving,
     }
     const topics = { answers: this.#responseTopic, changes: notificationFilter(clientId) }
-    this.#subscribing = new Subscribing(session, clock, topics, {
+    this.#subscriptionManager = new SubscriptionManager(session, clock, topics, {
       answers: info => this.#ready(info),
       changes: connection => {
         if (!this.#ending) this.#registry.connected(connection)
       },
       refused: (what, error, forGood) => this.#refused(what, error, forGood),
     })
-    this.#life = new Life(session, clock, { changed: isBack => this.#storeGone(isBack) })
+    this.#storeInstanceMonitor = new StoreInstanceMonitor(session, clock, {
+      changed: isBack => this.#storeGone(isBack),
+    })
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
@@ -171,7 +173,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #stop(): void {
     if (this.#isStopped || this.#isOver) return
     this.#isStopped = true
-    this.#subscribing.cancel()
+    this.#subscriptionManager.cancel()
     this.#session.close()
   }
 
@@ -184,7 +186,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #connected(info: ConnectionInfo): void {
     if (this.#ending) return
     this.#invoker.connected(info)
-    this.#subscribing.connected(info, this.#life.isNamed)
+    this.#subscriptionManager.connected(info, this.#storeInstanceMonitor.isNamed)
   }
 
   #ready(info: ConnectionInfo): void {
@@ -206,8 +208,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   #disconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
-    this.#subscribing.cancel()
-    this.#life.disconnected()
+    this.#subscriptionManager.cancel()
+    this.#storeInstanceMonitor.disconnected()
     if (this.#ending) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
@@ -239,17 +241,17 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #received(message: InboundMessage): void {
     if (message.topic === this.#responseTopic) {
-      this.#life.answered(message)
+      this.#storeInstanceMonitor.answered(message)
       this.#invoker.received(message)
     } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.received(message)
-    else if (message.topic === LIFE_TOPIC && !this.#ending) this.#life.announced(message)
+    else if (message.topic === LIFE_TOPIC && !this.#ending) this.#storeInstanceMonitor.announced(message)
   }
 
   /** The store is away, or was. */
   #storeGone(isBack: boolean): void {
     this.#registry.disconnected()
     this.#progress()
-    if (isBack) this.#subscribing.renew()
+    if (isBack) this.#subscriptionManager.renew()
   }
 
   #end(cause: StateStoreError | undefined): void {
@@ -271,8 +273,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #release(cause: StateStoreError | undefined): void {
     const error = this.#endOf(cause)
     if (cause) this.#errors$.next(error)
-    this.#subscribing.cancel()
-    this.#life.disconnected()
+    this.#subscriptionManager.cancel()
+    this.#storeInstanceMonitor.disconnected()
     this.#registry.close(cause && error, this.#session.shared)
     this.#invoker.close(error)
   }

@@ -9,8 +9,8 @@ import {
   type OtherNames,
 } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, reason, shown } from '../../core/util/errors.js'
-import { backingOff, type ReconnectStrategy } from '../session/dialler.js'
+import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
+import { backingOff, type ReconnectStrategy } from '../session/connection-manager.js'
 import type { MqttJsClient } from '../session/mqttjs-client.js'
 import type { Authentication, Credentials } from '../session/mqttjs-options.js'
 import { openSession, shareSession } from '../session/open-session.js'
@@ -239,7 +239,7 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
 function checkClientId(clientId: string): void {
   const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
   if (isText && utf8(clientId).length <= LONGEST_CLIENT_ID) return
-  const got = shown(clientId).slice(0, 80)
+  const got = formatValue(clientId).slice(0, 80)
   throw new ArgumentError(
     `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, #, NUL and half characters, got \`${got}\``,
   )

@@ -2,8 +2,8 @@ import { PROPERTY } from '../../core/protocol/properties.js'
 import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { Granting } from '../session/granting.js'
 import type { InboundMessage, MqttSession } from '../session/session.js'
+import { SubscribeRetry } from '../session/subscribe-retry.js'
 
 /** What it tells. */
 interface LifeEvents {
@@ -19,8 +19,8 @@ interface LifeEvents {
  * its answers, and only then is the topic subscribed where it says that it goes or has come; other stores are asked nothing.
  * A broker that does not grant that subscription leaves the answers, which tell of another life as well, only later.
  */
-export class Life {
-  readonly #granting: Granting
+export class StoreInstanceMonitor {
+  readonly #subscribeRetry: SubscribeRetry
   readonly #events: LifeEvents
   #life: string | undefined
   #away = false
@@ -28,7 +28,7 @@ export class Life {
   #isNamed = false
 
   constructor(session: MqttSession, clock: Clock, events: LifeEvents) {
-    this.#granting = new Granting(session, clock)
+    this.#subscribeRetry = new SubscribeRetry(session, clock)
     this.#events = events
   }
 
@@ -60,7 +60,7 @@ export class Life {
 
   /** The connection is gone. */
   disconnected(): void {
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
     this.#life = undefined
     this.#away = false
     this.#asked = false
@@ -69,7 +69,7 @@ export class Life {
   #ask(): void {
     if (this.#asked) return
     this.#asked = true
-    this.#granting.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
+    this.#subscribeRetry.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
   }
 
   #heard(life: string): void {

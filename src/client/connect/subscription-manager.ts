@@ -1,8 +1,8 @@
 import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { RequestRejectedError } from '../../core/util/errors.js'
-import { Granting, type Wanted, withoutWildcards } from '../session/granting.js'
 import type { ConnectionInfo, MqttSession } from '../session/session.js'
+import { type DesiredSubscription, SubscribeRetry, withoutWildcards } from '../session/subscribe-retry.js'
 import type { WatchedConnection } from '../watch/registry.js'
 
 /** What it tells. */
@@ -16,9 +16,9 @@ interface SubscribingEvents {
 }
 
 /** The subscriptions of a client: where answers come in, and where notifications do. */
-export class Subscribing {
+export class SubscriptionManager {
   readonly #topics: { readonly answers: string; readonly changes: string }
-  readonly #granting: Granting
+  readonly #subscribeRetry: SubscribeRetry
   readonly #events: SubscribingEvents
   readonly #ids = new SubscriptionIds()
   #info: ConnectionInfo | undefined
@@ -32,7 +32,7 @@ export class Subscribing {
     events: SubscribingEvents,
   ) {
     this.#topics = topics
-    this.#granting = new Granting(session, clock)
+    this.#subscribeRetry = new SubscribeRetry(session, clock)
     this.#events = events
   }
 
@@ -55,7 +55,7 @@ export class Subscribing {
     }
     const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
     // Some brokers end the connection of who asks for a wildcard nevertheless.
-    this.#granting.ask(subscriptionId, info.wildcards ? wanted : wanted.slice(0, 1))
+    this.#subscribeRetry.ask(subscriptionId, info.wildcards ? wanted : wanted.slice(0, 1))
     if (!info.wildcards) this.#events.refused('changes', withoutWildcards(), true)
   }
 
@@ -68,13 +68,13 @@ export class Subscribing {
     const subscriptionId = this.#next(this.#info)
     const granted = (): void => this.#events.changes({ fresh: false, subscriptionId, late: true })
     if (subscriptionId === undefined) granted()
-    else this.#granting.ask(subscriptionId, [this.#wanted('changes', granted)])
+    else this.#subscribeRetry.ask(subscriptionId, [this.#wanted('changes', granted)])
   }
 
   /** The connection is gone, or nothing is wanted any more. */
   cancel(): void {
     this.#isOpen = false
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
   }
 
   /** A new one every time: a notification that carries it was not queued before. */
@@ -82,7 +82,7 @@ export class Subscribing {
     return subscriptionIds ? this.#ids.next() : undefined
   }
 
-  #wanted(what: 'answers' | 'changes', granted: (what: 'answers' | 'changes') => void): Wanted {
+  #wanted(what: 'answers' | 'changes', granted: (what: 'answers' | 'changes') => void): DesiredSubscription {
     return {
       filter: this.#topics[what],
       granted: () => granted(what),

@@ -1,6 +1,6 @@
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { checkHas } from '../../core/util/check.js'
-import { ArgumentError, PayloadError, reason, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 
 /**
  * How values of a key become bytes and come back. `encode` throws for a value it cannot write, `decode` for bytes it
@@ -42,7 +42,7 @@ export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value
       return encoded
     }
     throw new ArgumentError(
-      `Expected \`encode\` of the codec to return a Uint8Array, got \`${shown(encoded)}\` (${typeof encoded})`,
+      `Expected \`encode\` of the codec to return a Uint8Array, got \`${formatValue(encoded)}\` (${typeof encoded})`,
     )
   } catch (cause) {
     throw new ArgumentError(`The value for key ${JSON.stringify(key)} does not encode: ${reason(cause)}`, { cause })
@@ -129,4 +129,4 @@ export const boolean: Codec<boolean> = {
 
 /** For a value that is none of a codec's. */
 export const wrongType = (expected: string, value: unknown, advice = ''): ArgumentError =>
-  new ArgumentError(`Expected the value to be ${expected}, got \`${shown(value)}\` (${typeof value})${advice}`)
+  new ArgumentError(`Expected the value to be ${expected}, got \`${formatValue(value)}\` (${typeof value})${advice}`)

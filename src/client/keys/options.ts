@@ -2,7 +2,7 @@ import { Observable } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
 import { checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
-import { AbortError, ArgumentError, HlcError, shown } from '../../core/util/errors.js'
+import { AbortError, ArgumentError, formatValue, HlcError } from '../../core/util/errors.js'
 import type { WriteOptions } from '../requests/commands.js'
 
 /** Options of every request. */
@@ -88,11 +88,11 @@ export const checkToken = (token: Hlc | string | undefined): Hlc | undefined => 
 function checkVersion(name: string, token: Hlc | string | undefined): Hlc | undefined {
   if (token === undefined || token instanceof Hlc) return token
   try {
-    return Hlc.parse(shown(token))
+    return Hlc.parse(formatValue(token))
   } catch (cause) {
     if (!(cause instanceof HlcError)) throw cause
     throw new ArgumentError(
-      `Expected \`${name}\` to be a version such as 1696374425000:1:StateStore, got \`${shown(token).slice(0, 80)}\``,
+      `Expected \`${name}\` to be a version such as 1696374425000:1:StateStore, got \`${formatValue(token).slice(0, 80)}\``,
       { cause },
     )
   }
@@ -118,7 +118,7 @@ export interface AbortOptions {
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   // By its shape: one of another window or worker is a signal, too.
   if (signal === undefined || typeof signal?.addEventListener === 'function') return signal
-  throw new ArgumentError(`Expected \`signal\` to be an AbortSignal, got \`${shown(signal)}\` (${typeof signal})`)
+  throw new ArgumentError(`Expected \`signal\` to be an AbortSignal, got \`${formatValue(signal)}\` (${typeof signal})`)
 }
 
 /** The same, but ended by the signal. */

@@ -1,7 +1,7 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
 import { isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { checkOptionNames } from '../../core/util/check.js'
-import { AbortError, ArgumentError, shown } from '../../core/util/errors.js'
+import { AbortError, ArgumentError, formatValue } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
 import { type Codec, checkCodec } from './codec.js'
 import { Key } from './key.js'
@@ -103,7 +103,9 @@ export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g
 /** A glob, checked. Throws {@link ArgumentError}. */
 export function toGlob(glob: string | Uint8Array): Uint8Array {
   if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
-    throw new ArgumentError(`Expected the glob to be a string or a Uint8Array, got \`${shown(glob)}\` (${typeof glob})`)
+    throw new ArgumentError(
+      `Expected the glob to be a string or a Uint8Array, got \`${formatValue(glob)}\` (${typeof glob})`,
+    )
   }
   if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` fits all keys')
   if (typeof glob === 'string' && !isWellFormed(glob)) {

@@ -2,7 +2,7 @@ import type { Observable, Subscriber, Unsubscribable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
-import type { Store } from '../requests/commands.js'
+import type { StoreCommands } from '../requests/commands.js'
 import type { Registry } from '../watch/registry.js'
 import type { WatchObserver } from '../watch/watch.js'
 import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
@@ -20,7 +20,7 @@ export function warnOnce(): KeyHost['warn'] {
 
 /** What keys need of their client. */
 export interface KeyHost {
-  readonly store: Store
+  readonly store: StoreCommands
   readonly registry: Registry
   /** Default of a request, ms. */
   readonly timeout: number

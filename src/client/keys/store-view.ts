@@ -1,6 +1,6 @@
 import { isObservable, map, type Observable, of } from 'rxjs'
 import { StoreRequest } from '../../core/util/awaitable.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
 import type { Entry } from '../watch/watch-state.js'
 import { bytes, type Codec, checkCodec } from './codec.js'
@@ -51,7 +51,7 @@ export abstract class StoreView {
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec?: Codec<T>): Observable<Entry<T>> {
     // A text is iterable, too, but its letters are not keys that anybody means.
     if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
-      throw new ArgumentError(`Expected keys, or an observable of them, got \`${shown(keys)}\``)
+      throw new ArgumentError(`Expected keys, or an observable of them, got \`${formatValue(keys)}\``)
     }
     const keys$ = isObservable(keys) ? keys : of(keys)
     const keyOf = (key: string | Uint8Array | Key<T>): Key<T> =>

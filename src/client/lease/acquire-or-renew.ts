@@ -17,7 +17,7 @@ import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { ClientHost } from '../connect/client.js'
 import { text } from '../keys/codec.js'
 import type { Written } from '../requests/commands.js'
-import { isLasting } from '../watch/lasting.js'
+import { isPermanentError } from '../watch/permanent-errors.js'
 import { LockKeyError } from './lease-state.js'
 
 /** A time that is over as soon as one of two clocks says so: a machine that slept stops the monotonic one. */
@@ -52,7 +52,7 @@ export interface Claim {
  * Acquires or renews: `SET key holder NEX PX duration` (state store protocol, "Locking"). Cold. Errors with `lock-key`
  * when the key is protected by a fencing token, and as any SET does.
  */
-export function claim(
+export function acquireOrRenew(
   { host: { store, clock }, key, holder }: Claimant,
   { duration, timeout }: { readonly duration: number; readonly timeout: number },
 ): Observable<Claim> {
@@ -71,7 +71,7 @@ export function claim(
 
 /** Whether a lease gets over an error by asking again. */
 export const isPassing = (error: unknown): error is StateStoreError =>
-  error instanceof StateStoreError && !isLasting(error)
+  error instanceof StateStoreError && !isPermanentError(error)
 
 /** Gives the lease back, unless it is somebody else's: `VDEL key holder`. */
 const giveBack = ({ host: { store }, key, holder }: Claimant, timeout: number): Observable<unknown> =>
@@ -100,7 +100,7 @@ function fenceAsLockError(key: KeyName): OperatorFunction<Written, Written> {
 const FAREWELL = 1_000
 
 /** Gives a lease back now; a client that is closed meanwhile waits for it. What goes wrong is reported. */
-export function release(claimant: Claimant, timeout: number): void {
+export function releaseLease(claimant: Claimant, timeout: number): void {
   const { host } = claimant
   const released$ = new AsyncSubject<unknown>()
   const farewell = (isConnected: boolean): Observable<unknown> =>

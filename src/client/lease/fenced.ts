@@ -1,5 +1,5 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { checkToken } from '../keys/options.js'
 import type { KeyHost } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
@@ -25,7 +25,7 @@ export class FencedStore extends StoreView {
  * ```
  */
 export function fenced(store: StoreView, token: Hlc | string): FencedStore {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   // Only here: a write without a token is fine, a fence without one is not.
   if (token === undefined) throw new ArgumentError('Expected a fencing token, got `undefined`')
   const host = store[HOST]

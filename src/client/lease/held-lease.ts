@@ -2,7 +2,7 @@ import { finalize, type Observable, Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
 import { OutcomeUnknownError } from '../../core/util/errors.js'
-import { type Claim, isOver, isPassing } from './claim.js'
+import { type Claim, isOver, isPassing } from './acquire-or-renew.js'
 import type { LeaseLossReason } from './lease-state.js'
 
 /** What a tenure needs, and whom it tells. */
@@ -26,7 +26,7 @@ export interface TenurePort {
  * Nothing is renewed while the lock key is not watched. Its answer would not tell whether the key was still ours or was
  * gone, and another's in between, whose token is newer than the one of this holding.
  */
-export class Tenure {
+export class HeldLease {
   readonly token: Hlc
   readonly #port: TenurePort
   readonly #renewals = new Subscription()

@@ -8,10 +8,18 @@ import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
 import type { Entry, Freshness } from '../watch/watch-state.js'
-import { type Claim, type Claimant, claim, holderOf, isOver, isPassing, release } from './claim.js'
+import {
+  acquireOrRenew,
+  type Claim,
+  type Claimant,
+  holderOf,
+  isOver,
+  isPassing,
+  releaseLease,
+} from './acquire-or-renew.js'
+import { HeldLease } from './held-lease.js'
 import { type LeaseTerms, uniqueHolder } from './lease-options.js'
 import { type LeaseLossReason, LeaseLostError, type LeaseState, LockKeyError } from './lease-state.js'
-import { Tenure } from './tenure.js'
 
 /** What the watch of the lock key said last. */
 interface Seen {
@@ -24,14 +32,14 @@ interface Seen {
  * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
  * nothing was heard of the holder for the length of a lease, as when a store does not tell that a key ran out, it asks.
  */
-export class Contender {
+export class LeaseCandidate {
   readonly #key: KeyName
   readonly #terms: LeaseTerms
   readonly #host: ClientHost
   readonly #subscriber: Subscriber<LeaseState>
   readonly #holder: string
-  readonly #pace: Pace
-  #tenure: Tenure | undefined
+  readonly #acquireBackoff: AcquireBackoff
+  #heldLease: HeldLease | undefined
   #request = Subscription.EMPTY
   #cancelNext: () => void = () => undefined
   #seen: Seen | undefined
@@ -47,7 +55,7 @@ export class Contender {
     this.#terms = terms
     this.#host = host
     this.#subscriber = subscriber
-    this.#pace = new Pace(terms.duration)
+    this.#acquireBackoff = new AcquireBackoff(terms.duration)
     this.#holder = terms.holder ?? uniqueHolder(host.clientId)
   }
 
@@ -91,19 +99,19 @@ export class Contender {
   /** More than three at a time would not help: as long as they may take, no answer of theirs is too late. */
   #claim(): Observable<Claim> {
     const { duration, renewEvery } = this.#terms
-    const most = this.#tenure ? 3 * renewEvery : this.#host.timeout
-    return claim(this.#claimant, { duration, timeout: Math.min(most, duration) })
+    const most = this.#heldLease ? 3 * renewEvery : this.#host.timeout
+    return acquireOrRenew(this.#claimant, { duration, timeout: Math.min(most, duration) })
   }
 
   #answered(answer: Claim): void {
-    this.#pace.answered()
+    this.#acquireBackoff.answered()
     if (answer.applied) {
       this.#acquired(answer)
       return
     }
     this.#mayHold = false
     this.#wait(answer.version)
-    this.#pace.inVain()
+    this.#acquireBackoff.inVain()
   }
 
   get #claimant(): Claimant {
@@ -113,10 +121,10 @@ export class Contender {
   #acquired(answer: Claim): void {
     const { clock } = this.#host
     if (isOver(answer.expiry, clock)) {
-      this.#askAfter(this.#pace.retry())
+      this.#askAfter(this.#acquireBackoff.retry())
       return
     }
-    const tenure = new Tenure(answer, {
+    const tenure = new HeldLease(answer, {
       clock,
       renewEvery: this.#terms.renewEvery,
       claim: () => this.#claim(),
@@ -124,7 +132,7 @@ export class Contender {
       renewed: () => this.#held(tenure),
       lost: (reason, cause) => this.#lost(reason, cause),
     })
-    this.#tenure = tenure
+    this.#heldLease = tenure
     this.#held(tenure)
   }
 
@@ -133,14 +141,14 @@ export class Contender {
       this.#fail(error)
       return
     }
-    this.#askAfter(this.#pace.retry())
+    this.#askAfter(this.#acquireBackoff.retry())
     // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
     // notice. Last, for who is told may leave.
     if (error.code !== 'timeout') this.#host.report(error)
   }
 
   #lost(reason: LeaseLossReason, cause: unknown): void {
-    this.#tenure = undefined
+    this.#heldLease = undefined
     this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
     if (this.#subscriber.closed) return
     if (reason === 'ended') this.#fail(cause)
@@ -155,10 +163,10 @@ export class Contender {
       this.#fail(error)
       return
     }
-    this.#pace.heard()
+    this.#acquireBackoff.heard()
     const { holder, version } = this.#seen
-    if (this.#tenure) {
-      if (holder !== this.#holder) this.#tenure.contradicted(version, holder === undefined ? 'revoked' : 'taken')
+    if (this.#heldLease) {
+      if (holder !== this.#holder) this.#heldLease.contradicted(version, holder === undefined ? 'revoked' : 'taken')
       return
     }
     // What was asked may be answered yet; an answer that was lost with a connection is not.
@@ -169,7 +177,7 @@ export class Contender {
   #watched({ state }: Freshness): void {
     const hadGap = this.#freshness === 'stale' || this.#freshness === 'resyncing'
     this.#freshness = state
-    if (state === 'live' && this.#seen?.holder === this.#holder) this.#tenure?.watched(this.#seen.version, hadGap)
+    if (state === 'live' && this.#seen?.holder === this.#holder) this.#heldLease?.watched(this.#seen.version, hadGap)
   }
 
   /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
@@ -177,7 +185,7 @@ export class Contender {
     const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
     const other = seen?.holder === this.#holder ? undefined : seen?.holder
     const free = other === undefined && (seen !== undefined || refused === undefined)
-    this.#askAfter(free ? this.#pace.soon() : this.#pace.patience())
+    this.#askAfter(free ? this.#acquireBackoff.soon() : this.#acquireBackoff.patience())
     if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
   }
 
@@ -186,7 +194,7 @@ export class Contender {
     this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
   }
 
-  #held({ token, expiresAtMonotonic }: Tenure): void {
+  #held({ token, expiresAtMonotonic }: HeldLease): void {
     this.#tell({ status: 'held', token, expiresAtMonotonic, holder: this.#holder })
   }
 
@@ -211,9 +219,9 @@ export class Contender {
 
   /** A holder hears that its lease is over before the stream ends. */
   #drop(cause: unknown): void {
-    if (this.#tenure === undefined) return
-    this.#tenure.end()
-    this.#tenure = undefined
+    if (this.#heldLease === undefined) return
+    this.#heldLease.end()
+    this.#heldLease = undefined
     const reason = cause instanceof LockKeyError ? 'taken' : 'ended'
     this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
   }
@@ -222,12 +230,12 @@ export class Contender {
     this.#host.farewells.delete(this.#farewell)
     this.#cancelNext()
     this.#request.unsubscribe()
-    this.#tenure?.end()
-    this.#tenure = undefined
+    this.#heldLease?.end()
+    this.#heldLease = undefined
     if (!this.#mayHold) return
     this.#mayHold = false
     const { duration } = this.#terms
-    release(this.#claimant, Math.min(this.#host.timeout, duration))
+    releaseLease(this.#claimant, Math.min(this.#host.timeout, duration))
   }
 }
 
@@ -241,7 +249,7 @@ const FIRST_RETRY = 50
 const LONGEST_PATIENCE = 60_000
 
 /** When a contender asks next. Times in ms. */
-class Pace {
+class AcquireBackoff {
   readonly #duration: number
   #failures = 0
   #silences = 0

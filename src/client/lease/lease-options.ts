@@ -1,6 +1,6 @@
 import { isWellFormed, randomBytes, toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** How a lease is held. */
 export interface LeaseOptions {
@@ -49,6 +49,6 @@ export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(r
 function checkHolder(holder: string): void {
   if (typeof holder === 'string' && holder !== '' && isWellFormed(holder)) return
   throw new ArgumentError(
-    `Expected \`holder\` to be a text of at least one character, got \`${shown(holder)}\` (${typeof holder})`,
+    `Expected \`holder\` to be a text of at least one character, got \`${formatValue(holder)}\` (${typeof holder})`,
   )
 }

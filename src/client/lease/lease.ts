@@ -2,7 +2,7 @@ import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { StoreRequest } from '../../core/util/awaitable.js'
 import { checkOptionNames } from '../../core/util/check.js'
-import { ArgumentError, ClosedError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import { type ClientHost, StateStore } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
@@ -10,8 +10,8 @@ import { type AbortOptions, abortable, checkSignal, LOOP_NAMES } from '../keys/o
 import { KeySource } from '../keys/source.js'
 import { HOST } from '../keys/store-view.js'
 import { toKeyName } from '../watch/key-name.js'
-import { type Claim, claim, holderOf, isOver, release } from './claim.js'
-import { Contender } from './contender.js'
+import { acquireOrRenew, type Claim, holderOf, isOver, releaseLease } from './acquire-or-renew.js'
+import { LeaseCandidate } from './lease-candidate.js'
 import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
 import { type Acquisition, LeaseLostError, type LeaseState } from './lease-state.js'
 
@@ -48,7 +48,7 @@ export class Lease extends Observable<LeaseState> {
       const what = `a lease of ${terms.duration} ms is lost with any pause of the network or of the program`
       host.warn('lease', `${what}: \`duration\` is in ms, and a few thousand are usual`)
     }
-    super(subscriber => new Contender(key, terms, host, subscriber).start())
+    super(subscriber => new LeaseCandidate(key, terms, host, subscriber).start())
     this.name = key.text
     this.#key = key
     this.#terms = terms
@@ -83,9 +83,9 @@ export class Lease extends Observable<LeaseState> {
       const claimant = { host: this.#host, key: this.#key, holder }
       let owed = true
       subscriber.add(() => {
-        if (owed) release(claimant, timeout)
+        if (owed) releaseLease(claimant, timeout)
       })
-      const answer$ = claim(claimant, { duration, timeout }).pipe(
+      const answer$ = acquireOrRenew(claimant, { duration, timeout }).pipe(
         switchMap(answer => {
           if (answer.applied && isOver(answer.expiry, this.#host.clock)) throw new LeaseLostError('expired', this.name)
           owed = false
@@ -121,7 +121,7 @@ const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
  */
 export function lease(store: StateStore, name: string | Uint8Array, options: LeaseOptions): Lease {
   if (!(store instanceof StateStore))
-    throw new ArgumentError(`Expected a store of \`connect\`, got \`${shown(store)}\``)
+    throw new ArgumentError(`Expected a store of \`connect\`, got \`${formatValue(store)}\``)
   if (options === undefined)
     throw new ArgumentError('Expected the duration of the lease, such as `lease(store, name, { duration: 10_000 })`')
   return new Lease(toKeyName(name), options, store[HOST])

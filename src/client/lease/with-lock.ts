@@ -10,7 +10,7 @@ import {
 } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { checkFunction, checkOptionNames, type OptionNames } from '../../core/util/check.js'
-import { AbortError, ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
+import { AbortError, ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { Key } from '../keys/key.js'
 import { type AbortOptions, abortable, checkSignal } from '../keys/options.js'
 import type { LeaseState } from './lease-state.js'
@@ -46,7 +46,7 @@ export function withLock<O extends ObservableInput<unknown>>(
   options: LockOptions = {},
 ): Observable<ObservedValueOf<O>> {
   if (!isObservable(lease)) {
-    const got = Object(lease) instanceof Key ? 'a key' : `\`${shown(lease)}\``
+    const got = Object(lease) instanceof Key ? 'a key' : `\`${formatValue(lease)}\``
     throw new ArgumentError(`Expected a lease, such as \`lease(store, name, { duration: 10_000 })\`, got ${got}`)
   }
   checkFunction('work', work)

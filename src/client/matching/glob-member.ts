@@ -1,6 +1,6 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { Cover, Watch, WatchObserver } from '../watch/watch.js'
+import type { SharedRegistration, Watch, WatchObserver } from '../watch/watch.js'
 import type { Freshness, RawEntry } from '../watch/watch-state.js'
 
 /** What a key tells its glob. */
@@ -52,7 +52,7 @@ export class GlobMember implements WatchObserver {
   complete(): void {}
 
   /** Whether somebody else listens to the key by this registration, who would have to begin anew without it. */
-  isLentBy(cover: Cover): boolean {
+  isLentBy(cover: SharedRegistration): boolean {
     return this.watch?.cover === cover && this.watch.isShared
   }
 
@@ -81,7 +81,7 @@ const MOST = 1_000
 const LOOKED_AT = 8
 
 /** The keys of a glob that there are no more, in the order they went, so that nothing older is told of them. */
-export class GoneMembers {
+export class KeyTombstones {
   readonly #members = new Set<GlobMember>()
 
   get size(): number {

@@ -2,19 +2,25 @@ import { defer, Observable, retry, Subject, Subscription, takeUntil, throwError 
 import { backoff } from '../../core/util/backoff.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { CoveredWatches, GlobObserver, RegistryOptions, Stray, WatchedGlobs } from '../watch/cover.js'
 import { DelayedTeardown } from '../watch/delayed-teardown.js'
-import { isLasting } from '../watch/lasting.js'
+import { isPermanentError } from '../watch/permanent-errors.js'
+import type {
+  CoveredWatches,
+  GlobObserver,
+  RegistryOptions,
+  UnmatchedChange,
+  WatchedGlobs,
+} from '../watch/shared-registration.js'
 import { MOST_STOPS } from '../watch/watch-requests.js'
 import { type GlobHost, GlobWatch, type Terms } from './glob-watch.js'
 
 /** All watched globs of a client: one registration for each, renewed on every connection. */
-export class Globs implements WatchedGlobs {
+export class GlobRegistry implements WatchedGlobs {
   readonly #options: RegistryOptions
   readonly #watches: CoveredWatches
   readonly #globs = new Map<string, GlobWatch>()
   readonly #endings: DelayedTeardown<GlobWatch>
-  readonly #stops: GlobStops
+  readonly #stops: GlobUnregistrations
   readonly #host: Omit<GlobHost, 'failed'>
   #isConnected = false
   #lostAt = 0
@@ -23,7 +29,7 @@ export class Globs implements WatchedGlobs {
     this.#options = options
     this.#endings = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
     this.#watches = watches
-    this.#stops = new GlobStops(options, error => watches.report(error))
+    this.#stops = new GlobUnregistrations(options, error => watches.report(error))
     this.#host = {
       watches,
       report: error => watches.report(error),
@@ -80,7 +86,7 @@ export class Globs implements WatchedGlobs {
   }
 
   /** A notification: its key may have come to a glob. */
-  stray(stray: Stray): void {
+  stray(stray: UnmatchedChange): void {
     // No copy for every notification: one that comes meanwhile is told as well, and reads the key.
     for (const watch of this.#globs.values()) watch.stray(stray)
   }
@@ -124,7 +130,7 @@ export class Globs implements WatchedGlobs {
  * stops.callOff(toHex(utf8('sensor/*'))) // somebody watches it again
  * ```
  */
-class GlobStops {
+class GlobUnregistrations {
   readonly #options: RegistryOptions
   readonly #report: (error: StateStoreError) => void
   readonly #stops = new Map<string, Subscription>()
@@ -145,7 +151,7 @@ class GlobStops {
     const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
       retry({
         delay: (error, attempt) => {
-          if (this.#isOver || isLasting(error) || attempt === MOST_STOPS) return throwError(() => error)
+          if (this.#isOver || isPermanentError(error) || attempt === MOST_STOPS) return throwError(() => error)
           this.#report(error)
           return pause(backoff(attempt)).pipe(takeUntil(this.#over$))
         },

@@ -3,25 +3,31 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { type Glob, globOf } from '../../core/protocol/glob.js'
 import { StateStoreError } from '../../core/util/errors.js'
-import type { Arrival, CoveredWatches, GlobObserver, RegistryOptions, Stray } from '../watch/cover.js'
 import { toKeyName } from '../watch/key-name.js'
-import type { Cover } from '../watch/watch.js'
+import type {
+  Arrival,
+  CoveredWatches,
+  GlobObserver,
+  RegistryOptions,
+  UnmatchedChange,
+} from '../watch/shared-registration.js'
+import type { SharedRegistration } from '../watch/watch.js'
 import type { Freshness } from '../watch/watch-state.js'
-import { globFlow } from './glob-flow.js'
-import { GlobMember, GoneMembers } from './glob-member.js'
+import { GlobMember, KeyTombstones } from './glob-member.js'
+import { registerGlob } from './register-glob.js'
 
 /** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
 const LONGEST_KEY = 30_000
 
 /** A watched glob of a client. Every key of it is a watch of the registry; this one says which keys there are. */
-export class GlobWatch implements Cover {
+export class GlobWatch implements SharedRegistration {
   readonly glob: Uint8Array
   registered = false
   readonly #options: RegistryOptions
   readonly #host: GlobHost
   readonly #matcher: Glob
   readonly #members = new Map<string, GlobMember>()
-  readonly #gone = new GoneMembers()
+  readonly #gone = new KeyTombstones()
   #observers: readonly GlobObserver[] = []
   #terms: Terms = { maxKeys: 1, scanInterval: Number.POSITIVE_INFINITY }
   #flow: Subscription | undefined
@@ -81,7 +87,7 @@ export class GlobWatch implements Cover {
     this.#isConnected = true
     this.#isForeign = false
     this.#isRefused = false
-    this.#flow = globFlow(this.glob, this.#options, {
+    this.#flow = registerGlob(this.glob, this.#options, {
       registered: position => this.#registered(position),
       foreign: isUnheard => this.#foreign(isUnheard),
       found: keys => {
@@ -108,7 +114,7 @@ export class GlobWatch implements Cover {
   }
 
   /** Takes a notification of a key that may be new. */
-  stray({ key, change, certain }: Stray): void {
+  stray({ key, change, certain }: UnmatchedChange): void {
     const { op, version } = change
     if (!this.#isTold || op !== 'set' || this.#members.has(key.id) || !this.#matcher.matches(key.bytes)) return
     const isFirst =
@@ -272,7 +278,7 @@ export interface GlobHost {
   /** When the last connection was lost, ms since the Unix epoch. */
   readonly lostAt: () => number
   /** Another glob that stands in for a key, or is about to; preferably one that does. */
-  readonly other: (key: string, not: Cover) => Cover | undefined
+  readonly other: (key: string, not: SharedRegistration) => SharedRegistration | undefined
   /** No later attempt can succeed. */
   readonly failed: (error: StateStoreError) => void
 }

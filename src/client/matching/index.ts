@@ -2,15 +2,15 @@ import { Observable, type Subscriber } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Codec, checkCodec } from '../keys/codec.js'
 import { doubtOf, toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
-import type { GlobObserver } from '../watch/cover.js'
+import type { GlobObserver } from '../watch/shared-registration.js'
 import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
+import { GlobRegistry } from './glob-registry.js'
 import type { Terms } from './glob-watch.js'
-import { Globs } from './globs.js'
 
 /** Options of {@link matching}. */
 export interface MatchingOptions {
@@ -105,7 +105,7 @@ export class Matching<T> {
 
   #observe<R>(listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {
     return new Observable<R>(subscriber => {
-      const globs = this.#host.registry.globs(Globs)
+      const globs = this.#host.registry.globs(GlobRegistry)
       const { entry, freshness } = listen(subscriber)
       const observer: GlobObserver = {
         entry: (key, raw) => {
@@ -153,6 +153,6 @@ export function matching<T>(
   codec: Codec<T>,
   options: MatchingOptions = {},
 ): Matching<T> {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   return new Matching(glob, codec, options, store[HOST])
 }

@@ -17,8 +17,8 @@ import {
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
-import type { RegistryOptions } from '../watch/cover.js'
-import { isLasting } from '../watch/lasting.js'
+import { isPermanentError } from '../watch/permanent-errors.js'
+import type { RegistryOptions } from '../watch/shared-registration.js'
 
 /** What comes of asking a store for the keys of a glob. */
 interface GlobEvents {
@@ -47,7 +47,7 @@ type Answer = 'told' | 'refused' | 'silent'
  * Asks for the keys of a glob on a connection: registers for it, and then scans what is there; where the store has no such
  * registration, or says nothing of use for now, it scans again and again. Never emits; errors when a later attempt cannot succeed.
  */
-export function globFlow(
+export function registerGlob(
   glob: Uint8Array,
   { store, timeout, clock, verifyEvery }: RegistryOptions,
   events: GlobEvents,
@@ -60,7 +60,7 @@ export function globFlow(
       }),
     )
   const again = (error: StateStoreError, attempt: number, isOver: boolean): Observable<undefined> => {
-    if (isOver || isLasting(error)) return throwError(() => error)
+    if (isOver || isPermanentError(error)) return throwError(() => error)
     events.report(error)
     return pause(backoff(attempt))
   }
@@ -81,7 +81,7 @@ export function globFlow(
         },
       }),
       catchError(error => {
-        if (isLasting(error)) return throwError(() => error)
+        if (isPermanentError(error)) return throwError(() => error)
         if (error.code !== 'unknown-command') events.report(error)
         const isOver = FOREIGN.includes(error.code)
         events.foreign(isOver && isUnheard)

@@ -12,7 +12,7 @@ export interface Known {
 }
 
 /** What is known of a key, from its watch, from answers to writes and from reads. Immutable. */
-export interface Truth {
+export interface ConfirmedState {
   readonly known: Known | undefined
   /** Counts connections, and lives of a store behind one. On one of them there is one store, whose versions rise. */
   readonly epoch: number
@@ -25,10 +25,10 @@ export interface Truth {
 }
 
 /** A place in the course of a truth: what was sent then, or asked, knew that much. */
-export type Place = Pick<Truth, 'epoch' | 'steps'>
+export type Place = Pick<ConfirmedState, 'epoch' | 'steps'>
 
 /** Something that was learnt. */
-export type Fact =
+export type Observation =
   /** The connection is gone, or the store behind it. */
   | { readonly type: 'lost' }
   /** The watch says so. */
@@ -39,20 +39,20 @@ export type Fact =
   | { readonly type: 'read'; readonly reading: Reading; readonly from: Place }
 
 /** What is known then. `doubt`: where the fact belongs cannot be told, and only a read that is sent now can. */
-export interface Lesson {
-  readonly truth: Truth
+export interface ObservationResult {
+  readonly truth: ConfirmedState
   readonly doubt: boolean
 }
 
 /** Nothing is known. */
-export const IGNORANT: Truth = { known: undefined, epoch: 0, floor: undefined, ahead: false, steps: 0 }
+export const IGNORANT: ConfirmedState = { known: undefined, epoch: 0, floor: undefined, ahead: false, steps: 0 }
 
 /**
  * Brings what three sources say of one key into the order of the store, pure: the watch, answers to own writes, and reads
  * overtake each other. Versions place them on one connection; across connections nothing does, for a store that lost its
  * data starts over with older ones, so what was sent on an earlier connection is doubted.
  */
-export function learn(truth: Truth, fact: Fact): Lesson {
+export function applyObservation(truth: ConfirmedState, fact: Observation): ObservationResult {
   switch (fact.type) {
     case 'lost':
       return certain({ ...truth, epoch: truth.epoch + 1, floor: undefined, ahead: false })
@@ -65,16 +65,19 @@ export function learn(truth: Truth, fact: Fact): Lesson {
   }
 }
 
-const certain = (truth: Truth): Lesson => ({ truth, doubt: false })
-const doubtful = (truth: Truth): Lesson => ({ truth, doubt: true })
+const certain = (truth: ConfirmedState): ObservationResult => ({ truth, doubt: false })
+const doubtful = (truth: ConfirmedState): ObservationResult => ({ truth, doubt: true })
 
-function told(truth: Truth, { bytes, version }: Fact & { type: 'told' }): Lesson {
+function told(truth: ConfirmedState, { bytes, version }: Observation & { type: 'told' }): ObservationResult {
   if (version === undefined) return truth.ahead ? doubtful(truth) : certain(accept(truth, bytes, version, truth.floor))
   if (isOlder(version, truth.floor)) return certain(truth)
   return certain(accept(truth, bytes, version, version))
 }
 
-function written(truth: Truth, { bytes, version, from }: Fact & { type: 'written' }): Lesson {
+function written(
+  truth: ConfirmedState,
+  { bytes, version, from }: Observation & { type: 'written' },
+): ObservationResult {
   if (version === undefined || from.epoch !== truth.epoch) return doubtful(truth)
   if (isOlder(version, truth.floor)) return certain(truth)
   // Found gone meanwhile, before the write or after it.
@@ -82,7 +85,10 @@ function written(truth: Truth, { bytes, version, from }: Fact & { type: 'written
   return certain({ ...accept(truth, bytes, version, version), ahead: true })
 }
 
-function read(truth: Truth, { reading: { value, version }, from }: Fact & { type: 'read' }): Lesson {
+function read(
+  truth: ConfirmedState,
+  { reading: { value, version }, from }: Observation & { type: 'read' },
+): ObservationResult {
   if (from.epoch !== truth.epoch) return doubtful(truth)
   if (version === undefined && truth.steps !== from.steps) return doubtful(truth)
   if (isOlder(version, truth.floor)) return certain(truth)
@@ -90,7 +96,12 @@ function read(truth: Truth, { reading: { value, version }, from }: Fact & { type
   return certain({ ...next, ahead: truth.ahead || next.steps > truth.steps })
 }
 
-function accept(truth: Truth, bytes: Uint8Array | undefined, version: Hlc | undefined, floor: Hlc | undefined): Truth {
+function accept(
+  truth: ConfirmedState,
+  bytes: Uint8Array | undefined,
+  version: Hlc | undefined,
+  floor: Hlc | undefined,
+): ConfirmedState {
   const { known, epoch } = truth
   const steps = known && isSame(known, bytes, version) ? truth.steps : truth.steps + 1
   return { known: { bytes, version, epoch }, epoch, floor, ahead: false, steps }

@@ -26,7 +26,7 @@ export class ConflictError extends StateStoreError {
 }
 
 /** A write has waited for the connection for as long as it may, ms. */
-export const waitedTooLong = (limit: number, key: string): OfflineError =>
+export const offlineTimeout = (limit: number, key: string): OfflineError =>
   new OfflineError(`it waited for the connection longer than ${limit} ms`, key)
 
 /** The value was not sent, because there was no connection, and will not be. Nothing was changed. */

@@ -1,18 +1,18 @@
 import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
 import { Awaitable } from '../../core/util/awaitable.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { hasSameContent } from '../../core/util/same-content.js'
 import type { Key } from '../keys/key.js'
 import { SOURCE } from '../keys/source.js'
-import { Machine } from './machine.js'
 import { checkOptions, type OptimisticOptions } from './options.js'
 import type { OptimisticResult, OptimisticState } from './state.js'
+import { WriteController } from './write-controller.js'
 
 export { ConflictError, OfflineError } from './errors.js'
 export type { LateWrite, Merge, OptimisticOptions } from './options.js'
 export type { LateWriteInfo, OptimisticResult, OptimisticState } from './state.js'
-export type { StoredWrite, WriteStorage } from './storage.js'
-export { indexedDbStorage } from './storage.js'
+export type { StoredWrite, WriteStorage } from './write-storage.js'
+export { indexedDbStorage } from './write-storage.js'
 
 /**
  * A key that shows what the user writes before the store has answered; made by {@link optimistic}. All who share the view
@@ -28,14 +28,14 @@ export class Optimistic<T> {
   readonly state$: Observable<OptimisticState<T>>
   /** The values of {@link state$}, from the first that was read or written. */
   readonly value$: Observable<T | undefined>
-  readonly #machine: Machine<T>
+  readonly #writeController: WriteController<T>
 
   /** Use {@link optimistic}. */
   constructor(key: Key<T>, options: OptimisticOptions<T>) {
     const source = key[SOURCE]
     this.name = source.key.text
-    this.#machine = new Machine(source, checkOptions(options, source.host.timeout))
-    this.state$ = this.#machine.state$
+    this.#writeController = new WriteController(source, checkOptions(options, source.host.timeout))
+    this.state$ = this.#writeController.state$
     this.value$ = this.state$.pipe(
       filter(({ state }) => state !== 'connecting'),
       map(({ value }) => value),
@@ -46,7 +46,7 @@ export class Optimistic<T> {
 
   /** What to show now, without looking on. */
   get state(): OptimisticState<T> {
-    return this.#machine.state
+    return this.#writeController.state
   }
 
   /**
@@ -60,7 +60,7 @@ export class Optimistic<T> {
    * ```
    */
   set(value: T): Awaitable<OptimisticResult<T>> {
-    return new Awaitable(subscriber => this.#machine.write(value).subscribe(subscriber))
+    return new Awaitable(subscriber => this.#writeController.write(value).subscribe(subscriber))
   }
 
   /**
@@ -72,7 +72,7 @@ export class Optimistic<T> {
    * ```
    */
   readonly next = (value: T): void => {
-    this.#machine.write(value).subscribe({ error: () => undefined })
+    this.#writeController.write(value).subscribe({ error: () => undefined })
   }
 }
 
@@ -91,6 +91,6 @@ export class Optimistic<T> {
  */
 export function optimistic<T>(key: Key<T>, options: OptimisticOptions<T> = {}): Optimistic<T> {
   if (Object(key) !== key || key[SOURCE] === undefined)
-    throw new ArgumentError(`Expected a key of a store, got \`${shown(key)}\` (${typeof key})`)
+    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
   return new Optimistic(key, options)
 }

@@ -3,9 +3,16 @@ import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Reading } from '../requests/commands.js'
-import { isLasting } from '../watch/lasting.js'
-import { type Fact, IGNORANT, learn, type Place, sameValue, type Truth } from './truth.js'
-import type { Write } from './write.js'
+import { isPermanentError } from '../watch/permanent-errors.js'
+import {
+  applyObservation,
+  type ConfirmedState,
+  IGNORANT,
+  type Observation,
+  type Place,
+  sameValue,
+} from './confirmed-state.js'
+import type { UserWrite } from './user-write.js'
 
 /** ms in which the watch should tell of an own write; as long as it does not, the key is read after growing pauses. */
 const ECHO = 1_000
@@ -16,38 +23,38 @@ interface CourseListener<T> {
   /** A read has told something. */
   changed(): void
   /** It is known what became of a write. `error` says why it was not known before; none for one that was done. */
-  decided(write: Write<T>, fate: Fate, error: StateStoreError | undefined): void
+  decided(write: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void
 }
 
 /** What is known of a key, as it goes on, and of the write that has no place in it yet. */
-export class Course<T> {
+export class KeyTracker<T> {
   readonly #listener: CourseListener<T>
-  readonly #reader: Reader
-  readonly #held: Aftermath<T>
+  readonly #keyReader: KeyReader
+  readonly #held: UnresolvedWrite<T>
   readonly #clock: Clock
-  #truth = IGNORANT
+  #confirmedState = IGNORANT
   #echo: (() => void) | undefined
   /** Something was asked for that only a read can tell. */
   isDoubtful = false
 
   constructor(source: KeySource<T>, timeout: number, listener: CourseListener<T>) {
     this.#listener = listener
-    this.#reader = new Reader(source, timeout, () => this.#asking())
+    this.#keyReader = new KeyReader(source, timeout, () => this.#asking())
     this.#clock = source.host.registry.clock
-    this.#held = new Aftermath(this.#clock, timeout, () => this.#reader.want())
+    this.#held = new UnresolvedWrite(this.#clock, timeout, () => this.#keyReader.want())
   }
 
-  get truth(): Truth {
-    return this.#truth
+  get truth(): ConfirmedState {
+    return this.#confirmedState
   }
 
   get place(): Place {
-    const { epoch, steps } = this.#truth
+    const { epoch, steps } = this.#confirmedState
     return { epoch, steps }
   }
 
   /** The write that has no place yet. */
-  get held(): Write<T> | undefined {
+  get held(): UserWrite<T> | undefined {
     return this.#held.write
   }
 
@@ -62,16 +69,17 @@ export class Course<T> {
       this.learn({ type: 'lost' })
       this.isDoubtful = false
     }
-    this.#reader.link(isUp)
+    this.#keyReader.link(isUp)
     this.#held.link(isUp)
   }
 
   /** Whether that could be placed; if not, a read is sent. */
-  learn(fact: Fact): boolean {
-    const { truth, doubt } = learn(this.#truth, fact)
-    if (truth.ahead !== this.#truth.ahead || truth.epoch !== this.#truth.epoch) this.#await(truth.ahead, ECHO)
-    this.#truth = truth
-    if (doubt) this.#reader.want()
+  learn(fact: Observation): boolean {
+    const { truth, doubt } = applyObservation(this.#confirmedState, fact)
+    if (truth.ahead !== this.#confirmedState.ahead || truth.epoch !== this.#confirmedState.epoch)
+      this.#await(truth.ahead, ECHO)
+    this.#confirmedState = truth
+    if (doubt) this.#keyReader.want()
     return !doubt
   }
 
@@ -81,30 +89,30 @@ export class Course<T> {
   }
 
   /** A write that was sent and whose place is not known. */
-  hold(write: Write<T>, error: StateStoreError | undefined, isUp: boolean): void {
-    this.#held.begin(write, error, isUp, this.#truth.epoch)
+  hold(write: UserWrite<T>, error: StateStoreError | undefined, isUp: boolean): void {
+    this.#held.begin(write, error, isUp, this.#confirmedState.epoch)
     this.review()
   }
 
   /** Asks for what the key has, which is not what the store says it was when it was written. */
   doubt(): void {
     this.isDoubtful = true
-    this.#reader.want()
+    this.#keyReader.want()
   }
 
   /** Looks whether it is known by now what became of the write that is held. */
   review(isOver = false): void {
     const { write, error } = this.#held
-    const fate = write && error && fateOf(write, this.#truth, isOver)
+    const fate = write && error && resolveOutcome(write, this.#confirmedState, isOver)
     if (fate) this.#decide(write, fate, error)
   }
 
   stop(): void {
-    this.#reader.link(false)
-    this.#reader.stop()
+    this.#keyReader.link(false)
+    this.#keyReader.stop()
     this.#held.end()
     this.#await(false, 0)
-    this.#truth = IGNORANT
+    this.#confirmedState = IGNORANT
     this.isDoubtful = false
   }
 
@@ -117,7 +125,7 @@ export class Course<T> {
     if (!isDue) return
     this.#echo = this.#clock.schedule(pause, () => {
       this.#await(true, Math.min(2 * pause, LONGEST_ECHO))
-      this.#reader.want()
+      this.#keyReader.want()
     })
   }
 
@@ -128,13 +136,14 @@ export class Course<T> {
       if (!this.learn({ type: 'read', reading, from })) return
       this.isDoubtful = false
       const { write, error } = this.#held
-      if (write && !error) this.#decide(write, fateOf(write, this.#truth, true) ?? 'overtaken', undefined)
+      if (write && !error)
+        this.#decide(write, resolveOutcome(write, this.#confirmedState, true) ?? 'overtaken', undefined)
       else this.review(isOver)
       this.#listener.changed()
     }
   }
 
-  #decide(write: Write<T>, fate: Fate, error: StateStoreError | undefined): void {
+  #decide(write: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void {
     this.#held.end()
     this.#listener.decided(write, fate, error)
   }
@@ -153,9 +162,9 @@ export type Fate = 'written' | 'overtaken' | 'not written'
  *
  * @param isOver - the last thing known is such a read
  */
-function fateOf(
-  { bytes, from }: Pick<Write<unknown>, 'bytes' | 'from'>,
-  truth: Truth,
+function resolveOutcome(
+  { bytes, from }: Pick<UserWrite<unknown>, 'bytes' | 'from'>,
+  truth: ConfirmedState,
   isOver: boolean,
 ): Fate | undefined {
   const { known, steps } = truth
@@ -166,11 +175,11 @@ function fateOf(
 }
 
 /** A write that was sent, and of which it is not known where it belongs: its answer is lost, or came too late to tell. */
-class Aftermath<T> {
+class UnresolvedWrite<T> {
   readonly #clock: Clock
   readonly #timeout: number
   readonly #over: () => void
-  #write: Write<T> | undefined
+  #userWrite: UserWrite<T> | undefined
   #error: StateStoreError | undefined
   #cancel: (() => void) | undefined
   #isOver = false
@@ -182,8 +191,8 @@ class Aftermath<T> {
     this.#over = over
   }
 
-  get write(): Write<T> | undefined {
-    return this.#write
+  get write(): UserWrite<T> | undefined {
+    return this.#userWrite
   }
 
   /** Why its outcome is unknown; `undefined` for one that was done, but whose place is not known. */
@@ -196,9 +205,9 @@ class Aftermath<T> {
     return this.#isOver
   }
 
-  begin(write: Write<T>, error: StateStoreError | undefined, isUp: boolean, epoch: number): void {
+  begin(write: UserWrite<T>, error: StateStoreError | undefined, isUp: boolean, epoch: number): void {
     this.end()
-    this.#write = write
+    this.#userWrite = write
     this.#error = error
     if (error && isUp) this.#wait(write.from?.epoch === epoch ? ROUNDING : this.#timeout + ROUNDING)
   }
@@ -212,7 +221,7 @@ class Aftermath<T> {
 
   end(): void {
     this.#cancel?.()
-    this.#write = undefined
+    this.#userWrite = undefined
     this.#error = undefined
     this.#isOver = false
   }
@@ -229,7 +238,7 @@ class Aftermath<T> {
 const PAUSE = 1_000
 
 /** Reads a key for those who doubt, as often as it takes, whenever there is a connection. */
-class Reader {
+class KeyReader {
   readonly #source: KeySource<unknown>
   readonly #timeout: number
   readonly #asking: () => (reading: Reading) => void
@@ -279,7 +288,7 @@ class Reader {
   #failed(error: StateStoreError): void {
     const { registry } = this.#source.host
     // The watch ends by what lasts, and all that waits with it.
-    if (!isLasting(error))
+    if (!isPermanentError(error))
       this.#pause = registry.clock.schedule(PAUSE, () => {
         if (this.#up && this.#wanted) this.#send()
       })

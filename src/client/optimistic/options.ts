@@ -8,8 +8,8 @@ import {
   type OptionNames,
   type OtherNames,
 } from '../../core/util/check.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
-import type { WriteStorage } from './storage.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import type { WriteStorage } from './write-storage.js'
 
 /**
  * Makes one value of two: what the user wrote, what the key has by now (`undefined` for no such key), and what it had when
@@ -90,9 +90,13 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
   checkOptionNames('optimistic', options, NAMES, ELSEWHERE)
   const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
   if (typeof conflict !== 'function' && !CONFLICTS.includes(conflict))
-    throw new ArgumentError(`Expected \`conflict\` to be 'last', 'refuse' or a function, got \`${shown(conflict)}\``)
+    throw new ArgumentError(
+      `Expected \`conflict\` to be 'last', 'refuse' or a function, got \`${formatValue(conflict)}\``,
+    )
   if (!POLICIES.includes(offline))
-    throw new ArgumentError(`Expected \`offline\` to be 'drop', 'latest', 'ask' or 'cas', got \`${shown(offline)}\``)
+    throw new ArgumentError(
+      `Expected \`offline\` to be 'drop', 'latest', 'ask' or 'cas', got \`${formatValue(offline)}\``,
+    )
   for (const [name, value] of Object.entries({ maxAge, timeout: options.timeout, expiresIn }))
     if (value !== undefined) checkPositiveInteger(name, value)
   if (persist !== undefined) checkFlag('persist', persist)

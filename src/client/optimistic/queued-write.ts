@@ -2,16 +2,16 @@ import { defaultIfEmpty, defer, map, type Observable, type Subscription, take } 
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
-import { OfflineError, waitedTooLong } from './errors.js'
+import { OfflineError, offlineTimeout } from './errors.js'
 import { type LateWrite, limitOf, type Terms, waits } from './options.js'
-import { modeOf } from './sender.js'
-import { Shelf, seenOf } from './shelf.js'
 import type { OptimisticResult } from './state.js'
-import type { StoredWrite } from './storage.js'
-import { Write } from './write.js'
+import { UserWrite } from './user-write.js'
+import { modeOf } from './write-sender.js'
+import type { StoredWrite } from './write-storage.js'
+import { seenOf, WriteStorageQueue } from './write-storage-queue.js'
 
 /** What has to be so for a write to be sent. */
-export interface Chances<T> {
+export interface SendConditions<T> {
   readonly isUp: boolean
   /** Another write is under way. */
   readonly isBusy: boolean
@@ -24,18 +24,18 @@ export interface Chances<T> {
 export interface WaitingListener<T> {
   /** Something that was waited for has happened: try once more. */
   again(): void
-  refused(write: Write<T>, error: StateStoreError): void
+  refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
 /** The newest write that was not sent yet: whether, when and how late it is. */
-export class Waiting<T> {
+export class QueuedWrite<T> {
   readonly #source: KeySource<T>
   readonly #terms: Terms<T>
   readonly #listener: WaitingListener<T>
-  readonly #shelf: Shelf
-  #write: Write<T> | undefined
+  readonly #writeStorageQueue: WriteStorageQueue
+  #userWrite: UserWrite<T> | undefined
   /** One before it that is in the storage still. */
-  #replaced: Write<T> | undefined
+  #replaced: UserWrite<T> | undefined
   #expiry: (() => void) | undefined
   #question: Subscription | undefined
   #taking = false
@@ -47,17 +47,17 @@ export class Waiting<T> {
     this.#source = source
     this.#terms = terms
     this.#listener = listener
-    this.#shelf = new Shelf(terms.storage, source)
+    this.#writeStorageQueue = new WriteStorageQueue(terms.storage, source)
   }
 
-  get write(): Write<T> | undefined {
-    return this.#write
+  get write(): UserWrite<T> | undefined {
+    return this.#userWrite
   }
 
   /** From now on somebody waits: looks for what an earlier process or page has left. */
   open(): void {
     this.#isOpen = true
-    this.#shelf.load({
+    this.#writeStorageQueue.load({
       done: stored => stored && this.#isOpen && this.#restore(stored),
       failed: error => this.#source.host.report(error),
     })
@@ -69,20 +69,20 @@ export class Waiting<T> {
   }
 
   /** Takes the place of what waits. */
-  put(write: Write<T>): void {
+  put(write: UserWrite<T>): void {
     this.#isTouched = true
-    const older = this.#write
+    const older = this.#userWrite
     this.#clear()
     // A write that was never stored does not displace a stored one: a handler may write again before that one is removed.
     if (older?.stored) this.#replaced = older
-    this.#write = write
+    this.#userWrite = write
     this.#arm(write)
     if (older) this.#settle(older, 'superseded')
   }
 
   /** Goes back to wait, having been on its way; unless a newer one waits. */
-  back(write: Write<T>): void {
-    const newer = this.#write
+  back(write: UserWrite<T>): void {
+    const newer = this.#userWrite
     if (newer === undefined) this.put(write)
     else {
       // It was not done, so that the newer one has to do it, too.
@@ -92,14 +92,14 @@ export class Waiting<T> {
   }
 
   /** The user does not want it any more. */
-  withdraw(write: Write<T>): void {
+  withdraw(write: UserWrite<T>): void {
     write.observer = undefined
-    if (this.#write === write) this.#remove()
+    if (this.#userWrite === write) this.#remove()
   }
 
   /** Ends what waits; it stays in the storage. */
   end(error: StateStoreError): void {
-    const write = this.#write
+    const write = this.#userWrite
     if (write) this.#clear()
     write?.fail(error)
   }
@@ -107,21 +107,21 @@ export class Waiting<T> {
   /** The connection is gone: nobody is to be asked any more. */
   lost(): void {
     this.#question?.unsubscribe()
-    if (this.#write) this.#write.approved = false
+    if (this.#userWrite) this.#userWrite.approved = false
   }
 
   /** The write, if it is to be sent now; it waits no longer then. To be called after each {@link put}. */
-  next(chances: Chances<T>): Write<T> | undefined {
+  next(chances: SendConditions<T>): UserWrite<T> | undefined {
     const next = this.#choose(chances)
     const replaced = this.#replaced
     this.#replaced = undefined
     // What is kept now has taken its place there, too: at no time is there none.
-    if (replaced && !this.#write?.stored) this.#shelf.drop(replaced)
+    if (replaced && !this.#userWrite?.stored) this.#writeStorageQueue.drop(replaced)
     return next
   }
 
-  #choose(chances: Chances<T>): Write<T> | undefined {
-    const write = this.#write
+  #choose(chances: SendConditions<T>): UserWrite<T> | undefined {
+    const write = this.#userWrite
     if (write === undefined) return undefined
     if (write.age(this.#clock) >= limitOf(this.#terms, write)) this.#refuse(write, this.#tooLate(write))
     else if (!chances.isUp) this.#findNoConnection(write)
@@ -137,16 +137,16 @@ export class Waiting<T> {
     const { host } = this.#source
     // What was written since is newer.
     if (this.#isTouched) {
-      this.#shelf.drop({ id: stored.id, stored: true })
+      this.#writeStorageQueue.drop({ id: stored.id, stored: true })
       return
     }
     try {
       const parts = { id: stored.id, own: stored.value, seen: seenOf(stored), base: stored.base }
-      this.put(new Write(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
+      this.put(new UserWrite(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
       host.report(error)
-      this.#shelf.drop({ id: stored.id, stored: true })
+      this.#writeStorageQueue.drop({ id: stored.id, stored: true })
     }
     this.#listener.again()
   }
@@ -159,12 +159,12 @@ export class Waiting<T> {
     return this.#source.host.registry.clock
   }
 
-  #tooLate(write: Write<T>): StateStoreError {
+  #tooLate(write: UserWrite<T>): StateStoreError {
     const limit = limitOf(this.#terms, write)
-    return write.late && this.#waits ? waitedTooLong(limit, this.#name) : new TimeoutError(limit, this.#name)
+    return write.late && this.#waits ? offlineTimeout(limit, this.#name) : new TimeoutError(limit, this.#name)
   }
 
-  #findNoConnection(write: Write<T>): void {
+  #findNoConnection(write: UserWrite<T>): void {
     const { offline } = this.#terms
     if (offline === 'drop') {
       this.#refuse(write, new OfflineError('there is no connection', this.#name))
@@ -173,12 +173,12 @@ export class Waiting<T> {
     write.late = true
     if (!this.#waits) return
     this.#arm(write)
-    this.#shelf.save(write, typeof this.#terms.conflict === 'function')
+    this.#writeStorageQueue.save(write, typeof this.#terms.conflict === 'function')
   }
 
-  #isToBeAsked = ({ late, approved }: Write<T>): boolean => this.#terms.offline === 'ask' && late && !approved
+  #isToBeAsked = ({ late, approved }: UserWrite<T>): boolean => this.#terms.offline === 'ask' && late && !approved
 
-  #ask(write: Write<T>, { isLive, current }: Chances<T>): void {
+  #ask(write: UserWrite<T>, { isLive, current }: SendConditions<T>): void {
     if (!isLive || this.#question?.closed === false) return
     const { value, at: since } = write
     const age = write.age(this.#clock)
@@ -196,49 +196,49 @@ export class Waiting<T> {
     })
   }
 
-  #take(write: Write<T>): void {
+  #take(write: UserWrite<T>): void {
     this.#taking = true
     const failed = (error: StateStoreError): void => {
       this.#taking = false
       // It might be sent once more by whoever finds it there.
-      if (this.#write === write) this.#refuse(write, error)
+      if (this.#userWrite === write) this.#refuse(write, error)
       this.#listener.again()
     }
     const done = (isOurs: boolean): void => {
       this.#taking = false
       write.stored = false
-      if (!isOurs && this.#write === write) this.#settle(this.#remove(), 'superseded')
+      if (!isOurs && this.#userWrite === write) this.#settle(this.#remove(), 'superseded')
       this.#listener.again()
     }
-    this.#shelf.take(write, { done, failed })
+    this.#writeStorageQueue.take(write, { done, failed })
   }
 
-  #arm(write: Write<T>): void {
+  #arm(write: UserWrite<T>): void {
     this.#expiry?.()
     const left = limitOf(this.#terms, write) - write.age(this.#clock)
     this.#expiry = this.#clock.schedule(Math.max(0, left), () => this.#listener.again())
   }
 
-  #refuse(write: Write<T>, error: StateStoreError): void {
-    if (this.#write === write) this.#remove()
+  #refuse(write: UserWrite<T>, error: StateStoreError): void {
+    if (this.#userWrite === write) this.#remove()
     this.#listener.refused(write, error)
   }
 
-  #settle(write: Write<T> | undefined, outcome: OptimisticResult<T>['outcome']): void {
+  #settle(write: UserWrite<T> | undefined, outcome: OptimisticResult<T>['outcome']): void {
     write?.settle(this.#name, outcome, write.value)
   }
 
-  #remove(): Write<T> | undefined {
-    const write = this.#write
+  #remove(): UserWrite<T> | undefined {
+    const write = this.#userWrite
     if (write) {
       this.#clear()
-      this.#shelf.drop(write)
+      this.#writeStorageQueue.drop(write)
     }
     return write
   }
 
   #clear(): void {
-    this.#write = undefined
+    this.#userWrite = undefined
     this.#expiry?.()
     this.lost()
   }

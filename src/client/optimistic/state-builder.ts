@@ -3,15 +3,15 @@ import { sameBytes } from '../../core/util/bytes.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Freshness } from '../watch/watch-state.js'
+import type { Known } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticState } from './state.js'
-import type { Known } from './truth.js'
-import type { Write } from './write.js'
+import type { UserWrite } from './user-write.js'
 
 /** All that a state is made of. */
-export interface Scene<T> {
+export interface StateInputs<T> {
   readonly known: Known | undefined
   /** The newest write that has no result yet, or whose place is not known. */
-  readonly shown: Write<T> | undefined
+  readonly shown: UserWrite<T> | undefined
   /** Why the outcome of that one is unknown, if it is. */
   readonly doubt: StateStoreError | undefined
   /** Why the last write was refused, if it was. */
@@ -22,7 +22,7 @@ export interface Scene<T> {
 }
 
 /** Makes states, the same one until something is different. */
-export class Show<T> {
+export class StateBuilder<T> {
   readonly #source: KeySource<T>
   #bytes: Uint8Array | undefined
   #decoded: { readonly value: T | undefined; readonly error: DecodeError | undefined } = NOTHING
@@ -32,7 +32,7 @@ export class Show<T> {
     this.#source = source
   }
 
-  stateOf({ known, shown, doubt, failure, late, freshness }: Scene<T>): OptimisticState<T> {
+  stateOf({ known, shown, doubt, failure, late, freshness }: StateInputs<T>): OptimisticState<T> {
     const confirmed = this.decode(known)
     const next: OptimisticState<T> = {
       value: shown ? shown.value : confirmed.value,
@@ -94,7 +94,7 @@ const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
 /**
  * Tells states. A listener may cause the next state while it is told of one; all hear of them in their order.
  */
-export class Teller<S> {
+export class StateEmitter<S> {
   readonly #states = new Subject<S>()
   readonly #latest: () => S
   #told: S | undefined

@@ -4,15 +4,15 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
+import type { Known, Place } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticResult } from './state.js'
-import type { StoredWrite } from './storage.js'
-import type { Known, Place } from './truth.js'
+import type { StoredWrite } from './write-storage.js'
 
 /** What the user saw of a key. */
 export type Seen = Pick<Known, 'bytes' | 'version'>
 
 /** One write, from the call until its result. */
-export class Write<T> {
+export class UserWrite<T> {
   readonly id: string
   readonly value: T
   /** The value, as it was written. */
@@ -40,7 +40,7 @@ export class Write<T> {
   sentAfter: number | undefined
   observer: Observer<OptimisticResult<T>> | undefined
 
-  constructor(value: T, parts: Pick<Write<T>, 'id' | 'own' | 'seen' | 'base'>, clock: Clock, stored?: StoredWrite) {
+  constructor(value: T, parts: Pick<UserWrite<T>, 'id' | 'own' | 'seen' | 'base'>, clock: Clock, stored?: StoredWrite) {
     this.value = value
     this.id = parts.id
     this.own = parts.own
@@ -93,11 +93,11 @@ export class Write<T> {
  * What a user saw, and made the next value from. Of a write that was sent the next one does nothing again, whatever became of
  * it; one that waits it takes the place of.
  */
-export function uponWhat<T>(
-  waiting: Write<T> | undefined,
-  shown: Write<T> | undefined,
+export function writeBase<T>(
+  waiting: UserWrite<T> | undefined,
+  shown: UserWrite<T> | undefined,
   known: Known | undefined,
-): Pick<Write<T>, 'seen' | 'base'> {
+): Pick<UserWrite<T>, 'seen' | 'base'> {
   // While a write is shown, what that one was to replace was seen last.
   const seen = shown ? shown.seen : known
   if (waiting) return { seen, base: waiting.base }
@@ -108,8 +108,8 @@ export function uponWhat<T>(
 export function writeOf<T>(
   { key, codec, host }: KeySource<T>,
   value: T,
-  upon: Pick<Write<T>, 'seen' | 'base'>,
-): Write<T> {
+  upon: Pick<UserWrite<T>, 'seen' | 'base'>,
+): UserWrite<T> {
   const own = encodeFor(key.text, codec, value)
-  return new Write(value, { id: toHex(randomBytes(8)), own, ...upon }, host.registry.clock)
+  return new UserWrite(value, { id: toHex(randomBytes(8)), own, ...upon }, host.registry.clock)
 }

@@ -4,16 +4,16 @@ import { ClosedError, StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Known, WatchObserver } from '../watch/watch.js'
 import type { Freshness, RawEntry } from '../watch/watch-state.js'
-import { Course, type Fate } from './course.js'
+import type { ConfirmedState } from './confirmed-state.js'
+import { type Fate, KeyTracker } from './key-tracker.js'
 import type { Terms } from './options.js'
-import { Sender } from './sender.js'
-import { type Scene, Show, Teller } from './show.js'
+import { QueuedWrite } from './queued-write.js'
 import type { OptimisticResult, OptimisticState } from './state.js'
-import type { Truth } from './truth.js'
-import { Waiting } from './waiting.js'
-import { uponWhat, type Write, writeOf } from './write.js'
+import { StateBuilder, StateEmitter, type StateInputs } from './state-builder.js'
+import { type UserWrite, writeBase, writeOf } from './user-write.js'
+import { WriteSender } from './write-sender.js'
 
-const NOTHING: Pick<Scene<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
+const NOTHING: Pick<StateInputs<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 
 /** The watch of the key and the connection, as long as the machine lives. */
 interface Watching {
@@ -28,13 +28,13 @@ const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
  * One key that is written as it is watched. One write is under way at a time, the newest waits. It lives while somebody
  * looks, or a write has no result yet.
  */
-export class Machine<T> implements WatchObserver {
+export class WriteController<T> implements WatchObserver {
   readonly #source: KeySource<T>
-  readonly #show: Show<T>
-  readonly #course: Course<T>
-  readonly #sender: Sender<T>
-  readonly #waiting: Waiting<T>
-  #teller = new Teller(() => this.state)
+  readonly #stateBuilder: StateBuilder<T>
+  readonly #keyTracker: KeyTracker<T>
+  readonly #writeSender: WriteSender<T>
+  readonly #queuedWrite: QueuedWrite<T>
+  #stateEmitter = new StateEmitter(() => this.state)
   #watching: Watching | undefined
   /** What came of the last write. */
   #last = NOTHING
@@ -42,16 +42,16 @@ export class Machine<T> implements WatchObserver {
 
   constructor(source: KeySource<T>, terms: Terms<T>) {
     this.#source = source
-    this.#show = new Show(source)
-    this.#course = new Course(source, terms.timeout, {
+    this.#stateBuilder = new StateBuilder(source)
+    this.#keyTracker = new KeyTracker(source, terms.timeout, {
       changed: () => this.#go(),
       decided: (write, fate, error) => this.#decided(write, fate, error),
     })
-    this.#waiting = new Waiting(source, terms, {
+    this.#queuedWrite = new QueuedWrite(source, terms, {
       again: () => this.#go(),
       refused: (write, error) => this.#refuse(write, error),
     })
-    this.#sender = new Sender(source, terms, {
+    this.#writeSender = new WriteSender(source, terms, {
       applied: (write, value, version) => this.#applied(write, value, version),
       outdated: write => this.#outdated(write),
       lost: (write, error) => this.#lost(write, error),
@@ -66,7 +66,7 @@ export class Machine<T> implements WatchObserver {
       this.#lookers--
       this.#rest()
     })
-    subscriber.add(this.#teller.listen(subscriber))
+    subscriber.add(this.#stateEmitter.listen(subscriber))
     // The first state may be enough.
     if (!subscriber.closed) this.#start()
   })
@@ -78,7 +78,7 @@ export class Machine<T> implements WatchObserver {
       if (write === undefined) return
       write.observer = subscriber
       subscriber.add(() => {
-        this.#waiting.withdraw(write)
+        this.#queuedWrite.withdraw(write)
         this.#go()
       })
       this.#begin(write)
@@ -92,12 +92,12 @@ export class Machine<T> implements WatchObserver {
     const wasLive = earlier.state === 'live'
     const isLive = freshness.state === 'live'
     watching.known = { raw, freshness }
-    if (wasLive && !isLive) this.#course.learn({ type: 'lost' })
-    if (raw && raw !== before) this.#course.learn({ type: 'told', bytes: raw.value, version: raw.version })
+    if (wasLive && !isLive) this.#keyTracker.learn({ type: 'lost' })
+    if (raw && raw !== before) this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.version })
     // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
     // was told then need not be the last one.
     else if (raw && isLive && !wasLive)
-      this.#course.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
+      this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
     this.#go()
   }
 
@@ -110,17 +110,17 @@ export class Machine<T> implements WatchObserver {
   }
 
   /** The newest write that is still under way. */
-  get #shown(): Write<T> | undefined {
-    return this.#waiting.write ?? this.#sender.active ?? this.#course.held
+  get #shown(): UserWrite<T> | undefined {
+    return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.held
   }
 
   /** What to show now; while nobody looks, what other watches of the key know. */
   get state(): OptimisticState<T> {
-    const { held, error } = this.#course
+    const { held, error } = this.#keyTracker
     const { freshness } = this.#watch
     const shown = this.#shown
     const doubt = shown && shown === held ? error : undefined
-    return this.#show.stateOf({ ...this.#last, known: this.#known, shown, doubt, freshness })
+    return this.#stateBuilder.stateOf({ ...this.#last, known: this.#known, shown, doubt, freshness })
   }
 
   get #isUp(): boolean {
@@ -132,28 +132,28 @@ export class Machine<T> implements WatchObserver {
     return this.#watching?.known ?? host.registry.peek(key) ?? UNWATCHED
   }
 
-  get #known(): Truth['known'] {
+  get #known(): ConfirmedState['known'] {
     const { raw } = this.#watch
-    return this.#watching || !raw ? this.#course.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
+    return this.#watching || !raw ? this.#keyTracker.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
   }
 
-  #written(value: T, failed: (error: unknown) => undefined): Write<T> | undefined {
+  #written(value: T, failed: (error: unknown) => undefined): UserWrite<T> | undefined {
     try {
-      return writeOf(this.#source, value, uponWhat(this.#waiting.write, this.#shown, this.#known))
+      return writeOf(this.#source, value, writeBase(this.#queuedWrite.write, this.#shown, this.#known))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
       this.#last = { failure: error, late: undefined }
-      this.#teller.tell()
+      this.#stateEmitter.tell()
       return failed(error)
     }
   }
 
-  #begin(write: Write<T>): void {
+  #begin(write: UserWrite<T>): void {
     this.#last = NOTHING
     // Whoever writes upon a change of the connection may have been told of it first.
     if (this.#watching)
       this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
-    this.#waiting.put(write)
+    this.#queuedWrite.put(write)
     this.#start()
     this.#go()
   }
@@ -167,81 +167,81 @@ export class Machine<T> implements WatchObserver {
     // Who was told of that may have left, or written.
     if (this.#watching !== watching) return
     host.registry.join(key, this)
-    if (this.#watching === watching) this.#waiting.open()
+    if (this.#watching === watching) this.#queuedWrite.open()
   }
 
   #linked(isUp: boolean): void {
     if (this.#watching === undefined || isUp === this.#watching.isUp) return
     this.#watching.isUp = isUp
-    if (!isUp) this.#waiting.lost()
-    this.#course.link(isUp)
+    if (!isUp) this.#queuedWrite.lost()
+    this.#keyTracker.link(isUp)
     this.#go()
   }
 
   /** Does what can be done now, and tells of it. */
   #go(): void {
-    this.#course.review()
-    const { isDoubtful, place, truth } = this.#course
-    const isBusy = this.#sender.active !== undefined
+    this.#keyTracker.review()
+    const { isDoubtful, place, truth } = this.#keyTracker
+    const isBusy = this.#writeSender.active !== undefined
     const isLive = this.#watching?.known.freshness.state === 'live' && !isDoubtful
-    const current = this.#show.decode(truth.known).value
-    const write = this.#waiting.next({ isUp: this.#isUp, isBusy, isLive, current })
+    const current = this.#stateBuilder.decode(truth.known).value
+    const write = this.#queuedWrite.next({ isUp: this.#isUp, isBusy, isLive, current })
     if (write) {
-      this.#course.sent()
-      this.#sender.send(write, truth.known, place)
+      this.#keyTracker.sent()
+      this.#writeSender.send(write, truth.known, place)
     }
-    this.#teller.tell()
+    this.#stateEmitter.tell()
     this.#rest()
   }
 
-  #applied(write: Write<T>, value: T, version: Hlc | undefined): void {
+  #applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void {
     const { bytes, from } = write
-    if (this.#watching && from && !this.#course.learn({ type: 'written', bytes, version, from }))
-      this.#course.hold(write, undefined, this.#isUp)
+    if (this.#watching && from && !this.#keyTracker.learn({ type: 'written', bytes, version, from }))
+      this.#keyTracker.hold(write, undefined, this.#isUp)
     this.#follow({ bytes, version })
     this.#last = { failure: undefined, late: write.lateness }
-    this.#teller.tell()
+    this.#stateEmitter.tell()
     write.settle(this.#source.key.text, 'applied', value, version)
     this.#go()
   }
 
-  #outdated(write: Write<T>): void {
-    this.#course.doubt()
-    this.#waiting.back(write)
-    if (this.#watching === undefined) this.#waiting.end(new ClosedError())
+  #outdated(write: UserWrite<T>): void {
+    this.#keyTracker.doubt()
+    this.#queuedWrite.back(write)
+    if (this.#watching === undefined) this.#queuedWrite.end(new ClosedError())
     this.#go()
   }
 
-  #lost(write: Write<T>, error: StateStoreError): void {
-    if (this.#watching) this.#course.hold(write, error, this.#isUp)
-    this.#teller.tell()
+  #lost(write: UserWrite<T>, error: StateStoreError): void {
+    if (this.#watching) this.#keyTracker.hold(write, error, this.#isUp)
+    this.#stateEmitter.tell()
     write.fail(error)
     this.#go()
   }
 
-  #refuse(write: Write<T>, error: StateStoreError): void {
+  #refuse(write: UserWrite<T>, error: StateStoreError): void {
     this.#last = { failure: error, late: undefined }
-    this.#teller.tell()
+    this.#stateEmitter.tell()
     write.fail(error)
     this.#go()
   }
 
-  #decided({ bytes }: Write<T>, fate: Fate, error: StateStoreError | undefined): void {
-    if (fate === 'written') this.#follow({ bytes, version: this.#course.truth.known?.version })
+  #decided({ bytes }: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void {
+    if (fate === 'written') this.#follow({ bytes, version: this.#keyTracker.truth.known?.version })
     if (fate === 'not written') this.#last = { failure: error, late: undefined }
   }
 
   /** An own write was done, upon which the next one was made. */
-  #follow(seen: Write<T>['seen']): void {
-    const next = this.#waiting.write
+  #follow(seen: UserWrite<T>['seen']): void {
+    const next = this.#queuedWrite.write
     if (next) next.seen = seen
   }
 
-  #end(error: StateStoreError): Teller<OptimisticState<T>> {
-    const ended = this.#teller
-    this.#teller = new Teller(() => this.state)
+  #end(error: StateStoreError): StateEmitter<OptimisticState<T>> {
+    const ended = this.#stateEmitter
+    this.#stateEmitter = new StateEmitter(() => this.state)
     this.#stop()
-    this.#waiting.end(error)
+    this.#queuedWrite.end(error)
     return ended
   }
 
@@ -256,7 +256,7 @@ export class Machine<T> implements WatchObserver {
   #stop(): void {
     this.#watching?.link.unsubscribe()
     this.#watching = undefined
-    this.#course.stop()
-    this.#waiting.close()
+    this.#keyTracker.stop()
+    this.#queuedWrite.close()
   }
 }

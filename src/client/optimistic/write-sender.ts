@@ -4,10 +4,10 @@ import { ArgumentError, DecodeError, type ErrorCode, reason, StateStoreError } f
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
 import type { Written } from '../requests/commands.js'
+import { type Known, type Place, sameValue } from './confirmed-state.js'
 import { ConflictError } from './errors.js'
 import { type Merge, type Terms, waits } from './options.js'
-import { type Known, type Place, sameValue } from './truth.js'
-import type { Seen, Write } from './write.js'
+import type { Seen, UserWrite } from './user-write.js'
 
 /** So often a write is merged with what others wrote in between. */
 const MOST_MERGES = 16
@@ -18,21 +18,21 @@ const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown',
 /** What is told of a write that was sent; one of these, once. */
 export interface SenderListener<T> {
   /** @param value - what was written; with a merge its result */
-  applied(write: Write<T>, value: T, version: Hlc | undefined): void
+  applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
   /** It was to be merged with something that is not there any more. */
-  outdated(write: Write<T>): void
+  outdated(write: UserWrite<T>): void
   /** Its answer is lost. */
-  lost(write: Write<T>, error: StateStoreError): void
+  lost(write: UserWrite<T>, error: StateStoreError): void
   /** It was not done. */
-  refused(write: Write<T>, error: StateStoreError): void
+  refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
 /** Sends writes, one at a time. */
-export class Sender<T> {
+export class WriteSender<T> {
   readonly #source: KeySource<T>
   readonly #terms: Terms<T>
   readonly #listener: SenderListener<T>
-  #active: Write<T> | undefined
+  #active: UserWrite<T> | undefined
 
   constructor(source: KeySource<T>, terms: Terms<T>, listener: SenderListener<T>) {
     this.#source = source
@@ -41,12 +41,12 @@ export class Sender<T> {
   }
 
   /** The write under way. */
-  get active(): Write<T> | undefined {
+  get active(): UserWrite<T> | undefined {
     return this.#active
   }
 
   /** Sends a write on top of what is known. */
-  send(write: Write<T>, known: Known | undefined, place: Place): void {
+  send(write: UserWrite<T>, known: Known | undefined, place: Place): void {
     const { host, key, codec } = this.#source
     const { expiresIn: px, persist, timeout, offline } = this.#terms
     const age = write.age(host.registry.clock)
@@ -68,14 +68,14 @@ export class Sender<T> {
     }
   }
 
-  #answered(write: Write<T>, value: T, { applied, version }: Written): void {
+  #answered(write: UserWrite<T>, value: T, { applied, version }: Written): void {
     this.#active = undefined
     if (applied) this.#listener.applied(write, value, version)
     else this.#conflicted(write, version)
   }
 
   /** The key is not what it was to be. */
-  #conflicted(write: Write<T>, version: Hlc | undefined): void {
+  #conflicted(write: UserWrite<T>, version: Hlc | undefined): void {
     const isMerged = typeof modeOf(this.#terms, write) === 'function'
     if (isMerged && ++write.attempts < MOST_MERGES) {
       this.#listener.outdated(write)
@@ -87,7 +87,7 @@ export class Sender<T> {
     this.#listener.refused(write, new ConflictError(why, this.#source.key.text, version))
   }
 
-  #failed(write: Write<T>, error: StateStoreError): void {
+  #failed(write: UserWrite<T>, error: StateStoreError): void {
     this.#active = undefined
     if (UNCERTAIN.has(error.code)) this.#listener.lost(write, error)
     else this.#listener.refused(write, error)
@@ -95,7 +95,7 @@ export class Sender<T> {
 }
 
 /** What a write does when somebody else has changed the key. */
-export const modeOf = <T>(terms: Terms<T>, { late }: Pick<Write<T>, 'late'>): 'last' | 'refuse' | Merge<T> =>
+export const modeOf = <T>(terms: Terms<T>, { late }: Pick<UserWrite<T>, 'late'>): 'last' | 'refuse' | Merge<T> =>
   late && terms.offline === 'cas' ? 'refuse' : terms.conflict
 
 /** What a write sends. */
@@ -108,7 +108,7 @@ export interface Content<T> {
 export function contentOf<T>(
   source: KeySource<T>,
   terms: Terms<T>,
-  write: Write<T>,
+  write: UserWrite<T>,
   known: Known | undefined,
 ): Content<T> {
   const { text } = source.key
@@ -123,7 +123,7 @@ export function contentOf<T>(
 }
 
 /** What the user saw, with its value, which is not known of what was kept, nor of what is written upon that. */
-const seenBy = <T>({ seen }: Write<T>, known: Known | undefined): Seen | undefined =>
+const seenBy = <T>({ seen }: UserWrite<T>, known: Known | undefined): Seen | undefined =>
   seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
 /** The value of something known, if it has one that decodes. */
@@ -152,7 +152,7 @@ export function conditionFor(seen: Seen | undefined, key: string): SetCondition 
  */
 export function merged<T>(
   merge: Merge<T>,
-  { value, base }: Pick<Write<T>, 'value' | 'base'>,
+  { value, base }: Pick<UserWrite<T>, 'value' | 'base'>,
   known: Seen | undefined,
   decode: (of: Seen | undefined) => T | undefined,
 ): T {

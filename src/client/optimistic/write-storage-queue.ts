@@ -19,8 +19,8 @@ import { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { ArgumentError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { KeyHost, KeySource } from '../keys/source.js'
-import type { StoredWrite, WriteStorage } from './storage.js'
-import type { Seen, Write } from './write.js'
+import type { Seen, UserWrite } from './user-write.js'
+import type { StoredWrite, WriteStorage } from './write-storage.js'
 
 /** So often, and after so many ms, a storage that failed to remove is asked again: what it keeps would be sent. */
 const RETRIES = 10
@@ -35,7 +35,7 @@ interface Listener<R> {
 }
 
 /** The storage of a key's writes: one request after the other, in the order they were made. */
-export class Shelf {
+export class WriteStorageQueue {
   readonly #storage: WriteStorage | undefined
   readonly #key: KeyName
   readonly #host: KeyHost
@@ -70,7 +70,7 @@ export class Shelf {
   }
 
   /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. @param isMerged - whether it will be */
-  save<T>(write: Write<T>, isMerged: boolean): void {
+  save<T>(write: UserWrite<T>, isMerged: boolean): void {
     if (this.#storage === undefined || write.stored) return
     write.stored = true
     this.#newest = write.id
@@ -96,13 +96,13 @@ export class Shelf {
   }
 
   /** Takes a write out, to send it: whether nobody else has. */
-  take<T>(write: Write<T>, listener: Listener<boolean>): void {
+  take<T>(write: UserWrite<T>, listener: Listener<boolean>): void {
     // Asked when it is its turn, for it may be about to turn out that the write could not be kept.
     this.#ask(storage => (write.stored ? this.#removal(storage, write.id) : [true]), listener)
   }
 
   /** A write is not to be sent any more. */
-  drop({ id, stored }: Pick<Write<unknown>, 'id' | 'stored'>): void {
+  drop({ id, stored }: Pick<UserWrite<unknown>, 'id' | 'stored'>): void {
     if (stored) this.#ask(storage => this.#removal(storage, id), { failed: error => this.#host.report(error) })
   }
 

@@ -1,7 +1,13 @@
 import { useEffect, useMemo } from 'react'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { afterIo } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, type DecodeError, type StateStoreError, shown } from '../../core/util/errors.js'
+import {
+  ArgumentError,
+  ClosedError,
+  type DecodeError,
+  formatValue,
+  type StateStoreError,
+} from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
@@ -89,7 +95,8 @@ class Reader<T> {
 function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {
   if (key === undefined) return undefined
   const source = Object(key) === key ? key[SOURCE] : undefined
-  if (source === undefined) throw new ArgumentError(`Expected a key of a store, got \`${shown(key)}\` (${typeof key})`)
+  if (source === undefined)
+    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
   return source
 }
 

@@ -1,7 +1,7 @@
 import { useMemo, useRef } from 'react'
 import { combineLatest, map, merge, NEVER, Observable, startWith } from 'rxjs'
 import { afterIo } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, type StateStoreError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { GLOB, SOURCE } from '../keys/source.js'
@@ -48,7 +48,7 @@ function partsOf<T>(source: KeysSource<T> | undefined): readonly unknown[] {
     return [registry, glob, terms, identityOf(codec)]
   }
   if (!Array.isArray(source) || !source.every(key => Object(key) === key && SOURCE in key)) {
-    throw new ArgumentError(`Expected what \`matching(store, glob)\` makes, or keys, got \`${shown(source)}\``)
+    throw new ArgumentError(`Expected what \`matching(store, glob)\` makes, or keys, got \`${formatValue(source)}\``)
   }
   return source.flatMap(({ [SOURCE]: { key, host, codec } }) => [host.registry, key.id, identityOf(codec)])
 }

@@ -1,5 +1,5 @@
 import { useMemo, useSyncExternalStore } from 'react'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { StateStore, Status } from '../connect/client.js'
 
 /**
@@ -21,7 +21,7 @@ type ExternalStore = readonly [subscribe: (changed: () => void) => () => void, r
 function externalStore(store: StateStore | undefined): ExternalStore {
   if (store === undefined) return [() => () => undefined, connecting]
   if (typeof store?.status$?.subscribe !== 'function')
-    throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+    throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   const subscribe = (changed: () => void): (() => void) => {
     const subscription = store.status$.subscribe(changed)
     return () => subscription.unsubscribe()

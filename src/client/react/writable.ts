@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { afterIo } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, type StateStoreError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { SOURCE } from '../keys/source.js'
@@ -88,7 +88,8 @@ function lookedUp<T>(options: OptimisticOptions<T>, latest: Latest<T>): Optimist
 
 function sourceOf<T>(key: Key<T>): Key<T>[typeof SOURCE] {
   const source = Object(key) === key ? key[SOURCE] : undefined
-  if (source === undefined) throw new ArgumentError(`Expected a key of a store, got \`${shown(key)}\` (${typeof key})`)
+  if (source === undefined)
+    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
   return source
 }
 

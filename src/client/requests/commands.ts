@@ -61,7 +61,7 @@ interface Terms extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
  * The commands of the state store as cold observables of one result: nothing is sent before somebody subscribes, and
  * unsubscribing forgets the request. Timeouts are in ms.
  */
-export class Store {
+export class StoreCommands {
   readonly #invoker: Invoker
   readonly #clock: Clock
   readonly #nodeId: string

@@ -1,14 +1,14 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { checkedUrls } from '../connect/connect.js'
 import { StoreView } from '../keys/store-view.js'
-import { backingOff } from '../session/dialler.js'
+import { backingOff } from '../session/connection-manager.js'
 import { openServiceSession } from '../session/open-session.js'
 import type { ServiceSession } from '../session/session.js'
-import { Carrier } from './carrier.js'
 import { type RetainedOptions, type RetainedStats, type RetainedStatus, type Terms, termsOf } from './options.js'
+import { TopicKeySync } from './topic-key-sync.js'
 
 export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.js'
 
@@ -30,13 +30,13 @@ export class RetainedSync implements AsyncDisposable {
   readonly errors$: Observable<StateStoreError>
   readonly #status$ = new BehaviorSubject<RetainedStatus>({ state: 'connecting' })
   readonly #errors$ = new Subject<StateStoreError>()
-  readonly #carrier: Carrier
+  readonly #topicKeySync: TopicKeySync
 
   /** Use {@link retained}. */
   constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock) {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
-    this.#carrier = new Carrier(
+    this.#topicKeySync = new TopicKeySync(
       { store, session, terms, clock },
       {
         status: status => this.#tell(status),
@@ -46,12 +46,12 @@ export class RetainedSync implements AsyncDisposable {
   }
 
   get stats(): RetainedStats {
-    return this.#carrier.stats
+    return this.#topicKeySync.stats
   }
 
   /** Ends it; what was not carried yet is carried by the next sync. The store stays open. May be called again. */
   async close(): Promise<void> {
-    await this.#carrier.close()
+    await this.#topicKeySync.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -88,7 +88,7 @@ export class RetainedSync implements AsyncDisposable {
  * ```
  */
 export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedSync {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   const urls = checkedUrls(from)
   const terms = termsOf(options)
   const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms

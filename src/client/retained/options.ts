@@ -1,5 +1,5 @@
 import { checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
-import { ArgumentError, type StateStoreError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import type { ConnectOptions } from '../connect/connect.js'
 import { type Pattern, patternOf } from './pattern.js'
 
@@ -76,7 +76,9 @@ export function termsOf(options: RetainedOptions): Terms {
     connection,
   })
   if (!DIRECTIONS.includes(direction))
-    throw new ArgumentError(`Expected \`direction\` to be one of ${DIRECTIONS.join(', ')}, got \`${shown(direction)}\``)
+    throw new ArgumentError(
+      `Expected \`direction\` to be one of ${DIRECTIONS.join(', ')}, got \`${formatValue(direction)}\``,
+    )
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   if (expiresIn !== undefined && direction === 'to-topics')
     throw new ArgumentError('`expiresIn` is of keys that are written, and with `to-topics` none are')

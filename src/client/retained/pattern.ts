@@ -1,4 +1,4 @@
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { escapeGlob } from '../keys/scan.js'
 
 /** Which topics belong to which keys, one to one. */
@@ -59,7 +59,7 @@ function wildcardsOf(filter: string): string[] {
   const isRight = levels.every((level, at) => !NOT_IN_TOPICS.test(level) || isWildcard(level, at === levels.length - 1))
   if (!filter || !isRight)
     throw new ArgumentError(
-      `Expected \`topic\` to be a topic filter such as plant/+/temp or plant/#, got \`${shown(filter)}\``,
+      `Expected \`topic\` to be a topic filter such as plant/+/temp or plant/#, got \`${formatValue(filter)}\``,
     )
   if (OF_THE_STORE.test(filter))
     throw new ArgumentError(`Expected \`topic\` to be of topics of your own, got \`${filter}\``)
@@ -79,7 +79,7 @@ interface Part {
 
 function partsOf(key: string, wildcards: readonly string[]): Part[] {
   if (typeof key !== 'string' || key === '')
-    throw new ArgumentError(`Expected \`keys\` to be a text, got \`${shown(key)}\``)
+    throw new ArgumentError(`Expected \`keys\` to be a text, got \`${formatValue(key)}\``)
   const pieces = key.split(PLACEHOLDER)
   const names = pieces.filter((_, at) => at % 2 === 1)
   const isRight = names.length === wildcards.length && wildcards.every(name => names.includes(name))

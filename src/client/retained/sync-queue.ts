@@ -4,7 +4,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 
 /** Something that is carried over again and again, one time after the other. */
-export class Parcel {
+export class SyncTask {
   /** Looks what the newest is, and carries that. */
   readonly carry: () => Observable<unknown>
   /** It is over, for now. */
@@ -39,11 +39,11 @@ const MOST = 64
  * until it is started, and after it is stopped. Parcels that were under way are carried again, before all others: the first
  * alone, and one more at a time with each that is carried. So one that stops the conveyor is alone under way in the end.
  */
-export class Conveyor {
+export class SyncQueue {
   readonly #clock: Clock
   readonly #passes: (error: unknown, isFirst: boolean) => boolean
-  #waiting = new Fifo<Parcel>()
-  readonly #underway = new Map<Parcel, Subscription>()
+  #waiting = new Fifo<SyncTask>()
+  readonly #underway = new Map<SyncTask, Subscription>()
   #isStarted = false
   #isGoing = false
   #failures = 0
@@ -57,7 +57,7 @@ export class Conveyor {
     this.#passes = passes
   }
 
-  put(parcel: Parcel): void {
+  put(parcel: SyncTask): void {
     if (parcel.isUnderway) parcel.isDue = true
     else if (!parcel.isWaiting) {
       parcel.isWaiting = true
@@ -79,7 +79,7 @@ export class Conveyor {
     const underway = Array.from(this.#underway)
     if (underway.length === 0) return
     const later = this.#waiting
-    this.#waiting = new Fifo<Parcel>()
+    this.#waiting = new Fifo<SyncTask>()
     this.#window = 1
     for (const [parcel, carrying] of underway) {
       carrying.unsubscribe()
@@ -99,12 +99,12 @@ export class Conveyor {
     this.#isGoing = false
   }
 
-  #next(): Parcel | undefined {
+  #next(): SyncTask | undefined {
     const isOpen = this.#isStarted && this.#cancel === undefined && this.#underway.size < this.#window
     return isOpen ? this.#waiting.shift() : undefined
   }
 
-  #carry(parcel: Parcel): void {
+  #carry(parcel: SyncTask): void {
     const carrying = new Subscription()
     this.#underway.set(parcel, carrying)
     parcel.isWaiting = false
@@ -128,7 +128,7 @@ export class Conveyor {
     )
   }
 
-  #carried(parcel: Parcel, isDue: boolean): void {
+  #carried(parcel: SyncTask, isDue: boolean): void {
     if (isDue) this.put(parcel)
     parcel.carried()
     this.#go()
@@ -138,7 +138,7 @@ export class Conveyor {
     this.#window = Math.min(MOST, this.#window + 1)
   }
 
-  #over(parcel: Parcel): boolean {
+  #over(parcel: SyncTask): boolean {
     const { isDue } = parcel
     this.#underway.delete(parcel)
     parcel.isUnderway = false
@@ -146,7 +146,7 @@ export class Conveyor {
     return isDue
   }
 
-  #later(parcel: Parcel): void {
+  #later(parcel: SyncTask): void {
     const isFirst = this.#cancel === undefined
     // Those that were under way together fail together, and count once.
     if (isFirst)

@@ -4,8 +4,8 @@ import { isPublishable, MAX_PUBLISHABLE_BYTES } from '../../core/mqtt5/topic.js'
 import { randomBytes, sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionRefusedError, type StateStoreError } from '../../core/util/errors.js'
-import { Granting, type Wanted } from '../session/granting.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/session.js'
+import { type DesiredSubscription, SubscribeRetry } from '../session/subscribe-retry.js'
 
 /** What it tells. */
 export interface TopicEvents {
@@ -28,11 +28,11 @@ const ORIGIN = 'rx-statestore-retained'
 const NO_MATCHING_SUBSCRIBERS = 16
 
 /** The topics of a sync, at their broker. */
-export class TopicSide {
+export class TopicClient {
   readonly #session: ServiceSession
   readonly #filter: string
   readonly #events: TopicEvents
-  readonly #granting: Granting
+  readonly #subscribeRetry: SubscribeRetry
   readonly #id = toHex(randomBytes(8)).toLowerCase()
   /** What is published behind a SUBSCRIBE comes back behind what was retained. */
   readonly #marker = `rx-statestore/v1/retained/${this.#id}`
@@ -49,11 +49,11 @@ export class TopicSide {
     this.#session = session
     this.#filter = filter
     this.#events = events
-    this.#granting = new Granting(session, clock)
+    this.#subscribeRetry = new SubscribeRetry(session, clock)
     session.open({
       connected: info => this.#connected(info),
       disconnected: cause => {
-        this.#granting.cancel()
+        this.#subscribeRetry.cancel()
         events.lost(cause)
       },
       closed: cause => this.#closed(cause),
@@ -76,7 +76,7 @@ export class TopicSide {
   }
 
   close(): Promise<void> {
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
     if (this.#isClosed) return Promise.resolve()
     return new Promise(resolve => {
       this.#whenClosed = resolve
@@ -111,7 +111,7 @@ export class TopicSide {
     this.#isSynced = false
     this.#events.connected()
     let granted = 0
-    const each: Omit<Wanted, 'filter'> = {
+    const each: Omit<DesiredSubscription, 'filter'> = {
       granted: () => {
         if (++granted === 2) this.#sendMark()
       },
@@ -120,7 +120,7 @@ export class TopicSide {
         else this.#events.refused(error)
       },
     }
-    this.#granting.ask(undefined, [
+    this.#subscribeRetry.ask(undefined, [
       { filter: this.#filter, ...each },
       { filter: this.#marker, ...each },
     ])
@@ -153,14 +153,14 @@ export class TopicSide {
   /** Ends it for good. */
   giveUp(cause: StateStoreError): void {
     if (this.#isClosed) return
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
     this.#cause = cause
     this.#session.close()
   }
 
   #closed(cause: StateStoreError | undefined): void {
     this.#isClosed = true
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
     this.#whenClosed()
     this.#events.closed(cause ?? this.#cause)
   }

@@ -4,7 +4,7 @@ import { sameBytes } from '../../core/util/bytes.js'
 import { OverflowError, type StateStoreError } from '../../core/util/errors.js'
 import { StringMap } from '../../core/util/string-map.js'
 import type { Entry } from '../watch/watch-state.js'
-import { Parcel } from './conveyor.js'
+import { SyncTask } from './sync-queue.js'
 
 /** What a topic or a key has; `undefined` for nothing. */
 export type Value = Uint8Array | undefined
@@ -18,11 +18,11 @@ export const later = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undef
   one && other && one.compareTo(other) > 0 ? one : (other ?? one)
 
 /** A topic and its key, and what is known of them. */
-export class Link {
+export class TopicKeyPair {
   readonly topic: string
   readonly key: string
-  readonly toKey: Parcel
-  readonly toTopic: Parcel
+  readonly toKey: SyncTask
+  readonly toTopic: SyncTask
   /** What the topic has, as far as it was heard or acknowledged. */
   heard: Value
   /** On which connection. */
@@ -51,8 +51,8 @@ export class Link {
     this.topic = topic
     this.key = key
     const carried = (): void => carry.carried(this)
-    this.toKey = new Parcel(() => carry.toKey(this), carried)
-    this.toTopic = new Parcel(
+    this.toKey = new SyncTask(() => carry.toKey(this), carried)
+    this.toTopic = new SyncTask(
       () => carry.toTopic(this),
       carried,
       cause => carry.lostAlone(this, cause),
@@ -91,12 +91,12 @@ export class Link {
 
 /** How values are carried over. */
 export interface Carry {
-  readonly toKey: (link: Link) => Observable<unknown>
-  readonly toTopic: (link: Link) => Observable<unknown>
+  readonly toKey: (link: TopicKeyPair) => Observable<unknown>
+  readonly toTopic: (link: TopicKeyPair) => Observable<unknown>
   /** One of its parcels was carried, or given up. */
-  readonly carried: (link: Link) => void
+  readonly carried: (link: TopicKeyPair) => void
   /** The connection to the topics ended while its message alone was under way. */
-  readonly lostAlone: (link: Link, cause: unknown) => void
+  readonly lostAlone: (link: TopicKeyPair, cause: unknown) => void
   /** There is no room for something. */
   readonly failed: (error: StateStoreError) => void
 }
@@ -105,8 +105,8 @@ export interface Carry {
 const MOST_BYTES = 256 * 1024 * 1024
 
 /** All topics with their keys; bounded in number and bytes. */
-export class Links {
-  readonly #links = new StringMap<Link>()
+export class TopicKeyPairs {
+  readonly #links = new StringMap<TopicKeyPair>()
   readonly #most: number
   readonly #carry: Carry
   #bytes = 0
@@ -121,20 +121,20 @@ export class Links {
   }
 
   /** The link of a topic, a new one if there is none; `undefined` when there are too many, which is told. */
-  of(topic: string, key: string): Link | undefined {
+  of(topic: string, key: string): TopicKeyPair | undefined {
     const known = this.#links.get(topic)
     if (known !== undefined) return known
     if (this.#links.size >= this.#most) {
       this.#carry.failed(new OverflowError(`The sync, at topic ${JSON.stringify(topic)},`, this.#most))
       return undefined
     }
-    const link = new Link(topic, key, this.#carry)
+    const link = new TopicKeyPair(topic, key, this.#carry)
     this.#links.set(topic, link)
     return link
   }
 
   /** Keeps what a side of a link has; `false` when there is no room for it, and nothing was kept, which is told. */
-  keep(link: Link, side: 'heard' | 'stored', value: Value): boolean {
+  keep(link: TopicKeyPair, side: 'heard' | 'stored', value: Value): boolean {
     const other = side === 'heard' ? link.stored : link.heard
     // The same bytes are kept once.
     const kept = same(value, other) ? other : value
@@ -149,11 +149,11 @@ export class Links {
   }
 
   /** Lets go of a link of which nothing is left. */
-  release(link: Link): void {
+  release(link: TopicKeyPair): void {
     if (link.heard === undefined && link.stored === undefined && link.isIdle) this.#links.delete(link.topic)
   }
 
-  all(): readonly Link[] {
+  all(): readonly TopicKeyPair[] {
     return Array.from(this.#links.values())
   }
 }

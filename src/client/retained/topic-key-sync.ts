@@ -15,10 +15,10 @@ import { matching } from '../matching/index.js'
 import { isObjection } from '../session/reasons.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/watch-state.js'
-import { Conveyor } from './conveyor.js'
-import { type Link, Links, later, same } from './link.js'
 import type { RetainedStats, RetainedStatus, Terms } from './options.js'
-import { TopicSide } from './topic-side.js'
+import { SyncQueue } from './sync-queue.js'
+import { TopicClient } from './topic-client.js'
+import { later, same, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
 const NOTHING = new Uint8Array()
 /** A message that was alone under way whenever so many connections in a row ended is taken for the cause. */
@@ -44,14 +44,14 @@ interface CarrierEvents {
  * Carries values between topics and keys. What a topic has in the order of its broker is what counts: own messages come back,
  * so that one of somebody else in between is seen. Own writes are known by their versions.
  */
-export class Carrier {
+export class TopicKeySync {
   readonly #store: StoreView
   readonly #terms: Terms
   readonly #events: CarrierEvents
-  readonly #links: Links
-  readonly #toKeys: Conveyor
-  readonly #toTopics: Conveyor
-  readonly #topics: TopicSide
+  readonly #topicKeyPairs: TopicKeyPairs
+  readonly #toKeys: SyncQueue
+  readonly #toTopics: SyncQueue
+  readonly #topics: TopicClient
   #watching: Subscription | undefined
   readonly #convicted = new Set<string>()
   #epoch = 0
@@ -64,7 +64,7 @@ export class Carrier {
     this.#store = store
     this.#terms = terms
     this.#events = events
-    this.#links = new Links(terms.maxTopics, {
+    this.#topicKeyPairs = new TopicKeyPairs(terms.maxTopics, {
       toKey: link => this.#write(link),
       toTopic: link => this.#publish(link),
       carried: link => this.#carried(link),
@@ -72,10 +72,10 @@ export class Carrier {
       failed: error => events.failed(error),
     })
     const passes = (error: unknown, isFirst: boolean): boolean => this.#passes(error, isFirst)
-    this.#toKeys = new Conveyor(clock, passes)
-    this.#toTopics = new Conveyor(clock, passes)
+    this.#toKeys = new SyncQueue(clock, passes)
+    this.#toTopics = new SyncQueue(clock, passes)
     this.#toKeys.start()
-    this.#topics = new TopicSide(session, terms.pattern.filter, clock, {
+    this.#topics = new TopicClient(session, terms.pattern.filter, clock, {
       heard: (topic, payload, number) => this.#heard(topic, payload, number),
       connected: () => {
         this.#epoch++
@@ -89,7 +89,7 @@ export class Carrier {
   }
 
   get stats(): RetainedStats {
-    return { topics: this.#links.size, written: this.#written, published: this.#published }
+    return { topics: this.#topicKeyPairs.size, written: this.#written, published: this.#published }
   }
 
   close(): Promise<void> {
@@ -98,22 +98,22 @@ export class Carrier {
 
   #heard(topic: string, payload: Uint8Array, number: number | undefined): void {
     const key = this.#terms.pattern.toKey(topic)
-    const link = key === undefined ? undefined : this.#links.of(topic, key)
+    const link = key === undefined ? undefined : this.#topicKeyPairs.of(topic, key)
     // Of messages of ours the last one counts.
     if (link === undefined || (number !== undefined && number < link.published)) return
     const value = payload.length === 0 ? undefined : payload
     const isNew = !same(link.heard, value)
     link.epoch = this.#epoch
-    if (!this.#links.keep(link, 'heard', value)) return
+    if (!this.#topicKeyPairs.keep(link, 'heard', value)) return
     if (number === undefined) this.#foreign(link, isNew)
     else link.cameBack(number)
     if (this.#terms.direction === 'to-topics') this.#insist(link)
     this.#settle(link)
-    this.#links.release(link)
+    this.#topicKeyPairs.release(link)
   }
 
   /** Somebody else has published. */
-  #foreign(link: Link, isNew: boolean): void {
+  #foreign(link: TopicKeyPair, isNew: boolean): void {
     link.crossed()
     const { direction } = this.#terms
     if (direction === 'to-topics') return
@@ -124,27 +124,27 @@ export class Carrier {
   }
 
   /** The key is written whatever it is known to have: a value that is published again lives on. */
-  #insure(link: Link): void {
+  #insure(link: TopicKeyPair): void {
     link.isStale = true
     this.#toKeys.put(link.toKey)
   }
 
   /** Where both were changed at the same time the topic wins, once it is known what it has. */
-  #settle(link: Link): void {
+  #settle(link: TopicKeyPair): void {
     if (this.#terms.direction !== 'both' || !this.#isSynced || !link.isToBeSettled) return
     link.isContested = false
     if (!same(link.heard, link.stored)) this.#toKeys.put(link.toKey)
   }
 
   /** Topics that follow keys have what their keys have. */
-  #insist(link: Link): void {
+  #insist(link: TopicKeyPair): void {
     if (this.#isSynced && link.stored !== undefined && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
   }
 
   #synced(): void {
     this.#isSynced = true
     this.#toTopics.start()
-    for (const link of this.#links.all()) {
+    for (const link of this.#topicKeyPairs.all()) {
       this.#missed(link)
       link.cameBack(link.published)
       if (this.#terms.direction === 'to-keys') continue
@@ -155,9 +155,9 @@ export class Carrier {
   }
 
   /** It may have been cleared, or its broker may have lost it: nobody can tell, so nothing is deleted. */
-  #missed(link: Link): void {
+  #missed(link: TopicKeyPair): void {
     // What it had is being written, and arrives.
-    if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#links.keep(link, 'heard', undefined)
+    if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#topicKeyPairs.keep(link, 'heard', undefined)
   }
 
   #lost(cause: StateStoreError): void {
@@ -175,7 +175,7 @@ export class Carrier {
     this.#events.status({ state: 'closed', cause })
   }
 
-  #write(link: Link): Observable<unknown> {
+  #write(link: TopicKeyPair): Observable<unknown> {
     const value = link.heard
     if (!link.isStale && same(value, link.stored)) return EMPTY
     const { expiresIn } = this.#terms
@@ -188,12 +188,12 @@ export class Carrier {
         this.#written++
         link.isStale = false
         link.version = later(link.version, version)
-        this.#links.keep(link, 'stored', value)
+        this.#topicKeyPairs.keep(link, 'stored', value)
       }),
     )
   }
 
-  #publish(link: Link): Observable<unknown> {
+  #publish(link: TopicKeyPair): Observable<unknown> {
     const value = link.stored
     if (link.isLeftOut || same(value, link.heard) || this.#convicted.has(link.topic)) return EMPTY
     return defer(() => {
@@ -211,7 +211,7 @@ export class Carrier {
             link.losses = 0
             link.epoch = this.#epoch
             // Which of two came last is told by their order alone.
-            if (!link.isCrossed) this.#links.keep(link, 'heard', value)
+            if (!link.isCrossed) this.#topicKeyPairs.keep(link, 'heard', value)
           },
         }),
       )
@@ -219,7 +219,7 @@ export class Carrier {
   }
 
   /** The broker ended the connection, as far as it is known because of this message. Another value may pass. */
-  #lostAlone(link: Link, cause: unknown): void {
+  #lostAlone(link: TopicKeyPair, cause: unknown): void {
     const isObjected = cause instanceof ConnectionLostError && isObjection(cause.reasonCode)
     if (!isObjected && ++link.losses < MAX_LOSSES) return
     link.losses = 0
@@ -241,17 +241,17 @@ export class Carrier {
     if (this.#convicted.size > MAX_CONVICTED && oldest !== undefined) this.#convicted.delete(oldest)
   }
 
-  #carried(link: Link): void {
+  #carried(link: TopicKeyPair): void {
     const { held } = link
     link.held = undefined
     if (held) this.#changed(link, held)
     if (this.#isSynced && link.heard && !link.toKey.isBusy && link.epoch < this.#epoch) this.#regain(link)
     this.#settle(link)
-    this.#links.release(link)
+    this.#topicKeyPairs.release(link)
   }
 
   /** Its topic has lost what was being written. */
-  #regain(link: Link): void {
+  #regain(link: TopicKeyPair): void {
     this.#missed(link)
     if (this.#terms.direction !== 'to-keys' && link.stored) this.#toTopics.put(link.toTopic)
   }
@@ -270,11 +270,11 @@ export class Carrier {
 
   #told(entry: Entry<Uint8Array>): void {
     const topic = this.#terms.pattern.toTopic(entry.key)
-    const link = topic === undefined ? undefined : this.#links.of(topic, entry.key)
+    const link = topic === undefined ? undefined : this.#topicKeyPairs.of(topic, entry.key)
     if (link) this.#changed(link, entry)
   }
 
-  #changed(link: Link, entry: Entry<Uint8Array>): void {
+  #changed(link: TopicKeyPair, entry: Entry<Uint8Array>): void {
     // Whether it is older than what is being written is known when that has its version.
     if (link.toKey.isBusy) {
       link.held = entry
@@ -283,15 +283,15 @@ export class Carrier {
     const { version, op, value } = entry
     if (version && link.version && version.compareTo(link.version) <= 0) return
     link.version = op === 'absent' ? undefined : later(link.version, version)
-    if (!this.#links.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
+    if (!this.#topicKeyPairs.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
     link.isLeftOut = false
     // The store may have lost it.
     if (op === 'absent') this.#restore(link)
     else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
-    this.#links.release(link)
+    this.#topicKeyPairs.release(link)
   }
 
-  #restore(link: Link): void {
+  #restore(link: TopicKeyPair): void {
     if (this.#terms.direction === 'both' && link.heard) this.#toKeys.put(link.toKey)
   }
 

@@ -1,7 +1,7 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
 import { ArgumentError } from '../../core/util/errors.js'
 import { nameOf } from '../../core/util/host-name.js'
-import { buildStreamsBy, changeOptions, type StreamBuilder, streamBuilderOf } from './mqttjs-insides.js'
+import { buildStreamsBy, changeOptions, type StreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
 
 /** So long an attempt may take where there are others to try, ms; twice as long in each round that follows. */
 const FIRST_PATIENCE = 1_500
@@ -28,11 +28,11 @@ interface Way {
  * Leads one client of mqtt.js to several addresses. What an address means is mqtt.js's to say: for each there is a client
  * that never connects, and lends how it makes its streams.
  */
-export class Route {
+export class AddressRouter {
   readonly client: MqttClient
   readonly #options: RouteOptions
   readonly #make: (url: string) => MqttClient
-  readonly #addresses: Addresses
+  readonly #addressRotation: AddressRotation
   readonly #ways = new Map<string, Way>()
   #isAnew = false
 
@@ -41,33 +41,33 @@ export class Route {
     const { urls, random } = options
     this.#options = options
     this.#make = make
-    this.#addresses = new Addresses(urls, random)
-    this.client = make(this.#addresses.current)
-    this.#ways.set(this.#addresses.current, wayOf(this.client))
+    this.#addressRotation = new AddressRotation(urls, random)
+    this.client = make(this.#addressRotation.current)
+    this.#ways.set(this.#addressRotation.current, wayOf(this.client))
     for (const url of urls) this.#wayTo(url)
-    const { build } = this.#wayTo(this.#addresses.current)
-    if (build) buildStreamsBy(this.client, (...args) => this.#wayTo(this.#addresses.current).build?.(...args))
+    const { build } = this.#wayTo(this.#addressRotation.current)
+    if (build) buildStreamsBy(this.client, (...args) => this.#wayTo(this.#addressRotation.current).build?.(...args))
     else if (urls.length > 1) throw new ArgumentError('Expected one address, as this mqtt.js can lead to no other')
   }
 
   /** What to call the address that is in use, or tried next. */
   get name(): string {
-    return nameOfAddress(this.#addresses.current)
+    return nameOfAddress(this.#addressRotation.current)
   }
 
   /** How many addresses there are to be tried. */
   get count(): number {
-    return this.#addresses.count
+    return this.#addressRotation.count
   }
 
   /** Goes on to the next address. */
   next(): void {
-    this.#addresses.next()
+    this.#addressRotation.next()
   }
 
   /** Takes the server reference of a broker that sends us away; whether there is an address of ours in it. */
   refer(reference: unknown): boolean {
-    return this.#addresses.refer(reference, this.#options.followReferences)
+    return this.#addressRotation.refer(reference, this.#options.followReferences)
   }
 
   /** The next session is a new one, whatever the broker has kept. */
@@ -81,13 +81,13 @@ export class Route {
    * @param round - 0 for the first
    */
   prepare(round: number): void {
-    const { current } = this.#addresses
+    const { current } = this.#addressRotation
     const { connectTimeout, cleanStart } = this.#options
     const { username, password } = this.#wayTo(current)
     changeOptions(this.client, {
       username,
       password,
-      clean: cleanStart || this.#isAnew || this.#addresses.isChange,
+      clean: cleanStart || this.#isAnew || this.#addressRotation.isChange,
       // One that swallows what it is sent must not keep us from the others.
       connectTimeout: this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_PATIENCE * 2 ** round),
     })
@@ -96,7 +96,7 @@ export class Route {
   /** There is a session at the address now. */
   connected(): void {
     this.#isAnew = false
-    this.#addresses.arrived()
+    this.#addressRotation.arrived()
   }
 
   #wayTo(url: string): Way {
@@ -129,7 +129,7 @@ export function nameOfAddress(url: string): string {
  * The brokers a connection may lead to, in an order of its own for every client, so that those of a broker that ends do
  * not all go to the same one next; and a guest besides, to which a broker sent us.
  */
-export class Addresses {
+export class AddressRotation {
   readonly #order: readonly string[]
   #at = 0
   #guest: string | undefined

@@ -9,7 +9,7 @@ interface Cause {
 }
 
 /** The end of a connection, or of an attempt. */
-export interface Loss {
+export interface ConnectionLoss {
   readonly error: ConnectionLostError
   readonly reasonCode: number | undefined
   /** Whether the broker had accepted the connection. */
@@ -26,7 +26,7 @@ export interface Loss {
 }
 
 /** Gathers what the end of a connection is due to. */
-export class Ending {
+export class LossDetails {
   #cause: Cause | undefined
   /** Whether the broker took this connection. */
   #reached = false
@@ -50,7 +50,7 @@ export class Ending {
   }
 
   /** What it was; the next connection begins anew. @param url - where it was looked for */
-  take(url: string | undefined): Loss {
+  take(url: string | undefined): ConnectionLoss {
     const cause = this.#cause
     const loss = {
       error: lossOf(cause, this.#reached ? undefined : url),

@@ -1,12 +1,18 @@
 import { type BackoffOptions, backoff, chanceOf } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
-import type { Loss } from './loss.js'
-import { changeOptions } from './mqttjs-insides.js'
+import {
+  ArgumentError,
+  ConnectionLostError,
+  formatValue,
+  reason,
+  type StateStoreError,
+} from '../../core/util/errors.js'
+import type { AddressRouter } from './addresses.js'
+import type { ConnectionLoss } from './connection-loss.js'
+import { changeOptions } from './mqttjs-internals.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
 import { isElsewhere, isFatalReason, TAKEN_OVER } from './reasons.js'
-import { Renewal } from './renewal.js'
-import type { Route } from './route.js'
+import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
 
 /**
@@ -57,12 +63,12 @@ const LATE_CONNECT = 60_000
  * Decides when to connect, where to, and with which credentials. Attempts are made in rounds of all addresses: within one
  * the next address is tried at once, and only when all have failed there is a pause, which the strategy decides.
  */
-export class Dialler {
-  readonly #route: Route
+export class ConnectionManager {
+  readonly #addressRouter: AddressRouter
   readonly #reconnecting: Reconnecting
   readonly #clock: Clock
   readonly #events: DiallerEvents
-  readonly #renewal: Renewal | undefined
+  readonly #reauthenticator: Reauthenticator | undefined
   /** With which the last attempt was made. */
   #authentication: Authentication | undefined
   /** Attempts and rounds that failed since a connection held. */
@@ -79,13 +85,14 @@ export class Dialler {
   /** Whether the connection was ended to begin a new session. */
   #isRenewing = false
 
-  constructor(route: Route, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
-    this.#route = route
+  constructor(route: AddressRouter, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
+    this.#addressRouter = route
     this.#reconnecting = reconnecting
     this.#clock = clock
     this.#events = events
     const { credentials } = reconnecting
-    this.#renewal = credentials && new Renewal(credentials, clock, packet => route.client.stream.write(packet))
+    this.#reauthenticator =
+      credentials && new Reauthenticator(credentials, clock, packet => route.client.stream.write(packet))
   }
 
   /** Whether there was an attempt; mqtt.js cannot end what was never begun. */
@@ -95,7 +102,7 @@ export class Dialler {
 
   /** What to call the address that is in use, or tried next. */
   get url(): string {
-    return this.#route.name
+    return this.#addressRouter.name
   }
 
   /** The first attempt. Throws what the options make mqtt.js throw. */
@@ -108,14 +115,14 @@ export class Dialler {
 
   connected(): void {
     this.#connectedAt = this.#clock.monotonic()
-    this.#route.connected()
-    this.#renewal?.connected(this.#authentication)
+    this.#addressRouter.connected()
+    this.#reauthenticator?.connected(this.#authentication)
   }
 
   /** The connection is about to be ended: the next session is to be a new one, at once. */
   beginAnew(): void {
     this.#isRenewing = true
-    this.#route.beginAnew()
+    this.#addressRouter.beginAnew()
   }
 
   /**
@@ -127,14 +134,15 @@ export class Dialler {
   }
 
   /** The connection is gone, or was not made: tries again, or gives up where that is of no use. */
-  lost(loss: Loss): void {
+  lost(loss: ConnectionLoss): void {
     // A broker that sends us elsewhere may leave us somewhere to go.
-    const isLed = isElsewhere(loss.reasonCode) && (this.#route.refer(loss.reference) || this.#route.count > 1)
+    const isLed =
+      isElsewhere(loss.reasonCode) && (this.#addressRouter.refer(loss.reference) || this.#addressRouter.count > 1)
     if (!isLed && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
     else this.#retry(loss.error, loss.stays)
   }
 
-  #isFatal({ reasonCode, wasConnected }: Loss): boolean {
+  #isFatal({ reasonCode, wasConnected }: ConnectionLoss): boolean {
     const { contests, isPersistent = false } = this.#reconnecting
     if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
     if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
@@ -146,19 +154,19 @@ export class Dialler {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
     this.#connectedAt = undefined
-    this.#renewal?.stop()
+    this.#reauthenticator?.stop()
     if (this.#isRenewing) {
       this.#isRenewing = false
       this.#wait(0, cause)
       return
     }
     if (stable) this.#attempt = this.#round = this.#tried = 0
-    const several = this.#route.count > 1
+    const several = this.#addressRouter.count > 1
     if (!(several && stable && stays)) {
       this.#tried++
-      this.#route.next()
+      this.#addressRouter.next()
     }
-    if (this.#tried < this.#route.count) this.#wait(this.#spread(), cause)
+    if (this.#tried < this.#addressRouter.count) this.#wait(this.#spread(), cause)
     else this.#pause(cause)
   }
 
@@ -171,7 +179,7 @@ export class Dialler {
 
   cancel(): void {
     this.#waiting = false
-    this.#renewal?.stop()
+    this.#reauthenticator?.stop()
     this.#cancel()
   }
 
@@ -212,7 +220,7 @@ export class Dialler {
       const delay = this.#reconnecting.strategy(this.#round, cause)
       if (delay === false) return cause
       if (Number.isFinite(delay) && delay >= 0) return delay
-      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${shown(delay)}\``)
+      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${formatValue(delay)}\``)
     } catch (error) {
       return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
     }
@@ -237,8 +245,8 @@ export class Dialler {
   }
 
   #dial(fresh?: Credentials): void {
-    const { client } = this.#route
-    this.#route.prepare(this.#round)
+    const { client } = this.#addressRouter
+    this.#addressRouter.prepare(this.#round)
     if (fresh) changeOptions(client, withCredentials(client.options, fresh))
     client.reconnect()
     this.#dialled = true

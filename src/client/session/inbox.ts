@@ -7,7 +7,7 @@ import { PublishDecoder } from '../../core/mqtt5/publish-decoder.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
-import { hasStreamBuilder, onStream, tapStream } from './mqttjs-insides.js'
+import { hasStreamBuilder, onStream, tapStream } from './mqttjs-internals.js'
 
 /**
  * Packets that are left to mqtt.js are small, bytes: those of a connection, not of messages. It takes much memory and

@@ -2,7 +2,7 @@ import type { IClientOptions, MqttClient } from 'mqtt'
 import type { MqttJsClient } from './mqttjs-client.js'
 
 // All that this package knows of mqtt.js beyond what its pages promise. docs/decisions/reading-past-mqttjs.md says why it
-// is needed at all. `spec/client/session/mqttjs-insides.spec.ts` has a spec for each, which the oldest and the newest version pass.
+// is needed at all. `spec/client/session/mqttjs-internals.spec.ts` has a spec for each, which the oldest and the newest version pass.
 
 /** A stream into which its source pushes what it reads, as Node's streams and their copies in browsers do. */
 interface Source {

@@ -1,15 +1,15 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
-import { keepable } from '../../core/util/bytes.js'
+import { copyIfSparse } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'
-import { Dialler, type Reconnecting } from './dialler.js'
+import type { AddressRouter } from './addresses.js'
+import { LossDetails } from './connection-loss.js'
+import { ConnectionManager, type Reconnecting } from './connection-manager.js'
 import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
-import { Ending } from './loss.js'
 import { listenTo, type MqttJsClient, type MqttJsServer, numericCode, toMessage } from './mqttjs-client.js'
-import { subscribedAnew } from './mqttjs-insides.js'
+import { subscribedAnew } from './mqttjs-internals.js'
 import { MOST_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
-import { farewellWords, isFatalReason } from './reasons.js'
-import type { Route } from './route.js'
+import { disconnectMessage, isFatalReason } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { checkAlive, onWake } from './wake.js'
 
@@ -26,8 +26,8 @@ const SHARED = Symbol.for('rx-statestore.shared')
 export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
 
 /** A connection of our own. */
-export interface Own {
-  readonly route: Route
+export interface OwnedConnection {
+  readonly route: AddressRouter
   readonly reconnecting: Reconnecting
   /** Of what is read, bytes. */
   readonly maximumPacketSize: number
@@ -49,7 +49,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   readonly shared: boolean
   readonly #client: MqttJsClient
   /** Makes it come back; `undefined` when it is somebody else's. */
-  readonly #dialler: Dialler | undefined
+  readonly #connectionManager: ConnectionManager | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
   /** What was subscribed. */
@@ -60,17 +60,17 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
   #connection: Connection = 'none'
-  readonly #ending = new Ending()
+  readonly #lossDetails = new LossDetails()
   #stopChecking: () => void = () => undefined
 
-  constructor(client: MqttJsClient, own: Own | undefined, clock: Clock) {
+  constructor(client: MqttJsClient, own: OwnedConnection | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
     this.#asPublished = own?.asPublished ?? false
     this.#inbox = own && this.#inboxOf(own)
-    this.#dialler =
+    this.#connectionManager =
       own &&
-      new Dialler(own.route, own.reconnecting, clock, {
+      new ConnectionManager(own.route, own.reconnecting, clock, {
         waiting: (cause, retry) => this.#listener?.disconnected(cause, retry),
         gaveUp: cause => this.#giveUp(cause),
       })
@@ -80,7 +80,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   get url(): string | undefined {
-    return this.#dialler?.url
+    return this.#connectionManager?.url
   }
 
   get received(): number | undefined {
@@ -96,15 +96,16 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     const detach = listenTo(client, {
       connect: packet => this.#connected(packet.sessionPresent, packet.properties),
       packetreceive: packet => {
-        this.#ending.received(packet)
+        this.#lossDetails.received(packet)
         this.#publisher.received(packet)
       },
       message: (topic, _payload, packet) => this.#heard(toMessage(topic, packet)),
-      disconnect: ({ reasonCode = 0 }) => this.#break(new Error(farewellWords(reasonCode, this.clientId)), reasonCode),
+      disconnect: ({ reasonCode = 0 }) =>
+        this.#break(new Error(disconnectMessage(reasonCode, this.clientId)), reasonCode),
       error: error => {
         // mqtt.js tells of packets that make no sense, and waits for more.
         if (!this.shared) this.#break(error, numericCode(error))
-        else this.#ending.because(error, numericCode(error))
+        else this.#lossDetails.because(error, numericCode(error))
       },
       close: () => this.#closed(),
       end: () => this.#ended(undefined),
@@ -114,9 +115,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       // A socket may still fail after us, and an 'error' without a listener ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
-    if (this.#dialler) {
+    if (this.#connectionManager) {
       this.#stopChecking = onWake(this.#clock, () => this.#woke())
-      this.#dialler.start()
+      this.#connectionManager.start()
     }
     // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
     if (client.connected) this.#connected(true, client.serverProperties)
@@ -142,7 +143,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     for (const filter of filters) this.#filters.add(filter)
     const { stream } = this.#client
     const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => {
-      this.#ending.because(new Error('no answer to SUBSCRIBE'), undefined)
+      this.#lossDetails.because(new Error('no answer to SUBSCRIBE'), undefined)
       // Somebody else's connection is theirs to end.
       if (!this.shared) stream.destroy()
     })
@@ -163,13 +164,13 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   doubt(): void {
-    if (this.#dialler === undefined || this.#connection !== 'mute') return
-    this.#dialler.beginAnew()
+    if (this.#connectionManager === undefined || this.#connection !== 'mute') return
+    this.#connectionManager.beginAnew()
     this.#break(new Error('nothing comes in the session that the broker kept'))
   }
 
   close(keep = false): void {
-    this.#dialler?.cancel()
+    this.#connectionManager?.cancel()
     this.#publisher.flush()
     if (this.shared) {
       this.unsubscribe(this.#filters, () => undefined)
@@ -193,11 +194,11 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
   }
 
-  #inboxOf({ route, maximumPacketSize, byHand }: Own): Inbox | undefined {
+  #inboxOf({ route, maximumPacketSize, byHand }: OwnedConnection): Inbox | undefined {
     const events: InboxEvents = {
       published: message => {
         if (message.qos === 1 && !byHand) this.#publisher.acknowledge(message.packetId)
-        this.#heard({ ...message, payload: keepable(message.payload) })
+        this.#heard({ ...message, payload: copyIfSparse(message.payload) })
       },
       acknowledged: (packetId, reasonCode) => this.#publisher.acknowledged(packetId, reasonCode),
       unreadable: error => this.#break(error),
@@ -216,9 +217,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     if ('destroyed' in stream && stream.destroyed) return
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
-    this.#ending.connected()
+    this.#lossDetails.connected()
     this.#connection = sessionPresent ? 'mute' : 'used'
-    this.#dialler?.connected()
+    this.#connectionManager?.connected()
     try {
       this.#listener?.connected(connectionInfo(sessionPresent, properties))
     } catch (error) {
@@ -232,7 +233,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /** The connection is there and of no use. A broker that says that it ends it need not do so (MQTT 5.0, section 3.14.4). */
   #break(error: Error, reasonCode?: number): void {
-    this.#ending.because(error, reasonCode)
+    this.#lossDetails.because(error, reasonCode)
     // Somebody else's connection is theirs to end.
     if (!this.shared) this.#client.stream.destroy()
     else if (this.#connection !== 'broken') this.#lost()
@@ -246,9 +247,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #lost(): void {
     this.#publisher.forget()
-    const loss = this.#ending.take(this.url)
+    const loss = this.#lossDetails.take(this.url)
     if (this.#client.disconnecting) return
-    if (this.#dialler) this.#dialler.lost(loss)
+    if (this.#connectionManager) this.#connectionManager.lost(loss)
     else if (isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
     else this.#listener?.disconnected(loss.error, undefined)
   }
@@ -257,7 +258,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #woke(): void {
     const client = this.#client
     if (!client.connected) {
-      this.#dialler?.hurry()
+      this.#connectionManager?.hurry()
       return
     }
     checkAlive(client, this.#clock, () => this.#break(new Error('no answer after the machine slept')))
@@ -270,14 +271,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /** mqtt.js cannot end what was never begun. */
   #abandon(): void {
-    if (this.#dialler?.dialled) this.#client.end(true)
+    if (this.#connectionManager?.dialled) this.#client.end(true)
   }
 
   #ended(cause: StateStoreError | undefined): void {
     const listener = this.#listener
     if (listener === undefined) return
     this.#listener = undefined
-    this.#dialler?.cancel()
+    this.#connectionManager?.cancel()
     this.#stopChecking()
     this.#publisher.forget()
     this.#detach()

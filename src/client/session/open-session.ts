@@ -4,11 +4,11 @@ import { chanceOf } from '../../core/util/backoff.js'
 import { checkHas, checkObject } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import type { Reconnecting } from './dialler.js'
+import { AddressRouter } from './addresses.js'
+import type { Reconnecting } from './connection-manager.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
-import { isShared, MqttJsSession, type Own } from './mqttjs-session.js'
-import { Route } from './route.js'
+import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
 /** A session on a connection of our own. Throws what the options make mqtt.js throw, some of it once it is opened. */
@@ -25,7 +25,11 @@ export function openServiceSession(
   return new MqttJsSession(...connectionFor(options, reconnecting, true), clock)
 }
 
-function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, byHand: boolean): [MqttJsClient, Own] {
+function connectionFor(
+  options: MqttConnectOptions,
+  reconnecting: Reconnecting,
+  byHand: boolean,
+): [MqttJsClient, OwnedConnection] {
   const { followReferences = false, maximumPacketSize, asPublished = false } = options
   const random = chanceOf(reconnecting.backoff)
   const make = (url: string): MqttClient => {
@@ -33,7 +37,7 @@ function connectionFor(options: MqttConnectOptions, reconnecting: Reconnecting, 
     checkProtocol(url, client.options.protocol)
     return client
   }
-  const route = new Route({ ...options, followReferences, random }, make)
+  const route = new AddressRouter({ ...options, followReferences, random }, make)
   return [route.client, { route, reconnecting, maximumPacketSize, byHand, asPublished }]
 }
 

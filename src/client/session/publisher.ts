@@ -5,7 +5,7 @@ import { envelopeOf, PublishEncoder, type Room } from '../../core/mqtt5/publish-
 import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
-import { isOutgoing } from './mqttjs-insides.js'
+import { isOutgoing } from './mqttjs-internals.js'
 import { reasonWords } from './reasons.js'
 import type { Done } from './session.js'
 
@@ -19,7 +19,7 @@ const FIRST_REFUSAL = 128
  */
 export class Publisher {
   readonly #client: MqttJsClient
-  readonly #outbox = new Outbox()
+  readonly #writeCoalescer = new WriteCoalescer()
   readonly #encoder = new PublishEncoder()
   readonly #ids: PacketIds
   /** By packet id. */
@@ -44,14 +44,14 @@ export class Publisher {
     this.#unacknowledged[id] = done
     const { stream } = this.#client
     const envelope = retain ? { ...envelopeOf(id), retain } : envelopeOf(id)
-    this.#outbox.hold(stream)
-    this.#encoder.encodeTo(message.topic, message, envelope, this.#outbox)
+    this.#writeCoalescer.hold(stream)
+    this.#encoder.encodeTo(message.topic, message, envelope, this.#writeCoalescer)
   }
 
   /** To be called with every packet that mqtt.js read, before it deals with it. */
   received(packet: Packet): void {
     // The PUBACKs of what arrives together leave together.
-    if (packet.cmd === 'publish') this.#outbox.hold(this.#client.stream)
+    if (packet.cmd === 'publish') this.#writeCoalescer.hold(this.#client.stream)
     else if (packet.cmd === 'puback') this.acknowledged(packet.messageId ?? 0, packet.reasonCode ?? 0)
   }
 
@@ -68,12 +68,12 @@ export class Publisher {
 
   /** Says that a PUBLISH with QoS 1 has come. */
   acknowledge(packetId: number): void {
-    this.#outbox.add(this.#client.stream, pubackOf(packetId))
+    this.#writeCoalescer.add(this.#client.stream, pubackOf(packetId))
   }
 
   /** Lets everything leave now. */
   flush(): void {
-    this.#outbox.flush()
+    this.#writeCoalescer.flush()
   }
 
   /** The connection is gone: no PUBACK will come. */
@@ -100,7 +100,7 @@ const BLOCK = 16_384
  * Lets what is written in one turn of the event loop leave as one piece: one system call over TCP, one frame over
  * WebSocket. The writes of many small packets are a quarter of a busy client's time otherwise.
  */
-export class Outbox implements Room {
+export class WriteCoalescer implements Room {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
   /** What waits in the block. */

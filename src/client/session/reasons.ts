@@ -6,7 +6,7 @@ export const reasonWords = (code: number): string =>
   Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code)?.[1] ?? `reason ${code}`
 
 /** Why a broker ended a connection, and what to do where that alone does not tell. */
-export function farewellWords(code: number, clientId: string): string {
+export function disconnectMessage(code: number, clientId: string): string {
   if (code === TAKEN_OVER) {
     return `another client took the id ${JSON.stringify(clientId)}: every client needs an id of its own`
   }

@@ -12,7 +12,7 @@ const LONGEST_WAIT = 86_400_000
  * Proves anew who a client is before its credentials expire, by AUTH, so that its connection goes on. When there are no
  * fresh ones in time, the broker ends the connection, and it comes back with what there is by then.
  */
-export class Renewal {
+export class Reauthenticator {
   readonly #credentials: () => Credentials | Promise<Credentials>
   readonly #clock: Clock
   readonly #send: (packet: Uint8Array) => void

@@ -24,7 +24,7 @@ export const withoutWildcards = (): RequestRejectedError =>
   )
 
 /** A filter to be subscribed, and who is told of it. */
-export interface Wanted {
+export interface DesiredSubscription {
   readonly filter: string
   readonly granted: () => void
   /** `forGood`: it is not asked for again. */
@@ -32,12 +32,12 @@ export interface Wanted {
 }
 
 /** Subscribes on a connection, and asks again, with ever longer pauses, for what a broker refuses that may change its mind. */
-export class Granting {
+export class SubscribeRetry {
   readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
   /** What is asked for now; answers to anything else are too late. */
-  #wanted: readonly Wanted[] | undefined
+  #wanted: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
     this.#session = session
@@ -49,7 +49,7 @@ export class Granting {
    *
    * @param subscriptionId - of all the filters, if the broker knows identifiers
    */
-  ask(subscriptionId: number | undefined, wanted: readonly Wanted[], attempt = 1): void {
+  ask(subscriptionId: number | undefined, wanted: readonly DesiredSubscription[], attempt = 1): void {
     this.#cancel()
     this.#wanted = wanted
     const filters = wanted.map(({ filter }) => filter)
@@ -69,8 +69,8 @@ export class Granting {
   }
 
   /** Tells of each; returns what is to be asked for again. */
-  #answered(wanted: readonly Wanted[], reasonCodes: readonly number[]): Wanted[] {
-    const again: Wanted[] = []
+  #answered(wanted: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
+    const again: DesiredSubscription[] = []
     for (const [i, each] of wanted.entries()) {
       if (this.#wanted !== wanted) return again
       const reasonCode = reasonCodes[i] ?? FIRST_REFUSAL

@@ -12,7 +12,7 @@ export interface Delta<T> {
 }
 
 /** Where wishes and reports stand. */
-export type Both<T> = readonly [wish: OptimisticState<Partial<T>>, report: OptimisticState<Partial<T>>]
+export type DesiredAndReported<T> = readonly [wish: OptimisticState<Partial<T>>, report: OptimisticState<Partial<T>>]
 
 /** A report that the store has done, or that goes with a later one. */
 export interface Reported<T> {
@@ -28,7 +28,7 @@ export interface Reported<T> {
  * as the one before that: somebody has taken back what was reported, unseen, or it was lost with a later one.
  */
 export const deltas = <T extends object>(
-  both$: Observable<Both<T>>,
+  both$: Observable<DesiredAndReported<T>>,
   reported$: Observable<Reported<T>>,
 ): Observable<Delta<T>> =>
   defer(() => {
@@ -48,15 +48,15 @@ export const deltas = <T extends object>(
 
 /** What a device was told, and what it has reported since. */
 class Told<T extends object> {
-  #both: Both<T> | undefined
+  #desiredAndReported: DesiredAndReported<T> | undefined
   #delta: Partial<T> | undefined
   /** Version of what was reported when it was told. */
   #reportVersion: Hlc | undefined
   /** Since it was told it has reported something that changes what is to be done; the version that has all of that. */
   #done: { readonly version: Hlc | undefined } | undefined
 
-  see(both: Both<T>): Delta<T>[] {
-    this.#both = both
+  see(both: DesiredAndReported<T>): Delta<T>[] {
+    this.#desiredAndReported = both
     const [wish, report] = both
     if (!isLive(wish) || !isLive(report)) return []
     const delta = difference(wish.confirmed, report.confirmed)
@@ -73,7 +73,7 @@ class Told<T extends object> {
     if (wasKnown || this.#delta === undefined) return []
     if (this.#done === undefined && isSame(this.#delta, difference(desired, reported))) return []
     this.#done = { version }
-    return this.#both ? this.see(this.#both) : []
+    return this.#desiredAndReported ? this.see(this.#desiredAndReported) : []
   }
 }
 

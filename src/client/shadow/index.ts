@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { combineLatest, concatMap, defer, filter, map, Observable, type ObservableInput, take } from 'rxjs'
 import { Awaitable } from '../../core/util/awaitable.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
 import { StoreView } from '../keys/store-view.js'
@@ -126,9 +126,9 @@ export function shadow<T extends object>(
   schema?: StandardSchemaV1<unknown, T>,
   options: ShadowOptions<T> = {},
 ): Shadow<T> {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${shown(store)}\``)
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   if (typeof name !== 'string' || name === '')
-    throw new ArgumentError(`Expected the name of a device, got \`${shown(name)}\` (${typeof name})`)
+    throw new ArgumentError(`Expected the name of a device, got \`${formatValue(name)}\` (${typeof name})`)
   return new Shadow(store, name, codecOf(schema), options)
 }
 
@@ -142,7 +142,7 @@ function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefi
 /** Whoever writes the keys may write anything; the letters of a text are no fields. */
 function checked<D extends object>(document: D): D {
   if (typeof document === 'object' && document !== null && !Array.isArray(document)) return document
-  throw new ArgumentError(`Expected the document to be a JSON object, got \`${shown(document)}\``)
+  throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
 
 /** Does deltas one at a time, the newest next, and reports. */

@@ -1,5 +1,5 @@
 import { Observable, Subject, tap } from 'rxjs'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Key } from '../keys/key.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
 import { optimistic } from '../optimistic/index.js'
@@ -29,7 +29,7 @@ export class Patches<T extends object> {
   write(patch: Partial<T>): Observable<OptimisticResult<Partial<T>>> {
     return new Observable(subscriber => {
       if (Object(patch) !== patch || Array.isArray(patch)) {
-        subscriber.error(new ArgumentError(`Expected an object of fields, got \`${shown(patch)}\``))
+        subscriber.error(new ArgumentError(`Expected an object of fields, got \`${formatValue(patch)}\``))
         return undefined
       }
       const document = patched(this.view.state.value, patch)

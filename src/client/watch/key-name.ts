@@ -1,11 +1,13 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
 export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
-    throw new ArgumentError(`Expected the key to be a string or a Uint8Array, got \`${shown(name)}\` (${typeof name})`)
+    throw new ArgumentError(
+      `Expected the key to be a string or a Uint8Array, got \`${formatValue(name)}\` (${typeof name})`,
+    )
   }
   if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
   if (typeof name === 'string' && !isWellFormed(name)) {

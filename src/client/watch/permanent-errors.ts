@@ -40,7 +40,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 export const isTransient = (error: unknown): boolean => error instanceof StateStoreError && TRANSIENT.has(error.code)
 
 /** Whether trying again is pointless; also for an error that is not of ours, and so a fault in here. */
-export function isLasting(error: unknown): boolean {
+export function isPermanentError(error: unknown): boolean {
   if (!(error instanceof StateStoreError)) return true
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true
   return !PASSING.has(error.code) && !TRANSIENT.has(error.code)

@@ -1,7 +1,15 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
 import type { Reading } from '../requests/commands.js'
-import { type Change, FRESH, type Heard, NONE, type RawEntry, type WatchEvent, type WatchState } from './watch-state.js'
+import {
+  type Change,
+  FRESH,
+  NONE,
+  type RawEntry,
+  type ReceivedChange,
+  type WatchEvent,
+  type WatchState,
+} from './watch-state.js'
 
 /** The next state, what to emit, in order, and whether to send KEYNOTIFY or GET. */
 export interface Step {
@@ -116,7 +124,7 @@ function settle(state: WatchState, emitted: readonly RawEntry[]): Step {
   return step.send ? { ...step, state: readAgain(patch(step.state, { held })).state } : step
 }
 
-function notified(state: WatchState, { change, certain }: Heard): Step {
+function notified(state: WatchState, { change, certain }: ReceivedChange): Step {
   const { version } = change
   if (version === undefined || (change.op === 'set' && change.value === undefined)) return recheck(state)
   const isCertain = certain || state.proved
@@ -142,7 +150,7 @@ const recheck = (state: WatchState): Step =>
   state.phase === 'live' ? readAgain(state) : quiet(patch(state, { recheck: true }))
 
 /** A change that cannot be placed: only a read that was sent after it tells what it was worth. */
-function doubtful(state: WatchState, heard: Heard): Step {
+function doubtful(state: WatchState, heard: ReceivedChange): Step {
   const { version } = heard.change
   if (state.phase !== 'live') return quiet(patch(state, { held: [...state.held, heard].slice(-MOST_HELD) }))
   if (isKnown(state, heard.change)) return quiet(patch(state, { proved: true }))

@@ -5,13 +5,13 @@ import { goneReasonOf, versionOf } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
-import type { Arrival, CoveredWatches, Covering, RegistryOptions, WatchedGlobs } from './cover.js'
 import { DelayedTeardown } from './delayed-teardown.js'
 import { ErrorRateLimiter } from './error-rate-limiter.js'
 import { keyOfId } from './key-name.js'
 import { reconcile } from './reconcile.js'
+import type { Arrival, CoveredWatches, Covering, RegistryOptions, WatchedGlobs } from './shared-registration.js'
 import { VerificationScheduler } from './verification-scheduler.js'
-import { type Cover, type Known, Watch, type WatchObserver } from './watch.js'
+import { type Known, type SharedRegistration, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
 import { type Change, endedFreshness, freshnessOf, type WatchEvent } from './watch-state.js'
 
@@ -128,12 +128,12 @@ export class Registry implements CoveredWatches {
     return this.#closed !== undefined || error !== undefined
   }
 
-  covered({ id }: KeyName, cover: Cover): void {
+  covered({ id }: KeyName, cover: SharedRegistration): void {
     const watch = this.#watches.get(id)
     if (watch?.takes(cover) && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
   }
 
-  uncover(key: KeyName, cover: Cover, other: Cover | undefined): void {
+  uncover(key: KeyName, cover: SharedRegistration, other: SharedRegistration | undefined): void {
     const watch = this.#watches.get(key.id)
     if (watch?.cover !== cover) return
     watch.cover = other

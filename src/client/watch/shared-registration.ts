@@ -2,9 +2,9 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { Store } from '../requests/commands.js'
-import type { Cover, Watch, WatchObserver } from './watch.js'
-import type { Freshness, Heard, RawEntry } from './watch-state.js'
+import type { StoreCommands } from '../requests/commands.js'
+import type { SharedRegistration, Watch, WatchObserver } from './watch.js'
+import type { Freshness, RawEntry, ReceivedChange } from './watch-state.js'
 
 /**
  * How a key came to a glob: by a scan; by a change of which nobody knows what was before it; or by a change that is the
@@ -15,7 +15,7 @@ export type Arrival = 'found' | 'heard' | 'appeared'
 /** How a glob joins a key of it. */
 export interface Covering {
   /** Missing where the store does not notify by globs. */
-  readonly cover: Cover | undefined
+  readonly cover: SharedRegistration | undefined
   readonly arrival: Arrival
 }
 
@@ -25,7 +25,7 @@ export interface WatchedGlobs {
   /** @param lostAt - ms since the Unix epoch */
   disconnected(lostAt: number): void
   close(error: StateStoreError | undefined, stop: boolean): void
-  stray(stray: Stray): void
+  stray(stray: UnmatchedChange): void
 }
 
 /** What the watches of globs need of those of keys. */
@@ -33,9 +33,9 @@ export interface CoveredWatches {
   /** Joins a key, whose registration the cover is if there is none yet. */
   cover(key: KeyName, observer: WatchObserver, how: Covering): Watch | undefined
   /** The store has the registration of a cover, for this key of it as well. */
-  covered(key: KeyName, cover: Cover): void
+  covered(key: KeyName, cover: SharedRegistration): void
   /** A cover is none any more for a key, but the other one, if it is given. */
-  uncover(key: KeyName, cover: Cover, other: Cover | undefined): void
+  uncover(key: KeyName, cover: SharedRegistration, other: SharedRegistration | undefined): void
   /** Tells somebody who comes too late that it is over, if it is. */
   ended(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean
   /** Tells of a fault that ends nothing. */
@@ -55,13 +55,13 @@ export interface GlobObserver {
 }
 
 /** What came for a key that may be one of a glob, and new to it. */
-export interface Stray extends Heard {
+export interface UnmatchedChange extends ReceivedChange {
   readonly key: KeyName
 }
 
 /** What a registry needs to know. */
 export interface RegistryOptions {
-  readonly store: Store
+  readonly store: StoreCommands
   readonly clock: Clock
   /** Everything of a notification topic before the key. */
   readonly notificationPrefix: string

@@ -5,8 +5,8 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { NoStoreError } from '../requests/request.js'
-import type { RegistryOptions } from './cover.js'
-import { isLasting } from './lasting.js'
+import { isPermanentError } from './permanent-errors.js'
+import type { RegistryOptions } from './shared-registration.js'
 import type { Watch } from './watch.js'
 import type { WatchEvent } from './watch-state.js'
 
@@ -36,7 +36,7 @@ export const MOST_STOPS = 8
 export class WatchRequests {
   readonly #options: RegistryOptions
   readonly #events: RequestEvents
-  readonly #lookout: Lookout
+  readonly #noStoreRetry: NoStoreRetry
   readonly #window = new RequestWindow<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
   /** Calls off another attempt to end a registration, by key. */
@@ -45,7 +45,7 @@ export class WatchRequests {
   readonly #attempts = new Map<Watch, number>()
 
   constructor(options: RegistryOptions, events: RequestEvents) {
-    this.#lookout = new Lookout(options.clock)
+    this.#noStoreRetry = new NoStoreRetry(options.clock)
     this.#options = options
     this.#events = events
   }
@@ -73,7 +73,7 @@ export class WatchRequests {
   /** The connection is gone, and with it what was asked over it; a registration made on the next must not be ended by it. */
   clear(): void {
     this.#window.clear()
-    this.#lookout.clear()
+    this.#noStoreRetry.clear()
     this.#attempts.clear()
     // What is called off tells nobody.
     for (const stop of this.#stops) stop.unsubscribe()
@@ -97,7 +97,7 @@ export class WatchRequests {
   }
 
   #answered(watch: Watch, event: WatchEvent): void {
-    this.#lookout.seen()
+    this.#noStoreRetry.seen()
     this.#attempts.delete(watch)
     watch.request = undefined
     this.#events.answered(watch, event)
@@ -105,16 +105,16 @@ export class WatchRequests {
 
   #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
     const attempt = (this.#attempts.get(watch) ?? 0) + 1
-    if (isLasting(error)) {
+    if (isPermanentError(error)) {
       // An attempt before may have been heard.
       this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }
     this.#attempts.set(watch, attempt)
     const again = (): void => this.send(watch, request)
-    if (error instanceof NoStoreError) watch.request = this.#lookout.wait(again)
+    if (error instanceof NoStoreError) watch.request = this.#noStoreRetry.wait(again)
     else {
-      if (error.code !== 'timeout') this.#lookout.seen()
+      if (error.code !== 'timeout') this.#noStoreRetry.seen()
       watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), again) }
     }
     this.#events.unanswered(watch)
@@ -134,7 +134,7 @@ export class WatchRequests {
   #stopFailed(watch: Watch, attempt: number, error: StateStoreError): void {
     this.#events.report(error)
     // A registration that somebody needs again must not be ended by an attempt from before.
-    if (isLasting(error) || attempt === MOST_STOPS || this.#events.isRegistered(watch.key)) return
+    if (isPermanentError(error) || attempt === MOST_STOPS || this.#events.isRegistered(watch.key)) return
     // Those of two watches, one after the other, may both have failed: one attempt ends what either left.
     if (this.#stopsAgain.has(watch.key.id)) return
     const again = (): void => {
@@ -157,7 +157,7 @@ const LONGEST_PAUSE = 700
  * Where watches wait that found no store at the broker: one of them tries again every now and then, and when it gets an
  * answer all others follow, so that ten thousand watches ask no more often than one.
  */
-export class Lookout {
+export class NoStoreRetry {
   readonly #clock: Clock
   readonly #waiting = new Set<() => void>()
   #attempt = 0

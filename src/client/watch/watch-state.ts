@@ -42,7 +42,7 @@ export interface WatchState {
   /** A change came without its value or version: only a GET sent after it can show it. */
   readonly recheck: boolean
   /** Changes that came since GET was sent and that only its answer can judge. */
-  readonly held: readonly Heard[]
+  readonly held: readonly ReceivedChange[]
   /** The last change of those that the read under way has to judge. */
   readonly doubted: Change | undefined
   /** Newest version known to be of this connection; nothing older is emitted on it. */
@@ -54,7 +54,7 @@ export interface WatchState {
 }
 
 /** A change, and whether it was certainly told on this connection. */
-export interface Heard {
+export interface ReceivedChange {
   readonly change: Change
   readonly certain: boolean
 }
@@ -78,7 +78,7 @@ export type WatchEvent =
   | { readonly type: 'notified'; readonly change: Change; readonly certain: boolean }
 
 /** Nothing waits for a read. */
-export const NONE: readonly Heard[] = []
+export const NONE: readonly ReceivedChange[] = []
 
 /** What is forgotten with a connection. */
 export const FRESH = {

@@ -14,7 +14,7 @@ export interface WatchObserver {
 }
 
 /** A registration for many keys, which stands in for those of watches: they send no KEYNOTIFY of their own. */
-export interface Cover {
+export interface SharedRegistration {
   /** Whether the store has it on this connection. */
   readonly registered: boolean
 }
@@ -32,7 +32,7 @@ const NOTHING: (() => void)[] = []
 export class Watch {
   readonly key: KeyName
   /** What stands in for a registration of its own. */
-  cover: Cover | undefined
+  cover: SharedRegistration | undefined
   state: WatchState = INITIAL
   /** The request under way, or the pause before it is tried again. */
   request: { unsubscribe(): void } | undefined = undefined
@@ -44,7 +44,7 @@ export class Watch {
   /** What came of what is being told, and is told behind it. */
   #untold: (() => void)[] = NOTHING
 
-  constructor(key: KeyName, cover?: Cover) {
+  constructor(key: KeyName, cover?: SharedRegistration) {
     this.key = key
     this.cover = cover
   }
@@ -62,7 +62,7 @@ export class Watch {
    * A cover is about to tell the first change of the key, and every one from then on: whether that is better than to wait
    * for an answer. Not while a registration of its own is under way, for that has to be heard of, or nobody would end it.
    */
-  isToldBy(cover: Cover): boolean {
+  isToldBy(cover: SharedRegistration): boolean {
     const { phase, synced } = this.state
     if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false
     this.cover &&= cover
@@ -71,7 +71,7 @@ export class Watch {
   }
 
   /** Whether a cover stands in for it; one that the store has does in the place of another that is still to be answered. */
-  takes(cover: Cover): boolean {
+  takes(cover: SharedRegistration): boolean {
     if (cover.registered && this.cover?.registered === false) this.cover = cover
     return this.cover === cover
   }

@@ -15,7 +15,7 @@ import type {
   Version,
   Will,
 } from './packets.js'
-import { Carried, namedUserProperties } from './properties.js'
+import { ForwardedProperties, namedUserProperties } from './properties.js'
 import { NO_PAIRS, readProperties } from './property-table.js'
 import * as REASON from './reason-codes.js'
 import { checkTopicName, SHARE_PREFIX } from './topic.js'
@@ -163,7 +163,7 @@ function willQosOf(flags: number): Qos {
 }
 
 function readWill(reader: Reader, version: Version, flags: number): Will {
-  const carried = new Carried()
+  const carried = new ForwardedProperties()
   const properties = readProperties(reader, version, 'will', carried)
   const end = reader.at
   const topic = reader.text()

@@ -28,7 +28,7 @@ export interface Client {
 }
 
 /** Why a PUBLISH is refused; with `disconnect`, a reason code, the connection ends as well. */
-export interface Refusal {
+export interface PublishRejection {
   readonly reason: string
   readonly disconnect?: ReasonCode
 }

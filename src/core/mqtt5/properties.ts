@@ -74,7 +74,7 @@ const NOTHING = new Uint8Array(0)
  * Collects of a block of properties what is passed on with a message: a view as long as that is in one piece, else one
  * copy. Used for one block after another.
  */
-export class Carried {
+export class ForwardedProperties {
   #from = 0
   /** What lies between two properties that are not passed on. */
   #pieces: [from: number, to: number][] | undefined

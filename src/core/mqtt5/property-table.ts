@@ -3,14 +3,14 @@ import { malformed, protocolError } from './packet-error.js'
 import { type PacketType, TYPES } from './packet-types.js'
 import type { UserProperties, Version } from './packets.js'
 import * as PROPERTY from './properties.js'
-import { type Carried, checkUserProperties } from './properties.js'
+import { checkUserProperties, type ForwardedProperties } from './properties.js'
 
 /** What has properties: a packet, or the will of a CONNECT. */
-export type Holder = PacketType | 'will'
+export type PropertyOwner = PacketType | 'will'
 
 // Packet type 0 does not exist.
-const bitOf = (holder: Holder): number => 1 << (holder === 'will' ? 0 : TYPES[holder])
-const bits = (...holders: Holder[]): number => holders.reduce((sum, holder) => sum | bitOf(holder), 0)
+const bitOf = (holder: PropertyOwner): number => 1 << (holder === 'will' ? 0 : TYPES[holder])
+const bits = (...holders: PropertyOwner[]): number => holders.reduce((sum, holder) => sum | bitOf(holder), 0)
 
 const message = bits('publish', 'will')
 const answer = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
@@ -108,13 +108,14 @@ const byIdentifier: (Property | undefined)[] = []
 for (const property of PROPERTIES) byIdentifier[property.id] = property
 
 /** The property of an identifier, if there is one and its holder may have it. */
-export function propertyOf(identifier: number, holder: Holder): Property | undefined {
+export function propertyOf(identifier: number, holder: PropertyOwner): Property | undefined {
   const property = byIdentifier[identifier]
   return property !== undefined && (property.in & bitOf(holder)) !== 0 ? property : undefined
 }
 
 /** All properties that a holder may have. */
-export const propertiesIn = (holder: Holder): Property[] => PROPERTIES.filter(row => (row.in & bitOf(holder)) !== 0)
+export const propertiesIn = (holder: PropertyOwner): Property[] =>
+  PROPERTIES.filter(row => (row.in & bitOf(holder)) !== 0)
 
 const NONE: Properties = Object.freeze({})
 
@@ -127,7 +128,12 @@ export const NO_PAIRS: readonly (readonly [string, string])[] = Object.freeze([]
  *
  * @param carried - learns what is not passed on with a message
  */
-export function readProperties(reader: Reader, version: Version, holder: Holder, carried?: Carried): Properties {
+export function readProperties(
+  reader: Reader,
+  version: Version,
+  holder: PropertyOwner,
+  carried?: ForwardedProperties,
+): Properties {
   const length = version === 4 ? 0 : reader.varint()
   carried?.begin(reader.at)
   if (length === 0) return NONE
@@ -144,15 +150,15 @@ export function readProperties(reader: Reader, version: Version, holder: Holder,
 class PropertiesReader {
   readonly properties: Properties = {}
   readonly #reader: Reader
-  readonly #holder: Holder
+  readonly #holder: PropertyOwner
   readonly #pairs: [string, string][] = []
 
-  constructor(reader: Reader, holder: Holder) {
+  constructor(reader: Reader, holder: PropertyOwner) {
     this.#reader = reader
     this.#holder = holder
   }
 
-  next(carried: Carried | undefined): void {
+  next(carried: ForwardedProperties | undefined): void {
     const from = this.#reader.at
     const identifier = this.#reader.varint()
     const property = propertyOf(identifier, this.#holder)
@@ -192,7 +198,7 @@ class PropertiesReader {
 }
 
 /** Writes those properties that the holder may have (MQTT 5.0, section 2.2.2), with their length. */
-export function writeProperties(writer: Writer, holder: Holder, properties: Properties): void {
+export function writeProperties(writer: Writer, holder: PropertyOwner, properties: Properties): void {
   const start = writer.at
   for (const property of propertiesIn(holder)) writeProperty(writer, property, properties[property.name])
   const length = writer.at - start

@@ -5,8 +5,8 @@ import type { InboundPublish, Version } from './packets.js'
 import * as PROPERTY from './properties.js'
 import {
   addUserProperty,
-  Carried,
   checkUserProperties,
+  ForwardedProperties,
   type Named,
   NO_USER_PROPERTIES,
   newUserProperties,
@@ -49,9 +49,9 @@ export class PublishDecoder {
   readonly #sender: 'client' | 'server'
   readonly #endTopic: string | undefined
   readonly #reader = new Reader()
-  readonly #texts = new KnownTexts(LONGEST_KNOWN)
-  readonly #topics = new KnownTexts(LONGEST_KNOWN_TOPIC)
-  readonly #carried = new Carried()
+  readonly #texts = new StringCache(LONGEST_KNOWN)
+  readonly #topics = new StringCache(LONGEST_KNOWN_TOPIC)
+  readonly #forwardedProperties = new ForwardedProperties()
   #payloadFormat: number | undefined
   #userProperties: Named | undefined
   /** User properties so far. */
@@ -118,9 +118,10 @@ export class PublishDecoder {
     this.#subscriptionIds = undefined
     this.#userProperties = undefined
     this.#names = 0
-    this.#carried.begin(reader.at)
+    this.#forwardedProperties.begin(reader.at)
     while (reader.at < end) this.#property(draft)
-    if (this.#sender === 'client' && draft.topic !== this.#endTopic) draft.carried = this.#carried.of(reader.bytes, end)
+    if (this.#sender === 'client' && draft.topic !== this.#endTopic)
+      draft.carried = this.#forwardedProperties.of(reader.bytes, end)
     if (this.#subscriptionIds !== undefined) draft.subscriptionIds = this.#subscriptionIds
     if (this.#userProperties !== undefined) draft.userProperties = this.#userProperties
   }
@@ -151,7 +152,7 @@ export class PublishDecoder {
       case PROPERTY.messageExpiry:
         once(draft.messageExpiry)
         draft.messageExpiry = reader.uint32()
-        this.#carried.skip(from, reader.at)
+        this.#forwardedProperties.skip(from, reader.at)
         return
       case PROPERTY.payloadFormat:
         once(this.#payloadFormat)
@@ -162,12 +163,12 @@ export class PublishDecoder {
         once(draft.topicAlias)
         draft.topicAlias = reader.uint16()
         if (draft.topicAlias === 0) throw new PacketError(REASON.topicAliasInvalid, 'The topic alias is 0')
-        this.#carried.skip(from, reader.at)
+        this.#forwardedProperties.skip(from, reader.at)
         return
       case PROPERTY.subscriptionId:
         this.#subscriptionIds ??= []
         this.#subscriptionIds.push(this.#subscriptionId())
-        this.#carried.skip(from, reader.at)
+        this.#forwardedProperties.skip(from, reader.at)
         return
       default:
         throw malformed(`A property ${identifier} has no place in PUBLISH`)
@@ -224,7 +225,7 @@ const MOST_BYTES = 1_024
  * Texts of ASCII that came before, for one connection: names of properties and topics come with every packet. They are
  * compared as bytes, which takes less than half the time it takes to compare them with a text.
  */
-export class KnownTexts {
+export class StringCache {
   readonly #longest: number
   readonly #known: (Known | undefined)[] = []
   readonly #bytes = new Uint8Array(MOST_BYTES)

@@ -69,7 +69,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** Bytes to keep: a copy when more than an eighth of the memory that would be kept with them is not theirs. */
-export const keepable = (bytes: Uint8Array): Uint8Array =>
+export const copyIfSparse = (bytes: Uint8Array): Uint8Array =>
   8 * bytes.byteLength >= 7 * bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
 /** One byte string of several. */

@@ -1,4 +1,4 @@
-import { ArgumentError, shown } from './errors.js'
+import { ArgumentError, formatValue } from './errors.js'
 
 /** A safe integer greater than zero, in an error. */
 export const POSITIVE_INTEGER = 'a positive integer up to 2^53 - 1'
@@ -6,19 +6,21 @@ export const POSITIVE_INTEGER = 'a positive integer up to 2^53 - 1'
 /** Throws {@link ArgumentError} unless the value is an integer greater than zero. */
 export function checkPositiveInteger(name: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  throw new ArgumentError(`Expected \`${name}\` to be ${POSITIVE_INTEGER}, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(
+    `Expected \`${name}\` to be ${POSITIVE_INTEGER}, got \`${formatValue(value)}\` (${typeof value})`,
+  )
 }
 
 /** Throws {@link ArgumentError} unless the value is a function. */
 export function checkFunction(name: string, value: unknown): void {
   if (typeof value === 'function') return
-  throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${formatValue(value)}\` (${typeof value})`)
 }
 
 /** Throws {@link ArgumentError} unless the value is an object. */
 export function checkObject(name: string, value: unknown): void {
   if (typeof value === 'object' && value !== null) return
-  throw new ArgumentError(`Expected \`${name}\` to be an object, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be an object, got \`${formatValue(value)}\` (${typeof value})`)
 }
 
 /** Throws {@link ArgumentError} unless the value is an object that has these methods. */
@@ -31,13 +33,13 @@ export function checkHas(name: string, value: unknown, methods: readonly string[
 /** Throws {@link ArgumentError} unless the value is `true` or `false`: text such as `'false'` would count as true. */
 export function checkFlag(name: string, value: unknown): void {
   if (typeof value === 'boolean') return
-  throw new ArgumentError(`Expected \`${name}\` to be true or false, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be true or false, got \`${formatValue(value)}\` (${typeof value})`)
 }
 
 /** Throws {@link ArgumentError} unless the value is one of the choices. */
 export function checkChoice(name: string, value: string, choices: readonly string[]): void {
   if (choices.includes(value)) return
-  throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${shown(value)}\``)
+  throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${formatValue(value)}\``)
 }
 
 /** The names of options; the compiler asks for all of them, and for no other. */

@@ -241,14 +241,14 @@ export function reason(cause: unknown): string {
   try {
     // What Node raises for a host with several addresses has no words of its own.
     if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
-    return shown(cause instanceof Error ? cause.message : cause)
+    return formatValue(cause instanceof Error ? cause.message : cause)
   } catch {
     return UNSPEAKABLE
   }
 }
 
 /** A value as text, also one that refuses to be turned into text. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   try {
     return String(value)
   } catch {
@@ -284,7 +284,7 @@ const IDENTIFIER = /^[\w.-]{1,64}$/
  * kindOf(Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
  * ```
  */
-export function kindOf(error: unknown): string {
+export function errorLabel(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`
   const name = IDENTIFIER.test(error.name) ? error.name : 'Error'
   const code = 'code' in error && typeof error.code === 'string' && IDENTIFIER.test(error.code) ? ` ${error.code}` : ''

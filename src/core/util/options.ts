@@ -1,5 +1,5 @@
 import { POSITIVE_INTEGER } from './check.js'
-import { ArgumentError, shown } from './errors.js'
+import { ArgumentError, formatValue } from './errors.js'
 
 /** What the value of an option may be, and how a text says it. */
 export interface OptionKind<T> {
@@ -58,7 +58,9 @@ export function checkValues<T extends OptionTable>(table: T, options: OptionValu
   for (const [name, { kind }] of Object.entries(table)) {
     const value: unknown = options[name]
     if (value === undefined || kind.is(value)) continue
-    throw new ArgumentError(`Expected \`${name}\` to be ${kind.expected}, got \`${shown(value)}\` (${typeof value})`)
+    throw new ArgumentError(
+      `Expected \`${name}\` to be ${kind.expected}, got \`${formatValue(value)}\` (${typeof value})`,
+    )
   }
 }
 

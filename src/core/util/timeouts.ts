@@ -11,7 +11,7 @@ import { type Deadline, DeadlineQueue } from './deadlines.js'
  * alarm.set(queue.earliest)
  * ```
  */
-export class Alarm {
+export class DeadlineTimer {
   readonly #clock: Clock
   readonly #ring: (late: number) => void
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
@@ -56,30 +56,30 @@ export class Timeouts<T> {
   readonly #queue = new DeadlineQueue<T>()
   readonly #clock: Clock
   readonly #due: (item: T) => void
-  readonly #alarm: Alarm
+  readonly #deadlineTimer: DeadlineTimer
 
   constructor(clock: Clock, due: (item: T) => void) {
     this.#clock = clock
     this.#due = due
-    this.#alarm = new Alarm(clock, () => this.#ring())
+    this.#deadlineTimer = new DeadlineTimer(clock, () => this.#ring())
   }
 
   /** @param at - ms of the monotonic clock */
   add(at: number, item: T): Deadline<T> {
     const deadline = this.#queue.add(at, item)
-    this.#alarm.set(this.#queue.earliest)
+    this.#deadlineTimer.set(this.#queue.earliest)
     return deadline
   }
 
   /** Removes an item before its time; harmless when it is gone already. */
   remove(deadline: Deadline<T>): void {
     this.#queue.remove(deadline)
-    this.#alarm.set(this.#queue.earliest)
+    this.#deadlineTimer.set(this.#queue.earliest)
   }
 
   #ring(): void {
     const now = this.#clock.monotonic()
     for (let item = this.#queue.takeDue(now); item !== undefined; item = this.#queue.takeDue(now)) this.#due(item)
-    this.#alarm.set(this.#queue.earliest)
+    this.#deadlineTimer.set(this.#queue.earliest)
   }
 }

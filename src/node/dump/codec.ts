@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /**
  * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
@@ -211,7 +211,9 @@ function readClock(name: string, text: unknown): Hlc | undefined {
 
 function readTime(time: unknown): number | undefined {
   if (time === undefined || (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0)) return time
-  throw new ArgumentError(`its \`expiresAt\` is not a time in ms since the Unix epoch: ${shown(time).slice(0, 80)}`)
+  throw new ArgumentError(
+    `its \`expiresAt\` is not a time in ms since the Unix epoch: ${formatValue(time).slice(0, 80)}`,
+  )
 }
 
 function textOf(bytes: Uint8Array): string | undefined {

@@ -11,7 +11,7 @@ const BURST = 1_000
  * rate.wait(now) // 2000
  * ```
  */
-export class Rate {
+export class RateLimiter {
   readonly #perMs: number
   /** When all is paid that was charged, ms of the monotonic clock. */
   #paid = Number.NEGATIVE_INFINITY
@@ -46,17 +46,17 @@ export class Rate {
 const FEW = 1_024
 
 /**
- * A {@link Rate} for each of many, such as for each address; those for which nothing came lately are forgotten.
+ * A {@link RateLimiter} for each of many, such as for each address; those for which nothing came lately are forgotten.
  *
  * @example
  * ```ts
  * rates.of('192.0.2.1').charge(1, now)
  * ```
  */
-export class Rates {
+export class KeyedRateLimiter {
   readonly #perSecond: number
   readonly #now: () => number
-  readonly #rates = new Map<string, Rate>()
+  readonly #rates = new Map<string, RateLimiter>()
   #sweepAt = FEW
 
   /** @param now - monotonic, ms */
@@ -70,11 +70,11 @@ export class Rates {
     return this.#rates.size
   }
 
-  of(name: string): Rate {
+  of(name: string): RateLimiter {
     const known = this.#rates.get(name)
     if (known !== undefined) return known
     if (this.#rates.size >= this.#sweepAt) this.#sweep()
-    const rate = new Rate(this.#perSecond)
+    const rate = new RateLimiter(this.#perSecond)
     this.#rates.set(name, rate)
     return rate
   }

@@ -8,7 +8,7 @@ export type Warn = (words: string) => void
 export const warnProcess: Warn = words => process.emitWarning(words, { code: 'RX_STATESTORE_ANONYMOUS' })
 
 /** Says that nobody is asked who it is. @param host - where that is */
-export const warnOf = (host: string, warn: Warn): void =>
+export const warnAnonymous = (host: string, warn: Warn): void =>
   warn(`everybody who reaches ${host} is let in without being asked who it is`)
 
 /**
@@ -23,7 +23,7 @@ export function warnWhereOpen(server: Server, warn: Warn): () => void {
   const look = (): void => {
     const address = server.address()
     if (address !== null && typeof address === 'object' && !isThisMachine(address.address))
-      warnOf(address.address, warn)
+      warnAnonymous(address.address, warn)
   }
   if (server.listening) look()
   else server.once('listening', look)

@@ -41,13 +41,13 @@ export class Audit {
   readonly #events$ = new Subject<AuditEvent>()
   /** Hot. */
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
-  readonly #cuts: Cuts
+  readonly #disconnectionAudit: DisconnectionAudit
   #second = Number.NEGATIVE_INFINITY
   #told = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#cuts = new Cuts(clock, event => this.tell(event))
+    this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.tell(event))
   }
 
   /** Whether anybody listens. */
@@ -65,12 +65,12 @@ export class Audit {
 
   /** Tells of a connection that was ended for a limit; of many that are alike only how many. */
   cut(cut: Cut): void {
-    if (this.heard) this.#cuts.report(cut)
+    if (this.heard) this.#disconnectionAudit.report(cut)
   }
 
   /** Nothing is told any more. */
   close(): void {
-    this.#cuts.close()
+    this.#disconnectionAudit.close()
     this.#events$.complete()
   }
 
@@ -130,7 +130,7 @@ const MOST_APART = 100
  * cuts.report({ reason: 'there are 50000 connections', address: '192.0.2.1', listener: 'mqtt' })
  * ```
  */
-class Cuts {
+class DisconnectionAudit {
   readonly #clock: Clock
   readonly #emit: (report: CutReport) => void
   /** How many are still to be reported. */

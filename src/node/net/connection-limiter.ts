@@ -19,7 +19,7 @@ export interface Visits {
 type CutVisitor = (cut: Cut) => void
 
 /** Counts connections from the first moment, and cuts those that are too many before anything is done for them. */
-export class Visitors {
+export class ConnectionLimiter {
   readonly #quotas: ConnectionQuotas
   readonly #cut: CutVisitor
   readonly #byAddress = new Map<string, { connections: number; refused: number }>()

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 
 /**
@@ -42,6 +42,6 @@ export function checkOrigins(origins: readonly string[]): void {
     typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
   if (Array.isArray(origins) && origins.every(isOrigin)) return
   throw new ArgumentError(
-    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${shown(origins)}\``,
+    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${formatValue(origins)}\``,
   )
 }

@@ -10,7 +10,7 @@ import { connectionName, networkOf } from '../limits/network.js'
  * if (places.size > 100) places.yielding()?.destroy()
  * ```
  */
-export class Places<T> {
+export class AddressSlots<T> {
   /** By network. */
   readonly #items = new Map<string, Set<T>>()
   #size = 0
@@ -60,7 +60,7 @@ export class UnauthenticatedConnections {
   readonly #most: number
   readonly #cut: (socket: Socket) => void
   readonly #sockets = new Map<string, { readonly address: string; readonly socket: Socket }>()
-  readonly #places = new Places<string>()
+  readonly #addressSlots = new AddressSlots<string>()
 
   /** @param cut - is told of each that is ended */
   constructor(most: number, cut: (socket: Socket) => void = () => undefined) {
@@ -74,11 +74,11 @@ export class UnauthenticatedConnections {
     const name = connectionName(socket)
     const address = socket.remoteAddress ?? ''
     this.#sockets.set(name, { address, socket })
-    this.#places.add(address, name)
+    this.#addressSlots.add(address, name)
     socket.once('close', () => {
       if (this.#sockets.get(name)?.socket === socket) this.#delete(name)
     })
-    if (this.#places.size > this.#most) this.#evict()
+    if (this.#addressSlots.size > this.#most) this.#evict()
   }
 
   /** The connection, below TLS or above, is of somebody who may ask; it stays as long as it likes. */
@@ -87,7 +87,7 @@ export class UnauthenticatedConnections {
   }
 
   #evict(): void {
-    const name = this.#places.yielding()
+    const name = this.#addressSlots.yielding()
     const yielding = name === undefined ? undefined : this.#sockets.get(name)
     if (name === undefined || yielding === undefined) return
     this.#delete(name)
@@ -98,6 +98,6 @@ export class UnauthenticatedConnections {
   #delete(name: string): void {
     const known = this.#sockets.get(name)
     this.#sockets.delete(name)
-    if (known) this.#places.delete(known.address, name)
+    if (known) this.#addressSlots.delete(known.address, name)
   }
 }

@@ -1,7 +1,7 @@
 import type { Codec } from '../../client/keys/codec.js'
 import { json } from '../../client/keys/json.js'
 import { checkFunction, checkOptionNames } from '../../core/util/check.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Connection } from '../hub/identity.js'
 import { isName } from '../wire/rules.js'
 import { exactIfPlain } from './codecs.js'
@@ -50,7 +50,7 @@ export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions
   checkOptionNames('bridge', options, { prefix, codec, read, write })
   if (!isName(prefix) || prefix.length > LONGEST_PREFIX) {
     throw new ArgumentError(
-      `Expected \`prefix\` to be 1 to ${LONGEST_PREFIX} characters, not blank, got \`${shown(prefix).slice(0, 80)}\``,
+      `Expected \`prefix\` to be 1 to ${LONGEST_PREFIX} characters, not blank, got \`${formatValue(prefix).slice(0, 80)}\``,
     )
   }
   if (read !== undefined) checkFunction('read', read)

@@ -1,5 +1,5 @@
 import type { SetOptions } from '../../client/keys/options.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** Data of the event that writes a key. */
 export interface KeySet<T = unknown> {
@@ -68,7 +68,7 @@ function optionsOf(options: unknown, checks: Checks): SetOptions {
 function checkKnown(what: string, members: Members, known: readonly string[]): void {
   const unknown = Object.keys(members).find(name => !known.includes(name))
   if (unknown === undefined) return
-  throw new ArgumentError(`There is no ${what} \`${shown(unknown).slice(0, 80)}\`; there are ${known.join(', ')}`)
+  throw new ArgumentError(`There is no ${what} \`${formatValue(unknown).slice(0, 80)}\`; there are ${known.join(', ')}`)
 }
 
 function membersOf(what: string, value: unknown): Members {

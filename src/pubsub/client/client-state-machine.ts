@@ -1,9 +1,9 @@
 import { type ClosedError, PayloadError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { DownFrame, FrameData, UnknownFrame, UnreadableMessageError, UpFrame } from '../wire/frames.js'
 import type { Action, MachineEvent, MachineSettings, RequestOutcome, SendRequest } from './events.js'
+import type { InFlightRequest } from './in-flight-request.js'
 import { Lifecycle } from './lifecycle.js'
 import { Memberships } from './memberships.js'
-import type { Posting } from './posting.js'
 import { SendQueue } from './send-queue.js'
 
 /**
@@ -19,13 +19,13 @@ import { SendQueue } from './send-queue.js'
  * for (const action of machine.handle({ type: 'start' }, clock.monotonic())) carryOut(action)
  * ```
  */
-export class Machine {
+export class ClientStateMachine {
   readonly #settings: MachineSettings
   readonly #sequences = new SequenceTracker()
   readonly #sendQueue: SendQueue
   readonly #memberships: Memberships
   readonly #lifecycle: Lifecycle
-  readonly #postings = new Map<SendRequest, Posting>()
+  readonly #postings = new Map<SendRequest, InFlightRequest>()
   #actions: Action[] = []
   #closed: ClosedError | undefined
 

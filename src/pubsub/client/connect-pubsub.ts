@@ -1,14 +1,14 @@
 import type { BackoffOptions } from '../../core/util/backoff.js'
 import { checkFunction, checkHas, checkObject, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
 import { isWebSocketUrl } from './client-link.js'
 import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
 import { PubSubClient } from './pubsub-client.js'
-import { pausesOf } from './retries.js'
+import { pausesOf } from './reconnect-schedule.js'
 import { openWebSocket } from './ws-socket.js'
 
 /** Options of {@link connectPubSub}. Times in ms. */
@@ -72,7 +72,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const behaviour = { ...numbers, ...pauses, retries, reconnectStrategy, clock, openSocket: openWebSocket }
   if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })
   if (protocol !== 'protobuf') {
-    throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${shown(protocol)}\``)
+    throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${formatValue(protocol)}\``)
   }
   const codec = new LateCodec('protobuf.reliable.webpubsub.azure.v1', loadProtobuf)
   const ready = (): Promise<void> => codec.load()
@@ -87,7 +87,7 @@ const resolve = (url: UrlSource): string | Promise<string> => (typeof url === 'f
 function checkUrl(url: UrlSource): void {
   if (typeof url === 'function' || isWebSocketUrl(url)) return
   throw new ArgumentError(
-    `Expected a URL such as wss://example.webpubsub.azure.com/client/hubs/hub, or a function, got \`${shown(url)}\``,
+    `Expected a URL such as wss://example.webpubsub.azure.com/client/hubs/hub, or a function, got \`${formatValue(url)}\``,
   )
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
-import { Alarm } from '../../core/util/timeouts.js'
+import { DeadlineTimer } from '../../core/util/timeouts.js'
+import type { ClientStateMachine } from './client-state-machine.js'
 import type { Action, MachineEvent } from './events.js'
-import type { Machine } from './machine.js'
 import type { OpenSocket, Socket, SocketHandlers } from './ws-socket.js'
 
 /** Where a client connects: a URL, or a function that gives a fresh one, with a fresh access token, for every new session. */
@@ -10,7 +10,7 @@ export type UrlSource = string | (() => string | Promise<string>)
 
 /** What a driver needs. */
 export interface DriverSettings {
-  readonly machine: Machine
+  readonly machine: ClientStateMachine
   readonly clock: Clock
   readonly openSocket: OpenSocket
   readonly subprotocol: string
@@ -37,11 +37,13 @@ export class Driver {
   #closing: Socket | undefined
   /** Settles when the latest socket is closed. */
   #gone: Promise<void> = Promise.resolve()
-  readonly #alarm: Alarm
+  readonly #deadlineTimer: DeadlineTimer
 
   constructor(settings: DriverSettings) {
     this.#settings = settings
-    this.#alarm = new Alarm(settings.clock, late => this.dispatch({ type: late > OVERSLEPT ? 'woke' : 'tick' }))
+    this.#deadlineTimer = new DeadlineTimer(settings.clock, late =>
+      this.dispatch({ type: late > OVERSLEPT ? 'woke' : 'tick' }),
+    )
   }
 
   /** Bytes the socket has not sent yet. */
@@ -56,7 +58,7 @@ export class Driver {
     this.#running = true
     for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) this.#run(action)
     this.#running = false
-    this.#alarm.set(machine.deadline)
+    this.#deadlineTimer.set(machine.deadline)
   }
 
   /** Ends the machine. Resolves when its socket is closed, or when the hub has had enough time for that. */

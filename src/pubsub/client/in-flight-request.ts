@@ -22,22 +22,22 @@ export interface Draft {
 }
 
 /** A request under way and what is known of it. Changed by the send queue alone. */
-export interface Posting {
+export interface InFlightRequest {
   readonly draft: Draft
   readonly data: FrameData
   /** Missing when the hub is not to answer. It names the request: every copy carries the same. */
   readonly ackId: bigint | undefined
   state: 'waiting' | 'sent' | 'pausing' | 'over'
   /** Where it waits. */
-  fifo: CancellableFifo<Posting>
+  fifo: CancellableFifo<InFlightRequest>
   /** How many sessions were lost while a copy was on the wire. */
   losses: number
   /** How often the hub answered `InternalServerError`. */
   failures: number
   /** When it has failed. */
-  deadline: Deadline<Posting> | undefined
+  deadline: Deadline<InFlightRequest> | undefined
   /** When its pause is over. */
-  retry: Deadline<Posting> | undefined
+  retry: Deadline<InFlightRequest> | undefined
 }
 
 const TITLES = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
@@ -49,18 +49,18 @@ export const described = (frame: Request): string =>
     : `${TITLES[frame.type]} ${JSON.stringify(frame.group)}`
 
 /** The fate of a copy cannot be found out. */
-export const unknownFate = ({ draft }: Posting, why: string): StateStoreError =>
+export const unknownFate = ({ draft }: InFlightRequest, why: string): StateStoreError =>
   new OutcomeUnknownError(why, undefined, {
     what: described(draft.frame),
     remedy: 'send it again only if it may arrive twice',
   })
 
 /** The error of a request that gets no answer: `error` if no copy of it can have been processed. */
-export const unanswered = (posting: Posting, why: string, error: StateStoreError): StateStoreError =>
+export const unanswered = (posting: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
   posting.state === 'sent' || posting.losses > 0 ? unknownFate(posting, why) : error
 
 /** The error of a request whose time is over. */
-export function timedOut(posting: Posting): StateStoreError {
+export function timedOut(posting: InFlightRequest): StateStoreError {
   const { timeout } = posting.draft
   return unanswered(posting, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
 }

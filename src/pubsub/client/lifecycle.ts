@@ -1,8 +1,8 @@
-import { reason, type StateStoreError, shown } from '../../core/util/errors.js'
+import { formatValue, reason, type StateStoreError } from '../../core/util/errors.js'
 import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
 import type { MachineSettings, PubSubStatus } from './events.js'
-import { closedBy } from './posting.js'
-import { afterFarewell, closedWith, failure, type LinkEnd, Retries } from './retries.js'
+import { closedBy } from './in-flight-request.js'
+import { afterFarewell, closedWith, failure, type LinkEnd, ReconnectSchedule } from './reconnect-schedule.js'
 
 /** The session is gone: the one answer that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008
@@ -18,7 +18,7 @@ export class Lifecycle {
   readonly #settings: MachineSettings
   readonly #host: LifecycleHost
   readonly #link: ClientLink
-  readonly #retries: Retries
+  readonly #reconnectSchedule: ReconnectSchedule
   #phase: 'idle' | 'connecting' | 'connected' | 'recovering' | 'waiting' | 'stopped' = 'idle'
   #session: Connected | undefined
   #recovery: Recovery | undefined
@@ -27,17 +27,17 @@ export class Lifecycle {
     this.#settings = settings
     this.#host = host
     this.#link = new ClientLink(settings, host)
-    this.#retries = new Retries(settings)
+    this.#reconnectSchedule = new ReconnectSchedule(settings)
   }
 
   /** When {@link tick} has something to do. */
   get deadline(): number {
-    return Math.min(this.#link.deadline, this.#retries.at, this.#recovery?.deadline ?? NEVER)
+    return Math.min(this.#link.deadline, this.#reconnectSchedule.at, this.#recovery?.deadline ?? NEVER)
   }
 
   start(now: number): void {
     if (this.#phase !== 'idle') return
-    this.#retries.start()
+    this.#reconnectSchedule.start()
     this.#connect(now)
   }
 
@@ -57,19 +57,19 @@ export class Lifecycle {
     } else if (state === 'dead') {
       this.#link.abandon()
       this.#lost(failure('The hub gave no sign of life in time'), now)
-    } else if (this.#retries.at <= now) this.#retry(now)
+    } else if (this.#reconnectSchedule.at <= now) this.#retry(now)
   }
 
   /** What seems alive may be dead, and a pause has been long enough. */
   woke(now: number): void {
     if (this.#link.stage === 'up') this.#link.ask(now)
-    if (this.#retries.at < NEVER) this.#retry(now)
+    if (this.#reconnectSchedule.at < NEVER) this.#retry(now)
   }
 
   gotUrl(link: number, url: unknown, now: number): void {
     if (!this.#link.isAt(link, 'url')) return
     if (isWebSocketUrl(url)) this.#link.open(url, now)
-    else this.#lost(failure(`Expected a ws: or wss: URL, got \`${shown(url)}\``), now)
+    else this.#lost(failure(`Expected a ws: or wss: URL, got \`${formatValue(url)}\``), now)
   }
 
   gotNoUrl(link: number, error: unknown, now: number): void {
@@ -134,7 +134,7 @@ export class Lifecycle {
   }
 
   #retry(now: number): void {
-    this.#retries.clear()
+    this.#reconnectSchedule.clear()
     const lost = this.#recovery && this.#session
     if (lost) this.#link.reopen(lost, now)
     else this.#connect(now)
@@ -145,7 +145,7 @@ export class Lifecycle {
     this.#phase = 'connected'
     this.#session = session
     this.#recovery = undefined
-    this.#retries.up(now)
+    this.#reconnectSchedule.up(now)
     this.#link.advance('up', now)
     this.#show({ state: 'connected', connectionId, userId })
     this.#host.resumed(now)
@@ -167,17 +167,17 @@ export class Lifecycle {
     this.#phase = 'recovering'
     const { heardAt, farewell } = this.#link
     this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, heardAt, farewell }
-    this.#retries.down(now)
+    this.#reconnectSchedule.down(now)
     this.#host.suspended()
   }
 
   #recoverLater(cause: StateStoreError, now: number): void {
     if (this.#recovery === undefined) return
-    this.#retries.recover(now)
+    this.#reconnectSchedule.recover(now)
     const { since, deadline } = this.#recovery
-    const attempt = this.#retries.recoveries
+    const attempt = this.#reconnectSchedule.recoveries
     this.#show({ state: 'recovering', since, attempt, deadline, cause })
-    if (this.#retries.at <= now) this.#retry(now)
+    if (this.#reconnectSchedule.at <= now) this.#retry(now)
   }
 
   #loseSession(end: LinkEnd, now: number): void {
@@ -196,10 +196,10 @@ export class Lifecycle {
   /** The hub went on with another session: the former one is lost, whatever the numbers look like. */
   #replaced(session: Connected, now: number): void {
     if (this.#phase === 'connected') {
-      this.#retries.down(now)
+      this.#reconnectSchedule.down(now)
       this.#host.suspended()
     }
-    const attempt = this.#retries.connects + 1
+    const attempt = this.#reconnectSchedule.connects + 1
     const reason = this.#recovery?.farewell || 'The hub began another session'
     this.#endSession(now)
     this.#show({ state: 'disconnected', code: undefined, reason, retryAt: now, attempt })
@@ -208,13 +208,13 @@ export class Lifecycle {
 
   #reconnect(end: LinkEnd, now: number): void {
     const { code, reason, cause } = end
-    const final = this.#retries.connect(cause, now)
+    const final = this.#reconnectSchedule.connect(cause, now)
     if (final) {
       this.#stop(end, final, now)
       return
     }
     this.#phase = 'waiting'
-    const { at: retryAt, connects: attempt } = this.#retries
+    const { at: retryAt, connects: attempt } = this.#reconnectSchedule
     this.#show({ state: 'disconnected', code, reason, retryAt, attempt })
     if (retryAt <= now) this.#retry(now)
   }
@@ -224,7 +224,7 @@ export class Lifecycle {
     this.#phase = 'stopped'
     this.#link.abandon(NORMAL)
     this.#recovery = undefined
-    this.#retries.clear()
+    this.#reconnectSchedule.clear()
     this.#host.stopped(closedBy(cause), now)
     this.#show({ state: 'stopped', code, reason, cause })
   }

@@ -1,6 +1,6 @@
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Action, RequestOutcome } from './events.js'
-import type { Posting } from './posting.js'
+import type { InFlightRequest } from './in-flight-request.js'
 import type { SendQueue } from './send-queue.js'
 
 interface Membership {
@@ -12,7 +12,7 @@ interface Membership {
   joined: boolean | undefined
   /** The last request, while it is not answered. */
   asked: 'joinGroup' | 'leaveGroup' | undefined
-  posting: Posting | undefined
+  posting: InFlightRequest | undefined
   /** Since when messages are missed: the group was joined in a session that is lost. */
   missedSince: number | undefined
 }

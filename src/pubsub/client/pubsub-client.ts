@@ -14,6 +14,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
 import { checkName } from '../wire/rules.js'
 import { ALIVE_GROUP } from './client-link.js'
+import { ClientStateMachine } from './client-state-machine.js'
 import { Driver, type UrlSource } from './driver.js'
 import {
   type Action,
@@ -27,8 +28,7 @@ import {
   type ServerMessage,
 } from './events.js'
 import { type Gap, Group, type GroupHost } from './group.js'
-import { Machine } from './machine.js'
-import { closedBy } from './posting.js'
+import { closedBy } from './in-flight-request.js'
 import { type SendOptions, sendingOf, toPayload } from './send.js'
 import type { OpenSocket } from './ws-socket.js'
 
@@ -72,7 +72,7 @@ export class PubSubClient implements AsyncDisposable {
   /** Use {@link connectPubSub}. */
   constructor(settings: PubSubClientSettings) {
     const { url, clock, openSocket, codec, timeout } = settings
-    const machine = new Machine({ ...settings, backlog: () => this.#driver.backlog })
+    const machine = new ClientStateMachine({ ...settings, backlog: () => this.#driver.backlog })
     const { subprotocol } = codec
     this.#clock = clock
     this.#ready = settings.ready

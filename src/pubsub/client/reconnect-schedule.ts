@@ -1,5 +1,11 @@
 import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
-import { ArgumentError, ConnectionLostError, reason, type StateStoreError, shown } from '../../core/util/errors.js'
+import {
+  ArgumentError,
+  ConnectionLostError,
+  formatValue,
+  reason,
+  type StateStoreError,
+} from '../../core/util/errors.js'
 import type { MachineSettings } from './events.js'
 
 /** A connection that held for so long resets the count of attempts, ms. */
@@ -10,7 +16,7 @@ const NEVER = Number.POSITIVE_INFINITY
  * When to try again: at once after a connection that held, then after growing pauses, which stay short for recoveries.
  * Recoveries of a session and new connections are counted apart. Pure; times in ms.
  */
-export class Retries {
+export class ReconnectSchedule {
   readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>
   #recoveries = 0
   #connects = 0
@@ -64,7 +70,7 @@ export class Retries {
       if (delay === false) return cause
       this.#at = now + delay
       if (Number.isFinite(this.#at) && delay >= 0) return undefined
-      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${shown(delay)}\``)
+      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${formatValue(delay)}\``)
     } catch (error) {
       return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
     }
@@ -108,7 +114,7 @@ export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
 const LONGEST_RECOVERY_PAUSE = 2_000
 
 /** Pauses between attempts, ms; 1 is the one after the first attempt. */
-export interface Pauses {
+export interface RetryDelays {
   /** Before a message is sent again, or a new connection is made. */
   readonly pause: (attempt: number) => number
   /** Before another attempt to recover a session. */
@@ -125,7 +131,7 @@ export interface Pauses {
  * pausesOf().recoveryPause(20) // 1000 to 2000
  * ```
  */
-export function pausesOf(options: BackoffOptions = {}): Pauses {
+export function pausesOf(options: BackoffOptions = {}): RetryDelays {
   const { max = LONGEST_RECOVERY_PAUSE } = options
   const shortened = { ...options, max: Math.min(max, LONGEST_RECOVERY_PAUSE) }
   return {

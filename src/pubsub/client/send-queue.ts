@@ -8,12 +8,12 @@ import {
   CancellableFifo,
   type Draft,
   described,
-  type Posting,
+  type InFlightRequest,
   PubSubRefusedError,
   timedOut,
   unanswered,
   unknownFate,
-} from './posting.js'
+} from './in-flight-request.js'
 
 /** A hub takes frames of at most 1 MiB, and ends the session of a client that sends a larger one. */
 const LONGEST_FRAME = 1024 * 1024
@@ -36,14 +36,14 @@ const BACKLOG_POLL = 20
 export class SendQueue {
   readonly #settings: MachineSettings
   readonly #transmit: (data: FrameData) => void
-  readonly #urgent = new CancellableFifo<Posting>()
+  readonly #urgent = new CancellableFifo<InFlightRequest>()
   /** What the hub could not process and is sent again. */
-  readonly #again = new CancellableFifo<Posting>()
-  readonly #line = new CancellableFifo<Posting>()
+  readonly #again = new CancellableFifo<InFlightRequest>()
+  readonly #line = new CancellableFifo<InFlightRequest>()
   /** On the wire, in the order they were sent. */
-  readonly #sent = new Map<bigint, Posting>()
-  readonly #deadlines = new DeadlineQueue<Posting>()
-  readonly #retries = new DeadlineQueue<Posting>()
+  readonly #sent = new Map<bigint, InFlightRequest>()
+  readonly #deadlines = new DeadlineQueue<InFlightRequest>()
+  readonly #retries = new DeadlineQueue<InFlightRequest>()
   #lastId = 0n
   /** Those that count towards the limit. */
   #held = 0
@@ -68,7 +68,7 @@ export class SendQueue {
   }
 
   /** Sends a request as soon as may be. One that cannot be sent at all settles at once. */
-  post(draft: Draft, now: number): Posting | undefined {
+  post(draft: Draft, now: number): InFlightRequest | undefined {
     const ackId = draft.ack ? this.takeId() : undefined
     const data = this.#admit(draft, ackId)
     if (data instanceof StateStoreError) {
@@ -76,7 +76,7 @@ export class SendQueue {
       return undefined
     }
     const fifo = draft.urgent ? this.#urgent : this.#line
-    const posting: Posting = { draft, data, ackId, fifo, state: 'waiting', losses: 0, failures: 0, ...NO_TIMES }
+    const posting: InFlightRequest = { draft, data, ackId, fifo, state: 'waiting', losses: 0, failures: 0, ...NO_TIMES }
     posting.deadline = this.#deadlines.add(now + draft.timeout, posting)
     this.#hold(posting, 1)
     fifo.push(posting)
@@ -85,7 +85,7 @@ export class SendQueue {
   }
 
   /** Its sender does not wait for it any more: it is not sent, or not sent again. */
-  forget(posting: Posting): void {
+  forget(posting: InFlightRequest): void {
     if (posting.state === 'over') return
     if (posting.state === 'waiting') posting.fifo.ceased()
     posting.state = 'over'
@@ -133,7 +133,7 @@ export class SendQueue {
 
   /** The session is gone, and with it what the hub knows of our ids: the fate of what was sent cannot be found out. */
   sessionLost(now: number): void {
-    const again: Posting[] = []
+    const again: InFlightRequest[] = []
     for (const posting of Array.from(this.#sent.values())) {
       posting.losses++
       if (posting.draft.atLeastOnce && posting.losses < MOST_LOSSES) again.push(posting)
@@ -186,7 +186,7 @@ export class SendQueue {
   }
 
   /** The queue of the next message that may go. One without an id needs no place, but does not overtake. */
-  #next(): CancellableFifo<Posting> | undefined {
+  #next(): CancellableFifo<InFlightRequest> | undefined {
     const isRoom = this.#sent.size < MOST_UNDER_WAY
     if (this.#urgent.length > 0) return isRoom || this.#urgentSent < MOST_URGENT ? this.#urgent : undefined
     if (isRoom && this.#again.length > 0) return this.#again
@@ -194,17 +194,17 @@ export class SendQueue {
     return first && (isRoom || first.ackId === undefined) ? this.#line : undefined
   }
 
-  #hold({ draft, data }: Posting, count: 1 | -1): void {
+  #hold({ draft, data }: InFlightRequest, count: 1 | -1): void {
     if (draft.urgent) return
     this.#held += count
     this.#heldBytes += count * data.length
   }
 
-  #unsent({ ackId, draft }: Posting): void {
+  #unsent({ ackId, draft }: InFlightRequest): void {
     if (ackId !== undefined && this.#sent.delete(ackId) && draft.urgent) this.#urgentSent--
   }
 
-  #send(posting: Posting, now: number): void {
+  #send(posting: InFlightRequest, now: number): void {
     const { ackId, data } = posting
     posting.state = 'sent'
     this.#transmit(data)
@@ -217,25 +217,25 @@ export class SendQueue {
   }
 
   /** The hub has not processed it: the same message, the same id, a little later ("Publisher"). */
-  #pause(posting: Posting, now: number): void {
+  #pause(posting: InFlightRequest, now: number): void {
     this.#unsent(posting)
     posting.state = 'pausing'
     posting.failures++
     posting.retry = this.#retries.add(now + this.#settings.pause(posting.failures), posting)
   }
 
-  #succeed(posting: Posting, duplicate: boolean, now: number): void {
+  #succeed(posting: InFlightRequest, duplicate: boolean, now: number): void {
     this.forget(posting)
     posting.draft.settled({ ok: true, result: { ackId: posting.ackId, duplicate } }, now)
   }
 
-  #fail(posting: Posting, error: StateStoreError, now: number): void {
+  #fail(posting: InFlightRequest, error: StateStoreError, now: number): void {
     this.forget(posting)
     posting.draft.settled({ ok: false, error }, now)
   }
 }
 
-const lossOf = ({ losses }: Posting): string =>
+const lossOf = ({ losses }: InFlightRequest): string =>
   `${losses === 1 ? 'the session was' : `${losses} sessions were`} lost before its acknowledgement came`
 
 const NO_TIMES = { deadline: undefined, retry: undefined }

@@ -1,7 +1,7 @@
 import { checkFlag, checkObject, checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError } from '../../core/util/errors.js'
-import { isAny } from '../wire/any.js'
 import type { Payload } from '../wire/frames.js'
+import { isAny } from '../wire/protobuf-any.js'
 import { payloadOf, unfit } from '../wire/rules.js'
 import type { SendRequest } from './events.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
-import { ArgumentError, kindOf, PayloadError, reason } from '../../core/util/errors.js'
+import { ArgumentError, errorLabel, PayloadError, reason } from '../../core/util/errors.js'
 import type { Handshake, HandshakeRefusal } from './handshake.js'
 import { type Identity, identityProblem } from './identity.js'
 import { ALL_ROLES } from './permissions.js'
@@ -84,6 +84,6 @@ const byCallback =
       return identity
     } catch (error) {
       failed(error)
-      return { status: 500, text: 'Authentication failed', trouble: `Authentication failed: ${kindOf(error)}` }
+      return { status: 500, text: 'Authentication failed', trouble: `Authentication failed: ${errorLabel(error)}` }
     }
   }

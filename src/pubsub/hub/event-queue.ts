@@ -46,7 +46,7 @@ export class EventRequest {
 }
 
 /** Where events wait until the application has decided on them. One that it forgets is refused after a while. */
-export class EventDesk {
+export class EventQueue {
   readonly #handle: (request: EventRequest) => boolean
   readonly #reply: (session: HubSession, payload: Payload, now: number) => void
   readonly #budget: MemoryBudget

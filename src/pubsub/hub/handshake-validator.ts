@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rate.js'
+import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit } from '../../node/net/audit.js'
+import { callerOf } from '../../node/net/connection-limiter.js'
 import type { Origins } from '../../node/net/origins.js'
-import { callerOf } from '../../node/net/visitors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
 import type { Authenticator } from './authenticate.js'
@@ -15,14 +15,14 @@ import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import type { Hubs } from './hubs.js'
 import type { Identity } from './identity.js'
-import { type FrameMeter, ownerOf, type Senders } from './senders.js'
-import { type Agreement, agree, SharedCodec } from './shared-codec.js'
+import { type FrameMeter, ownerOf, type SenderRateLimiter } from './sender-rate-limiter.js'
+import { type Agreement, negotiateSubprotocol, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
 const FOREIGN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
 
 /** What a client asks for, and in which subprotocol. */
-export interface Asked {
+export interface HandshakeRequest {
   readonly handshake: Handshake
   readonly agreement: Agreement
 }
@@ -49,55 +49,64 @@ export interface AdmissionOptions extends PlaceQuotas {
 }
 
 /** What a client asks for in its handshake, and whether it gets it. */
-export class Admissions {
+export class HandshakeValidator {
   readonly #hubs: Hubs
   readonly #authenticate: Authenticator
-  readonly #doorman: Doorman
-  readonly #senders: Senders
+  readonly #loginGuard: LoginGuard
+  readonly #senderRateLimiter: SenderRateLimiter
   readonly #places: SessionPlaces
   readonly #recoveries: RecoveryGuard
   readonly #options: AdmissionOptions
   readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
 
-  constructor(hubs: Hubs, authenticate: Authenticator, doorman: Doorman, senders: Senders, options: AdmissionOptions) {
+  constructor(
+    hubs: Hubs,
+    authenticate: Authenticator,
+    doorman: LoginGuard,
+    senders: SenderRateLimiter,
+    options: AdmissionOptions,
+  ) {
     this.#hubs = hubs
     this.#authenticate = authenticate
-    this.#doorman = doorman
-    this.#senders = senders
+    this.#loginGuard = doorman
+    this.#senderRateLimiter = senders
     this.#places = new SessionPlaces(hubs, options)
     this.#recoveries = new RecoveryGuard(options.clock, doorman)
     this.#options = options
   }
 
   /** What a request asks for, or why it cannot be had. */
-  read(request: IncomingMessage): Asked | HandshakeRefusal {
+  read(request: IncomingMessage): HandshakeRequest | HandshakeRefusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
     if (!this.#options.origins.allow(request.headers)) {
-      this.#doorman.decided(request, handshake.hub, FOREIGN)
+      this.#loginGuard.decided(request, handshake.hub, FOREIGN)
       return FOREIGN
     }
-    const agreement = agree(handshake.subprotocols, this.#codecs)
+    const agreement = negotiateSubprotocol(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
     const known = this.#codecs.map(({ name }) => name).join(' or ')
     return { status: 400, text: `Offer the subprotocol ${known}` }
   }
 
   /** Whether a client may begin a session. */
-  async admit({ handshake, agreement }: Asked, request: IncomingMessage): Promise<Admission | HandshakeRefusal> {
-    const objection = this.#doorman.objection(request, handshake.hub)
+  async admit(
+    { handshake, agreement }: HandshakeRequest,
+    request: IncomingMessage,
+  ): Promise<Admission | HandshakeRefusal> {
+    const objection = this.#loginGuard.objection(request, handshake.hub)
     if (objection) return objection
     if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
     const identity = await this.#authenticate(handshake, request.headers)
-    this.#doorman.decided(request, handshake.hub, identity)
+    this.#loginGuard.decided(request, handshake.hub, identity)
     if ('status' in identity) return identity
     const { userId } = identity
-    const address = this.#doorman.addressOf(request)
+    const address = this.#loginGuard.addressOf(request)
     const owner = ownerOf(userId, address)
     return {
       name: agreement.name,
       admits: () => this.#places.admits(owner, userId !== undefined),
-      meter: () => this.#senders.meterOf(userId, address),
+      meter: () => this.#senderRateLimiter.meterOf(userId, address),
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
         const session = hub.connect(link, agreement.codec, { ...identity, owner })
@@ -109,7 +118,7 @@ export class Admissions {
 
   /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
   recovery(
-    { handshake: { hub, claim, subprotocols }, agreement: fallback }: Asked,
+    { handshake: { hub, claim, subprotocols }, agreement: fallback }: HandshakeRequest,
     request: IncomingMessage,
   ): Admission | HandshakeRefusal {
     const driver = this.#hubs.find(hub)
@@ -119,12 +128,12 @@ export class Admissions {
       const refusal = this.#recoveries.failed(request, hub, isThere)
       if (refusal !== undefined) return refusal
     }
-    const agreement = wanted && agree(subprotocols, [wanted.codec])
-    const address = this.#doorman.addressOf(request)
+    const agreement = wanted && negotiateSubprotocol(subprotocols, [wanted.codec])
+    const address = this.#loginGuard.addressOf(request)
     return {
       name: (agreement ?? fallback).name,
       admits: () => undefined,
-      meter: () => this.#senders.meterOf(wanted?.userId, address),
+      meter: () => this.#senderRateLimiter.meterOf(wanted?.userId, address),
       attach: link => {
         const isAttached = wanted?.attached ?? false
         const session = agreement && claim && driver?.recover(claim, link)
@@ -155,19 +164,19 @@ export interface RecoveredSession {
  */
 export class RecoveryGuard {
   readonly #clock: Clock
-  readonly #doorman: Doorman
-  readonly #failed: Rates
+  readonly #loginGuard: LoginGuard
+  readonly #failed: KeyedRateLimiter
 
-  constructor(clock: Clock, doorman: Doorman) {
+  constructor(clock: Clock, doorman: LoginGuard) {
     this.#clock = clock
-    this.#doorman = doorman
-    this.#failed = new Rates(MAX_FAILED_PER_SECOND, () => clock.monotonic())
+    this.#loginGuard = doorman
+    this.#failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND, () => clock.monotonic())
   }
 
   /** A client goes on with a session: its own, or one whose token it has found. */
   recovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
-    const place = address === this.#doorman.addressOf(request) ? '' : ` from another address than ${address}`
-    this.#doorman.record(
+    const place = address === this.#loginGuard.addressOf(request) ? '' : ` from another address than ${address}`
+    this.#loginGuard.record(
       request,
       hub,
       'accepted',
@@ -184,8 +193,8 @@ export class RecoveryGuard {
    */
   failed(request: IncomingMessage, hub: string, isThere: boolean): HandshakeRefusal | undefined {
     const reason = isThere ? 'recovery with a wrong token' : 'recovery of a session that is not there'
-    this.#doorman.record(request, hub, 'refused', reason)
-    const address = this.#doorman.addressOf(request)
+    this.#loginGuard.record(request, hub, 'refused', reason)
+    const address = this.#loginGuard.addressOf(request)
     if (isThisMachine(address)) return undefined
     const now = this.#clock.monotonic()
     const rate = this.#failed.of(networkOf(address))
@@ -276,7 +285,7 @@ export class SessionPlaces {
 }
 
 /** Keeps those from guessing who are refused again and again, and puts on record who came. */
-export class Doorman {
+export class LoginGuard {
   readonly audit: Audit
   /** Without one there is nothing to be guessed. */
   readonly #throttle: LoginThrottle | undefined

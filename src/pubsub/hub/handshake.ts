@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/util/clock.js'
 import { Timeouts } from '../../core/util/timeouts.js'
-import { Places } from '../../node/net/places.js'
+import { AddressSlots } from '../../node/net/unauthenticated-connections.js'
 import { hubKey, isHubName } from '../wire/rules.js'
 import type { SessionClaim } from './identity.js'
 
@@ -96,10 +96,10 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
  * Handshakes for which the application has not yet decided who the client is. When there is no place left, one gives way of
  * the address that has most: who makes the application slow keeps nobody out but itself.
  */
-export class Handshakes {
+export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>
   readonly #clock: Clock
-  readonly #places = new Places<Pending>()
+  readonly #addressSlots = new AddressSlots<Pending>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -108,7 +108,7 @@ export class Handshakes {
 
   /** How many wait. */
   get count(): number {
-    return this.#places.size
+    return this.#addressSlots.size
   }
 
   /** Whether another one of this address may wait; one of another address may have to give way for it. */
@@ -126,30 +126,30 @@ export class Handshakes {
     const pending = {
       stream,
       leave: () => {
-        this.#places.delete(address, pending)
+        this.#addressSlots.delete(address, pending)
         giveUp()
       },
     }
-    this.#places.add(address, pending)
+    this.#addressSlots.add(address, pending)
     const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT, pending.leave)
     try {
       return await Promise.race([decision, late])
     } finally {
       this.#timeouts.remove(deadline)
-      this.#places.delete(address, pending)
+      this.#addressSlots.delete(address, pending)
     }
   }
 
   /** Cuts the connections of all of them, whatever would be decided. */
   close(): void {
-    for (let next = this.#places.yielding(); next !== undefined; next = this.#places.yielding()) {
+    for (let next = this.#addressSlots.yielding(); next !== undefined; next = this.#addressSlots.yielding()) {
       next.stream.destroy()
       next.leave()
     }
   }
 
   #yielding(address: string): Pending | undefined {
-    return this.#places.yielding(this.#places.countOf(address) + 1)
+    return this.#addressSlots.yielding(this.#addressSlots.countOf(address) + 1)
   }
 }
 

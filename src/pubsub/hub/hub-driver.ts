@@ -1,9 +1,9 @@
 import { Subject } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { Alarm } from '../../core/util/timeouts.js'
+import { DeadlineTimer } from '../../core/util/timeouts.js'
 import type { FrameData } from '../wire/frames.js'
-import type { EventRequest } from './event-desk.js'
+import type { EventRequest } from './event-queue.js'
 import { HubEngine, type HubListener } from './hub-engine.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
@@ -42,12 +42,12 @@ export class HubDriver implements HubListener {
   readonly events$ = new Subject<UserEvent>()
   readonly guards = new GroupGuards()
   readonly #clock: Clock
-  readonly #alarm: Alarm
+  readonly #deadlineTimer: DeadlineTimer
 
   constructor(options: HubDriverOptions) {
     const { retention, idleTimeout, clock, budget } = options
     this.#clock = clock
-    this.#alarm = new Alarm(clock, () => this.#tick())
+    this.#deadlineTimer = new DeadlineTimer(clock, () => this.#tick())
     this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this, budget })
   }
 
@@ -137,7 +137,7 @@ export class HubDriver implements HubListener {
   }
 
   #arm(): void {
-    this.#alarm.set(this.engine.deadline)
+    this.#deadlineTimer.set(this.engine.deadline)
   }
 
   #tick(): void {

@@ -2,14 +2,14 @@ import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { reason as words } from '../../core/util/errors.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { Backpressure } from './backpressure.js'
-import { EventDesk, type EventRequest } from './event-desk.js'
+import { EventQueue, type EventRequest } from './event-queue.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import { HubSession } from './hub-session.js'
 import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
 import { type MemoryBudget, unlimited } from './memory-budget.js'
 import type { GroupAction } from './permissions.js'
 import { fanOut, Requests } from './requests.js'
-import { membershipBytes, Roster } from './roster.js'
+import { membershipBytes, SessionIndex } from './session-index.js'
 import type { DataFrame, SharedCodec } from './shared-codec.js'
 
 const ID_BYTES = 16
@@ -29,8 +29,8 @@ const LONGEST_ACK = 100
  * ```
  */
 export class HubEngine {
-  readonly roster: Roster
-  readonly events: EventDesk
+  readonly roster: SessionIndex
+  readonly events: EventQueue
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
   readonly #deadlines = new DeadlineQueue<HubSession>()
@@ -45,8 +45,8 @@ export class HubEngine {
     this.#options = options
     this.#listener = options.listener
     this.#budget = options.budget ?? unlimited()
-    this.roster = new Roster(this.#budget)
-    this.events = new EventDesk(
+    this.roster = new SessionIndex(this.#budget)
+    this.events = new EventQueue(
       request => options.listener.event(request),
       (session, payload, now) => this.tell(session, payload, now),
       this.#budget,

@@ -44,7 +44,7 @@ export class HubSession implements Connection {
   /** When the hub looks at it next. */
   deadline: Deadline<HubSession> | undefined
   readonly #token: string
-  readonly #unacked: Unacked
+  readonly #replayBuffer: ReplayBuffer
   #link: HubLink | undefined
   /** Number of the message to write next to this link. */
   #next = 1
@@ -53,7 +53,7 @@ export class HubSession implements Connection {
   #progress: Progress = CAUGHT_UP
 
   constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
-    this.#unacked = new Unacked(budget)
+    this.#replayBuffer = new ReplayBuffer(budget)
     this.connectionId = connectionId
     this.owner = identity.owner ?? connectionId
     this.#token = token
@@ -80,22 +80,22 @@ export class HubSession implements Connection {
 
   /** Whether more is unacknowledged than the hub keeps. */
   get overflowed(): boolean {
-    return this.#unacked.overflowed
+    return this.#replayBuffer.overflowed
   }
 
   /** How full its share of unacknowledged messages is; 1 is the limit. */
   get backlog(): number {
-    return this.#unacked.share
+    return this.#replayBuffer.share
   }
 
   /** Whether it can be given a message and not overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
-    return this.#unacked.hasRoomFor(frame)
+    return this.#replayBuffer.hasRoomFor(frame)
   }
 
   /** Whether senders to a group should wait for it. A client that is away is not waited for. */
   lagsIn(group: string): boolean {
-    return this.attached && this.#progress.state !== 'excused' && this.#unacked.lagsIn(group)
+    return this.attached && this.#progress.state !== 'excused' && this.#replayBuffer.lagsIn(group)
   }
 
   /** Whether it is behind, and has acknowledged nothing for so long, ms. */
@@ -105,12 +105,12 @@ export class HubSession implements Connection {
 
   /** Whether senders need not wait for it any longer. */
   get caughtUp(): boolean {
-    return !this.attached || this.#unacked.caughtUp
+    return !this.attached || this.#replayBuffer.caughtUp
   }
 
   /** Its part of what is kept for it, alone or with others, bytes. */
   get keptShare(): number {
-    return this.#unacked.keptShare + this.membershipBytes
+    return this.#replayBuffer.keptShare + this.membershipBytes
   }
 
   /** Senders have waited long enough, and do not wait again before it has caught up. */
@@ -141,7 +141,7 @@ export class HubSession implements Connection {
   resume(link: HubLink): void {
     this.#link?.terminate()
     this.#link = link
-    this.#next = this.#unacked.first
+    this.#next = this.#replayBuffer.first
     this.pump()
   }
 
@@ -154,8 +154,9 @@ export class HubSession implements Connection {
 
   /** Numbers a message and writes it as soon as the link takes it. */
   deliver(frame: NumberedFrame, now: number): void {
-    this.#unacked.add(frame)
-    if (this.#progress.state === 'caughtUp' && !this.#unacked.caughtUp) this.#progress = { state: 'behind', at: now }
+    this.#replayBuffer.add(frame)
+    if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.caughtUp)
+      this.#progress = { state: 'behind', at: now }
     this.pump()
   }
 
@@ -163,7 +164,7 @@ export class HubSession implements Connection {
   pump(): void {
     const link = this.#link
     while (link !== undefined) {
-      const frame = this.#unacked.at(this.#next)
+      const frame = this.#replayBuffer.at(this.#next)
       if (frame === undefined || !link.takes(frame.size)) return
       link.send(frame.frameAt(this.#next))
       this.#written = Math.max(this.#written, this.#next)
@@ -174,12 +175,12 @@ export class HubSession implements Connection {
   /** What comes from the client: everything up to this id arrived. An id that was never written is a client's bug, and has no effect. */
   acknowledge(id: bigint): void {
     if (id > BigInt(this.#written)) return
-    const { first } = this.#unacked
-    this.#unacked.acknowledge(Number(id))
-    if (this.#unacked.caughtUp) this.#progress = CAUGHT_UP
-    else if (this.#unacked.first > first) this.#progress = { state: this.#progress.state, at: this.heardAt }
+    const { first } = this.#replayBuffer
+    this.#replayBuffer.acknowledge(Number(id))
+    if (this.#replayBuffer.caughtUp) this.#progress = CAUGHT_UP
+    else if (this.#replayBuffer.first > first) this.#progress = { state: this.#progress.state, at: this.heardAt }
     // A client that recovers may acknowledge what the former link brought before it is repeated.
-    this.#next = Math.max(this.#next, this.#unacked.first)
+    this.#next = Math.max(this.#next, this.#replayBuffer.first)
   }
 
   /** Writes a frame without a number; it is lost when there is no link. */
@@ -200,7 +201,7 @@ export class HubSession implements Connection {
 
   /** Frees what it holds. */
   dispose(): void {
-    this.#unacked.clear()
+    this.#replayBuffer.clear()
   }
 }
 
@@ -269,7 +270,7 @@ interface Amount {
  * The messages a client has not acknowledged, numbered 1, 2, 3, ... in the order they came. A message keeps its
  * number and its bytes, so that a repetition is recognised.
  */
-export class Unacked {
+export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #last = 0
   #bytes = 0

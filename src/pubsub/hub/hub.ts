@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import { checkFunction } from '../../core/util/check.js'
-import { ArgumentError, StateStoreError, shown, reason as words } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, StateStoreError, reason as words } from '../../core/util/errors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { checkName } from '../wire/rules.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
@@ -146,7 +146,7 @@ export class Hub {
   /** Tells the client why, and ends its session for good. Throws {@link ArgumentError} for a reason that is not a string. */
   closeConnection(connectionId: string, reason = ''): boolean {
     if (typeof reason !== 'string')
-      throw new ArgumentError(`Expected \`reason\` to be a string, got \`${shown(reason)}\``)
+      throw new ArgumentError(`Expected \`reason\` to be a string, got \`${formatValue(reason)}\``)
     const session = this.#session(connectionId)
     if (session === undefined) return false
     session.send({ type: 'disconnected', reason })

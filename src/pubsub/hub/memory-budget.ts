@@ -6,7 +6,7 @@ const USER_SHARE = 1 / 8
 const ENOUGH = 15 / 16
 
 /** Something that is kept for one or more sessions. */
-export interface Kept {
+export interface MemoryCharge {
   /** Bytes. */
   readonly size: number
   /** How many sessions it is kept for. */
@@ -14,7 +14,7 @@ export interface Kept {
 }
 
 /** The part of what is kept that one of its holders accounts for, bytes. */
-export const shareOf = ({ size, holders }: Kept): number => (size + OVERHEAD) / Math.max(1, holders)
+export const shareOf = ({ size, holders }: MemoryCharge): number => (size + OVERHEAD) / Math.max(1, holders)
 
 /**
  * What a server keeps for all its sessions together, in bytes. A message that several sessions wait for takes memory once
@@ -51,12 +51,12 @@ export class MemoryBudget {
   }
 
   /** Counts something for one more session. */
-  keep(kept: Kept): void {
+  keep(kept: MemoryCharge): void {
     if (kept.holders++ === 0) this.#used += kept.size + OVERHEAD
   }
 
   /** Counts something for one session less. */
-  release(kept: Kept): void {
+  release(kept: MemoryCharge): void {
     if (--kept.holders === 0) this.#used -= kept.size + OVERHEAD
   }
 

@@ -5,20 +5,20 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Observable, Subject } from 'rxjs'
 import { ArgumentError } from '../../core/util/errors.js'
+import { warnWhereOpen } from '../../node/net/anonymous-warning.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
+import { ConnectionLimiter } from '../../node/net/connection-limiter.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
 import { Origins } from '../../node/net/origins.js'
-import { UnauthenticatedConnections } from '../../node/net/places.js'
-import { warnWhereOpen } from '../../node/net/strangers.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
-import { Visitors } from '../../node/net/visitors.js'
+import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { checkHub, hubKey } from '../wire/rules.js'
-import { Admissions, Doorman } from './admission.js'
 import { authenticatorOf, isGuessable } from './authenticate.js'
 import { MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
+import { HandshakeValidator, LoginGuard } from './handshake-validator.js'
 import { Hub } from './hub.js'
 import { Hubs } from './hubs.js'
-import { Senders } from './senders.js'
+import { SenderRateLimiter } from './sender-rate-limiter.js'
 import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } from './serve-options.js'
 import { AccessTokens } from './tokens.js'
 import { Upgrades } from './upgrade.js'
@@ -32,13 +32,13 @@ export class PubSubServer implements AsyncDisposable {
   readonly #http: GivenServer
   readonly #leave: () => void
   readonly #warned: () => void
-  readonly #doorman: Doorman
-  readonly #senders: Senders
+  readonly #loginGuard: LoginGuard
+  readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
   /** Errors thrown by the function `authenticate`; nobody else is told. Hot. */
   readonly faults$: Observable<unknown> = this.#faults$.asObservable()
-  readonly #visitors: Visitors
+  readonly #connectionLimiter: ConnectionLimiter
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedServeOptions) {
@@ -48,16 +48,16 @@ export class PubSubServer implements AsyncDisposable {
     const isKey = typeof authenticate === 'object' && 'key' in authenticate
     const tokens = isKey ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
-    this.#doorman = new Doorman(clock, options.publicUrl !== undefined, isGuessable(authenticate))
-    this.#senders = new Senders(options, clock)
-    const [doorman, senders] = [this.#doorman, this.#senders]
+    this.#loginGuard = new LoginGuard(clock, options.publicUrl !== undefined, isGuessable(authenticate))
+    this.#senderRateLimiter = new SenderRateLimiter(options, clock)
+    const [doorman, senders] = [this.#loginGuard, this.#senderRateLimiter]
     const admission = { ...options, origins: originsOf(options) }
     const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
-    const admissions = new Admissions(this.#hubs, authenticator, doorman, senders, admission)
+    const admissions = new HandshakeValidator(this.#hubs, authenticator, doorman, senders, admission)
     const strangers = withoutSession(options, doorman.audit)
     this.#upgrades = new Upgrades({ clock, admissions, doorman, withoutSession: strangers })
-    this.#visitors = visitorsOf(options, doorman.audit)
-    this.#http = options.server ?? ownHttp(options, this.#visitors, this.#tlsHandshakes, strangers)
+    this.#connectionLimiter = visitorsOf(options, doorman.audit)
+    this.#http = options.server ?? ownHttp(options, this.#connectionLimiter, this.#tlsHandshakes, strangers)
     this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
     this.#leave = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
@@ -84,7 +84,7 @@ export class PubSubServer implements AsyncDisposable {
 
   /** How often somebody was read more slowly that sent more than it may. */
   get pauses(): number {
-    return this.#senders.pauses
+    return this.#senderRateLimiter.pauses
   }
 
   /** Counts of all hubs. */
@@ -93,17 +93,17 @@ export class PubSubServer implements AsyncDisposable {
       sessions: this.#hubs.sessions,
       connections: this.#upgrades.connections,
       handshakes: this.#upgrades.pending,
-      networkConnections: this.#visitors.count,
+      networkConnections: this.#connectionLimiter.count,
       waitingBytes: this.#hubs.waitingBytes,
       pauses: this.pauses,
       refusedHandshakes: this.#upgrades.refused,
-      refusedConnections: this.#visitors.refused,
+      refusedConnections: this.#connectionLimiter.refused,
     }
   }
 
   /** Who came in, or did not. Hot. */
   get audit$(): Observable<AuditEvent> {
-    return this.#doorman.audit.events$
+    return this.#loginGuard.audit.events$
   }
 
   /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */
@@ -158,7 +158,7 @@ export class PubSubServer implements AsyncDisposable {
     await this.#upgrades.end()
     if (server === undefined) this.#http.closeAllConnections()
     await closed
-    this.#doorman.audit.close()
+    this.#loginGuard.audit.close()
     this.#faults$.complete()
   }
 }
@@ -217,9 +217,13 @@ export interface OwnHttpOptions {
 }
 
 /** Counts those who connect to a server of our own. */
-export const visitorsOf = ({ maxConnections, maxConnectionsPerAddress }: OwnHttpOptions, audit: Audit): Visitors =>
-  new Visitors({ maxConnections: maxConnections + spareOf(maxConnections) + CLOSING, maxConnectionsPerAddress }, cut =>
-    audit.cut(cut),
+export const visitorsOf = (
+  { maxConnections, maxConnectionsPerAddress }: OwnHttpOptions,
+  audit: Audit,
+): ConnectionLimiter =>
+  new ConnectionLimiter(
+    { maxConnections: maxConnections + spareOf(maxConnections) + CLOSING, maxConnectionsPerAddress },
+    cut => audit.cut(cut),
   )
 
 const spareOf = (maxConnections: number): number => Math.min(Math.max(2 * maxConnections, FEWEST_SPARE), MOST_SPARE)
@@ -235,7 +239,7 @@ export function withoutSession({ maxConnections }: OwnHttpOptions, audit: Audit)
 /** A server of our own for a hub: it knows nothing but WebSocket. */
 export function ownHttp(
   { tls }: OwnHttpOptions,
-  visitors: Visitors,
+  visitors: ConnectionLimiter,
   handshakes: TlsHandshakes,
   unauthenticated: UnauthenticatedConnections,
 ): GivenServer {

@@ -1,13 +1,13 @@
 import { checkObject } from '../../core/util/check.js'
-import { ArgumentError, PayloadError, reason, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { Backpressure } from './backpressure.js'
-import type { EventDesk } from './event-desk.js'
+import type { EventQueue } from './event-queue.js'
 import type { HubLink } from './hub-link.js'
 import { type HubSession, MOST_UNACKED_BYTES } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
 import { type GroupAction, PERMISSION_FOR } from './permissions.js'
-import type { Roster } from './roster.js'
+import type { SessionIndex } from './session-index.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'
 
 /** Why a request was not done, in the words of the wire. (JSON subprotocol reference, "Ack response".) */
@@ -55,13 +55,13 @@ export interface GroupWork {
  * every receiver. (Client specification, "Acknowledgements" and "Deduplication".)
  */
 export class Requests {
-  readonly #roster: Roster
-  readonly #events: EventDesk
+  readonly #sessionIndex: SessionIndex
+  readonly #events: EventQueue
   readonly #backpressure: Backpressure
   readonly #work: GroupWork
 
-  constructor(roster: Roster, events: EventDesk, backpressure: Backpressure, work: GroupWork) {
-    this.#roster = roster
+  constructor(roster: SessionIndex, events: EventQueue, backpressure: Backpressure, work: GroupWork) {
+    this.#sessionIndex = roster
     this.#events = events
     this.#backpressure = backpressure
     this.#work = work
@@ -133,7 +133,7 @@ export class Requests {
   }
 
   #publish(session: HubSession, link: HubLink, { group, payload, noEcho }: PublishRequest, now: number): Outcome {
-    const targets = this.#roster.ofGroup(group)
+    const targets = this.#sessionIndex.ofGroup(group)
     const spared = noEcho ? new Set([session.connectionId]) : undefined
     const frame = { type: 'groupMessage', group, fromUserId: session.userId, payload } as const
     try {
@@ -172,14 +172,14 @@ export function payloadOf(data: unknown, options: MessageOptions = {}): Payload 
   if (dataType === 'json') return { dataType, data }
   if (dataType === 'text' && typeof data === 'string') return { dataType, data }
   if ((dataType === 'binary' || dataType === 'protobuf') && data instanceof Uint8Array) return { dataType, data }
-  throw new ArgumentError(`Expected data of type ${shown(dataType)}, got a ${typeof data}`)
+  throw new ArgumentError(`Expected data of type ${formatValue(dataType)}, got a ${typeof data}`)
 }
 
 /** Who is left out. Throws {@link ArgumentError} for anything but a list of connection ids. */
 export function excludedOf({ exclude }: SendOptions): ReadonlySet<string> | undefined {
   if (exclude === undefined) return undefined
   if (Array.isArray(exclude) && exclude.every(id => typeof id === 'string')) return new Set(exclude)
-  throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${shown(exclude)}\``)
+  throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${formatValue(exclude)}\``)
 }
 
 /** What became of a message. */

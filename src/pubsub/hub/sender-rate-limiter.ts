@@ -2,7 +2,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rate.js'
+import { KeyedRateLimiter } from '../../node/limits/rate.js'
 
 /** Frames of one user that may wait in the hub before none of its connections is read, and when they are read again. */
 const MAX_BACKLOG = 4_000
@@ -47,10 +47,10 @@ export interface FrameMeter {
  * Limits how much each user sends, and each address without a user id: over all connections together, which take turns.
  * What is too much waits in the sockets.
  */
-export class Senders {
+export class SenderRateLimiter {
   readonly #clock: Clock
-  readonly #frames: Rates
-  readonly #bytes: Rates
+  readonly #frames: KeyedRateLimiter
+  readonly #bytes: KeyedRateLimiter
   readonly #timeouts: Timeouts<Sender>
   readonly #senders = new Map<string, Sender>()
   #pauses = 0
@@ -58,8 +58,8 @@ export class Senders {
   constructor({ maxFrameRatePerUser, maxByteRatePerUser }: SenderQuotas, clock: Clock) {
     this.#clock = clock
     const now = (): number => clock.monotonic()
-    this.#frames = new Rates(maxFrameRatePerUser, now)
-    this.#bytes = new Rates(maxByteRatePerUser, now)
+    this.#frames = new KeyedRateLimiter(maxFrameRatePerUser, now)
+    this.#bytes = new KeyedRateLimiter(maxByteRatePerUser, now)
     this.#timeouts = new Timeouts(clock, sender => sender.goOn())
   }
 

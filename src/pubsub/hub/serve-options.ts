@@ -1,6 +1,6 @@
 import { checkFunction, checkHas, checkObject, checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import {
   checkValues,
   count,
@@ -13,9 +13,9 @@ import {
   withDefaults,
 } from '../../core/util/options.js'
 import { isThisMachine } from '../../node/limits/network.js'
+import { warnProcess } from '../../node/net/anonymous-warning.js'
 import type { GivenServer } from '../../node/net/http.js'
 import { checkOrigins } from '../../node/net/origins.js'
-import { warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { checkHub } from '../wire/rules.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
@@ -169,5 +169,5 @@ function publicUrlOf({ publicUrl }: ServePubSubOptions): string | undefined {
 
 function check(name: string, value: unknown, expected: string, holds: boolean): void {
   if (holds) return
-  throw new ArgumentError(`Expected \`${name}\` to be ${expected}, got \`${shown(value)}\` (${typeof value})`)
+  throw new ArgumentError(`Expected \`${name}\` to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`)
 }

@@ -9,7 +9,7 @@ const MEMBERSHIP_OVERHEAD = 400
 export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD + 2 * group.length
 
 /** The sessions of a hub, by connection, user, owner and group. */
-export class Roster {
+export class SessionIndex {
   readonly #budget: MemoryBudget
   readonly #sessions = new Map<string, HubSession>()
   readonly #everybody = new Set<HubSession>()

@@ -1,11 +1,11 @@
 import type { DownFrame, FrameData, HubCodec, NewerCall, RefusedCall, UnknownFrame, UpFrame } from '../wire/frames.js'
-import type { Kept } from './memory-budget.js'
+import type { MemoryCharge } from './memory-budget.js'
 
 /** A frame that carries a sequence id. */
 export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
 
 /** A message encoded once for all receivers: only the sequence id differs between them. */
-export interface NumberedFrame extends Kept {
+export interface NumberedFrame extends MemoryCharge {
   /** The group whose message it is, if it is one. */
   readonly group: string | undefined
   /** Bytes of the frame with this id. */
@@ -70,7 +70,7 @@ export interface Agreement {
 }
 
 /** The first of the offered subprotocols that is known; upper and lower case are the same. */
-export function agree(offered: readonly string[], known: readonly SharedCodec[]): Agreement | undefined {
+export function negotiateSubprotocol(offered: readonly string[], known: readonly SharedCodec[]): Agreement | undefined {
   for (const name of offered) {
     const codec = known.find(candidate => candidate.name === name.toLowerCase())
     if (codec) return { name, codec }

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../core/util/clock.js'
-import type { UnauthenticatedConnections } from '../../node/net/places.js'
-import { type Admission, type Admissions, BUSY, type Doorman } from './admission.js'
-import { type HandshakeRefusal, Handshakes, refuseHandshake } from './handshake.js'
+import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { type HandshakeRefusal, PendingHandshakes, refuseHandshake } from './handshake.js'
+import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from './handshake-validator.js'
 import { ReadAheadRoom, WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
 
@@ -17,8 +17,8 @@ const CLOSE_TIMEOUT = 2_000
 /** What decides about upgrades. */
 export interface UpgradeHost {
   readonly clock: Clock
-  readonly admissions: Admissions
-  readonly doorman: Doorman
+  readonly admissions: HandshakeValidator
+  readonly doorman: LoginGuard
   /** Network connections that have no session. */
   readonly withoutSession: UnauthenticatedConnections
 }
@@ -26,7 +26,7 @@ export interface UpgradeHost {
 /** From the HTTP request of a client to its WebSocket: it is refused, has to wait for who it is, or is let in. */
 export class Upgrades {
   readonly #host: UpgradeHost
-  readonly #handshakes: Handshakes
+  readonly #pendingHandshakes: PendingHandshakes
   readonly #webSockets: WebSocketServer
   readonly #writes = new WriteScheduler()
   readonly #room = new ReadAheadRoom()
@@ -35,7 +35,7 @@ export class Upgrades {
 
   constructor(host: UpgradeHost) {
     this.#host = host
-    this.#handshakes = new Handshakes(host.clock)
+    this.#pendingHandshakes = new PendingHandshakes(host.clock)
     const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT, autoPong: false }
     this.#webSockets = new WebSocketServer(settings)
   }
@@ -47,7 +47,7 @@ export class Upgrades {
 
   /** Requests for which it is not decided yet who the client is. */
   get pending(): number {
-    return this.#handshakes.count
+    return this.#pendingHandshakes.count
   }
 
   /** How many were refused. */
@@ -69,9 +69,9 @@ export class Upgrades {
     if ('status' in asked) settle(asked)
     // A client that comes back is known already, and does not wait behind strangers.
     else if (asked.handshake.claim !== undefined) settle(admissions.recovery(asked, request))
-    else if (this.#isStopped || !this.#handshakes.admits(address)) settle(BUSY)
+    else if (this.#isStopped || !this.#pendingHandshakes.admits(address)) settle(BUSY)
     else
-      void this.#handshakes
+      void this.#pendingHandshakes
         .wait(stream, address, admissions.admit(asked, request))
         .then((admission = BUSY) => settle(admission))
   }
@@ -79,7 +79,7 @@ export class Upgrades {
   /** Lets nobody in any longer. */
   stop(): void {
     this.#isStopped = true
-    this.#handshakes.close()
+    this.#pendingHandshakes.close()
   }
 
   /** Waits for clients to answer close frames, and cuts those that do not. */

@@ -1,7 +1,7 @@
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import { JsonText } from '../wire/json.js'
-import type { EventDesk, EventRequest } from './event-desk.js'
+import type { EventQueue, EventRequest } from './event-queue.js'
 import { type MessageOptions, payloadOf } from './requests.js'
 
 /**
@@ -26,13 +26,13 @@ export class UserEvent {
   readonly event: string
   /** Data of type `json` character by character as the client wrote it; `undefined` for any other. */
   readonly json: string | undefined
-  readonly #desk: EventDesk
+  readonly #desk: EventQueue
   readonly #request: EventRequest
   readonly #now: () => number
   #payload: Payload | undefined
 
   /** @param now - ms of the hub's clock */
-  constructor(desk: EventDesk, request: EventRequest, now: () => number) {
+  constructor(desk: EventQueue, request: EventRequest, now: () => number) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
     this.owner = request.session.owner

@@ -1,10 +1,10 @@
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
-import { keepable } from '../../core/util/bytes.js'
+import { copyIfSparse } from '../../core/util/bytes.js'
 import { CountedFifo } from '../../core/util/collections.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
-import type { FrameMeter, SlowLink } from './senders.js'
+import type { FrameMeter, SlowLink } from './sender-rate-limiter.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** Unsent bytes above which nothing more is written to a socket, nor read from it. */
@@ -45,9 +45,9 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
   /** Frames that nothing has looked at yet. */
-  readonly #arrived: ReadAhead
+  readonly #arrived: ReceiveQueue
   /** Frames that came before them and have to wait: acknowledgements go ahead of these. */
-  readonly #waiting: ReadAhead
+  readonly #waiting: ReceiveQueue
   readonly #meter: FrameMeter
   readonly #closing: () => void
   /** Received bytes that belong to no message so far. */
@@ -79,8 +79,8 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     meter: FrameMeter,
     closing: () => void = () => undefined,
   ) {
-    this.#arrived = new ReadAhead(room)
-    this.#waiting = new ReadAhead(room)
+    this.#arrived = new ReceiveQueue(room)
+    this.#waiting = new ReceiveQueue(room)
     this.#meter = meter
     this.#closing = closing
     meter.add(this)
@@ -352,7 +352,7 @@ export class ReadAheadRoom {
 }
 
 /** Frames of a client that wait, in order. */
-export class ReadAhead extends CountedFifo<FrameData> {
+export class ReceiveQueue extends CountedFifo<FrameData> {
   readonly #room: ReadAheadRoom
 
   constructor(room: ReadAheadRoom) {
@@ -372,6 +372,6 @@ export class ReadAhead extends CountedFifo<FrameData> {
 
   // A small frame that is kept would keep everything that was read together with it.
   override push(frame: FrameData): void {
-    super.push(typeof frame === 'string' ? frame : keepable(frame))
+    super.push(typeof frame === 'string' ? frame : copyIfSparse(frame))
   }
 }

@@ -1,8 +1,8 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
 import { fromUtf8 } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
-import { MAX_FIELDS } from './any.js'
 import { type FrameData, type JsonWriter, type Payload, UnreadableMessageError } from './frames.js'
+import { MAX_FIELDS } from './protobuf-any.js'
 import { checkedId, payloadOf } from './rules.js'
 
 /** Name of the protobuf subprotocol in the WebSocket handshake. */

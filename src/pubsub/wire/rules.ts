@@ -1,7 +1,7 @@
 import { isWellFormed } from '../../core/util/bytes.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
-import { isAny } from './any.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
+import { isAny } from './protobuf-any.js'
 
 /** Most characters (UTF-16 code units) of the name of a group or an event. */
 export const LONGEST_NAME = 1024
@@ -17,7 +17,7 @@ export const isName = (name: unknown): name is string =>
 /** Throws {@link ArgumentError} for what cannot name a group or an event. */
 export function checkName(what: 'group' | 'event', name: string): void {
   if (isName(name)) return
-  const got = shown(name).slice(0, 80)
+  const got = formatValue(name).slice(0, 80)
   throw new ArgumentError(
     `Expected the name of the ${what}, 1 to ${LONGEST_NAME} characters, not blank, got \`${got}\``,
   )
@@ -32,7 +32,7 @@ export const hubKey = (name: string): string => name.toLowerCase()
 /** Throws {@link ArgumentError} for what cannot name a hub. */
 export function checkHub(hub: string): void {
   if (isHubName(hub)) return
-  throw new ArgumentError(`Expected the name of the hub to match ${HUB_NAME}, got \`${shown(hub).slice(0, 80)}\``)
+  throw new ArgumentError(`Expected the name of the hub to match ${HUB_NAME}, got \`${formatValue(hub).slice(0, 80)}\``)
 }
 
 /** What is wrong with the name of a group or an event; see {@link isName}. */
@@ -84,7 +84,7 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
       throw unfit(dataType, 'a Uint8Array', data)
     default:
       throw new ArgumentError(
-        `Expected \`dataType\` to be 'json', 'text', 'binary' or 'protobuf', got \`${shown(dataType)}\``,
+        `Expected \`dataType\` to be 'json', 'text', 'binary' or 'protobuf', got \`${formatValue(dataType)}\``,
       )
   }
 }
@@ -92,5 +92,5 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
 /** The error for data that is not what its type wants. */
 export const unfit = (dataType: string, expected: string, data: unknown): ArgumentError =>
   new ArgumentError(
-    `Expected ${expected} for data of type ${dataType}, got \`${shown(data).slice(0, 80)}\` (${typeof data})`,
+    `Expected ${expected} for data of type ${dataType}, got \`${formatValue(data).slice(0, 80)}\` (${typeof data})`,
   )

@@ -5,9 +5,9 @@ import type { Glob } from '../../core/protocol/glob.js'
 import { notificationPrefix } from '../../core/protocol/topics.js'
 import { displayText, fromHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { kindOf } from '../../core/util/errors.js'
+import { errorLabel } from '../../core/util/errors.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
-import type { Credentials, Holder, Verdict } from '../broker/session/handler.js'
+import type { Credentials, SessionOwner, Verdict } from '../broker/session/handler.js'
 import { listenerName } from '../broker/session/link.js'
 import type { KeyRights } from '../engine/engine.js'
 import { isOwnStoreTopic, type TopicRights } from '../service/topic-rules.js'
@@ -22,7 +22,7 @@ import {
   ownerOf,
   type Principal,
 } from './login.js'
-import { Logins } from './logins.js'
+import { LoginService } from './login-service.js'
 import type { Policy } from './policy.js'
 import { Rights } from './rights.js'
 
@@ -52,12 +52,12 @@ const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const NOTHING: Glob = { words: 1, matches: () => false }
 
 /** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
-export class Guard implements KeyRights<Client>, TopicRights {
+export class Authorizer implements KeyRights<Client>, TopicRights {
   readonly #options: GuardOptions
   readonly #audit: Audit
   /** Without any everybody is let in. */
-  readonly #logins: Logins | undefined
-  readonly #tenants = new WeakMap<object, Tenant>()
+  readonly #loginService: LoginService | undefined
+  readonly #tenants = new WeakMap<object, ClientRights>()
   /** Those who are let in, as far as it is for us to say. */
   readonly #entering = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
@@ -66,7 +66,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
   constructor(options: GuardOptions, audit: Audit) {
     this.#options = options
     this.#audit = audit
-    this.#logins = options.authenticate && new Logins(options.authenticate, options.clock)
+    this.#loginService = options.authenticate && new LoginService(options.authenticate, options.clock)
     this.#policy = options.policy
   }
 
@@ -81,8 +81,8 @@ export class Guard implements KeyRights<Client>, TopicRights {
   }
 
   /** From where logins failed. */
-  get failed(): Logins['failed'] | undefined {
-    return this.#logins?.failed
+  get failed(): LoginService['failed'] | undefined {
+    return this.#loginService?.failed
   }
 
   /** Another policy is in force from now on. */
@@ -92,7 +92,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
 
   authenticate(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
     const request = requestOf(client.clientId, credentials)
-    const logins = this.#logins
+    const logins = this.#loginService
     if (logins === undefined || (this.#options.allowAnonymous && showsNothing(request)))
       return this.#admit(client, request, { principal: ANYBODY })
     const objection = logins.objection(request)
@@ -141,7 +141,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#tenants.get(client)?.username
   }
 
-  async #ask(logins: Logins, client: Client, request: LoginRequest): Promise<Verdict> {
+  async #ask(logins: LoginService, client: Client, request: LoginRequest): Promise<Verdict> {
     const outcome = await logins.ask(request)
     if ('thrown' in outcome) return this.#broken(request, outcome.thrown)
     if ('challenge' in outcome) return { type: 'continue', data: outcome.challenge, state: outcome.state }
@@ -157,7 +157,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     return this.#turnAway(request, {
       refused: 'unavailable',
       words: UNAVAILABLE,
-      recorded: `${UNAVAILABLE}: ${kindOf(error)}`,
+      recorded: `${UNAVAILABLE}: ${errorLabel(error)}`,
     })
   }
 
@@ -166,7 +166,7 @@ export class Guard implements KeyRights<Client>, TopicRights {
     request: LoginRequest,
     { principal, data }: Extract<LoginResult, { principal: unknown }>,
   ): Verdict {
-    const tenant = new Tenant(principal, client.clientId, () => this.#policy)
+    const tenant = new ClientRights(principal, client.clientId, () => this.#policy)
     if (this.judges && !tenant.welcome) {
       const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
       return this.#turnAway(request, { refused: 'not-authorized', words, username: principal.username })
@@ -242,7 +242,7 @@ function requestOf(clientId: string, { connect, link, data, state, signal }: Cre
 const NO_POLICY: Policy = { rules: [] }
 
 /** Somebody who is let in, and what it may do by the policy that is in force. */
-export class Tenant implements Holder {
+export class ClientRights implements SessionOwner {
   readonly id: string
   readonly clientId: string
   readonly username: string | undefined

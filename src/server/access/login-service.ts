@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { Deadline } from '../../core/util/deadlines.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { networkOf } from '../../node/limits/network.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
@@ -21,18 +21,18 @@ const NO_TURN: Readonly<Record<NoTurn, Refused>> = {
 const MAX_CHECKS_AT_ONCE = 4
 
 /** Has logins looked at, each in its turn, and no guess from where too many have failed. */
-export class Logins {
+export class LoginService {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
-  readonly #turns: LoginTurns
+  readonly #turns: LoginScheduler
   /** Of certificates and tokens: each check costs as much whether it succeeds or not. */
-  readonly #checks: LoginTurns
+  readonly #checks: LoginScheduler
 
   constructor(authenticate: Authenticate, clock: Clock) {
     this.#authenticate = authenticate
     this.#throttle = new LoginThrottle(clock)
-    this.#turns = new LoginTurns(clock)
-    this.#checks = new LoginTurns(clock, MAX_CHECKS_AT_ONCE)
+    this.#turns = new LoginScheduler(clock)
+    this.#checks = new LoginScheduler(clock, MAX_CHECKS_AT_ONCE)
   }
 
   /** From where logins failed. */
@@ -96,7 +96,7 @@ export class Logins {
 function checkResult(result: unknown): asserts result is LoginResult {
   if (typeof result === 'object' && result !== null) return
   throw new ArgumentError(
-    `Expected \`authenticate\` to return an object with \`principal\`, \`refused\` or \`challenge\`, got \`${shown(result)}\``,
+    `Expected \`authenticate\` to return an object with \`principal\`, \`refused\` or \`challenge\`, got \`${formatValue(result)}\``,
   )
 }
 
@@ -113,14 +113,14 @@ const MOST_WAITING_IN_ALL = 10_000
 /** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all; `gone`, nobody wants it any more. */
 export type NoTurn = 'rate' | 'busy' | 'gone'
 
-interface Place extends Waiter {
+interface YamlNode extends Waiter {
   readonly settle: (refused: NoTurn | undefined) => void
   deadline: Deadline<() => void> | undefined
 }
 
 interface Address {
   readonly network: string
-  readonly line: LoginLine<Place>
+  readonly line: LoginQueue<YamlNode>
   busy: number
 }
 
@@ -134,7 +134,7 @@ interface Address {
  * if (outcome === 'rate' || outcome === 'busy') refuse(outcome)
  * ```
  */
-export class LoginTurns {
+export class LoginScheduler {
   readonly #clock: Clock
   readonly #timeouts: Timeouts<() => void>
   readonly #addresses = new Map<string, Address>()
@@ -161,7 +161,7 @@ export class LoginTurns {
     signal?: AbortSignal | undefined,
   ): Promise<T | NoTurn> {
     const network = networkOf(address)
-    const known = this.#addresses.get(network) ?? { network, line: new LoginLine(), busy: 0 }
+    const known = this.#addresses.get(network) ?? { network, line: new LoginQueue(), busy: 0 }
     this.#addresses.set(network, known)
     if (known.busy < this.#maxAtOnce) known.busy++
     else {
@@ -196,7 +196,7 @@ export class LoginTurns {
         signal?.removeEventListener('abort', leave)
         resolve(refused)
       }
-      const place: Place = { name, settle, deadline: undefined }
+      const place: YamlNode = { name, settle, deadline: undefined }
       place.deadline = this.#in(LONGEST_WAIT, () => this.#dismiss(line, place, 'rate'))
       signal?.addEventListener('abort', leave)
       line.add(place)
@@ -204,7 +204,7 @@ export class LoginTurns {
     })
   }
 
-  #dismiss(line: LoginLine<Place>, place: Place, refused: NoTurn): void {
+  #dismiss(line: LoginQueue<YamlNode>, place: YamlNode, refused: NoTurn): void {
     line.delete(place)
     this.#end(place, refused)
   }
@@ -215,7 +215,7 @@ export class LoginTurns {
     else if (--address.busy === 0) this.#addresses.delete(address.network)
   }
 
-  #end(place: Place, refused: NoTurn | undefined): void {
+  #end(place: YamlNode, refused: NoTurn | undefined): void {
     this.#waiting--
     if (place.deadline) this.#timeouts.remove(place.deadline)
     place.settle(refused)
@@ -242,7 +242,7 @@ export interface Waiter {
  * line.next()?.name // the name whose turn it is, of those who wait the one that came first
  * ```
  */
-export class LoginLine<T extends Waiter> {
+export class LoginQueue<T extends Waiter> {
   /** The name whose turn it is first. */
   readonly #names = new Map<string, Set<T>>()
   #size = 0

@@ -1,5 +1,5 @@
 import * as REASON from '../../core/mqtt5/reason-codes.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** Why somebody is not let in, and what CONNACK says of it (MQTT 5.0, section 3.2.2.2). */
 export const LOGIN_REFUSAL = {
@@ -146,7 +146,9 @@ export function checkPrincipal(principal: unknown): asserts principal is Princip
 }
 
 const wrong = (name: string, expected: string, value: unknown): ArgumentError =>
-  new ArgumentError(`Expected \`${name}\` of a principal to be ${expected}, got \`${shown(value)}\` (${typeof value})`)
+  new ArgumentError(
+    `Expected \`${name}\` of a principal to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`,
+  )
 
 /** Parts of a subject, such as `['CN=panel', 'O=contoso']`, in alphabetical order. */
 export type SubjectName = readonly string[]

@@ -4,7 +4,7 @@ import { randomBytes } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
-import { LoginLine, type Waiter } from './logins.js'
+import { LoginQueue, type Waiter } from './login-service.js'
 
 /** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
 const MOST_AT_ONCE = 2
@@ -14,7 +14,7 @@ const WRONG: LoginResult = { refused: 'credentials', reason: 'user name or passw
 const BUSY: LoginResult = { refused: 'busy', reason: 'too many log in at once; try again later' }
 
 /** Who waits, by its address. */
-interface Place extends Waiter {
+interface YamlNode extends Waiter {
   /** @param turn - whether it has got one */
   readonly settle: (turn: boolean) => void
 }
@@ -26,7 +26,7 @@ export class Passwords {
   readonly #known = new Map<string, Buffer>()
   readonly #key = randomBytes(32)
   /** Addresses take turns. */
-  readonly #line = new LoginLine<Place>()
+  readonly #line = new LoginQueue<YamlNode>()
   #busy = 0
   /** For users there are not, so that these take as long. */
   #decoys: DecoyHashes

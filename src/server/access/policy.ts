@@ -1,6 +1,6 @@
 import { ArgumentError } from '../../core/util/errors.js'
-import { type Place, YamlFile } from './document.js'
 import { GlobTemplate, parseTemplate, type Template } from './template.js'
+import { YamlFile, type YamlNode } from './yaml-file.js'
 
 /** Whom a rule is about: any one of these suffices. */
 export interface Principals {
@@ -69,7 +69,7 @@ export function parsePolicy(text: string): Policy {
   return { rules: rules?.list().map(ruleOf) ?? [] }
 }
 
-function policiesOf(root: Place): Place {
+function policiesOf(root: YamlNode): YamlNode {
   const { spec, authorizationPolicies, kind } = root.fields(
     'apiVersion',
     'kind',
@@ -83,7 +83,7 @@ function policiesOf(root: Place): Place {
   return found
 }
 
-function ruleOf(place: Place): Rule {
+function ruleOf(place: YamlNode): Rule {
   const { principals, brokerResources, stateStoreResources } = place.fields(
     'principals',
     'brokerResources',
@@ -97,7 +97,7 @@ function ruleOf(place: Place): Rule {
   }
 }
 
-function principalsOf(place: Place): Principals {
+function principalsOf(place: YamlNode): Principals {
   const { usernames, clientIds, attributes } = place.fields('usernames', 'clientIds', 'attributes')
   return {
     usernames: usernames?.texts() ?? [],
@@ -107,13 +107,13 @@ function principalsOf(place: Place): Principals {
 }
 
 /** All of none would be everybody. */
-function attributesOf(place: Place): Readonly<Record<string, string>> {
+function attributesOf(place: YamlNode): Readonly<Record<string, string>> {
   const attributes = place.textMap()
   if (Object.keys(attributes).length === 0) throw place.wrong('Expected an attribute and its value, got none')
   return attributes
 }
 
-function brokerResourceOf(place: Place): BrokerResource {
+function brokerResourceOf(place: YamlNode): BrokerResource {
   const { method, clientIds, topics } = place.fields('method', 'clientIds', 'topics')
   if (method === undefined) throw place.wrong('Expected `method`, got nothing')
   const [wanted, useless] = method.value === 'Connect' ? [clientIds, topics] : [topics, clientIds]
@@ -126,7 +126,7 @@ function brokerResourceOf(place: Place): BrokerResource {
   return { method: name, topics: found.map(topicOf) }
 }
 
-function keyResourceOf(place: Place): KeyResource {
+function keyResourceOf(place: YamlNode): KeyResource {
   const { method, keyType, keys } = place.fields('method', 'keyType', 'keys')
   if (method === undefined || keyType === undefined || keys === undefined)
     throw place.wrong('Expected `method`, `keyType` and `keys`')
@@ -137,21 +137,21 @@ function keyResourceOf(place: Place): KeyResource {
   }
 }
 
-function keyPatternOf(type: KeyPattern['type'], place: Place): KeyPattern {
+function keyPatternOf(type: KeyPattern['type'], place: YamlNode): KeyPattern {
   if (type === 'Pattern') return { type, glob: globOf(place) }
   return type === 'String' ? { type, text: templateOf(place) } : { type, bytes: base64Of(place) }
 }
 
-const globOf = (place: Place): GlobTemplate => {
+const globOf = (place: YamlNode): GlobTemplate => {
   const text = place.text()
   if (new TextEncoder().encode(text).length > LONGEST_TEXT) throw place.wrong(`Expected at most ${LONGEST_TEXT} bytes`)
   return place.try(() => new GlobTemplate(parseTemplate(text)))
 }
 
-const templateOf = (place: Place): Template => place.try(() => parseTemplate(place.text()))
+const templateOf = (place: YamlNode): Template => place.try(() => parseTemplate(place.text()))
 
 /** Wildcards stand alone in their level (MQTT 5.0, section 4.7.1). */
-function topicOf(place: Place): Template {
+function topicOf(place: YamlNode): Template {
   const levels = place.text().split('/')
   const wrong = levels.some(
     (level, index) => (/[+#]/.test(level) && level.length > 1) || (level === '#' && index < levels.length - 1),
@@ -160,7 +160,7 @@ function topicOf(place: Place): Template {
   return templateOf(place)
 }
 
-function base64Of(place: Place): Uint8Array {
+function base64Of(place: YamlNode): Uint8Array {
   const text = place.text()
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') !== text) throw place.wrong('Expected Base64 with its padding')

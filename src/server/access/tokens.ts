@@ -1,6 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { displayText } from '../../core/util/bytes.js'
-import { ArgumentError, reason, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
@@ -113,6 +113,6 @@ function keysOf(jwks: string): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(jwks))
   } catch (cause) {
-    throw new ArgumentError(`Expected a JWK set, or an https: address of one: ${shown(reason(cause))}`, { cause })
+    throw new ArgumentError(`Expected a JWK set, or an https: address of one: ${formatValue(reason(cause))}`, { cause })
   }
 }

@@ -1,5 +1,5 @@
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
-import { ArgumentError, reason, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 
 /** Of a file, characters; and what is shown of a wrong value. */
 const LONGEST_FILE = 1024 * 1024
@@ -24,8 +24,8 @@ export class YamlFile {
   }
 
   /** What the file says. */
-  get root(): Place {
-    return new Place(this.#root, [], path => this.#where(path))
+  get root(): YamlNode {
+    return new YamlNode(this.#root, [], path => this.#where(path))
   }
 
   #value(): unknown {
@@ -46,7 +46,7 @@ export class YamlFile {
 }
 
 /** A value in a file, and where it is. */
-export class Place {
+export class YamlNode {
   readonly value: unknown
   readonly #path: Path
   readonly #where: (path: Path) => string
@@ -63,20 +63,20 @@ export class Place {
   }
 
   /** What is there under names, all of which are known. Throws {@link ArgumentError}. */
-  fields<N extends string>(...names: readonly N[]): Partial<Record<N, Place>> {
+  fields<N extends string>(...names: readonly N[]): Partial<Record<N, YamlNode>> {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
     const unknown = Object.keys(value).find(name => !names.some(known => known === name))
     if (unknown !== undefined) {
       throw this.wrong(`Expected none but ${names.join(', ')}, got \`${unknown.slice(0, LONGEST_SHOWN)}\``)
     }
-    const found: Partial<Record<string, Place>> = {}
+    const found: Partial<Record<string, YamlNode>> = {}
     for (const name of names) if (Object.hasOwn(value, name)) found[name] = this.#at(name, Reflect.get(value, name))
     return found
   }
 
   /** The members of a list. Throws {@link ArgumentError}. */
-  list(): readonly Place[] {
+  list(): readonly YamlNode[] {
     if (!Array.isArray(this.value)) throw this.#expected('a list')
     return this.value.map((item: unknown, index) => this.#at(index, item))
   }
@@ -96,7 +96,7 @@ export class Place {
   }
 
   /** What is there under any names. Throws {@link ArgumentError}. */
-  members(): readonly Place[] {
+  members(): readonly YamlNode[] {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
     return Object.entries(value).map(([name, item]) => this.#at(name, item))
@@ -125,12 +125,13 @@ export class Place {
 
   #expected(expected: string, hint = ''): ArgumentError {
     const { value } = this
-    const got = value !== null && typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : shown(value)
+    const got =
+      value !== null && typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : formatValue(value)
     return this.wrong(`Expected ${expected}, got \`${got.slice(0, LONGEST_SHOWN)}\`${hint}`)
   }
 
-  #at(step: string | number, value: unknown): Place {
-    return new Place(value, [...this.#path, step], this.#where)
+  #at(step: string | number, value: unknown): YamlNode {
+    return new YamlNode(value, [...this.#path, step], this.#where)
   }
 }
 

@@ -1,6 +1,6 @@
-import { Granting } from '../../client/session/granting.js'
 import { TAKEN_OVER } from '../../client/session/reasons.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../../client/session/session.js'
+import { SubscribeRetry } from '../../client/session/subscribe-retry.js'
 import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -58,9 +58,9 @@ export class ActiveService {
   readonly #events: ActiveServiceEvents
   readonly #outbound: OutboundQueue
   readonly #inbound: InboundQueue
-  readonly #requests: Granting
-  readonly #announcements: Granting
-  readonly #disconnects: Granting
+  readonly #requests: SubscribeRetry
+  readonly #announcements: SubscribeRetry
+  readonly #disconnects: SubscribeRetry
   readonly #disconnectEvents: DisconnectTopicFilter | undefined
   #state: ServiceState = { state: 'connecting' }
   /** Whether it served before; then registrations and notifications may have been lost with a connection. */
@@ -97,9 +97,9 @@ export class ActiveService {
       () => this.#isOpen && !this.#outbound.isBusy,
       (message, done) => this.handler.take(message, done),
     )
-    this.#requests = new Granting(session, clock)
-    this.#announcements = new Granting(session, clock)
-    this.#disconnects = new Granting(session, clock)
+    this.#requests = new SubscribeRetry(session, clock)
+    this.#announcements = new SubscribeRetry(session, clock)
+    this.#disconnects = new SubscribeRetry(session, clock)
     this.#disconnectEvents = settings.disconnectEvents
     this.#sweep = new PresenceSweep(
       this.handler.clients,

@@ -2,9 +2,9 @@ import type { Observable } from 'rxjs'
 import { ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
+import { isReplacing, linesFrom, parseDump, restore } from '../host/dump-and-load.js'
 import { storedKey } from '../host/local-store-server.js'
 import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
-import { isReplacing, linesFrom, restore, stage } from '../host/transfer.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'
@@ -93,7 +93,7 @@ export class AttachedStoreHandle implements AttachedStore {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     const handler = this.#serving()
-    const records = await stage(lines, handler.engine.latestClock(this.#keeping.clock.now()))
+    const records = await parseDump(lines, handler.engine.latestClock(this.#keeping.clock.now()))
     // Another one may have its place by now, or it has other keys.
     if (this.#handler !== handler) throw new ClosedError('The store does not serve any more; nothing was loaded')
     const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keeping)

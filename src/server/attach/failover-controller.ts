@@ -1,6 +1,6 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { connect } from '../../client/connect/connect.js'
-import { backingOff } from '../../client/session/dialler.js'
+import { backingOff } from '../../client/session/connection-manager.js'
 import { openServiceSession } from '../../client/session/open-session.js'
 import type { ServiceSession } from '../../client/session/session.js'
 import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'

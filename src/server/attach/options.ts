@@ -2,7 +2,7 @@ import type { ConnectOptions } from '../../client/connect/connect.js'
 import { INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import {
   type Checked,
   checkValues,
@@ -158,7 +158,7 @@ function connectingOf(options: AttachOptions) {
 function checkIdentity(property: string | undefined, policy: string | undefined): void {
   if (property !== undefined && (typeof property !== 'string' || property === ''))
     throw new ArgumentError(
-      `Expected \`identityProperty\` to be the name of a user property, got \`${shown(property)}\``,
+      `Expected \`identityProperty\` to be the name of a user property, got \`${formatValue(property)}\``,
     )
   if (policy === undefined || property !== undefined) return
   throw new ArgumentError(
@@ -188,7 +188,9 @@ export class DisconnectTopicFilter {
     const isWhole = levels.every(level => level === '+' || !/[+#\0]/.test(level))
     const isOurs = [INVOKE_TOPIC, LIFE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
     if (this.#place < 0 || !isWhole || isOurs || filter.length > MOST)
-      throw new ArgumentError(`Expected \`disconnectEvents\` to be ${eventFilter.expected}, got \`${shown(filter)}\``)
+      throw new ArgumentError(
+        `Expected \`disconnectEvents\` to be ${eventFilter.expected}, got \`${formatValue(filter)}\``,
+      )
     this.filter = filter
   }
 

@@ -27,7 +27,7 @@ export interface Drop {
 }
 
 /** A message, and who is told of its PUBACK. */
-interface Parcel extends Required<Handling> {
+interface PendingMessage extends Required<Handling> {
   readonly message: Publish
   readonly done: Done
   readonly bytes: number
@@ -59,12 +59,12 @@ export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
   readonly #drained: () => void
   readonly #dropped: (drop: Drop) => void
-  readonly #waiting = new ReceiverQueues<Parcel>()
+  readonly #waiting = new ReceiverQueues<PendingMessage>()
   #notificationsInFlight = 0
   /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
-  #suspects = new Fifo<Parcel>()
+  #suspects = new Fifo<PendingMessage>()
   /** Sent and not acknowledged, in the order in which they were sent. */
-  #sent = new Set<Parcel>()
+  #sent = new Set<PendingMessage>()
   /** How many suspects may be sent together next. */
   #groupSize = 1
   /** Whether a group of suspects is in flight, with which nothing else may be. */
@@ -133,7 +133,7 @@ export class OutboundQueue {
     this.#connection = undefined
     this.#epoch++
     const unacknowledged = Array.from(this.#sent)
-    const suspects = new Fifo<Parcel>()
+    const suspects = new Fifo<PendingMessage>()
     for (const parcel of [...unacknowledged, ...this.#suspects]) suspects.push(parcel)
     this.#suspects = suspects
     this.#sent = new Set()
@@ -145,7 +145,7 @@ export class OutboundQueue {
   }
 
   /** A message was alone in flight when the connection ended. */
-  #suspect(parcel: Parcel, reasonCode: number | undefined): void {
+  #suspect(parcel: PendingMessage, reasonCode: number | undefined): void {
     const isObjected = isObjection(reasonCode)
     parcel.losses++
     if (!isObjected && parcel.losses < MAX_LOSSES) return
@@ -159,8 +159,8 @@ export class OutboundQueue {
     this.#dropped({ message, reasonCode, cause: 'connection-ended' })
   }
 
-  #without(parcels: Fifo<Parcel>, isUnwanted: (parcel: Parcel) => boolean): Fifo<Parcel> {
-    const others = new Fifo<Parcel>()
+  #without(parcels: Fifo<PendingMessage>, isUnwanted: (parcel: PendingMessage) => boolean): Fifo<PendingMessage> {
+    const others = new Fifo<PendingMessage>()
     for (const parcel of parcels) {
       if (isUnwanted(parcel)) this.#bytes -= parcel.bytes
       else others.push(parcel)
@@ -194,7 +194,7 @@ export class OutboundQueue {
     if (this.#sent.size === 0) this.#isProbing = false
   }
 
-  #send(parcel: Parcel, { maximumPacketSize }: ConnectionInfo): void {
+  #send(parcel: PendingMessage, { maximumPacketSize }: ConnectionInfo): void {
     const { message, done, bytes, retain, isNotification } = parcel
     if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
       this.#bytes -= bytes

@@ -1,8 +1,8 @@
 import type { Subscription } from 'rxjs'
 import type { StateStore } from '../../client/connect/client.js'
 import { bytes } from '../../client/keys/codec.js'
-import { Granting } from '../../client/session/granting.js'
 import type { Done, InboundMessage, MqttSession } from '../../client/session/session.js'
+import { SubscribeRetry } from '../../client/session/subscribe-retry.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { encodeCommand } from '../../core/protocol/commands.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
@@ -123,7 +123,7 @@ interface RivalProbeEvents {
 export class RivalProbe {
   readonly #filter: string
   readonly #clock: Clock
-  readonly #granting: Granting
+  readonly #subscribeRetry: SubscribeRetry
   readonly #publish: (message: Publish, done: Done) => void
   readonly #isOwnLife: (life: string) => boolean
   readonly #events: RivalProbeEvents
@@ -140,7 +140,7 @@ export class RivalProbe {
   ) {
     this.#filter = responseTopic(session.clientId)
     this.#clock = clock
-    this.#granting = new Granting(session, clock)
+    this.#subscribeRetry = new SubscribeRetry(session, clock)
     this.#publish = publish
     this.#isOwnLife = isOwnLife
     this.#events = events
@@ -153,7 +153,7 @@ export class RivalProbe {
     this.#id = toHex(id)
     this.#cancel = this.#clock.schedule(TIMEOUT_MS, () => this.#end(() => this.#events.alone()))
     const refused = (): void => this.#end(() => this.#events.found())
-    this.#granting.ask(undefined, [{ filter: this.#filter, granted: () => this.#ask(id), refused }])
+    this.#subscribeRetry.ask(undefined, [{ filter: this.#filter, granted: () => this.#ask(id), refused }])
   }
 
   /** Takes a message that belongs to a look; returns whether it did. */
@@ -171,7 +171,7 @@ export class RivalProbe {
   /** The connection is gone, or nobody needs to know. */
   stop(): void {
     this.#cancel()
-    this.#granting.cancel()
+    this.#subscribeRetry.cancel()
     this.#id = undefined
   }
 

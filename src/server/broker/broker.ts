@@ -1,14 +1,14 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
+import type { Visits } from '../../node/net/connection-limiter.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
-import type { Visits } from '../../node/net/visitors.js'
 import { BrokerCore, type CoreOptions } from './core/broker-core.js'
-import type { Account } from './limits/accounts.js'
+import type { QuotaAccount } from './limits/quota-accounts.js'
 import type { Connection } from './session/connection.js'
 import type { BrokerHandler } from './session/handler.js'
+import { ConnectionFreezer } from './transport/connection-freezer.js'
+import { FairScheduler } from './transport/fair-scheduler.js'
 import { type Addresses, type Arrival, Listeners } from './transport/listeners.js'
-import { SocketGate } from './transport/socket-gate.js'
 import { type LinkHost, SocketLink } from './transport/socket-link.js'
-import { Turns } from './transport/turns.js'
 
 export type { BrokerHandler } from './session/handler.js'
 
@@ -47,7 +47,7 @@ const LARGEST_FRAME_MARGIN = 1024 * 1024
  */
 export class Broker {
   /** Lets all connections stand still, or cuts them. */
-  readonly gate: SocketGate
+  readonly gate: ConnectionFreezer
   readonly #core: BrokerCore
   readonly #links: LinkHost
   readonly #listeners: Listeners
@@ -55,14 +55,14 @@ export class Broker {
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#core = new BrokerCore(options, handler)
     const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
-    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new Turns(options.clock) }
+    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new FairScheduler(options.clock) }
     this.#listeners = new Listeners(options, {
       ...this.#links,
       largestFrame: options.maximumPacketSize + LARGEST_FRAME_MARGIN,
       accept: arrival => this.#accept(arrival),
       cut: cut => handler.cut?.(cut),
     })
-    this.gate = new SocketGate(this.#listeners.servers)
+    this.gate = new ConnectionFreezer(this.#listeners.servers)
   }
 
   /** Starts a broker; rejects when an address is taken. */
@@ -91,7 +91,7 @@ export class Broker {
   }
 
   /** Those who have to keep to quotas, and have something or had lately. */
-  get accounts(): Iterable<Account> {
+  get accounts(): Iterable<QuotaAccount> {
     return this.#core.accounts.principals
   }
 

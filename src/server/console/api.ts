@@ -102,7 +102,7 @@ export class Api {
       ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
-      ['POST /api/cut', order(body => cut(store, body))],
+      ['POST /api/cut', order(body => disconnectClient(store, body))],
       ['POST /api/freeze', order(body => freeze(store, body))],
       ['POST /api/restart', order(body => restart(store, body))],
     ])
@@ -160,7 +160,7 @@ const order =
 const LONGEST_FREEZE = 600_000
 
 /** Cuts a client's connection. Raises {@link HttpProblem} when there is no such client, or the broker is not the store's. */
-function cut(store: ConsoleStore, { clientId }: JsonObject): void {
+function disconnectClient(store: ConsoleStore, { clientId }: JsonObject): void {
   if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a text')
   if (!withBroker(store).cut(clientId)) throw noSuchClient()
 }

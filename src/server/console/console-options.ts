@@ -1,6 +1,6 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { GivenServer } from '../../node/net/http.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
@@ -61,14 +61,16 @@ export function checkToken(token: string | undefined): void {
 export function pathOf({ path, server }: ConsoleOptions): string {
   const below = path ?? (server === undefined ? '' : '/console')
   if (below === '' || /^(\/[\w.~-]+)+$/.test(below)) return below
-  throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${shown(path)}\``)
+  throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${formatValue(path)}\``)
 }
 
 /** An address that is given. Throws {@link ArgumentError} unless it has one of the protocols. */
 export function urlOf(name: string, url: string | undefined, protocols: readonly string[]): URL | undefined {
   if (url === undefined) return undefined
   if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
-  throw new ArgumentError(`Expected \`${name}\` to be an address with ${protocols.join(' or ')}, got \`${shown(url)}\``)
+  throw new ArgumentError(
+    `Expected \`${name}\` to be an address with ${protocols.join(' or ')}, got \`${formatValue(url)}\``,
+  )
 }
 
 /** Where browsers find the broker of a store. Throws {@link ArgumentError}. */

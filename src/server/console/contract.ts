@@ -38,10 +38,10 @@ export interface BrokerLogin {
  * GET /api/stream: an answer that does not end, one JSON object per line (`application/x-ndjson`): a pulse at once and
  * then every second, clients at once and whenever they or their number of watches are different, at most once a second.
  */
-export type StreamLine = Pulse | Clients
+export type StreamLine = StatsSample | Clients
 
 /** The last second of the store. */
-export interface Pulse {
+export interface StatsSample {
   readonly type: 'pulse'
   readonly at: number
   /** Missing while an attached store does not serve: then it has no keys and no clients to tell of, and counts nothing. */

@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/util/clock.js'
 import { isAddress, nameOf } from '../../core/util/host-name.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { Rates } from '../../node/limits/rate.js'
+import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { callerOf } from '../../node/net/visitors.js'
+import { callerOf } from '../../node/net/connection-limiter.js'
 import { HttpProblem } from './http.js'
 
 /**
@@ -86,7 +86,7 @@ export class ConsoleRateLimiter {
   readonly #clock: Clock
   readonly #trustProxy: boolean
   readonly #throttle: LoginThrottle
-  readonly #rates: Rates
+  readonly #keyedRateLimiter: KeyedRateLimiter
   /** Connections whose login is on record. */
   readonly #known = new WeakSet<object>()
 
@@ -96,14 +96,14 @@ export class ConsoleRateLimiter {
     this.#clock = clock
     this.#trustProxy = trustProxy
     this.#throttle = new LoginThrottle(clock)
-    this.#rates = new Rates(MOST_REQUESTS, () => clock.monotonic())
+    this.#keyedRateLimiter = new KeyedRateLimiter(MOST_REQUESTS, () => clock.monotonic())
   }
 
   /** Somebody asks who need not show the token. Raises {@link HttpProblem} for one of another machine that asks too often. */
   stranger(request: IncomingMessage): void {
     const address = this.#addressOf(request)
     if (isThisMachine(address)) return
-    const rate = this.#rates.of(networkOf(address))
+    const rate = this.#keyedRateLimiter.of(networkOf(address))
     const now = this.#clock.monotonic()
     const wait = rate.wait(now)
     if (wait > 0) throw tooOften('Too many requests', wait)

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { rootCause } from '../../core/util/errors.js'
 import type { AttachedState } from '../attach/attached-store.js'
 import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
-import type { AttachedFacts, Clients, Pulse } from './contract.js'
+import type { AttachedFacts, Clients, StatsSample } from './contract.js'
 
 /** How often there is something new, ms. */
 const PERIOD = 1_000
@@ -52,7 +52,7 @@ const ticks = (clock: Clock): Observable<void> =>
     tick()
   })
 
-function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): Pulse {
+function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): StatsSample {
   const { keys, watches } = stats
   const { startedAt, drift, keyspace, cluster } = store
   return {
@@ -81,7 +81,7 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
 // A restart begins to count anew.
 const since = (before: number, now: number): number => (now < before ? now : now - before)
 
-const line = (members: Pulse | Clients): string => `${JSON.stringify(members)}\n`
+const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 
 /** What an attached store does at its broker, for people. */
 export function attachedFacts(now: AttachedState): AttachedFacts {

@@ -15,7 +15,7 @@ export interface Change {
 }
 
 /** The answer to a request, and what changed by it. */
-export interface Answer {
+export interface CommandResult {
   readonly reply: Reply
   /** `__ts` of the response. */
   readonly version: Hlc | undefined
@@ -33,7 +33,7 @@ export type Applied =
   /** Keys are gone: their time was over before the first command, or the store starts again without them. */
   | { readonly type: 'expired'; readonly changes: readonly Change[] }
   /** A write was done. */
-  | { readonly type: 'answered'; readonly changes: readonly Change[]; readonly answer: Answer }
+  | { readonly type: 'answered'; readonly changes: readonly Change[]; readonly answer: CommandResult }
   /** A load was done, or rejected, and then changed nothing. */
   | { readonly type: 'loaded'; readonly changes: readonly Change[]; readonly outcome: Restoration | CommandError }
 
@@ -52,7 +52,7 @@ export interface Restoration {
 export const NONE: readonly Change[] = []
 
 /** The answer to what cannot be done. Throws all but a {@link CommandError}: that is a mistake of ours. */
-export const refusal = (error: unknown): Answer => ({
+export const refusal = (error: unknown): CommandResult => ({
   reply: { type: 'error', code: codeOf(error) },
   version: undefined,
   changes: NONE,

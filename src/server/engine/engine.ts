@@ -3,16 +3,16 @@ import type { Glob } from '../../core/protocol/glob.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
-import { type Answer, type Applied, type Change, NONE, type Query, refusal } from './answer.js'
 import { apply, type StoredRecord } from './apply.js'
+import { type Applied, type Change, type CommandResult, NONE, type Query, refusal } from './command-result.js'
 import type { Entry, EntryCommand, Room } from './entry.js'
-import { Ledger } from './ledger.js'
-import type { Records, Shares, State, StateTaker } from './records.js'
+import type { Records, State, StateTaker, UsageByOwner } from './records.js'
 import { scanPage } from './scan.js'
+import { StateMachine } from './state-machine.js'
 import { readClocks, type VersionClock } from './version-clock.js'
 import { GLOB_COUNTS, Watchers, type WatchQuotas } from './watchers.js'
 
-export type { Answer, Applied, Change, Restoration } from './answer.js'
+export type { Applied, Change, CommandResult as Answer, Restoration } from './command-result.js'
 export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
@@ -54,7 +54,7 @@ export class Engine<C> {
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
   readonly #witness: ((result: Applied) => void) | undefined
-  readonly #ledger: Ledger
+  readonly #stateMachine: StateMachine
   readonly #records: Records
   readonly #clock: VersionClock
 
@@ -65,19 +65,19 @@ export class Engine<C> {
     this.#rights = options.rights
     this.#witness = options.witness
     this.watchers = new Watchers<C>(options.watches)
-    this.#ledger = new Ledger(state)
-    this.#records = this.#ledger.records
-    this.#clock = this.#ledger.clock
+    this.#stateMachine = new StateMachine(state)
+    this.#records = this.#stateMachine.records
+    this.#clock = this.#stateMachine.clock
   }
 
   /** Where a state is taken back; to be done before anything else. */
   get taker(): StateTaker {
-    return this.#ledger
+    return this.#stateMachine
   }
 
   /** The state as it is now. */
   capture(): State {
-    return this.#ledger.capture()
+    return this.#stateMachine.capture()
   }
 
   /** What the next entry may come to: what is left of the bounds beside what watches take. */
@@ -97,16 +97,16 @@ export class Engine<C> {
 
   /** What a captured state takes as bytes, roughly. */
   get stateSize(): number {
-    return this.#ledger.stateSize
+    return this.#stateMachine.stateSize
   }
 
   /** Returns whether a command would leave so much less that it pays for its place in a log. */
   frees(command: EntryCommand): boolean {
-    return command.type === 'write' && this.#ledger.frees(command)
+    return command.type === 'write' && this.#stateMachine.frees(command)
   }
 
   /** What of it is whose. */
-  get shares(): Pick<Shares, 'of' | 'entries'> {
+  get shares(): Pick<UsageByOwner, 'of' | 'entries'> {
     return this.#records.shares
   }
 
@@ -173,7 +173,7 @@ export class Engine<C> {
    * {@link replay} the entry. Never throws for what a client sent.
    */
   apply(entry: Entry): Iterable<Applied> {
-    const results = this.#ledger.apply(entry)
+    const results = this.#stateMachine.apply(entry)
     return this.#witness === undefined ? results : witnessed(results, this.#witness)
   }
 
@@ -189,7 +189,7 @@ export class Engine<C> {
   }
 
   /** Answers a request as things are, if its connection has the right. Never throws for what a client sent. */
-  ask(query: Query, connection: C, now: number): Answer {
+  ask(query: Query, connection: C, now: number): CommandResult {
     try {
       return this.#ask(query, connection, now)
     } catch (error) {
@@ -197,13 +197,13 @@ export class Engine<C> {
     }
   }
 
-  #ask(query: Query, connection: C, now: number): Answer {
+  #ask(query: Query, connection: C, now: number): CommandResult {
     const { command } = query
     if (!this.allows(connection, command)) throw new CommandError('not-authorized')
     readClocks(command, query, this.#clock.latest(now))
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const { reply, work } = scanPage(this.#records.order, String(this.#ledger.born), command, readable)
+      const { reply, work } = scanPage(this.#records.order, String(this.#stateMachine.born), command, readable)
       return { reply, version: undefined, changes: NONE, work }
     }
     if (command.verb === 'GLOBNOTIFY') {

@@ -1,8 +1,8 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Command, WriteCommand } from '../../core/protocol/commands.js'
 import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
-import type { RawClocks } from './answer.js'
 import type { StoredRecord } from './apply.js'
+import type { RawClocks } from './command-result.js'
 
 /** Who asked for something, so that a repeated request is known for what it is. */
 export interface Origin {

@@ -8,7 +8,7 @@ import type { Owner, Room } from './entry.js'
 import { KeyOrder } from './key-order.js'
 
 /** A record, and where else its key is noted. */
-export interface Slot extends StoredRecord {
+export interface IndexedRecord extends StoredRecord {
   /** Its key as a binary string. */
   readonly id: string
   /** Its place in the order in which keys came. */
@@ -33,8 +33,8 @@ export class Records {
   /** All keys in the order they came. */
   readonly order: KeyOrder<string> = new KeyOrder()
   /** What of it is whose. */
-  readonly shares = new Shares()
-  readonly #slots = new StringMap<Slot>()
+  readonly shares = new UsageByOwner()
+  readonly #slots = new StringMap<IndexedRecord>()
   readonly #expiries = new DeadlineQueue<string>()
   #keyspace = 0
   #bytes = 0
@@ -60,7 +60,7 @@ export class Records {
   }
 
   /** @param id - the key as a binary string, here and below */
-  get(id: string): Slot | undefined {
+  get(id: string): IndexedRecord | undefined {
     return this.#slots.get(id)
   }
 
@@ -88,7 +88,7 @@ export class Records {
   }
 
   /** All records as they are now, in the order of their keys; they stay so whatever changes later. */
-  capture(): readonly Slot[] {
+  capture(): readonly IndexedRecord[] {
     const slots = Array.from(this.#slots.values())
     // Long keys come after all others.
     for (let at = 1; at < slots.length; at++)
@@ -98,7 +98,7 @@ export class Records {
 
   /** The keys that are not to outlive this start of the store, in the order they came. */
   volatileIds(): string[] {
-    const slots: Slot[] = []
+    const slots: IndexedRecord[] = []
     for (const slot of this.#slots.values()) if (slot.volatile) slots.push(slot)
     return slots.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
@@ -120,7 +120,7 @@ export class Records {
    * never by how they came to be here.
    */
   removeDue(now: number): Uint8Array[] {
-    const due: Slot[] = []
+    const due: IndexedRecord[] = []
     for (let id = this.#expiries.takeDue(now); id !== undefined; id = this.#expiries.takeDue(now)) {
       const slot = this.#slots.get(id)
       if (slot !== undefined) due.push(slot)
@@ -145,14 +145,14 @@ export class Records {
     for (const [id, record] of this.#slots) yield [fromBinaryString(id), record]
   }
 
-  #keep(slot: Slot): void {
+  #keep(slot: IndexedRecord): void {
     const bytes = costOf(slot.id, slot)
     this.#slots.set(slot.id, slot)
     this.#bytes += bytes
     if (slot.owner !== undefined) this.shares.add(slot.owner, bytes)
   }
 
-  #discount(slot: Slot): void {
+  #discount(slot: IndexedRecord): void {
     const bytes = costOf(slot.id, slot)
     this.#bytes -= bytes
     if (slot.owner !== undefined) this.shares.remove(slot.owner, bytes)
@@ -171,7 +171,7 @@ export interface Replacement {
  * Raises {@link CommandError} (`quota-exceeded`) when there is no room for a record, in the store or in what is its
  * writer's. Less in place of more is always taken.
  */
-export function checkRoom(records: Records, replacement: Replacement, room: Room, owner: Owner | undefined): void {
+export function checkQuota(records: Records, replacement: Replacement, room: Room, owner: Owner | undefined): void {
   const { before } = replacement
   check(records.size, records.bytes, before, replacement, room)
   if (owner === undefined) return
@@ -202,7 +202,7 @@ export interface Share {
 const NOTHING: Share = { keys: 0, bytes: 0 }
 
 /** Counts what is whose. It follows from the records, so that equal states have equal shares. */
-export class Shares {
+export class UsageByOwner {
   readonly #shares = new Map<string, { keys: number; bytes: number }>()
 
   /** What an owner has. */

@@ -21,7 +21,7 @@ const MOST_BYTES = 4 * 1024 * 1024
  * and they are not sorted, until somebody does ask again. There are two generations; when the younger is full, the older
  * is forgotten.
  */
-export class AnsweredWrites {
+export class ReplyCache {
   #younger = new Generation()
   #older = new Generation()
 

@@ -1,10 +1,10 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
-import { type Answer, type Applied, type Change, NONE, type Restoration, refusal } from './answer.js'
-import { AnsweredWrites } from './answered.js'
 import { apply, type Outcome } from './apply.js'
+import { type Applied, type Change, type CommandResult, NONE, type Restoration, refusal } from './command-result.js'
 import type { Entry, EntryCommand, Load, Write } from './entry.js'
-import { checkRoom, Records, type Slot, type State, type StateRecord, type StateTaker } from './records.js'
+import { checkQuota, type IndexedRecord, Records, type State, type StateRecord, type StateTaker } from './records.js'
+import { ReplyCache } from './reply-cache.js'
 import { deleteAll, restore } from './restore.js'
 import { readClocks, VersionClock } from './version-clock.js'
 
@@ -12,10 +12,10 @@ import { readClocks, VersionClock } from './version-clock.js'
 const ENTRY_OVERHEAD = 256
 
 /** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
-export class Ledger implements StateTaker {
+export class StateMachine implements StateTaker {
   readonly records = new Records()
   readonly clock = new VersionClock()
-  readonly #answered = new AnsweredWrites()
+  readonly #answered = new ReplyCache()
   #born: number | undefined
 
   /** @param state - what to begin with */
@@ -119,7 +119,7 @@ export class Ledger implements StateTaker {
     return Array.from(deletions, deletion => ({ ...deletion, isExpired: true }))
   }
 
-  #write(write: Write, entry: Entry): Answer {
+  #write(write: Write, entry: Entry): CommandResult {
     const { origin } = write
     const { time } = entry
     const before = origin?.dup ? this.#answered.find(origin, time) : undefined
@@ -129,7 +129,7 @@ export class Ledger implements StateTaker {
     return answer
   }
 
-  #answer(write: Write, entry: Entry): Answer {
+  #answer(write: Write, entry: Entry): CommandResult {
     try {
       const { command } = write
       const id = toBinaryString(command.key)
@@ -144,7 +144,7 @@ export class Ledger implements StateTaker {
     }
   }
 
-  #outcomeOf(write: Write, entry: Entry, id: string, before: Slot | undefined): Outcome {
+  #outcomeOf(write: Write, entry: Entry, id: string, before: IndexedRecord | undefined): Outcome {
     const { command, volatile, owner } = write
     const { time } = entry
     const clocks = readClocks(command, write, this.clock.latest(time))
@@ -152,11 +152,11 @@ export class Ledger implements StateTaker {
     const { fencingToken } = clocks
     const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
     if (outcome.change?.op === 'set' && outcome.record !== undefined)
-      checkRoom(this.records, { id, before, after: outcome.record }, entry, owner)
+      checkQuota(this.records, { id, before, after: outcome.record }, entry, owner)
     return outcome
   }
 
-  #commit(id: string, before: Slot | undefined, { record, version }: Outcome): void {
+  #commit(id: string, before: IndexedRecord | undefined, { record, version }: Outcome): void {
     if (version !== undefined) this.clock.keep(version)
     if (record === undefined) this.records.remove(id)
     else this.records.put(id, record, before)

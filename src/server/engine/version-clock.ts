@@ -2,7 +2,7 @@ import { advance, Hlc, laterTime, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { HlcError } from '../../core/util/errors.js'
-import type { RawClocks } from './answer.js'
+import type { RawClocks } from './command-result.js'
 
 const NODE_ID = 'StateStore'
 

@@ -1,12 +1,12 @@
 import type { Subject } from 'rxjs'
 import type { Incoming } from '../../core/mqtt5/packets.js'
-import type { Client, Refusal } from '../../core/mqtt5/peer.js'
+import type { Client, PublishRejection } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { AuditEvent, Cut } from '../../node/net/audit.js'
-import type { Guard } from '../access/guard.js'
+import type { Authorizer } from '../access/authorizer.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { Credentials, Verdict } from '../broker/session/handler.js'
 import { commandOf } from '../engine/entry.js'
@@ -46,12 +46,12 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
   readonly #rejections: RejectionAudit
-  readonly #guard: Guard | undefined
+  readonly #authorizer: Authorizer | undefined
   readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
   constructor({ server, engine, clock, events, access: { guard }, rejections, isNode }: HandlerParts) {
     this.#watchedBy = client => engine.watchedBy(client)
-    this.#guard = guard
+    this.#authorizer = guard
     this.#rejections = rejections
     if (isNode) this.authenticate = (client, credentials) => this.#letIn(client, credentials)
     else if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
@@ -65,7 +65,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     return this.#since.get(connection)
   }
 
-  refuse(client: Client, message: Incoming): Refusal | undefined {
+  refuse(client: Client, message: Incoming): PublishRejection | undefined {
     return this.server.rules.refuse(client, message)
   }
 
@@ -79,7 +79,7 @@ export class StoreBrokerHandler implements BrokerHandler {
 
   connected(connection: Client): void {
     this.#since.set(connection, this.now())
-    this.#guard?.entered(connection)
+    this.#authorizer?.entered(connection)
   }
 
   disconnected(connection: Client): void {
@@ -87,12 +87,12 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   shutOut(connection: Client, reason: string): void {
-    this.#guard?.shutOut(connection, reason)
+    this.#authorizer?.shutOut(connection, reason)
   }
 
   /** By a watch of a key that it may not read. */
   overreaches(connection: Client): boolean {
-    const guard = this.#guard
+    const guard = this.#authorizer
     if (!guard?.judges) return false
     for (const key of this.#watchedBy(connection)) if (!guard.stillReads(connection, key)) return true
     return false
@@ -116,7 +116,7 @@ export class StoreBrokerHandler implements BrokerHandler {
 
   #letIn(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
     if (this.away !== undefined) return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.away }
-    if (this.#guard) return this.#guard.authenticate(client, credentials)
+    if (this.#authorizer) return this.#authorizer.authenticate(client, credentials)
     return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD
   }
 }

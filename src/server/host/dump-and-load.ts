@@ -71,7 +71,7 @@ const OVERHEAD = 500
  *
  * @param latest - time a fencing token may have, ms since the Unix epoch
  */
-export async function stage(
+export async function parseDump(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
   latest: number,
 ): Promise<DumpRecord[]> {

@@ -1,7 +1,7 @@
 import { type Observable, skip } from 'rxjs'
 import { toBinaryString, utf8 } from '../../core/util/bytes.js'
 import { checkChoice, checkOptionNames, type OptionNames } from '../../core/util/check.js'
-import { ArgumentError, ClosedError, shown } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
@@ -9,6 +9,7 @@ import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
+import { isReplacing, linesFrom, parseDump, restore } from './dump-and-load.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { CheckedOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
@@ -27,7 +28,6 @@ import type {
   StoreServer,
   StoreStats,
 } from './store-server.js'
-import { isReplacing, linesFrom, restore, stage } from './transfer.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
 /** What {@link serve} gives: one instance after the other on the same ports. */
@@ -169,7 +169,7 @@ export class LocalStoreServer implements StoreServer {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     this.#checkOpen()
-    const records = await stage(lines, this.#engine.latestClock(this.#options.clock.now()))
+    const records = await parseDump(lines, this.#engine.latestClock(this.#options.clock.now()))
     await this.#instances.settled
     this.#checkOpen()
     const { loaded, versionsKept, expired, deleted } = await restore(
@@ -259,7 +259,7 @@ export function urlsOf({
 /** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
 export function checkFreeze(ms: number): void {
   if (Number.isSafeInteger(ms) && ms >= 0) return
-  throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${shown(ms)}\` (${typeof ms})`)
+  throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${formatValue(ms)}\` (${typeof ms})`)
 }
 
 /** What is told of a key to those who operate the store; `undefined` when there is none. */

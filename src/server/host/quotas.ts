@@ -10,7 +10,7 @@ import {
   type OptionEntry,
   withDefaults,
 } from '../../core/util/options.js'
-import type { BrokerQuotas } from '../broker/limits/accounts.js'
+import type { BrokerQuotas } from '../broker/limits/quota-accounts.js'
 import type { WatchQuotas } from '../engine/engine.js'
 import type { Owner } from '../engine/entry.js'
 import { defaultMaxBytes } from '../storage/storage-options.js'

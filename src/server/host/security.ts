@@ -4,10 +4,10 @@ import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { Checked } from '../../core/util/options.js'
+import { warnAnonymous, warnProcess } from '../../node/net/anonymous-warning.js'
 import { Audit } from '../../node/net/audit.js'
-import { warnOf, warnProcess } from '../../node/net/strangers.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
-import { Guard } from '../access/guard.js'
+import { Authorizer } from '../access/authorizer.js'
 import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
 import type { Fault } from './store-server.js'
@@ -60,7 +60,7 @@ export function checkSecurity(options: SecurityOptions, host: string): CheckedSe
 /** Tells that strangers may come in who show nothing of themselves, if they may. */
 export function warnOfStrangers({ authenticate, allowAnonymous, warn, host }: WarnedOptions): void {
   // With `authenticate` there may be a proxy on this machine that others reach.
-  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host))) warnOf(host, warn ?? warnProcess)
+  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host))) warnAnonymous(host, warn ?? warnProcess)
 }
 
 interface WarnedOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
@@ -91,7 +91,7 @@ export const isThisMachine = (host: string): boolean => host === '::1' || isLoop
 export interface AccessControl {
   readonly audit: Audit
   /** Without one everybody may do everything. */
-  readonly guard: Guard | undefined
+  readonly guard: Authorizer | undefined
 }
 
 /** The access control that options ask for. */
@@ -105,9 +105,9 @@ export function accessControlOf(
   const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
   return {
     audit,
-    guard: new Guard({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, failed }, audit),
+    guard: new Authorizer({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, failed }, audit),
   }
 }
 
 /** What a policy lets connections do with keys and topics; `undefined` without one. */
-export const rightsOf = ({ guard }: AccessControl): Guard | undefined => (guard?.judges ? guard : undefined)
+export const rightsOf = ({ guard }: AccessControl): Authorizer | undefined => (guard?.judges ? guard : undefined)

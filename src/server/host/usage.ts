@@ -1,7 +1,7 @@
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Visits } from '../../node/net/visitors.js'
-import type { Guard } from '../access/guard.js'
-import type { Account } from '../broker/limits/accounts.js'
+import type { Visits } from '../../node/net/connection-limiter.js'
+import type { Authorizer } from '../access/authorizer.js'
+import type { QuotaAccount } from '../broker/limits/quota-accounts.js'
 import type { Engine } from '../engine/engine.js'
 
 /** What one principal has of what there are quotas of; see {@link QuotaOptions}. */
@@ -41,7 +41,7 @@ export interface AddressUsage {
 /** What there is of all that are connected, and of those that failed to log in. */
 export function* addressesOf(
   visits: Iterable<[address: string, Visits]>,
-  failed: Guard['failed'] | undefined,
+  failed: Authorizer['failed'] | undefined,
 ): Iterable<AddressUsage> {
   const failures = new Map(failed?.failures())
   for (const [address, { connections, refused: refusedConnections }] of visits) {
@@ -54,7 +54,7 @@ export function* addressesOf(
 }
 
 /** The usage of all that have something, or had lately. */
-export function* usageOf(accounts: Iterable<Account>, engine: Engine<Client>): Iterable<Usage> {
+export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client>): Iterable<Usage> {
   const rest = new Map(engine.shares.entries())
   for (const account of accounts) {
     const { name, connections, subscriptions, retained, retainedBytes, waitingBytes, pauses } = account

@@ -1,4 +1,4 @@
-import type { Applied } from '../engine/answer.js'
+import type { Applied } from '../engine/command-result.js'
 import type { EntryCommand } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 

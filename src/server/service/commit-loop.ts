@@ -1,11 +1,11 @@
 import { afterIo, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
-import type { Change } from '../engine/answer.js'
+import type { Change } from '../engine/command-result.js'
 import type { Engine } from '../engine/engine.js'
 import type { Entry, EntryCommand } from '../engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import { Batch, type Job } from './batch.js'
-import { Expiry } from './expiry.js'
+import { ExpiryTimer } from './expiry-timer.js'
 
 /** Who hears what the loop does. */
 export interface CommitLoopHost {
@@ -44,7 +44,7 @@ const LARGEST_ENTRY = 8 * 1024 * 1024
  */
 export class CommitLoop implements LogListener {
   /** When keys expire by themselves. */
-  readonly expiry: Expiry
+  readonly expiry: ExpiryTimer
   readonly #log: Log
   readonly #engine: CommitLoopParts['engine']
   readonly #clock: Clock
@@ -73,7 +73,7 @@ export class CommitLoop implements LogListener {
     this.#clock = clock
     this.#afterIo = soon
     this.#host = host
-    this.expiry = new Expiry({ clock, earliest: () => engine.nextDeadline, expire: () => this.tick(), reluctance })
+    this.expiry = new ExpiryTimer({ clock, earliest: () => engine.nextDeadline, expire: () => this.tick(), reluctance })
     log.listen(this)
   }
 

@@ -4,7 +4,7 @@ import type { LogFailure } from '../log/log.js'
 /** When the disk did not take what was due, it is tried again after so many ms. */
 const RETRY = 1_000
 
-/** What an {@link Expiry} works with. */
+/** What an {@link ExpiryTimer} works with. */
 export interface ExpiryParts {
   readonly clock: Clock
   /** When the next key is due, ms since the Unix epoch. */
@@ -16,7 +16,7 @@ export interface ExpiryParts {
 }
 
 /** Sees to it that keys expire without being asked for: one timer, for the earliest deadline of all keys. */
-export class Expiry {
+export class ExpiryTimer {
   readonly #clock: Clock
   readonly #earliest: () => number | undefined
   readonly #expire: () => void

@@ -2,7 +2,7 @@ import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
 import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
-import { type Answer, type Change, type Query, refusal } from '../engine/answer.js'
+import { type Change, type CommandResult, type Query, refusal } from '../engine/command-result.js'
 import type { Engine } from '../engine/engine.js'
 import type { Owner, Write } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
@@ -22,7 +22,7 @@ export interface InvokeResponse {
   readonly changes: readonly Change[]
   /** What the engine said; `undefined` when the request was refused before it got there. */
   readonly reply: Reply | undefined
-  /** What it took; see {@link Answer.work}. */
+  /** What it took; see {@link CommandResult.work}. */
   readonly work?: number | undefined
   /** Whether it was given before, to the same request. */
   readonly repeated?: true | undefined
@@ -91,7 +91,7 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
   }
 
   /** The response with an answer of the engine. */
-  respond(answer: Answer): InvokeResponse {
+  respond(answer: CommandResult): InvokeResponse {
     return {
       payload: encodeReply(answer.reply, this.#dialect),
       userProperties: propertiesOf(answer),
@@ -123,7 +123,7 @@ const ANSWERED = envelope(STATUS.ok)
 
 const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({})
 
-function propertiesOf({ version, position }: Answer): Readonly<Record<string, string>> {
+function propertiesOf({ version, position }: CommandResult): Readonly<Record<string, string>> {
   if (version !== undefined) return { [PROPERTY.timestamp]: String(version) }
   return position === undefined ? NO_PROPERTIES : { [PROPERTY.position]: String(position) }
 }

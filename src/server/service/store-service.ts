@@ -84,7 +84,7 @@ export class StoreService implements CommitLoopHost {
   readonly #options: StoreServiceOptions
   readonly #engine: Engine<Client>
   readonly #commits: CommitLoop
-  readonly #notifier: Notifier
+  readonly #watchNotifier: WatchNotifier
   readonly #requestHost: RequestHost
 
   constructor(options: StoreServiceOptions) {
@@ -92,7 +92,7 @@ export class StoreService implements CommitLoopHost {
     this.#options = options
     this.#engine = engine
     this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
-    this.#notifier = new Notifier(options.dialect, options.notifications === 'subscribed')
+    this.#watchNotifier = new WatchNotifier(options.dialect, options.notifications === 'subscribed')
     this.#commits = new CommitLoop({ log, engine, clock, afterIo, reluctance, host: this })
     this.#requestHost = {
       service: new RequestProcessor(options),
@@ -155,7 +155,7 @@ export class StoreService implements CommitLoopHost {
 
   changed(changes: readonly Change[]): void {
     for (const change of changes) {
-      this.counters.notifications += this.#notifier.notify(change, this.#engine.watchersOf(change.key))
+      this.counters.notifications += this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key))
     }
   }
 
@@ -284,7 +284,7 @@ class RequestJob implements Job {
 const COMMON = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 
 /** Tells watchers what changed. */
-export class Notifier {
+export class WatchNotifier {
   readonly #dialect: Dialect
   readonly #onlySubscribed: boolean
   readonly #prefixes = new WeakMap<Client, string>()

@@ -1,5 +1,5 @@
 import type { Incoming } from '../../core/mqtt5/packets.js'
-import type { Client, Refusal } from '../../core/mqtt5/peer.js'
+import type { Client, PublishRejection } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC, isAllowedResponseTopic, RESERVED_RESPONSE_PREFIX } from '../../core/protocol/topics.js'
 import { toHex, utf8 } from '../../core/util/bytes.js'
@@ -23,7 +23,7 @@ export class TopicRules {
   }
 
   /** Why a PUBLISH must not be accepted, if so. A forbidden response topic ends the connection as well. */
-  refuse(client: Client, message: Incoming): Refusal | undefined {
+  refuse(client: Client, message: Incoming): PublishRejection | undefined {
     const reason = this.#objection(client, message)
     if (reason === undefined) return undefined
     const forbidden =

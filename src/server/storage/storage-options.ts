@@ -2,7 +2,7 @@ import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import { compileGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
-import { ArgumentError, shown } from '../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Checked, checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
 import { asksToPersist, type VolatileRule } from '../service/request-processor.js'
@@ -60,7 +60,7 @@ export function checkStorage(options: StorageOptions): CheckedStorage {
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
   checkLog(log, options)
   if (options.data !== undefined && data === '')
-    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${shown(data)}\``)
+    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${formatValue(data)}\``)
   const idle = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
   if (persistKeys.length > 0 && persist !== 'keys')
@@ -72,7 +72,9 @@ export function checkStorage(options: StorageOptions): CheckedStorage {
 function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (log === undefined) return
   if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
-    throw new ArgumentError(`Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${shown(log)}\``)
+    throw new ArgumentError(
+      `Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${formatValue(log)}\``,
+    )
   const other = (['data', 'persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (other !== undefined) throw new ArgumentError(`Expected \`log\` or \`${other}\`, got both`)
 }

@@ -186,7 +186,7 @@ async function inCluster(
   const first = <T>(source$: Observable<T>): Promise<T> => firstValueFrom(merge(source$, unwanted$.pipe(map(unwanted))))
   const stream = await first(log.connect())
   const answering = await claim(stream, settings.nodeId)
-  const onlooker = new Onlooker(stream, clock, kept)
+  const onlooker = new RemoteApplyListener(stream, clock, kept)
   const open = async (): Promise<OpenedStorage> => {
     const options = { bounds, settings, clock, random, newLife, clients, events, progress: onProgress }
     const node = await first(openNode<Client>(stream, options))
@@ -240,7 +240,7 @@ function statusOf(
 }
 
 /** Looks at a stream from time to time, for those who want to know how it is. */
-class Onlooker {
+class RemoteApplyListener {
   /** What it was like at the last look. */
   last: StreamBounds | undefined
   readonly #stream: Stream

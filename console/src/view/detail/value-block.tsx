@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { size } from '../../model/amount.js'
 import { hexRows } from '../../model/hex-rows.js'
 import { jsonTokens } from '../../model/json-tokens.js'
-import { readable, type Shown } from '../../model/value.js'
+import { readable, type ValuePreview } from '../../model/value.js'
 
 /** How much of a value is shown before somebody asks for more: characters of text, bytes of a dump. */
 const FIRST_TEXT = 8_192
@@ -15,7 +15,13 @@ const MOST_TEXT = 65_536
 const MOST_BYTES = 8_192
 
 /** A value as a whole. */
-export function ValueBlock({ value, kind }: { readonly value: Uint8Array; readonly kind: Shown['kind'] }): JSX.Element {
+export function ValueBlock({
+  value,
+  kind,
+}: {
+  readonly value: Uint8Array
+  readonly kind: ValuePreview['kind']
+}): JSX.Element {
   const [all, showAll] = useState(false)
   const text = kind === 'binary' ? undefined : (readable(value) ?? '')
   const long = text === undefined ? value.length > FIRST_BYTES : text.length > FIRST_TEXT

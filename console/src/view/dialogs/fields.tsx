@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
 import { type Draft, earlyProblem, needsHex, retyped } from '../../model/draft.js'
 import { TYPES } from '../../model/typed-value.js'
-import type { Words } from '../../model/words.js'
+import type { ErrorText } from '../../model/words.js'
 import { Icon } from '../icon.js'
 
 /** What describes an input: its name, what helps, and what is wrong with what it holds. */
@@ -11,11 +11,11 @@ export interface FieldProps {
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
   /** Draws the input, with the attributes that tie it to its words. */
-  input(ties: Ties): JSX.Element
+  input(ties: InputAttributes): JSX.Element
 }
 
 /** Attributes of an input. */
-export interface Ties {
+export interface InputAttributes {
   readonly id: string
   readonly 'aria-describedby': string
   readonly 'aria-invalid': boolean
@@ -90,7 +90,7 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
 const linesFor = (text: string): number => Math.max(5, Math.min(12, text.split('\n', 12).length))
 
 /** Why nothing was written. */
-export const Problem = ({ words }: { readonly words: Words | undefined }): JSX.Element => (
+export const Problem = ({ words }: { readonly words: ErrorText | undefined }): JSX.Element => (
   <div class="problem-place" role="alert">
     {words && (
       <p class="problem">

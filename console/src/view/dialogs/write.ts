@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Observable, Subscription } from 'rxjs'
-import { inWords, type Words } from '../../model/words.js'
+import { type ErrorText, inWords } from '../../model/words.js'
 
 /** A write a dialog makes: under way, or what it came to if that is bad. */
 export interface Writing<T> {
   readonly busy: boolean
   /** Why it failed, or why nothing was written. */
-  readonly problem: Words | undefined
-  fail(problem: Words): void
+  readonly problem: ErrorText | undefined
+  fail(problem: ErrorText): void
   /** Makes the write; `done` hears its answer. */
   begin(write: Observable<T>, done: (answer: T) => void): void
 }
@@ -15,7 +15,7 @@ export interface Writing<T> {
 /** One write at a time; it goes on when the dialog is closed, and says no more. */
 export function useWriting<T>(): Writing<T> {
   const [busy, setBusy] = useState(false)
-  const [problem, fail] = useState<Words>()
+  const [problem, fail] = useState<ErrorText>()
   const running = useRef<Subscription>(undefined)
   useEffect(() => () => running.current?.unsubscribe(), [])
   const begin: Writing<T>['begin'] = (write, done) => {

@@ -8,14 +8,14 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
   const { typed$, dialog$, facts$, health$ } = useConsole()
   const url = useCell(facts$)?.url ?? 'mqtt://127.0.0.1:1883'
   const health = useCell(health$)
-  if (list.state === 'failed') return <Words title="The keys cannot be listed">{list.problem}</Words>
+  if (list.state === 'failed') return <ErrorText title="The keys cannot be listed">{list.problem}</ErrorText>
   if (list.state === 'listing') {
     const title = health.state === 'live' ? 'Looking for keys…' : 'Waiting for the store…'
-    return <Words title={title}>{health.state === 'connecting' ? health.why : undefined}</Words>
+    return <ErrorText title={title}>{health.state === 'connecting' ? health.why : undefined}</ErrorText>
   }
   if (list.glob !== '*') {
     return (
-      <Words title="Nothing matches">
+      <ErrorText title="Nothing matches">
         <p>
           No key fits <code>{list.glob}</code>. A word is looked for anywhere in a key; <code>*</code> stands for
           anything, <code>?</code> for one sign, <code>[a-z]</code> for one of these.
@@ -28,11 +28,11 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
         <button type="button" class="button" onClick={() => typed$.next('')}>
           Show all keys
         </button>
-      </Words>
+      </ErrorText>
     )
   }
   return (
-    <Words title="No keys yet">
+    <ErrorText title="No keys yet">
       Set one here, or from anywhere else:
       <pre>
         npx rx-statestore set 'thermostat1/setPoint' 21.5 \{'\n  '}--url {url}
@@ -40,11 +40,17 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
         Set a key
       </button>
-    </Words>
+    </ErrorText>
   )
 }
 
-const Words = ({ title, children }: { readonly title: string; readonly children?: ComponentChildren }): JSX.Element => (
+const ErrorText = ({
+  title,
+  children,
+}: {
+  readonly title: string
+  readonly children?: ComponentChildren
+}): JSX.Element => (
   <div class="notice">
     <svg class="notice-mark" viewBox="0 0 120 16" aria-hidden="true">
       <path d="M2 8H116M110 3l6 5-6 5" />

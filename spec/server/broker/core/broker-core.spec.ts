@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { Afterwards } from '../../../../src/server/broker/core/broker-core.js'
+import { DeferredTasks } from '../../../../src/server/broker/core/broker-core.js'
 
 describe('What comes afterwards', () => {
   it('comes at once when nothing is under way', () => {
     const log: string[] = []
-    new Afterwards().later(() => log.push('will'))
+    new DeferredTasks().later(() => log.push('will'))
     expect(log).toEqual(['will'])
   })
 
   it('waits for all that is under way, and comes in its order', () => {
     const log: string[] = []
-    const afterwards = new Afterwards()
+    const afterwards = new DeferredTasks()
     const result = afterwards.during(() => {
       afterwards.later(() => log.push('first'))
       afterwards.during(() => afterwards.later(() => log.push('second')))
@@ -22,7 +22,7 @@ describe('What comes afterwards', () => {
 
   it('may have something come behind itself', () => {
     const log: string[] = []
-    const afterwards = new Afterwards()
+    const afterwards = new DeferredTasks()
     const will = () => afterwards.during(() => afterwards.later(() => log.push('another')))
     afterwards.during(() => afterwards.later(will))
     expect(log).toEqual(['another'])
@@ -30,7 +30,7 @@ describe('What comes afterwards', () => {
 
   it('comes also when the work fails', () => {
     const log: string[] = []
-    const afterwards = new Afterwards()
+    const afterwards = new DeferredTasks()
     const work = () => {
       afterwards.later(() => log.push('will'))
       throw new RangeError('a fault')

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Will } from '../../../../src/core/mqtt5/packets.js'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
-import { Absences } from '../../../../src/server/broker/core/absences.js'
-import { Accounts, NO_QUOTAS } from '../../../../src/server/broker/limits/accounts.js'
+import { OfflineSessions } from '../../../../src/server/broker/core/offline-sessions.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
-import type { Holder } from '../../../../src/server/broker/session/handler.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
+import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
 import { Session } from '../../../../src/server/broker/session/session.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
@@ -23,16 +23,16 @@ const WILL: Will = {
 const CLIENT = { clientId: 'c', open: false, subscribes: () => false, deliver: () => undefined }
 
 describe('Those who are away', () => {
-  let absences: Absences
+  let absences: OfflineSessions
   let ended: string[]
   let sessions: Map<string, Session>
   let leave: (owner: string, id: string, will?: Will) => void
 
   beforeEach(() => {
     const clock = new ManualClock()
-    const budget = new Budget(MEMORY)
+    const budget = new BrokerMemoryBudget(MEMORY)
     const timeouts = new Timeouts<() => void>(clock, task => task())
-    const accounts = new Accounts(NO_QUOTAS, () => clock.monotonic())
+    const accounts = new QuotaAccounts(NO_QUOTAS, () => clock.monotonic())
     ended = []
     sessions = new Map()
     const end = (session: Session): void => {
@@ -40,12 +40,12 @@ describe('Those who are away', () => {
       absences.publishWill(session)
       absences.forget(session)
     }
-    absences = new Absences({ clock, timeouts, budget, end, bequeath: () => undefined }, MEMORY)
+    absences = new OfflineSessions({ clock, timeouts, budget, end, bequeath: () => undefined }, MEMORY)
     const host = { budget, now: () => clock.monotonic(), overflowed: () => undefined, pressed: () => undefined }
     leave = (owner, id, will) => {
       const session = new Session(id, host)
       session.expiry = 3_600
-      const holder: Holder = { id: owner, welcome: true, maySubscribe: () => true, mayHear: () => true }
+      const holder: SessionOwner = { id: owner, welcome: true, maySubscribe: () => true, mayHear: () => true }
       session.moveTo(accounts.of(owner === '' ? undefined : holder, undefined))
       sessions.set(id, session)
       absences.begin(CLIENT, session, will, will ? 3_600_000 : 0)

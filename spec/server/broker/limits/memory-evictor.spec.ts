@@ -1,11 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
-import { Budget, type Burden, Relief } from '../../../../src/server/broker/limits/memory.js'
+import {
+  BrokerMemoryBudget,
+  type Evictable,
+  MemoryEvictor,
+} from '../../../../src/server/broker/limits/memory-evictor.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
 describe('Budget', () => {
   it('gives as much as there is, and no more', () => {
-    const budget = new Budget(100)
+    const budget = new BrokerMemoryBudget(100)
     expect(budget.take(60)).toBe(true)
     expect(budget.take(41)).toBe(false)
     expect(budget.take(40)).toBe(true)
@@ -14,14 +18,14 @@ describe('Budget', () => {
   })
 
   it('has again what is given back', () => {
-    const budget = new Budget(100)
+    const budget = new BrokerMemoryBudget(100)
     budget.take(100)
     budget.give(30)
     expect(budget.take(30)).toBe(true)
   })
 
   it('counts what is taken without asking, and says when that is too much', () => {
-    const budget = new Budget(100)
+    const budget = new BrokerMemoryBudget(100)
     budget.count(101)
     expect(budget.exceeded).toBe(true)
     expect(budget.take(0)).toBe(false)
@@ -35,20 +39,20 @@ const LIMIT = 1024 * KIB
 
 describe('room made when the memory of a broker is used up', () => {
   let clock: ManualClock
-  let budget: Budget
-  let sessions: Map<unknown, Burden>
-  let connections: Set<Burden>
+  let budget: BrokerMemoryBudget
+  let sessions: Map<unknown, Evictable>
+  let connections: Set<Evictable>
   let ended: string[]
-  let relief: Relief
+  let relief: MemoryEvictor
 
   beforeEach(() => {
     clock = new ManualClock()
-    budget = new Budget(LIMIT, () => relief.soon())
+    budget = new BrokerMemoryBudget(LIMIT, () => relief.soon())
     sessions = new Map()
     connections = new Set()
     ended = []
     const timeouts = new Timeouts<() => void>(clock, task => task())
-    relief = new Relief({ clock, timeouts, budget }, connections, sessions)
+    relief = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
   })
 
   /** Something that holds so many KiB. */
@@ -56,9 +60,9 @@ describe('room made when the memory of a broker is used up', () => {
     name: string,
     size: number,
     owner: string | undefined,
-    gone: (self: Burden) => void,
+    gone: (self: Evictable) => void,
     underway = 0,
-  ): Burden => {
+  ): Evictable => {
     const self = {
       held: size * KIB,
       underway: underway * KIB,

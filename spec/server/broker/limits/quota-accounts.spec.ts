@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
-import { Accounts, type BrokerQuotas, NO_QUOTAS } from '../../../../src/server/broker/limits/accounts.js'
-import type { Holder } from '../../../../src/server/broker/session/handler.js'
-import { Tempo } from '../../../../src/server/broker/transport/turns.js'
+import { type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
+import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
+import { ReadThrottle } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
-const holder = (id: string): Holder => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
+const holder = (id: string): SessionOwner => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
 const FAR = '192.0.2.1'
 
 const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
   let now = 0
-  const accounts = new Accounts(quotas, () => now)
+  const accounts = new QuotaAccounts(quotas, () => now)
   return {
     accounts,
     wait: (ms: number) => {
@@ -72,7 +72,7 @@ describe('Accounts', () => {
     const { accounts } = open({ ...NO_QUOTAS, address: { ...NO_QUOTAS.address, packetsPerSecond: 5 } })
     const timeouts = new Timeouts<() => void>(clock, task => task())
     const pacers = accounts.pacersOf(FAR)
-    const tempo = new Tempo({ clock, timeouts }, pacers, () => undefined)
+    const tempo = new ReadThrottle({ clock, timeouts }, pacers, () => undefined)
     const others = (): void => {
       for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
     }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Accounts, NO_QUOTAS } from '../../../../src/server/broker/limits/accounts.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
 import { LONGEST_HASHED } from '../../../../src/server/broker/routing/filter-trie.js'
 import { Retained, retainedSize } from '../../../../src/server/broker/routing/retained.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
@@ -13,7 +13,7 @@ import { messageOf } from '../support.js'
 const USUAL = { ...LIMIT }
 
 const open = (limit = 1e9) => {
-  const budget = new Budget(limit)
+  const budget = new BrokerMemoryBudget(limit)
   return {
     budget,
     retained: new Retained(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),
@@ -86,7 +86,10 @@ describe('Retained', () => {
   })
 
   it('has room in bytes again, and in the quota of who published, however little is asked for', () => {
-    const [size, account] = [retainedSize(messageOf('a')), new Accounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1')]
+    const [size, account] = [
+      retainedSize(messageOf('a')),
+      new QuotaAccounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1'),
+    ]
     Object.assign(LIMIT, { retainedBytes: 3 * size })
     const { retained, budget } = open()
     for (const topic of ['a', '$b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0, account)

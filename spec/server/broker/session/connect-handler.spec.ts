@@ -4,7 +4,12 @@ import type { Client } from '../../../../src/core/mqtt5/peer.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { Authentication, connackOf, keepAliveOf, levelOf } from '../../../../src/server/broker/session/entrance.js'
+import {
+  AuthenticationExchange,
+  connackOf,
+  keepAliveOf,
+  protocolVersionOf,
+} from '../../../../src/server/broker/session/connect-handler.js'
 import type { Credentials, Verdict } from '../../../../src/server/broker/session/handler.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
@@ -54,9 +59,9 @@ describe('levelOf', () => {
   const connect = { cmd: 'connect', clientId: 'ann', protocolId: 'MQTT', clean: true, keepalive: 0 } as const
 
   it('is the version to answer in', () => {
-    expect(levelOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
-    expect(levelOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
-    expect(levelOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
+    expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
+    expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
+    expect(protocolVersionOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
   })
 
   it('is the old one for what makes no sense', () => {
@@ -65,7 +70,7 @@ describe('levelOf', () => {
       [0x10, 2, 0xff, 0xff],
       [0x10, 3, 0, 1, 65],
     ])
-      expect(levelOf(new Uint8Array(bytes))).toBe(4)
+      expect(protocolVersionOf(new Uint8Array(bytes))).toBe(4)
   })
 })
 
@@ -92,7 +97,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const nothing = { room, write: () => undefined, isLarge: () => false }
   const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
   const whole = { ...WITH_METHOD, ...connect }
-  const authentication = new Authentication(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
+  const authentication = new AuthenticationExchange(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
   const decided = (verdict: Verdict): void => void verdicts.push(verdict)
   const failed = (error: unknown): void => void failures.push(error)
   return {

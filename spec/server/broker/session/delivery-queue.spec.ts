@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import type { Delivery } from '../../../../src/server/broker/routing/delivery.js'
-import { Outbox, type Sender } from '../../../../src/server/broker/session/outbox.js'
+import { DeliveryQueue, type Sender } from '../../../../src/server/broker/session/delivery-queue.js'
 import { effort } from '../../../support/effort.js'
 import { messageOf } from '../support.js'
 
@@ -40,8 +40,8 @@ class Wire implements Sender {
 }
 
 const setUp = (receiveMaximum = 10) => {
-  const budget = new Budget(1e9)
-  const outbox = new Outbox(budget)
+  const budget = new BrokerMemoryBudget(1e9)
+  const outbox = new DeliveryQueue(budget)
   const wire = new Wire()
   outbox.resume(wire, receiveMaximum)
   const again = (maximum = receiveMaximum): Wire => {
@@ -64,7 +64,7 @@ describe('Outbox', () => {
 
   it('keeps a copy of what is a view of much more, and sends what need not be kept as it is', () => {
     const seen: (Uint8Array | undefined)[] = []
-    const outbox = new Outbox(new Budget(1e9))
+    const outbox = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
     const sender: Sender = { publish, pubrel: () => undefined }
     outbox.resume(sender, 2)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { subscriptionOf } from '../../../../src/server/broker/routing/router.js'
 import { Session } from '../../../../src/server/broker/session/session.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
@@ -8,7 +8,7 @@ import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
 
 const setUp = (limit = 1e9) => {
-  const budget = new Budget(limit)
+  const budget = new BrokerMemoryBudget(limit)
   const host = { budget, now: () => 0, overflowed: () => undefined, pressed: () => undefined }
   const session = new Session('ann', host)
   const subscribe = (filter: string, qos: 0 | 1 | 2, id?: number) => {

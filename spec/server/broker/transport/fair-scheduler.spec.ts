@@ -3,9 +3,9 @@ import { Duplex } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { afterIo } from '../../../../src/core/util/clock.js'
 import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
-import { NO_QUOTAS, type RateQuotas } from '../../../../src/server/broker/limits/accounts.js'
+import { NO_QUOTAS, type RateQuotas } from '../../../../src/server/broker/limits/quota-accounts.js'
+import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
-import { Turns } from '../../../../src/server/broker/transport/turns.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
@@ -30,13 +30,13 @@ describe('Turns', () => {
   it('does at once what fits into a slice', () => {
     const clock = new ManualClock()
     const log: string[] = []
-    new Turns(clock).begin(worker(clock, log, 'a', 5, 0.01))
+    new FairScheduler(clock).begin(worker(clock, log, 'a', 5, 0.01))
     expect(log).toHaveLength(5)
   })
 
   it('has no more time for many small pieces than for a large one', async () => {
     const clock = new ManualClock()
-    const turns = new Turns(clock)
+    const turns = new FairScheduler(clock)
     let done = 0
     const small = (): boolean => {
       done++
@@ -54,7 +54,7 @@ describe('Turns', () => {
   it('interrupts what does not, and goes on in the next turn', async () => {
     const clock = new ManualClock()
     const log: string[] = []
-    new Turns(clock).begin(worker(clock, log, 'a', 30, 1))
+    new FairScheduler(clock).begin(worker(clock, log, 'a', 30, 1))
     const first = log.length
     expect(first).toBeLessThan(30)
     await turn()
@@ -65,7 +65,7 @@ describe('Turns', () => {
   it('gives everybody a slice before anybody has a second one', async () => {
     const clock = new ManualClock()
     const log: string[] = []
-    const turns = new Turns(clock)
+    const turns = new FairScheduler(clock)
     for (const name of ['a', 'b', 'c']) turns.begin(worker(clock, log, name, 100, 1))
     log.length = 0
     while (log.length < 60) await turn()
@@ -76,7 +76,7 @@ describe('Turns', () => {
   it('asks nobody again who has nothing left', async () => {
     const clock = new ManualClock()
     let asked = 0
-    new Turns(clock).begin(() => ++asked < 3)
+    new FairScheduler(clock).begin(() => ++asked < 3)
     for (let i = 0; i < 6; i++) await turn()
     expect(asked).toBe(3)
   })
@@ -111,7 +111,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     },
   })
   const { budget, accounts, timeouts, maximumPacketSize } = core
-  const turns = new Turns(clock)
+  const turns = new FairScheduler(clock)
   const come = (): Duplex => {
     const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
     const socket = new Socket()

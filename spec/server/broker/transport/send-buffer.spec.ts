@@ -2,8 +2,8 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
-import { atTurnEnd, Outflow } from '../../../../src/server/broker/transport/outflow.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
 /** An outflow into a stream that takes what it is given only when it is told to. */
 function noting() {
@@ -23,8 +23,8 @@ function noting() {
   const socket = new Socket()
   onTestFinished(() => void socket.destroy())
   let taken = 0
-  const budget = new Budget(1_000_000)
-  const outflow = new Outflow(stream, socket, budget, () => taken++)
+  const budget = new BrokerMemoryBudget(1_000_000)
+  const outflow = new SendBuffer(stream, socket, budget, () => taken++)
   const take = (): void => {
     for (const done of waiting.splice(0)) done()
   }
@@ -207,11 +207,11 @@ describe('At the end of a turn', () => {
 
   it('all is done in the order in which it came, and what comes meanwhile in the next one', async () => {
     const done: string[] = []
-    atTurnEnd(() => {
+    runAtTurnEnd(() => {
       done.push('a')
-      atTurnEnd(() => done.push('c'))
+      runAtTurnEnd(() => done.push('c'))
     })
-    atTurnEnd(() => done.push('b'))
+    runAtTurnEnd(() => done.push('b'))
     expect(done).toEqual([])
     await oneTurn()
     expect(done).toEqual(['a', 'b'])
@@ -222,11 +222,11 @@ describe('At the end of a turn', () => {
   it('an error is nobody else’s', async () => {
     const done: string[] = []
     const error = new Error('ours')
-    atTurnEnd(() => done.push('a'))
-    atTurnEnd(() => {
+    runAtTurnEnd(() => done.push('a'))
+    runAtTurnEnd(() => {
       throw error
     })
-    atTurnEnd(() => done.push('b'))
+    runAtTurnEnd(() => done.push('b'))
     await oneTurn()
     await oneTurn()
     await oneTurn()

@@ -3,8 +3,8 @@ import { Duplex } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
-import { Turns } from '../../../../src/server/broker/transport/turns.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
@@ -54,7 +54,7 @@ function setUp(memoryBudget = 1e9) {
       accounts,
       timeouts,
       maximumPacketSize,
-      turns: new Turns(clock),
+      turns: new FairScheduler(clock),
     },
   )
   link.attach(core.accept(link))

@@ -1,13 +1,15 @@
 import { connect as connectTcp, createServer, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../../src/core/util/clock.js'
-import { Budget } from '../../../../src/server/broker/limits/memory.js'
-import { Turns } from '../../../../src/server/broker/transport/turns.js'
-import { FrameMeter, PacedSocket } from '../../../../src/server/broker/transport/web-socket.js'
+import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
+import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/broker/transport/web-socket.js'
 import { listen } from '../../../support/listen.js'
 
 /** A paced socket and who speaks to it. */
-async function open(turns = new Turns(systemClock)): Promise<{ paced: PacedSocket; below: Socket; client: Socket }> {
+async function open(
+  turns = new FairScheduler(systemClock),
+): Promise<{ paced: ThrottledSocket; below: Socket; client: Socket }> {
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   const port = await listen(server)
   const accepted = new Promise<Socket>(resolve => server.once('connection', resolve))
@@ -17,7 +19,7 @@ async function open(turns = new Turns(systemClock)): Promise<{ paced: PacedSocke
     for (const socket of [client, below]) socket.destroy()
     server.close()
   })
-  return { paced: new PacedSocket(below, turns), below, client }
+  return { paced: new ThrottledSocket(below, turns), below, client }
 }
 
 const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> => {
@@ -37,7 +39,7 @@ describe('A paced socket', () => {
   })
 
   it('hands on nothing while others have the turn, and does not read on meanwhile', async () => {
-    const turns = new Turns(systemClock)
+    const turns = new FairScheduler(systemClock)
     let isOver = false
     turns.begin(() => {
       // All of this turn and of the next ones.
@@ -83,9 +85,9 @@ describe('A paced socket', () => {
 })
 
 const setUp = (limit = 1e9) => {
-  const budget = new Budget(limit)
+  const budget = new BrokerMemoryBudget(limit)
   const socket = new Socket()
-  const meter = new FrameMeter(socket, budget)
+  const meter = new WebSocketBufferMeter(socket, budget)
   return {
     budget,
     meter,

@@ -1,21 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../console/src/api/api.js'
 import type { FeedEvent } from '../../../../console/src/api/feed.js'
-import { type Health, healthOf, type Signs } from '../../../../console/src/state/health.js'
+import { type ConnectionHealth, type Health, healthOf } from '../../../../console/src/state/health.js'
 import { ClosedError, ConnectionLostError } from '../../../../src/core/util/errors.js'
 
 const LIVE: Health = { state: 'live' }
 const CONNECTING: Health = { state: 'connecting' }
 const heard: FeedEvent = { type: 'line', line: { type: 'clients', clients: [] } }
 const lost: FeedEvent = { type: 'lost', cause: new TypeError('network') }
-const well: Signs = { feed: heard, status: { state: 'connected', keys: 1, synced: 1 }, frozenUntil: undefined }
-const away: Signs = {
+const well: ConnectionHealth = {
+  feed: heard,
+  status: { state: 'connected', keys: 1, synced: 1 },
+  frozenUntil: undefined,
+}
+const away: ConnectionHealth = {
   ...well,
   status: { state: 'reconnecting', cause: new ConnectionLostError(), attempt: 1, retryAt: 0 },
 }
 
 /** The health after one sign after the other, a second apart, from 1,000 on. */
-const healthAfter = (...signs: readonly Signs[]): Health =>
+const healthAfter = (...signs: readonly ConnectionHealth[]): Health =>
   signs.reduce<Health>((before, sign, i) => healthOf(sign, before, 1_000 * (i + 1)), CONNECTING)
 
 describe('The health of what is shown', () => {

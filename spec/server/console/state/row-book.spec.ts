@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { listed } from '../../../../console/src/model/listed-key.js'
-import { BLANK, MOST_ROWS, type Row, RowBook } from '../../../../console/src/state/row-book.js'
+import { BLANK, MOST_ROWS, type Row, RowCache } from '../../../../console/src/state/row-book.js'
 import { type Entry, Hlc } from '../../../../src/client/index.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
 
@@ -16,11 +16,11 @@ const set = (value: string, at: number): Entry<Uint8Array> => ({
   source: 'notification',
 })
 
-let book: RowBook
+let book: RowCache
 const row = (): Row | undefined => book.rows.get(A.id)
 
 beforeEach(() => {
-  book = new RowBook()
+  book = new RowCache()
   book.keep([A, B])
 })
 

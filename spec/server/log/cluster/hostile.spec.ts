@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { type Envelope, encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/envelope.js'
+import { encodeEnvelope, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from './node.js'
 import { set, valueAt, World } from './world.js'
 
 const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
 
 /** Something that no node has sent, as right as it can be. */
-const forged = (change: Partial<Envelope> = {}): Envelope => ({
+const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   kind: 'start',
   node: 'nobody',
   life: 'x',

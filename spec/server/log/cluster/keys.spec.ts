@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/envelope.js'
+import { encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/node-message.js'
 import { set, valueAt, World } from './world.js'
 
 const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {

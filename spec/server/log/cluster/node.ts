@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../src/core/util/clock.js'
-import type { Change } from '../../../../src/server/engine/answer.js'
+import type { Change } from '../../../../src/server/engine/command-result.js'
 import type { Entry } from '../../../../src/server/engine/entry.js'
 import type { Availability } from '../../../../src/server/log/cluster/log-health-monitor.js'
 import { type OpenedNode, openNode } from '../../../../src/server/log/cluster/open.js'

@@ -2,21 +2,21 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
 import { Engine } from '../../../../src/server/engine/engine.js'
+import { LogClock, MessageJudge } from '../../../../src/server/log/cluster/message-judge.js'
 import {
   decodeEnvelope,
   ENVELOPE_OVERHEAD,
-  type Envelope,
   encodeEnvelope,
-} from '../../../../src/server/log/cluster/envelope.js'
+  type NodeMessage,
+} from '../../../../src/server/log/cluster/node-message.js'
 import { type Arrival, NodeTable } from '../../../../src/server/log/cluster/node-table.js'
-import { LogClock, Replica } from '../../../../src/server/log/cluster/replica.js'
-import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshots.js'
+import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshot-writer.js'
 import { effort } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf } from '../disk/run.js'
 
 const word = fc.stringMatching(/^[\w-]{1,64}$/)
-const envelope: fc.Arbitrary<Envelope> = fc.record({
+const envelope: fc.Arbitrary<NodeMessage> = fc.record({
   kind: fc.constantFrom('start', 'entry', 'piece', 'claim', 'written'),
   node: word,
   life: word,
@@ -63,10 +63,10 @@ describe('a snapshot', () => {
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.nat(), fc.nat(), (entries, cut, place) => {
         const engine = new Engine<never>()
         for (const entry of entries) engine.replay(entry)
-        const bytes = concatBytes([...encodeSnapshot(new Replica().encode(), engine.capture())])
+        const bytes = concatBytes([...encodeSnapshot(new MessageJudge().encode(), engine.capture())])
         const read = (from: Uint8Array): Engine<never> => {
           const again = new Engine<never>()
-          const reader = new SnapshotReader(shared => new Replica().decode(shared), again.taker)
+          const reader = new SnapshotReader(shared => new MessageJudge().decode(shared), again.taker)
           const step = 1 + (cut % from.length)
           for (let at = 0; at < from.length; at += step) reader.take(from.subarray(at, at + step))
           reader.end()
@@ -125,7 +125,7 @@ describe('the time of the log', () => {
 })
 
 describe('the nodes that are known', () => {
-  const start = (node: string): Envelope => ({
+  const start = (node: string): NodeMessage => ({
     kind: 'start',
     node,
     life: 'l',

@@ -1,8 +1,8 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
-import { ArgumentError, reason, StateStoreError, shown } from '../../../core/util/errors.js'
+import { ArgumentError, formatValue, reason, StateStoreError } from '../../../core/util/errors.js'
 import type { ItemResult, WithItem } from '../../../core/util/with-item.js'
-import { isTransient } from '../../watch/lasting.js'
+import { isTransient } from '../../watch/permanent-errors.js'
 import { bytes, type Codec, encodeFor, text } from '../codec.js'
 import type { Key } from '../key.js'
 import { checkSetOptions, checkTimeout, ELSEWHERE, type SetOptions } from '../options.js'
@@ -93,7 +93,7 @@ function checkOptions(options: SetOptions & OperatorOptions<ErrorMode, boolean, 
   if (timeout !== undefined) checkTimeout(timeout, timeout)
   checkSetOptions(options)
   if (onError === undefined || onError === 'throw' || onError === 'emit') return
-  throw new ArgumentError(`Expected \`onError\` to be 'throw' or 'emit', got \`${shown(onError)}\``)
+  throw new ArgumentError(`Expected \`onError\` to be 'throw' or 'emit', got \`${formatValue(onError)}\``)
 }
 
 // It fails when its request is made, where `onError` decides what becomes of it.

@@ -5,21 +5,21 @@ import { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Timeouts } from '../../../core/util/timeouts.js'
-import { Accounts, type BrokerQuotas, enter, NO_QUOTAS } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
-import { Budget, Relief } from '../limits/memory.js'
+import { BrokerMemoryBudget, MemoryEvictor } from '../limits/memory-evictor.js'
+import { type BrokerQuotas, enter, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
 import { type Message, ownContent } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { RETAINED_BOUNDS, Retained } from '../routing/retained.js'
 import { Router, sharedFilter } from '../routing/router.js'
+import { discountSubscription } from '../session/client-subscriptions.js'
+import { willSize } from '../session/connect-handler.js'
 import { Connection } from '../session/connection.js'
-import { willSize } from '../session/entrance.js'
+import type { AuthenticatedClient, Host, SessionAssignment } from '../session/connection-host.js'
 import type { BrokerHandler } from '../session/handler.js'
-import type { Admitted, Host, Visitor } from '../session/host.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
-import { discountSubscription } from '../session/subscribing.js'
-import { Absences, type AbsencesHost } from './absences.js'
+import { type AbsencesHost, OfflineSessions } from './offline-sessions.js'
 
 const FOREIGN = 'the client id belongs to somebody else'
 
@@ -30,8 +30,8 @@ const FOREIGN = 'the client id belongs to somebody else'
 export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
-  readonly budget: Budget
-  readonly accounts: Accounts
+  readonly budget: BrokerMemoryBudget
+  readonly accounts: QuotaAccounts
   readonly encoder = new PublishEncoder()
   readonly router = new Router()
   readonly retained: Retained
@@ -42,21 +42,21 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   readonly #connections = new Map<Session, Connection>()
   /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
   readonly #all = new Set<Connection>()
-  readonly #absences: Absences
+  readonly #offlineSessions: OfflineSessions
   #closing = false
-  readonly #afterwards = new Afterwards()
-  readonly #relief: Relief
+  readonly #deferredTasks = new DeferredTasks()
+  readonly #memoryEvictor: MemoryEvictor
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
     const { clock, maximumPacketSize, maxKeepAliveSeconds, memoryBudget, quotas } = options
     this.handler = handler
     this.clock = clock
-    this.accounts = new Accounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
-    this.budget = new Budget(memoryBudget, () => this.#relief.soon())
+    this.accounts = new QuotaAccounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
+    this.budget = new BrokerMemoryBudget(memoryBudget, () => this.#memoryEvictor.soon())
     this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
     this.timeouts = new Timeouts(clock, task => this.#run(task))
-    this.#absences = new Absences(this, memoryBudget)
-    this.#relief = new Relief(this, this.#all, this.#sessions)
+    this.#offlineSessions = new OfflineSessions(this, memoryBudget)
+    this.#memoryEvictor = new MemoryEvictor(this, this.#all, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
   }
@@ -92,11 +92,16 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (isTooDeep(topic)) return 0
     if (retain && content.payload.length === 0) this.retained.delete(topic)
     else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
-    return this.#afterwards.during(() => this.router.route(message, from))
+    return this.#deferredTasks.during(() => this.router.route(message, from))
   }
 
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
-  admit(connection: Connection, connect: Connect, clientId: string, { holder, address }: Visitor): Admitted {
+  admit(
+    connection: Connection,
+    connect: Connect,
+    clientId: string,
+    { holder, address }: AuthenticatedClient,
+  ): SessionAssignment {
     const before = this.#sessions.get(clientId)
     if (before?.holder !== undefined && before.holder.id !== holder?.id) {
       this.handler.shutOut?.(connection, FOREIGN)
@@ -111,7 +116,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (kept === undefined && before !== undefined) this.end(before)
     const session = kept ?? new Session(clientId, this)
-    if (kept) this.#absences.forget(kept)
+    if (kept) this.#offlineSessions.forget(kept)
     session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)
     session.holder = holder
     session.moveTo(account)
@@ -132,7 +137,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
       this.budget.give(willSize(will))
       this.bequeath(connection, session, will)
     }
-    if (session.lasting) this.#absences.begin(connection, session, will, delay)
+    if (session.lasting) this.#offlineSessions.begin(connection, session, will, delay)
     else this.end(session)
   }
 
@@ -144,14 +149,14 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
       discountSubscription(session, subscription.filter, this)
     }
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
-    this.#absences.publishWill(session)
-    this.#absences.forget(session)
+    this.#offlineSessions.publishWill(session)
+    this.#offlineSessions.forget(session)
     session.end()
   }
 
   bequeath(client: Client, session: Session, will: Will): void {
     // Who is too slow for a message may lose its connection: its will comes behind the message, for all others as well.
-    this.#afterwards.later(() => this.#run(() => this.#publishWill(client, session, will)))
+    this.#deferredTasks.later(() => this.#run(() => this.#publishWill(client, session, will)))
   }
 
   #publishWill(client: Client, session: Session, will: Will): void {
@@ -174,7 +179,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   }
 
   pressed(): void {
-    this.#relief.make()
+    this.#memoryEvictor.make()
   }
 
   /**
@@ -251,7 +256,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
  * afterwards.during(() => router.route(message)) // calls `later(publishWill)`, which waits until it is routed
  * ```
  */
-export class Afterwards {
+export class DeferredTasks {
   #busy = false
   readonly #tasks: (() => void)[] = []
 

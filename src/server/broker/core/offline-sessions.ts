@@ -2,8 +2,8 @@ import type { Will } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import { LIMIT } from '../limits/limits.js'
-import { willSize } from '../session/entrance.js'
-import type { Host } from '../session/host.js'
+import { willSize } from '../session/connect-handler.js'
+import type { Host } from '../session/connection-host.js'
 import type { Session } from '../session/session.js'
 
 /** A session whose client is away. */
@@ -28,10 +28,10 @@ const WILL_SHARE = 1 / 8
  * Sessions whose clients are away, each until it expires, with the last wills that wait for their time. When there are too
  * many, or too much of wills, those end that have been away longest, of whoever has most: wills are published then.
  */
-export class Absences {
+export class OfflineSessions {
   readonly #host: AbsencesHost
   readonly #absences = new Map<Session, Absence>()
-  readonly #shares = new AwayShares()
+  readonly #shares = new OfflineUsageByOwner()
   /** Last wills that wait, and the room there is for them, bytes. */
   #willBytes = 0
   readonly #mostWillBytes: number
@@ -117,7 +117,7 @@ interface Share {
  * if (crowded) end(shares.longestOfMost('sessions'))
  * ```
  */
-export class AwayShares {
+export class OfflineUsageByOwner {
   readonly #shares = new Map<string, Share>()
 
   /** @param willBytes - what its last will counts, bytes; 0 for one without */

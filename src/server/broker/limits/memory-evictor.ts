@@ -11,7 +11,7 @@ import type { Timeouts } from '../../../core/util/timeouts.js'
  * if (!budget.take(payload.length)) refuse()
  * ```
  */
-export class Budget {
+export class BrokerMemoryBudget {
   /** Bytes there are. */
   readonly limit: number
   readonly #short: () => void
@@ -59,7 +59,7 @@ export class Budget {
 }
 
 /** What holds memory and can be ended for it. */
-export interface Burden {
+export interface Evictable {
   /** What it holds, bytes. */
   readonly held: number
   /** What it has besides that will be done with soon if its client does what it should, bytes. */
@@ -73,14 +73,14 @@ export interface Burden {
 /** All of one kind that hold memory: a map or a set. */
 export interface Burdens {
   readonly size: number
-  values(): Iterable<Burden>
+  values(): Iterable<Evictable>
 }
 
 /** Whose memory it is. */
 export interface ReliefHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
-  readonly budget: Budget
+  readonly budget: BrokerMemoryBudget
 }
 
 /** When it could not make enough room, it looks again after so many ms, and one more for so many that it looks at. */
@@ -107,7 +107,7 @@ const SMALL_SHARE = 1 / 2
  * if (budget.exceeded) relief.make()
  * ```
  */
-export class Relief {
+export class MemoryEvictor {
   readonly #host: ReliefHost
   readonly #connections: Burdens
   readonly #sessions: Burdens
@@ -170,14 +170,14 @@ export class Relief {
   }
 }
 
-type Weigh = (burden: Burden) => number
+type Weigh = (burden: Evictable) => number
 
 const heldBy: Weigh = ({ held }) => held
 const allOf: Weigh = ({ held, underway }) => held + underway
 
 /** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
-function heaviest(burdens: Burdens, weigh: Weigh, least: number): Burden[] {
-  const heavy: { readonly burden: Burden; readonly held: number; readonly owner: string | undefined }[] = []
+function heaviest(burdens: Burdens, weigh: Weigh, least: number): Evictable[] {
+  const heavy: { readonly burden: Evictable; readonly held: number; readonly owner: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()
   for (const burden of burdens.values()) {
     const held = weigh(burden)

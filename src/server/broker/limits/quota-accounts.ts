@@ -2,7 +2,7 @@ import { MOST_USER_PROPERTIES } from '../../../core/mqtt5/data-types.js'
 import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isThisMachine, networkOf } from '../../../node/limits/network.js'
-import { Rate } from '../../../node/limits/rate.js'
+import { RateLimiter } from '../../../node/limits/rate.js'
 
 /** How much one may have. `Infinity` for any number. */
 export interface AccountQuotas {
@@ -75,7 +75,7 @@ const slows = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas):
  * if (!subscriptions.take()) refuse()
  * ```
  */
-export class Tally {
+export class BoundedCounter {
   readonly most: number
   #used = 0
   #refused = 0
@@ -130,32 +130,32 @@ export class Tally {
  * What one has who has to keep to quotas: a principal with all its connections, or an address with all those that have
  * proved nothing.
  */
-export class Account {
+export class QuotaAccount {
   readonly name: string
-  readonly connections: Tally
-  readonly subscriptions: Tally
-  readonly retained: Tally
-  readonly retainedBytes: Tally
+  readonly connections: BoundedCounter
+  readonly subscriptions: BoundedCounter
+  readonly retained: BoundedCounter
+  readonly retainedBytes: BoundedCounter
   /** What waits for sessions whose client is away, bytes. */
-  readonly waitingBytes: Tally
+  readonly waitingBytes: BoundedCounter
   readonly #now: () => number
-  readonly #packets: Rate
-  readonly #bytes: Rate
-  readonly #work: Rate
+  readonly #packets: RateLimiter
+  readonly #bytes: RateLimiter
+  readonly #work: RateLimiter
   #pauses = 0
 
   /** @param now - monotonic, ms */
   constructor(name: string, quotas: AccountQuotas, rates: RateQuotas, now: () => number) {
     this.name = name
     this.#now = now
-    this.connections = new Tally(quotas.connections)
-    this.subscriptions = new Tally(quotas.subscriptions)
-    this.retained = new Tally(quotas.retained)
-    this.retainedBytes = new Tally(quotas.retainedBytes)
-    this.waitingBytes = new Tally(quotas.waitingBytes)
-    this.#packets = new Rate(rates.packetsPerSecond)
-    this.#bytes = new Rate(rates.bytesPerSecond)
-    this.#work = new Rate(rates.workPerSecond)
+    this.connections = new BoundedCounter(quotas.connections)
+    this.subscriptions = new BoundedCounter(quotas.subscriptions)
+    this.retained = new BoundedCounter(quotas.retained)
+    this.retainedBytes = new BoundedCounter(quotas.retainedBytes)
+    this.waitingBytes = new BoundedCounter(quotas.waitingBytes)
+    this.#packets = new RateLimiter(rates.packetsPerSecond)
+    this.#bytes = new RateLimiter(rates.bytesPerSecond)
+    this.#work = new RateLimiter(rates.workPerSecond)
   }
 
   /** How often a connection was made to wait. */
@@ -204,7 +204,7 @@ export class Account {
  * @param replacing - one of them is about to end for this one
  * @param refused - called before it raises that
  */
-export function enter(account: Account | undefined, replacing: boolean, refused: () => void): void {
+export function enter(account: QuotaAccount | undefined, replacing: boolean, refused: () => void): void {
   if (account === undefined) return
   const { connections } = account
   if (replacing) connections.count(1)
@@ -218,17 +218,17 @@ export function enter(account: Account | undefined, replacing: boolean, refused:
 const FEW = 1_024
 
 /** All who have to keep to quotas. */
-export class Accounts {
+export class QuotaAccounts {
   /** Of all together. */
-  readonly subscriptions: Tally
+  readonly subscriptions: BoundedCounter
   /** Of one packet. */
   readonly mostUserProperties: number
-  readonly #total: Account
+  readonly #total: QuotaAccount
   readonly #quotas: BrokerQuotas
   readonly #now: () => number
   readonly #slowsAll: boolean
-  readonly #principals = new Map<string, Account>()
-  readonly #addresses = new Map<string, Account>()
+  readonly #principals = new Map<string, QuotaAccount>()
+  readonly #addresses = new Map<string, QuotaAccount>()
   #sweepAt = FEW
 
   /** @param now - monotonic, ms */
@@ -237,12 +237,12 @@ export class Accounts {
     this.#now = now
     this.mostUserProperties = quotas.userProperties
     this.#slowsAll = slows(quotas.total)
-    this.subscriptions = new Tally(quotas.total.subscriptions)
-    this.#total = new Account('', ANY_NUMBER, quotas.total, now)
+    this.subscriptions = new BoundedCounter(quotas.total.subscriptions)
+    this.#total = new QuotaAccount('', ANY_NUMBER, quotas.total, now)
   }
 
   /** Those who have something, or had lately: principals, and addresses of those who have proved nothing. */
-  get principals(): Iterable<Account> {
+  get principals(): Iterable<QuotaAccount> {
     return this.#principals.values()
   }
 
@@ -250,32 +250,32 @@ export class Accounts {
    * Whose a client is that was let in: its principal's; or its address's, when it has proved nothing. `undefined` for one
    * that has proved nothing on this machine, which may do what it likes.
    */
-  of(holder: { readonly id: string } | undefined, address: string | undefined): Account | undefined {
+  of(holder: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {
     if (holder !== undefined && holder.id !== '') return this.#principal(holder.id)
     return isForeign(address) ? this.#principal(`at ${networkOf(address)}`) : undefined
   }
 
   /** Those by which a connection is slowed before it is known whose it is. */
-  pacersOf(address: string | undefined): Account[] {
+  pacersOf(address: string | undefined): QuotaAccount[] {
     const pacers = this.#slowsAll ? [this.#total] : []
     if (isForeign(address)) pacers.push(this.#address(networkOf(address)))
     return pacers
   }
 
-  #principal(name: string): Account {
+  #principal(name: string): QuotaAccount {
     const { principal } = this.#quotas
     return this.#account(this.#principals, name, principal, principal)
   }
 
-  #address(name: string): Account {
+  #address(name: string): QuotaAccount {
     return this.#account(this.#addresses, name, ANY_NUMBER, this.#quotas.address)
   }
 
-  #account(accounts: Map<string, Account>, name: string, quotas: AccountQuotas, rates: RateQuotas): Account {
+  #account(accounts: Map<string, QuotaAccount>, name: string, quotas: AccountQuotas, rates: RateQuotas): QuotaAccount {
     const known = accounts.get(name)
     if (known !== undefined) return known
     if (this.#principals.size + this.#addresses.size >= this.#sweepAt) this.#sweep()
-    const account = new Account(name, quotas, rates, this.#now)
+    const account = new QuotaAccount(name, quotas, rates, this.#now)
     accounts.set(name, account)
     return account
   }

@@ -1,5 +1,5 @@
 import type { Content, Qos } from '../../../core/mqtt5/packets.js'
-import { keepable } from '../../../core/util/bytes.js'
+import { copyIfSparse } from '../../../core/util/bytes.js'
 import { OVERHEAD } from '../limits/limits.js'
 
 /** A message, before it is known who gets it. */
@@ -34,9 +34,9 @@ export const lowerQos = (granted: Qos, published: Qos): Qos => (granted < publis
 export function ownContent(content: Content): Content {
   const { payload, correlationData, carried } = content
   const own = {
-    payload: keepable(payload),
-    correlationData: correlationData && keepable(correlationData),
-    carried: carried && keepable(carried),
+    payload: copyIfSparse(payload),
+    correlationData: correlationData && copyIfSparse(correlationData),
+    carried: carried && copyIfSparse(carried),
   }
   if (own.payload === payload && own.correlationData === correlationData && own.carried === carried) return content
   return { ...content, ...own }

@@ -1,14 +1,14 @@
 import { type Deadline, DeadlineQueue } from '../../../core/util/deadlines.js'
-import type { Account } from '../limits/accounts.js'
 import { LEVEL_SIZE, LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { QuotaAccount } from '../limits/quota-accounts.js'
 import { type Message, sizeOf } from './delivery.js'
 import { LONGEST_HASHED } from './filter-trie.js'
 
 interface Node {
   message: Message | undefined
   /** To whose quotas the message counts. */
-  account: Account | undefined
+  account: QuotaAccount | undefined
   /** When the message is over, if it has an expiry. */
   deadline: Deadline<string> | undefined
   children: Map<string, Node> | undefined
@@ -32,7 +32,7 @@ export const RETAINED_BOUNDS: RetainedBounds = {
 
 /** The last message of each topic that was published to be kept (MQTT 5.0, section 3.3.1.3). */
 export class Retained {
-  readonly #budget: Budget
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   readonly #most: RetainedBounds
   readonly #root: Node = emptyNode()
   #count = 0
@@ -40,8 +40,8 @@ export class Retained {
   /** Topics by when their messages are over: what is over holds nobody's quota when somebody else wants room. */
   readonly #due = new DeadlineQueue<string>()
 
-  constructor(budget: Budget, most: RetainedBounds) {
-    this.#budget = budget
+  constructor(budget: BrokerMemoryBudget, most: RetainedBounds) {
+    this.#brokerMemoryBudget = budget
     this.#most = most
   }
 
@@ -61,7 +61,7 @@ export class Retained {
    * @param now - ms of the monotonic clock
    * @param account - to whose quotas it counts, if to anybody's
    */
-  set(message: Message, now: number, account?: Account | undefined): boolean {
+  set(message: Message, now: number, account?: QuotaAccount | undefined): boolean {
     if (message.topic.length > LONGEST_HASHED) return false
     const { retained, retainedBytes } = this.#most
     this.#expire(now)
@@ -73,11 +73,11 @@ export class Retained {
     const more = bytes - old
     if (isFull || (more > 0 && this.#bytes + more > retainedBytes)) return false
     if (!takeShare(account, before, bytes)) return false
-    if (more > 0 && !this.#budget.take(more)) {
+    if (more > 0 && !this.#brokerMemoryBudget.take(more)) {
       giveShare(account, bytes)
       return false
     }
-    if (more <= 0) this.#budget.count(more)
+    if (more <= 0) this.#brokerMemoryBudget.count(more)
     if (old === 0) this.#count++
     else giveShare(before?.account, old)
     this.#bytes += more
@@ -102,7 +102,7 @@ export class Retained {
     const bytes = retainedSize(last.message)
     this.#count--
     this.#bytes -= bytes
-    this.#budget.give(bytes)
+    this.#brokerMemoryBudget.give(bytes)
     giveShare(last.account, bytes)
     last.message = undefined
     last.account = undefined
@@ -159,7 +159,7 @@ const emptyNode = (): Node => ({
 })
 
 /** Counts a message to its account; less in place of more of the same is always taken. */
-function takeShare(account: Account | undefined, before: Node | undefined, bytes: number): boolean {
+function takeShare(account: QuotaAccount | undefined, before: Node | undefined, bytes: number): boolean {
   if (account === undefined) return true
   const own = before?.message && before.account === account ? retainedSize(before.message) : 0
   const full = own === 0 && account.retained.full
@@ -172,7 +172,7 @@ function takeShare(account: Account | undefined, before: Node | undefined, bytes
   return true
 }
 
-function giveShare(account: Account | undefined, bytes: number): void {
+function giveShare(account: QuotaAccount | undefined, bytes: number): void {
   account?.retained.give()
   account?.retainedBytes.give(bytes)
 }

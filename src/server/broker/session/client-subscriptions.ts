@@ -4,19 +4,19 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isTopicFilter } from '../../../core/mqtt5/topic.js'
-import type { Accounts } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import { lowerQos } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { isShared, type Subscription, sharedFilter, subscriptionOf, subscriptionSize } from '../routing/router.js'
-import type { Host } from './host.js'
+import type { Host } from './connection-host.js'
 import type { Session } from './session.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
 /** The subscriptions of one client (MQTT 5.0, sections 3.8 and 3.10). */
-export class Subscribing {
+export class ClientSubscriptions {
   readonly #client: Client
   readonly #session: Session
   readonly #host: Host<never>
@@ -105,8 +105,8 @@ function checkFilter(filter: string): void {
 
 /** Where subscriptions are counted. */
 export interface SubscriptionCounts {
-  readonly budget: Budget
-  readonly accounts: Accounts
+  readonly budget: BrokerMemoryBudget
+  readonly accounts: QuotaAccounts
 }
 
 /** Counts another subscription of a session; returns whether there is room for it. */

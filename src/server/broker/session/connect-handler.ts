@@ -7,13 +7,13 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { ownContent, sizeOf } from '../routing/delivery.js'
-import { Deferred } from './conversation.js'
+import type { Host } from './connection-host.js'
 import type { BrokerHandler, Refused, Verdict } from './handler.js'
-import type { Host } from './host.js'
 import type { Link } from './link.js'
-import { Outbound, type OutboundPeer } from './outbound.js'
+import { DeferredPackets } from './packet-handler.js'
+import { type OutboundPeer, PacketWriter } from './packet-writer.js'
 
 /** The connection of somebody who wants to come in. */
 export interface EntrancePeer extends Client, OutboundPeer {
@@ -27,14 +27,14 @@ export interface EntrancePeer extends Client, OutboundPeer {
 }
 
 /** How a client comes in: its CONNECT, its credentials, and what it sends before it is decided whether to let it in. */
-export class Entrance {
+export class ConnectHandler {
   readonly #link: Link
   readonly #host: Host<never>
   readonly #peer: EntrancePeer
   /** Packets that came before their sender was let in. */
-  readonly early: Deferred
+  readonly early: DeferredPackets
   #version: Version = 5
-  #guest: Guest | undefined
+  #pendingClient: PendingClient | undefined
   /** What CONNECT counts, bytes. */
   #greeting = 0
 
@@ -42,7 +42,7 @@ export class Entrance {
     this.#link = link
     this.#host = host
     this.#peer = peer
-    this.early = new Deferred(host.budget)
+    this.early = new DeferredPackets(host.budget)
   }
 
   /** As CONNECT says, and 5 before that. */
@@ -51,8 +51,8 @@ export class Entrance {
   }
 
   /** Who is there; `undefined` before CONNECT. */
-  get guest(): Guest | undefined {
-    return this.#guest
+  get guest(): PendingClient | undefined {
+    return this.#pendingClient
   }
 
   /** What its CONNECT counts, and packets that wait, bytes. */
@@ -62,7 +62,7 @@ export class Entrance {
 
   /** Takes a packet of somebody who is not let in. Raises {@link PacketError} for what ends the connection. */
   receive(frame: Uint8Array): void {
-    const guest = this.#guest
+    const guest = this.#pendingClient
     if (guest === undefined) this.#meet(frame)
     else if (guest.authentication.deciding) this.#defer(frame)
     else {
@@ -74,12 +74,12 @@ export class Entrance {
 
   /** Takes a step of enhanced authentication. */
   authenticate(packet: Auth): void {
-    this.#guest?.authentication.proceed(packet, this.#decided, this.#failed)
+    this.#pendingClient?.authentication.proceed(packet, this.#decided, this.#failed)
   }
 
   /** The connection is gone. */
   close(): void {
-    this.#guest?.authentication.close()
+    this.#pendingClient?.authentication.close()
     this.early.clear()
     this.#host.budget.give(this.#greeting)
     this.#greeting = 0
@@ -94,13 +94,13 @@ export class Entrance {
       this.#peer.cut()
       return
     }
-    this.#version = levelOf(frame)
+    this.#version = protocolVersionOf(frame)
     const connect = decodePacket(frame, this.#version, this.#host.accounts.mostUserProperties)
     if (connect.type !== 'connect') return
-    this.#guest = guestOf(connect, this.#link, this.#host, this.#peer)
-    this.#greeting = keepGreeting(frame, this.#host.budget)
+    this.#pendingClient = guestOf(connect, this.#link, this.#host, this.#peer)
+    this.#greeting = reserveConnectBytes(frame, this.#host.budget)
     this.#peer.named(clientIdOf(connect))
-    this.#guest.authentication.begin(this.#decided, this.#failed)
+    this.#pendingClient.authentication.begin(this.#decided, this.#failed)
   }
 
   #defer(frame: Uint8Array): void {
@@ -115,17 +115,17 @@ const NO_PROPERTIES = {}
 const GREETING_COST = 3
 
 /** Somebody who said CONNECT, and is or is not let in. */
-export interface Guest {
+export interface PendingClient {
   readonly connect: Connect
-  readonly outbound: Outbound
-  readonly authentication: Authentication
+  readonly outbound: PacketWriter
+  readonly authentication: AuthenticationExchange
 }
 
 /** A guest who wants to be spoken to as its CONNECT says. */
-const guestOf = (connect: Connect, link: Link, host: Host<never>, peer: Client & OutboundPeer): Guest => ({
+const guestOf = (connect: Connect, link: Link, host: Host<never>, peer: Client & OutboundPeer): PendingClient => ({
   connect,
-  outbound: new Outbound(link, host, peer, connect),
-  authentication: new Authentication(host.handler, peer, link, connect),
+  outbound: new PacketWriter(link, host, peer, connect),
+  authentication: new AuthenticationExchange(host.handler, peer, link, connect),
 })
 
 /** The id of a client, made up if it has none. Raises {@link PacketError} when it is too long. */
@@ -156,7 +156,7 @@ export const willSize = ({ topic, payload, carried }: Will): number =>
  * What a CONNECT counts for as long as its connection lasts, as much may be said in it, bytes. Raises {@link PacketError}
  * when there is no room.
  */
-function keepGreeting({ length }: Uint8Array, budget: Budget): number {
+function reserveConnectBytes({ length }: Uint8Array, budget: BrokerMemoryBudget): number {
   if (length <= LIMIT.freeConnect) return 0
   if (!budget.take(GREETING_COST * length))
     throw new PacketError(REASON.quotaExceeded, 'the broker has no room for a CONNECT of this size')
@@ -180,7 +180,7 @@ type Step =
  * The steps in which one client proves who it is: one with CONNECT, more with AUTH (MQTT 5.0, section 4.12), and again
  * whenever it likes. One step is under way at a time.
  */
-export class Authentication {
+export class AuthenticationExchange {
   readonly #handler: BrokerHandler
   readonly #client: Client
   readonly #link: Link
@@ -242,7 +242,7 @@ export class Authentication {
 }
 
 /** What a client is told that is let in (MQTT 5.0, section 3.2). */
-interface Welcome {
+interface ConnackDetails {
   readonly clientId: string
   readonly sessionPresent: boolean
   /** Last step of enhanced authentication. */
@@ -255,12 +255,12 @@ export const keepAliveOf = ({ keepAlive, version }: Connect, longest: number): n
   version === 4 || longest === 0 ? keepAlive : keepAlive === 0 ? longest : Math.min(keepAlive, longest)
 
 /** How long a client may be silent, ms: one and a half times its keep-alive (MQTT 5.0, section 3.1.2.10); 0 for ever. */
-export const patienceOf = (connect: Connect, longest: number): number => 1_500 * keepAliveOf(connect, longest)
+export const keepAliveTimeoutMs = (connect: Connect, longest: number): number => 1_500 * keepAliveOf(connect, longest)
 
 /** CONNACK for a client that is let in. */
 export function connackOf(
   connect: Connect,
-  { clientId, sessionPresent, authenticationData }: Welcome,
+  { clientId, sessionPresent, authenticationData }: ConnackDetails,
   {
     handler,
     maximumPacketSize,
@@ -285,21 +285,25 @@ export function connackOf(
 }
 
 /** The version a CONNECT is of, as far as an answer to it is concerned. */
-export function levelOf(frame: Uint8Array): Version {
+export function protocolVersionOf(frame: Uint8Array): Version {
   const name = startOfContent(frame)
   const level = frame[name + 2 + uint16(frame, name)] ?? 0
   return level < 5 ? 4 : 5
 }
 
 /** Why a connection ends. */
-type Farewell = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'serverReference'>
+type DisconnectReason = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'serverReference'>
 
 /**
  * What a client is told whose connection is ended; `undefined` when there is no word for it.
  *
  * @param admitted - whether it was let in
  */
-export function farewellOf(version: Version, admitted: boolean, words: Farewell): ServerPacket | undefined {
+export function disconnectPacketFor(
+  version: Version,
+  admitted: boolean,
+  words: DisconnectReason,
+): ServerPacket | undefined {
   if (admitted) return version === 5 ? { type: 'disconnect', ...words } : undefined
   return canRefuse(version, words.reasonCode) ? { type: 'connack', sessionPresent: false, ...words } : undefined
 }

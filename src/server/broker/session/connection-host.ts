@@ -2,24 +2,24 @@ import type { Connect, Will } from '../../../core/mqtt5/packets.js'
 import type { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import type { Clock } from '../../../core/util/clock.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
-import type { Accounts } from '../limits/accounts.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Message } from '../routing/delivery.js'
 import type { Retained } from '../routing/retained.js'
 import type { Router } from '../routing/router.js'
-import type { BrokerHandler, Holder } from './handler.js'
+import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
 
 /** The session of a client that was let in. */
-export interface Admitted {
+export interface SessionAssignment {
   readonly session: Session
   /** Whether it was there before. */
   readonly present: boolean
 }
 
 /** Somebody who is let in. */
-export interface Visitor {
-  readonly holder: Holder | undefined
+export interface AuthenticatedClient {
+  readonly holder: SessionOwner | undefined
   readonly address: string | undefined
 }
 
@@ -27,8 +27,8 @@ export interface Visitor {
 export interface Host<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
-  readonly budget: Budget
-  readonly accounts: Accounts
+  readonly budget: BrokerMemoryBudget
+  readonly accounts: QuotaAccounts
   readonly encoder: PublishEncoder
   readonly router: Router
   readonly retained: Retained
@@ -42,9 +42,9 @@ export interface Host<C> {
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
    * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
-  admit(connection: C, connect: Connect, clientId: string, who: Visitor): Admitted
+  admit(connection: C, connect: Connect, clientId: string, who: AuthenticatedClient): SessionAssignment
   /** The holder of a session may have other rights than before: what it may not have any more ends. */
-  recheck(session: Session, holder?: Holder): void
+  recheck(session: Session, holder?: SessionOwner): void
   /** A connection is over, whether its client was let in or not. */
   ended(connection: C): void
   /** Of a client that was let in: a connection is gone; its last will is to be published, if there is one. */

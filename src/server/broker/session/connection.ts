@@ -3,25 +3,25 @@ import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import type { Auth, Content, ServerPacket, Will } from '../../../core/mqtt5/packets.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import type { Account } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Burden } from '../limits/memory.js'
-import { Conversation, type ConversationPeer } from './conversation.js'
+import type { Evictable } from '../limits/memory-evictor.js'
+import type { QuotaAccount } from '../limits/quota-accounts.js'
 import {
+  ConnectHandler,
   connackOf,
   disconnectCode,
-  Entrance,
+  disconnectPacketFor,
   type EntrancePeer,
-  farewellOf,
-  type Guest,
-  patienceOf,
+  keepAliveTimeoutMs,
+  type PendingClient,
   willOf,
   willSize,
-} from './entrance.js'
+} from './connect-handler.js'
+import type { Host } from './connection-host.js'
 import type { Accepted, Verdict } from './handler.js'
-import type { Host } from './host.js'
-import { KeepAlive, Tenancy } from './keep-alive.js'
+import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
+import { type ConversationPeer, PacketHandler } from './packet-handler.js'
 
 /** Reason codes of connections that end for a limit. */
 const LIMITS: ReadonlySet<ReasonCode> = new Set([
@@ -35,27 +35,29 @@ const LIMITS: ReadonlySet<ReasonCode> = new Set([
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
  * and no timer of the system, so that its driver decides what happens when.
  */
-export class Connection implements ConversationPeer, EntrancePeer, Burden {
-  account: Account | undefined
+export class Connection implements ConversationPeer, EntrancePeer, Evictable {
+  account: QuotaAccount | undefined
   /** `open`: the client is let in. */
   #state: 'entering' | 'open' | 'ended' = 'entering'
   #clientId = ''
   readonly #link: Link
   readonly #host: Host<Connection>
-  readonly #entrance: Entrance
+  readonly #connectHandler: ConnectHandler
   readonly #keepAlive: KeepAlive
   /** Counted to the broker's memory until it is published or not wanted any more. */
   #will: Will | undefined
   /** Since the client was let in. */
-  #conversation: Conversation | undefined
-  readonly #tenancy: Tenancy
+  #packetHandler: PacketHandler | undefined
+  readonly #credentialExpiry: CredentialExpiry
 
   constructor(link: Link, host: Host<Connection>) {
     this.#link = link
     this.#host = host
-    this.#entrance = new Entrance(link, host, this)
+    this.#connectHandler = new ConnectHandler(link, host, this)
     this.#keepAlive = new KeepAlive(host, LIMIT.connectTimeout, () => this.#silent())
-    this.#tenancy = new Tenancy(host, () => this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'))
+    this.#credentialExpiry = new CredentialExpiry(host, () =>
+      this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'),
+    )
   }
 
   get clientId(): string {
@@ -71,7 +73,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   get stalled(): boolean {
-    return this.#link.unsent > LIMIT.unsent && !this.#conversation?.leaving
+    return this.#link.unsent > LIMIT.unsent && !this.#packetHandler?.leaving
   }
 
   get owner(): string | undefined {
@@ -80,7 +82,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   get held(): number {
     const will = this.#will ? willSize(this.#will) : 0
-    return this.#link.held + this.#entrance.held + (this.#conversation?.held ?? 0) + will
+    return this.#link.held + this.#connectHandler.held + (this.#packetHandler?.held ?? 0) + will
   }
 
   get underway(): number {
@@ -97,8 +99,8 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     if (this.#state === 'ended') return
     // No function of its own for every packet.
     try {
-      if (this.#conversation) this.#conversation.receive(frame)
-      else this.#entrance.receive(frame)
+      if (this.#packetHandler) this.#packetHandler.receive(frame)
+      else this.#connectHandler.receive(frame)
     } catch (error) {
       this.fail(error)
     }
@@ -106,14 +108,14 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** As {@link receive} for a PUBACK that says nothing but success; while {@link open}. */
   acknowledged(packetId: number): void {
-    this.#conversation?.session.outbox.puback(packetId)
+    this.#packetHandler?.session.outbox.puback(packetId)
   }
 
   /** Goes on with one packet that had to wait; returns whether there was one that may go on. */
   proceed(): boolean {
     if (this.#state !== 'open') return false
     try {
-      return this.#conversation?.proceed() ?? false
+      return this.#packetHandler?.proceed() ?? false
     } catch (error) {
       this.fail(error)
       return false
@@ -122,7 +124,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** The client sends no more than what it has sent by now. */
   leave(): void {
-    this.#conversation?.leave()
+    this.#packetHandler?.leave()
   }
 
   /** All is done that the client has sent, and it sends no more. */
@@ -133,7 +135,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** The network connection is gone, without a word. */
   lost(): void {
-    this.#leave(this.#conversation?.forgoesWill ? undefined : this.#will)
+    this.#leave(this.#packetHandler?.forgoesWill ? undefined : this.#will)
   }
 
   /** Cuts the network connection without a word, as a broken network does. */
@@ -150,7 +152,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** Ends it with its session: too much is unacknowledged. */
   abandon(): void {
-    if (this.#conversation) this.#conversation.session.expiry = 0
+    if (this.#packetHandler) this.#packetHandler.session.expiry = 0
     this.disconnect(REASON.quotaExceeded, 'too many unacknowledged messages')
   }
 
@@ -164,7 +166,11 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
     if (LIMITS.has(reasonCode)) this.#reportCut(reasonString)
-    const farewell = farewellOf(this.#entrance.version, this.open, { reasonCode, reasonString, serverReference })
+    const farewell = disconnectPacketFor(this.#connectHandler.version, this.open, {
+      reasonCode,
+      reasonString,
+      serverReference,
+    })
     if (farewell) this.send(farewell)
     this.#link.end()
     this.lost()
@@ -185,18 +191,18 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   subscribes(topic: string): boolean {
-    return this.#conversation?.session.grant(topic) !== undefined
+    return this.#packetHandler?.session.grant(topic) !== undefined
   }
 
   deliver(topic: string, content: Content): void {
-    this.#conversation?.deliver(topic, content)
+    this.#packetHandler?.deliver(topic, content)
   }
 
   send(packet: ServerPacket): void {
-    const { guest } = this.#entrance
+    const { guest } = this.#connectHandler
     if (guest) guest.outbound.send(packet)
     // The client has not said what it takes.
-    else this.#link.write(encodePacket(packet, this.#entrance.version))
+    else this.#link.write(encodePacket(packet, this.#connectHandler.version))
   }
 
   named(clientId: string): void {
@@ -204,11 +210,11 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
   }
 
   authenticate(packet: Auth): void {
-    this.#entrance.authenticate(packet)
+    this.#connectHandler.authenticate(packet)
   }
 
   decided(verdict: Verdict): void {
-    const { guest } = this.#entrance
+    const { guest } = this.#connectHandler
     if (this.#state === 'ended' || guest === undefined) return
     const { authenticationMethod } = guest.connect
     if (verdict.type === 'refused')
@@ -227,22 +233,22 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
 
   /** Takes over what a client has proved anew; returns whether it may stay. */
   #renew(accepted: Accepted): boolean {
-    const { session } = this.#conversation ?? {}
-    this.#tenancy.until(accepted.expiresAt)
+    const { session } = this.#packetHandler ?? {}
+    this.#credentialExpiry.until(accepted.expiresAt)
     if (session && session.holder?.id !== accepted.holder?.id)
       this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
     else if (session) this.#host.recheck(session, accepted.holder)
     return !this.ended
   }
 
-  #admit({ connect, outbound }: Guest, { data: authenticationData, holder, expiresAt }: Accepted): void {
+  #admit({ connect, outbound }: PendingClient, { data: authenticationData, holder, expiresAt }: Accepted): void {
     const host = this.#host
     this.#will = willOf(connect, this, host)
     const { session, present } = host.admit(this, connect, this.clientId, { holder, address: this.#link.remoteAddress })
     this.account = session.account
-    this.#tenancy.until(expiresAt)
-    const { early } = this.#entrance
-    this.#conversation = new Conversation({
+    this.#credentialExpiry.until(expiresAt)
+    const { early } = this.#connectHandler
+    this.#packetHandler = new PacketHandler({
       peer: this,
       link: this.#link,
       session,
@@ -251,7 +257,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
       early,
     })
     this.#state = 'open'
-    this.#keepAlive.start(patienceOf(connect, host.maxKeepAliveSeconds))
+    this.#keepAlive.start(keepAliveTimeoutMs(connect, host.maxKeepAliveSeconds))
     const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
     outbound.send(connackOf(connect, welcome, host))
     host.handler.connected(this)
@@ -279,9 +285,9 @@ export class Connection implements ConversationPeer, EntrancePeer, Burden {
     this.#state = 'ended'
     this.#host.ended(this)
     this.#keepAlive.stop()
-    this.#tenancy.until(undefined)
-    this.#entrance.close()
-    const conversation = this.#conversation
+    this.#credentialExpiry.until(undefined)
+    this.#connectHandler.close()
+    const conversation = this.#packetHandler
     if (this.#will && (will === undefined || conversation === undefined)) this.#host.budget.give(willSize(this.#will))
     this.#will = undefined
     if (conversation === undefined) return

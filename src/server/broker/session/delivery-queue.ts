@@ -1,6 +1,6 @@
 import { Fifo, SlotMap } from '../../../core/util/collections.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { type Delivery, ownDelivery, sizeOf } from '../routing/delivery.js'
 
 /** How messages leave. */
@@ -37,39 +37,39 @@ const MOST_IDS = 65_535
  * What goes to one session with QoS 1 and 2: sent as far as the client's receive maximum allows, kept until it is
  * acknowledged, sent again, in order and with its packet id, when the client is back (MQTT 5.0, sections 4.3, 4.4, 4.9).
  */
-export class Outbox {
-  readonly #holdings: Holdings
+export class DeliveryQueue {
+  readonly #sessionUsage: SessionUsage
   readonly #inFlight = new SlotMap<InFlight>()
   /** In flight on an earlier connection: to be sent before anything else. */
   #again: InFlight[] = []
-  readonly #waiting = new Waiting()
+  readonly #pendingDeliveries = new PendingDeliveries()
   #sender: Sender | undefined
   #receiveMaximum = 0
   #unacknowledged = 0
   #number = 0
 
-  constructor(budget: Budget) {
-    this.#holdings = new Holdings(budget)
+  constructor(budget: BrokerMemoryBudget) {
+    this.#sessionUsage = new SessionUsage(budget)
   }
 
   /** Retained messages that wait. */
   get replayed(): number {
-    return this.#holdings.replayed
+    return this.#sessionUsage.replayed
   }
 
   /** What is kept, bytes. */
   get bytes(): number {
-    return this.#holdings.bytes
+    return this.#sessionUsage.bytes
   }
 
   /** Whether so much is unacknowledged that the client should get no more if that can be helped. */
   get strained(): boolean {
-    return this.#holdings.strained
+    return this.#sessionUsage.strained
   }
 
   /** Whether there is no room for another message. */
   get full(): boolean {
-    return this.#holdings.full
+    return this.#sessionUsage.full
   }
 
   /** A connection begins: what the one before did not finish is done again. */
@@ -107,20 +107,20 @@ export class Outbox {
       return
     }
     const kept = ownDelivery(delivery)
-    this.#holdings.keep(kept)
+    this.#sessionUsage.keep(kept)
     if (now) this.#send(kept)
-    else this.#waiting.push(kept)
+    else this.#pendingDeliveries.push(kept)
   }
 
   /** Forgets what waits for its turn beyond its time; returns whether there is room now. */
   forgetExpired(now: number): boolean {
-    this.#waiting.expire(now, delivery => this.#holdings.release(delivery))
+    this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.release(delivery))
     return !this.full
   }
 
   /** Forgets what fits, as far as it was not sent; what was sent is not sent again. */
   forget(fits: (delivery: Delivery) => boolean): void {
-    this.#waiting.take(fits, delivery => this.#holdings.release(delivery))
+    this.#pendingDeliveries.take(fits, delivery => this.#sessionUsage.release(delivery))
     for (const item of this.#inFlight.values) if (item.delivery && fits(item.delivery)) this.#forget(item)
   }
 
@@ -160,10 +160,11 @@ export class Outbox {
   clear(): void {
     const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.number - b.number)
     const left = sent.flatMap(({ delivery }) => delivery ?? [])
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) left.push(next)
+    for (let next = this.#pendingDeliveries.shift(); next !== undefined; next = this.#pendingDeliveries.shift())
+      left.push(next)
     this.#inFlight.clear()
     this.#again = []
-    this.#holdings.clear()
+    this.#sessionUsage.clear()
     this.#unacknowledged = 0
     this.#sender = undefined
     for (const delivery of left) delivery.giveOn?.(delivery)
@@ -175,7 +176,7 @@ export class Outbox {
   }
 
   get #idle(): boolean {
-    return this.#waiting.length === 0 && this.#again.length === 0
+    return this.#pendingDeliveries.length === 0 && this.#again.length === 0
   }
 
   #finish(item: InFlight, packetId: number): void {
@@ -203,7 +204,7 @@ export class Outbox {
   #drop(item: InFlight, packetId = item.packetId): void {
     this.#inFlight.delete(packetId - 1)
     if (item.counted) this.#unacknowledged--
-    if (item.delivery) this.#holdings.release(item.delivery)
+    if (item.delivery) this.#sessionUsage.release(item.delivery)
   }
 
   #sendWaiting(): void {
@@ -211,7 +212,7 @@ export class Outbox {
       const again = this.#again.pop()
       if (again !== undefined) this.#sendAgain(again, this.#sender)
       else {
-        const delivery = this.#waiting.shift()
+        const delivery = this.#pendingDeliveries.shift()
         if (delivery === undefined) return
         this.#send(delivery)
       }
@@ -241,13 +242,13 @@ export class Outbox {
   }
 
   #forget(item: InFlight): void {
-    if (item.delivery) this.#holdings.release(item.delivery)
+    if (item.delivery) this.#sessionUsage.release(item.delivery)
     item.delivery = undefined
   }
 }
 
 /** Deliveries that wait for their turn, in order; some of them only for so long. */
-export class Waiting {
+export class PendingDeliveries {
   readonly #queue = new Fifo<Delivery>()
   /** Nothing expires before this, ms. */
   #soonest = Number.POSITIVE_INFINITY
@@ -284,14 +285,14 @@ export class Waiting {
 }
 
 /** The account of what is kept for one session: messages, and their bytes, which the budget counts, too. */
-export class Holdings {
-  readonly #budget: Budget
+export class SessionUsage {
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   #messages = 0
   #replayed = 0
   #bytes = 0
 
-  constructor(budget: Budget) {
-    this.#budget = budget
+  constructor(budget: BrokerMemoryBudget) {
+    this.#brokerMemoryBudget = budget
   }
 
   /** Retained messages that wait. They are kept anyway, and cost nothing here. */
@@ -335,6 +336,6 @@ export class Holdings {
   #count(messages: number, bytes: number): void {
     this.#messages += messages
     this.#bytes += bytes
-    this.#budget.count(bytes)
+    this.#brokerMemoryBudget.count(bytes)
   }
 }

@@ -1,5 +1,5 @@
 import type { Connect, Incoming } from '../../../core/mqtt5/packets.js'
-import type { Client, Refusal } from '../../../core/mqtt5/peer.js'
+import type { Client, PublishRejection } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import type { Cut } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
@@ -17,7 +17,7 @@ export interface Credentials {
 }
 
 /** Whom a session belongs to, and who alone may take it over. */
-export interface Holder {
+export interface SessionOwner {
   readonly id: string
   /** Whether it may be connected at all. */
   readonly welcome: boolean
@@ -32,7 +32,7 @@ export interface Accepted {
   readonly type: 'accepted'
   readonly data?: Uint8Array | undefined
   /** Without one everybody has the same rights, and any client that knows a client id may take its session over. */
-  readonly holder?: Holder | undefined
+  readonly holder?: SessionOwner | undefined
   /** When the connection ends unless the client proves anew who it is, ms since the Unix epoch; default never. */
   readonly expiresAt?: number | undefined
 }
@@ -60,7 +60,7 @@ export interface BrokerHandler {
   /** Whom to let in. Without it everybody, but for those who ask for enhanced authentication. */
   authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>
   /** Whether and why a PUBLISH is refused, to whatever topic; of a last will it is asked when the client connects. */
-  refuse(client: Client, message: Incoming): Refusal | undefined
+  refuse(client: Client, message: Incoming): PublishRejection | undefined
   /**
    * Takes a PUBLISH to its topic. The bytes are views of what was read. Returns whether an answer comes as soon as what the
    * event loop has read is worked off: what is written to the client until then may leave with it.

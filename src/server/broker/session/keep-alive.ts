@@ -1,5 +1,5 @@
 import type { Deadline } from '../../../core/util/deadlines.js'
-import type { Host } from './host.js'
+import type { Host } from './connection-host.js'
 
 /** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
 export class KeepAlive {
@@ -54,7 +54,7 @@ export class KeepAlive {
 }
 
 /** How long a client may stay by what it has proved. */
-export class Tenancy {
+export class CredentialExpiry {
   readonly #host: Pick<Host<never>, 'clock' | 'timeouts'>
   readonly #over: () => void
   #deadline: Deadline<() => void> | undefined

@@ -12,16 +12,16 @@ import type {
 } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import { keepable } from '../../../core/util/bytes.js'
+import { copyIfSparse } from '../../../core/util/bytes.js'
 import { CountedFifo } from '../../../core/util/collections.js'
-import type { Accounts } from '../limits/accounts.js'
 import { LIMIT, OVERHEAD } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
-import type { Host } from './host.js'
-import { Inbound } from './inbound.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { QuotaAccounts } from '../limits/quota-accounts.js'
+import { ClientSubscriptions } from './client-subscriptions.js'
+import type { Host } from './connection-host.js'
 import type { Link } from './link.js'
+import { PublishHandler } from './publish-handler.js'
 import type { Session } from './session.js'
-import { Subscribing } from './subscribing.js'
 
 /** The connection a conversation is held over. */
 export interface ConversationPeer extends Client {
@@ -44,7 +44,7 @@ export interface ConversationParts {
   readonly host: Host<never>
   readonly version: Version
   /** Packets that came before the client was let in; they are done first, in their turn. */
-  readonly early: Deferred
+  readonly early: DeferredPackets
 }
 
 /** How a client goes that sends no more: with DISCONNECT, or without a word. */
@@ -56,15 +56,15 @@ const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
 const WAITS: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
 
 /** What a client that is let in says, and what is done about it. Its methods raise `PacketError` for what ends it. */
-export class Conversation {
+export class PacketHandler {
   readonly session: Session
   readonly #peer: ConversationPeer
   readonly #link: Link
   readonly #version: Version
-  readonly #accounts: Accounts
-  readonly #inbound: Inbound
-  readonly #subscribing: Subscribing
-  readonly #deferred: Deferred
+  readonly #quotaAccounts: QuotaAccounts
+  readonly #publishHandler: PublishHandler
+  readonly #clientSubscriptions: ClientSubscriptions
+  readonly #deferredPackets: DeferredPackets
   #departure: Departure
 
   constructor({ peer, link, session, host, version, early }: ConversationParts) {
@@ -72,10 +72,10 @@ export class Conversation {
     this.#peer = peer
     this.#link = link
     this.#version = version
-    this.#accounts = host.accounts
-    this.#inbound = new Inbound({ peer, link, session, host, version })
-    this.#subscribing = new Subscribing(peer, session, host)
-    this.#deferred = early
+    this.#quotaAccounts = host.accounts
+    this.#publishHandler = new PublishHandler({ peer, link, session, host, version })
+    this.#clientSubscriptions = new ClientSubscriptions(peer, session, host)
+    this.#deferredPackets = early
   }
 
   /** Takes a packet; it may have to wait. */
@@ -83,7 +83,7 @@ export class Conversation {
     // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
     if (this.#farewell !== undefined) return
     const type = (frame[0] ?? 0) >> 4
-    if (WAITS.has(type) && this.#waits) this.#deferred.push(frame)
+    if (WAITS.has(type) && this.#waits) this.#deferredPackets.push(frame)
     else this.#handle(frame)
   }
 
@@ -95,15 +95,15 @@ export class Conversation {
   /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
   proceed(): boolean {
     if (this.session.replays.size > 0) {
-      this.#subscribing.replayNext()
+      this.#clientSubscriptions.replayNext()
       return true
     }
-    if (this.#deferred.length === 0) {
+    if (this.#deferredPackets.length === 0) {
       const farewell = this.#farewell
       if (farewell !== undefined) this.#part(farewell)
       return farewell !== undefined
     }
-    const frame = this.#holds ? undefined : this.#deferred.shift()
+    const frame = this.#holds ? undefined : this.#deferredPackets.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
   }
@@ -120,7 +120,7 @@ export class Conversation {
 
   /** What it holds, bytes, besides packets that wait. */
   get held(): number {
-    return this.#inbound.held
+    return this.#publishHandler.held
   }
 
   /** Sends what the handler has for the client. */
@@ -139,8 +139,8 @@ export class Conversation {
 
   /** The connection is gone. */
   end(): void {
-    this.#deferred.clear()
-    this.#inbound.end()
+    this.#deferredPackets.clear()
+    this.#publishHandler.end()
   }
 
   /** With which the client has taken its leave; there may be something to do before. */
@@ -150,18 +150,18 @@ export class Conversation {
 
   /** Whether something that came before is still to be done. */
   get #waits(): boolean {
-    return this.#deferred.length > 0 || this.session.replays.size > 0 || this.#holds
+    return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#holds
   }
 
   /** Whether the client is to get on with what it has before anything new is done for it. */
   get #holds(): boolean {
     if (this.#departure !== undefined) return false
-    return this.#peer.stalled || (this.session.outbox.strained && this.#deferred.size < LIMIT.deferred)
+    return this.#peer.stalled || (this.session.outbox.strained && this.#deferredPackets.size < LIMIT.deferred)
   }
 
   #handle(frame: Uint8Array): void {
-    if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#inbound.publish(frame)
-    else this.#take(decodePacket(frame, this.#version, this.#accounts.mostUserProperties))
+    if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#publishHandler.publish(frame)
+    else this.#take(decodePacket(frame, this.#version, this.#quotaAccounts.mostUserProperties))
   }
 
   #take(packet: ClientPacket): void {
@@ -176,15 +176,15 @@ export class Conversation {
         this.session.outbox.pubcomp(packet.packetId)
         return
       case 'pubrel':
-        this.#inbound.pubrel(packet.packetId)
+        this.#publishHandler.pubrel(packet.packetId)
         return
       case 'subscribe': {
-        const reasonCodes = this.#subscribing.subscribe(packet)
+        const reasonCodes = this.#clientSubscriptions.subscribe(packet)
         this.#peer.send({ type: 'suback', packetId: packet.packetId, reasonCodes })
         return
       }
       case 'unsubscribe': {
-        const reasonCodes = this.#subscribing.unsubscribe(packet)
+        const reasonCodes = this.#clientSubscriptions.unsubscribe(packet)
         this.#peer.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
         return
       }
@@ -228,8 +228,8 @@ export class Conversation {
 }
 
 /** Packets of a connection that wait for their turn, in order. */
-export class Deferred extends CountedFifo<Uint8Array> {
-  constructor(budget: Budget) {
+export class DeferredPackets extends CountedFifo<Uint8Array> {
+  constructor(budget: BrokerMemoryBudget) {
     super(
       packet => packet.length + OVERHEAD,
       bytes => budget.count(bytes),
@@ -237,6 +237,6 @@ export class Deferred extends CountedFifo<Uint8Array> {
   }
 
   override push(packet: Uint8Array): void {
-    super.push(keepable(packet))
+    super.push(copyIfSparse(packet))
   }
 }

@@ -3,9 +3,9 @@ import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqt
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Delivery } from '../routing/delivery.js'
-import type { Host } from './host.js'
+import type { Host } from './connection-host.js'
+import type { Sender } from './delivery-queue.js'
 import type { Link } from './link.js'
-import type { Sender } from './outbox.js'
 
 /** Who is told that the client does not take what it is sent. */
 export interface OutboundPeer {
@@ -16,7 +16,7 @@ export interface OutboundPeer {
 const ALWAYS_EXPLAINED: ReadonlySet<string> = new Set(['connack', 'disconnect'])
 
 /** What is sent to one client, as it has asked for it: its version, its largest packet, its topic aliases. */
-export class Outbound implements Sender {
+export class PacketWriter implements Sender {
   readonly #link: Link
   readonly #host: Host<never>
   readonly #peer: OutboundPeer

@@ -5,11 +5,11 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import { PublishDecoder } from '../../../core/mqtt5/publish-decoder.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import { keepable } from '../../../core/util/bytes.js'
+import { copyIfSparse } from '../../../core/util/bytes.js'
 import { LIMIT, OVERHEAD } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import type { Host } from './host.js'
+import type { Host } from './connection-host.js'
 import type { Link } from './link.js'
 import type { Session } from './session.js'
 
@@ -38,7 +38,7 @@ const NO_PROPERTIES = {}
 const asItIs = (bytes: Uint8Array): Uint8Array => bytes
 
 /** The messages that one client publishes (MQTT 5.0, sections 3.3 and 4.3). */
-export class Inbound {
+export class PublishHandler {
   readonly #peer: InboundPeer
   readonly #link: Link
   readonly #session: Session
@@ -152,7 +152,7 @@ export class Inbound {
   #pass(inbound: InboundPublish): Outcome {
     const { topic, qos, retain, payload, carried, messageExpiry } = inbound
     const expiresAt = messageExpiry === undefined ? undefined : this.#host.clock.monotonic() + 1000 * messageExpiry
-    const own = qos > 0 || retain ? keepable : asItIs
+    const own = qos > 0 || retain ? copyIfSparse : asItIs
     const content = { payload: own(payload), carried: own(carried), userProperties: NO_PROPERTIES }
     const receivers = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
     if (receivers === undefined) {
@@ -165,12 +165,12 @@ export class Inbound {
 
 /** The topics that a client has given numbers on its connection (MQTT 5.0, section 3.3.2.3.4). */
 export class AliasTable {
-  readonly #budget: Budget
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   #topics: Map<number, string> | undefined
   #bytes = 0
 
-  constructor(budget: Budget) {
-    this.#budget = budget
+  constructor(budget: BrokerMemoryBudget) {
+    this.#brokerMemoryBudget = budget
   }
 
   /** What it counts. */
@@ -194,7 +194,7 @@ export class AliasTable {
   }
 
   clear(): void {
-    this.#budget.give(this.#bytes)
+    this.#brokerMemoryBudget.give(this.#bytes)
     this.#bytes = 0
     this.#topics = undefined
   }
@@ -205,7 +205,7 @@ export class AliasTable {
     if (before === topic) return
     const bytes = topic.length - (before === undefined ? -OVERHEAD : before.length)
     this.#bytes += bytes
-    this.#budget.count(bytes)
+    this.#brokerMemoryBudget.count(bytes)
     this.#topics.set(alias, topic)
   }
 }

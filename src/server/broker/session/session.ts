@@ -1,11 +1,11 @@
 import type { Qos } from '../../../core/mqtt5/packets.js'
-import type { Account } from '../limits/accounts.js'
-import type { Budget, Burden } from '../limits/memory.js'
+import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
+import type { QuotaAccount } from '../limits/quota-accounts.js'
 import type { Delivery } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
 import { isShared, type Subscriber, type Subscription, subscriptionSize } from '../routing/router.js'
-import type { Holder } from './handler.js'
-import { Outbox, type Sender } from './outbox.js'
+import { DeliveryQueue, type Sender } from './delivery-queue.js'
+import type { SessionOwner } from './handler.js'
 
 /** What a client's subscriptions grant for a topic. */
 export interface Grant {
@@ -22,7 +22,7 @@ const ID_SIZE = 32
 
 /** What a session needs of its broker. */
 export interface SessionHost {
-  readonly budget: Budget
+  readonly budget: BrokerMemoryBudget
   /** ms of the monotonic clock */
   now(): number
   /** More waits for the session than it may: it has to end. */
@@ -32,9 +32,9 @@ export interface SessionHost {
 }
 
 /** What the broker knows of a client, and keeps while it is away (MQTT 5.0, section 4.1). */
-export class Session implements Subscriber, Burden {
+export class Session implements Subscriber, Evictable {
   readonly clientId: string
-  readonly outbox: Outbox
+  readonly outbox: DeliveryQueue
   /** By filter, as the client wrote it; see {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
   /** Those whose retained messages have still to be sent: one after the other, as each may have many. */
@@ -42,13 +42,13 @@ export class Session implements Subscriber, Burden {
   /** How long it is kept without a connection, s. */
   expiry = 0
   /** Whom it belongs to, if anybody asks. */
-  holder: Holder | undefined
+  holder: SessionOwner | undefined
   /** Nothing is kept for it any more. */
   ended = false
   /** Its connection has what is. */
   readonly underway = 0
   readonly #host: SessionHost
-  #account: Account | undefined
+  #quotaAccount: QuotaAccount | undefined
   /** What of it counts as waiting for a client that is away, bytes. */
   #waiting = 0
   #sender: Sender | undefined
@@ -63,7 +63,7 @@ export class Session implements Subscriber, Burden {
 
   constructor(clientId: string, host: SessionHost) {
     this.clientId = clientId
-    this.outbox = new Outbox(host.budget)
+    this.outbox = new DeliveryQueue(host.budget)
     this.#host = host
   }
 
@@ -72,12 +72,12 @@ export class Session implements Subscriber, Burden {
   }
 
   /** To whose quotas it counts; `undefined` for nobody's. */
-  get account(): Account | undefined {
-    return this.#account
+  get account(): QuotaAccount | undefined {
+    return this.#quotaAccount
   }
 
   get owner(): string {
-    return this.#account?.name ?? ''
+    return this.#quotaAccount?.name ?? ''
   }
 
   get held(): number {
@@ -100,13 +100,13 @@ export class Session implements Subscriber, Burden {
   }
 
   /** It counts to somebody's quotas from now on, with all it has. */
-  moveTo(account: Account | undefined): void {
-    if (account === this.#account) return
-    for (const [each, sign] of [[this.#account, -1] as const, [account, 1] as const]) {
+  moveTo(account: QuotaAccount | undefined): void {
+    if (account === this.#quotaAccount) return
+    for (const [each, sign] of [[this.#quotaAccount, -1] as const, [account, 1] as const]) {
       each?.subscriptions.count(sign * this.subscriptions.size)
       each?.waitingBytes.count(sign * this.#waiting)
     }
-    this.#account = account
+    this.#quotaAccount = account
   }
 
   /** A connection begins: what the one before left is sent again. */
@@ -131,7 +131,7 @@ export class Session implements Subscriber, Burden {
     }
     if (!this.connected && !this.lasting) return
     if (!delivery.replayed && !this.makeRoom()) {
-      if (this.#waitsTooMuch) this.#account?.waitingBytes.refuse()
+      if (this.#waitsTooMuch) this.#quotaAccount?.waitingBytes.refuse()
       this.#host.overflowed(this)
       return
     }
@@ -210,13 +210,13 @@ export class Session implements Subscriber, Burden {
   }
 
   get #waitsTooMuch(): boolean {
-    return !this.connected && this.#account !== undefined && this.#account.waitingBytes.full
+    return !this.connected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.full
   }
 
   /** Counts what waits while the client is away. */
   #recount(): void {
     const waiting = this.connected ? 0 : this.outbox.bytes
-    this.#account?.waitingBytes.count(waiting - this.#waiting)
+    this.#quotaAccount?.waitingBytes.count(waiting - this.#waiting)
     this.#waiting = waiting
   }
 

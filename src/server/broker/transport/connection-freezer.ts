@@ -17,7 +17,7 @@ type Method = (...args: never[]) => unknown
  * read or written; new ones are taken by the system and wait. What a connection has read at the time stays in memory, as
  * does at most one more piece of what comes.
  */
-export class SocketGate {
+export class ConnectionFreezer {
   readonly #servers: readonly Server[]
   readonly #sockets = new Set<Socket>()
   /** What lets each socket and server go on; undefined while nothing is held. */

@@ -2,7 +2,7 @@ import { afterIo, type Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
-import type { Account } from '../limits/accounts.js'
+import type { QuotaAccount } from '../limits/quota-accounts.js'
 
 /** Work of a connection; returns whether some is left when its time is over. */
 export type Work = (until: number) => boolean
@@ -16,7 +16,7 @@ const SHORTEST_SLICE = 0.25
  * fits into its slice, or comes when the turn is used up, goes on in a later turn, after all who came before. So a client
  * that floods the broker slows down itself, and nobody else by more than its slice.
  */
-export class Turns {
+export class FairScheduler {
   readonly #clock: Clock
   readonly #waiting = new Fifo<Work>()
   /** Of this turn, and of those before that used next to nothing, ms. */
@@ -76,13 +76,13 @@ const EXTRA_PAUSE = 10
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /** Makes a connection that is faster than it may be wait: nothing of it is read, and so its client is slowed down. */
-export class Tempo {
+export class ReadThrottle {
   /** Packets since they were charged last. */
   packets = 0
   /** Likewise. */
   bytes = 0
   readonly #host: TempoHost
-  readonly #pacers: readonly Account[]
+  readonly #pacers: readonly QuotaAccount[]
   readonly #goOn: (paused: number) => void
   #pause: Deadline<() => void> | undefined
 
@@ -90,7 +90,7 @@ export class Tempo {
    * @param pacers - what it is charged to besides its own account
    * @param goOn - a pause is over, which took so many ms
    */
-  constructor(host: TempoHost, pacers: readonly Account[], goOn: (paused: number) => void) {
+  constructor(host: TempoHost, pacers: readonly QuotaAccount[], goOn: (paused: number) => void) {
     this.#host = host
     this.#pacers = pacers
     this.#goOn = goOn
@@ -107,7 +107,7 @@ export class Tempo {
    * How many packets may be taken before they are charged, besides those that came before it was known to whom; `Infinity`
    * for one to whom nothing is charged.
    */
-  room(account: Account | undefined): number {
+  room(account: QuotaAccount | undefined): number {
     if (account === undefined && this.#pacers.length === 0) return Number.POSITIVE_INFINITY
     const now = this.#host.clock.monotonic()
     let room = account?.room(now) ?? Number.POSITIVE_INFINITY
@@ -116,7 +116,7 @@ export class Tempo {
   }
 
   /** Charges what came since the last time; returns whether there is to be a pause. */
-  settle(account: Account | undefined): boolean {
+  settle(account: QuotaAccount | undefined): boolean {
     // Most stores have one user, on this machine, to whom nothing is charged.
     if (account === undefined && this.#pacers.length === 0) return false
     const { clock, timeouts } = this.#host

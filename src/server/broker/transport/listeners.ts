@@ -10,15 +10,15 @@ import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import type { Cut } from '../../../node/net/audit.js'
+import { ConnectionLimiter, type ConnectionQuotas, callerOf } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS } from '../../../node/net/http.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
-import { type ConnectionQuotas, callerOf, Visitors } from '../../../node/net/visitors.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { listenerName } from '../session/link.js'
-import { connectionEvent } from './socket-gate.js'
-import type { Turns } from './turns.js'
-import { FrameMeter, PacedSocket } from './web-socket.js'
+import { connectionEvent } from './connection-freezer.js'
+import type { FairScheduler } from './fair-scheduler.js'
+import { ThrottledSocket, WebSocketBufferMeter } from './web-socket.js'
 
 /** Where to listen. */
 export interface Addresses {
@@ -40,7 +40,7 @@ export interface Addresses {
 /** What is known of a connection over WebSocket. */
 export interface Upgraded {
   /** Between stream and socket. */
-  readonly unwrapping: FrameMeter
+  readonly unwrapping: WebSocketBufferMeter
   /** Where it comes from. */
   readonly remoteAddress: string
 }
@@ -55,8 +55,8 @@ export interface Arrival {
 
 /** Who takes the connections, and what all of them share. */
 export interface ListenersHost {
-  readonly budget: Budget
-  readonly turns: Turns
+  readonly budget: BrokerMemoryBudget
+  readonly turns: FairScheduler
   /** Largest frame of a WebSocket, bytes. */
   readonly largestFrame: number
   accept(arrival: Arrival): void
@@ -81,7 +81,7 @@ export class Listeners {
   readonly #tcp: TcpServer
   readonly #http: HttpServer
   readonly #sockets = new Set<Socket>()
-  readonly #visitors: Visitors
+  readonly #connectionLimiter: ConnectionLimiter
   readonly #handshakes = new TlsHandshakes()
   readonly #webSockets: WebSocketServer
   readonly #host: ListenersHost
@@ -99,9 +99,9 @@ export class Listeners {
     this.#http = tls
       ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
       : createHttpServer(HEAD_TIMEOUTS, explain)
-    this.#visitors = new Visitors(connections, cut => takes.cut(cut))
+    this.#connectionLimiter = new ConnectionLimiter(connections, cut => takes.cut(cut))
     for (const server of this.servers) {
-      this.#visitors.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
+      this.#connectionLimiter.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
       if (server instanceof TlsServer) this.#handshakes.watch(server)
     }
@@ -120,8 +120,8 @@ export class Listeners {
   }
 
   /** Who is connected, let in or not. */
-  get visitors(): Pick<Visitors, 'count' | 'refused' | 'addresses'> {
-    return this.#visitors
+  get visitors(): Pick<ConnectionLimiter, 'count' | 'refused' | 'addresses'> {
+    return this.#connectionLimiter
   }
 
   get port(): number {
@@ -155,13 +155,13 @@ export class Listeners {
     const below = request.socket
     below.setNoDelay(true)
     below.setKeepAlive(true, PROBE_AFTER)
-    const paced = new PacedSocket(below, this.#host.turns)
+    const paced = new ThrottledSocket(below, this.#host.turns)
     const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#trustProxy)
     this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
   }
 
   #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
-    const meter = new FrameMeter(socket, this.#host.budget)
+    const meter = new WebSocketBufferMeter(socket, this.#host.budget)
     // Heard before the stream hears of it.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.frame(data.length)

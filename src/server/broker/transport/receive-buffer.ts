@@ -6,18 +6,18 @@ import { Fifo } from '../../../core/util/collections.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
 /** What all that comes over connections shares. */
 export interface InflowHost extends UnfinishedHost {
-  readonly budget: Budget
+  readonly budget: BrokerMemoryBudget
   readonly maximumPacketSize: number
 }
 
 /** What came over a connection and is not done with: pieces, and packets that are not complete. The budget counts it. */
-export class Inflow implements UnfinishedReader {
+export class ReceiveBuffer implements UnfinishedReader {
   readonly overdue: () => void
-  readonly #budget: Budget
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   readonly #maximumPacketSize: number
   #cutter: FrameCutter
   /** What came and is not cut yet: little, as nothing more is read meanwhile. */
@@ -25,15 +25,15 @@ export class Inflow implements UnfinishedReader {
   #unread = 0
   #held = 0
   #kept = 0
-  readonly #unfinished: Unfinished
+  readonly #incompletePacketGuard: IncompletePacketGuard
 
   /** @param overdue - a packet takes longer than it may */
   constructor(host: InflowHost, overdue: () => void) {
     this.overdue = overdue
-    this.#budget = host.budget
+    this.#brokerMemoryBudget = host.budget
     this.#maximumPacketSize = host.maximumPacketSize
     this.#cutter = new FrameCutter(host.maximumPacketSize)
-    this.#unfinished = new Unfinished(host, this)
+    this.#incompletePacketGuard = new IncompletePacketGuard(host, this)
   }
 
   /** What is counted, bytes. */
@@ -51,7 +51,7 @@ export class Inflow implements UnfinishedReader {
     this.#count(chunk.length)
     // Nearly always it is all there is, and need not wait.
     if (this.#cutter.held + this.#unread === 0) {
-      this.#unfinished.first(chunk)
+      this.#incompletePacketGuard.first(chunk)
       this.#cutter.push(chunk)
       return
     }
@@ -78,7 +78,7 @@ export class Inflow implements UnfinishedReader {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return false
     this.#unread -= chunk.length
-    this.#unfinished.piece(chunk)
+    this.#incompletePacketGuard.piece(chunk)
     this.#cutter.push(chunk)
     return true
   }
@@ -91,18 +91,18 @@ export class Inflow implements UnfinishedReader {
 
   /** All is done that can be: what is left is to be completed in time. */
   watch(): void {
-    if (this.#cutter.partial) this.#unfinished.watch()
-    else this.#unfinished.begun = undefined
+    if (this.#cutter.partial) this.#incompletePacketGuard.watch()
+    else this.#incompletePacketGuard.begun = undefined
   }
 
   /** For so many ms nothing was read. */
   postpone(ms: number): void {
-    this.#unfinished.postpone(ms)
+    this.#incompletePacketGuard.postpone(ms)
   }
 
   /** Forgets it all; nothing more is to come. */
   clear(): void {
-    this.#unfinished.stop()
+    this.#incompletePacketGuard.stop()
     this.#chunks.clear()
     this.#unread = 0
     this.#cutter = new FrameCutter(this.#maximumPacketSize)
@@ -112,12 +112,12 @@ export class Inflow implements UnfinishedReader {
   /** A packet is complete. */
   #end(): void {
     this.#kept = 0
-    this.#unfinished.end()
+    this.#incompletePacketGuard.end()
   }
 
   #count(bytes: number): void {
     this.#held += bytes
-    this.#budget.count(bytes)
+    this.#brokerMemoryBudget.count(bytes)
   }
 }
 
@@ -139,7 +139,7 @@ interface UnfinishedReader {
 }
 
 /** A packet that is not complete: a client that begins one has to end it some time. */
-class Unfinished {
+class IncompletePacketGuard {
   /** When it began, ms; `undefined` when there is none, or that has to be looked up. */
   begun: number | undefined
   readonly #host: UnfinishedHost

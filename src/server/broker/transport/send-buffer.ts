@@ -3,13 +3,13 @@ import type { Duplex } from 'node:stream'
 import type { Room } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Budget } from '../limits/memory.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
 const SMALLEST_BLOCK = 512
 const LARGEST_BLOCK = 65_536
 const LARGEST_PIECE = 16_384
-/** With more unsent bytes a connection is {@link Outflow.full}. */
+/** With more unsent bytes a connection is {@link SendBuffer.full}. */
 const HIGH_WATER = 65_536
 
 const NOTHING = Buffer.alloc(0)
@@ -25,10 +25,10 @@ type Departure = 'none' | 'due' | 'held' | 'lingering'
  * TCP, one frame over WebSocket; and while the network does not take it, it waits here. An idle connection has no memory
  * for it.
  */
-export class Outflow implements Room {
+export class SendBuffer implements Room {
   readonly #stream: Duplex
   readonly #socket: Socket
-  readonly #budget: Budget
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   readonly #taken: () => void
   /** Full blocks and large pieces, before what is in the block. */
   #pieces: Uint8Array[] = []
@@ -48,10 +48,10 @@ export class Outflow implements Room {
    * @param socket - below the stream, or the stream itself
    * @param taken - called when the network has taken what it was given
    */
-  constructor(stream: Duplex, socket: Socket, budget: Budget, taken: () => void) {
+  constructor(stream: Duplex, socket: Socket, budget: BrokerMemoryBudget, taken: () => void) {
     this.#stream = stream
     this.#socket = socket
-    this.#budget = budget
+    this.#brokerMemoryBudget = budget
     this.#taken = taken
     socket.on('timeout', () => this.#stalled())
     stream.on('close', () => this.drop())
@@ -138,7 +138,7 @@ export class Outflow implements Room {
     this.#block = NOTHING
     this.#from = this.#to = 0
     if (!this.#stream.writable) {
-      this.#budget.give(this.#gathered)
+      this.#brokerMemoryBudget.give(this.#gathered)
       this.#gathered = 0
       return
     }
@@ -151,7 +151,7 @@ export class Outflow implements Room {
 
   /** Forgets what is there: the connection is gone, or about to be. */
   drop(): void {
-    this.#budget.give(this.unsent)
+    this.#brokerMemoryBudget.give(this.unsent)
     this.#gathered = this.#sent = 0
     this.#pieces = []
   }
@@ -169,7 +169,7 @@ export class Outflow implements Room {
   readonly #written = (): void => {
     const wasWatched = this.#writing === 'watched'
     this.#writing = 'no'
-    this.#budget.give(this.#sent)
+    this.#brokerMemoryBudget.give(this.#sent)
     this.#sent = 0
     this.flush()
     if (wasWatched) this.#watchOn()
@@ -178,11 +178,11 @@ export class Outflow implements Room {
 
   #gather(bytes: number): void {
     this.#gathered += bytes
-    this.#budget.count(bytes)
+    this.#brokerMemoryBudget.count(bytes)
     if (this.#writing !== 'no') this.#watch()
     else if (this.#departure === 'none') {
       this.#departure = 'due'
-      atTurnEnd(this.#turnOver)
+      runAtTurnEnd(this.#turnOver)
     }
   }
 
@@ -230,7 +230,7 @@ let tasks: (() => void)[] = []
  * atTurnEnd(() => outflow.flush())
  * ```
  */
-export function atTurnEnd(task: () => void): void {
+export function runAtTurnEnd(task: () => void): void {
   if (tasks.length === 0) afterIo(doAll)
   tasks.push(task)
 }
@@ -246,6 +246,6 @@ function doAll(): void {
     }
   } finally {
     // After an error: the others go on when it is dealt with.
-    for (const task of due.slice(done)) atTurnEnd(task)
+    for (const task of due.slice(done)) runAtTurnEnd(task)
   }
 }

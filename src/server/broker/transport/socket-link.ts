@@ -2,20 +2,20 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
-import type { Accounts } from '../limits/accounts.js'
 import { LIMIT } from '../limits/limits.js'
+import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Connection } from '../session/connection.js'
 import type { Link } from '../session/link.js'
-import { Inflow, type InflowHost } from './inflow.js'
+import { type FairScheduler, ReadThrottle } from './fair-scheduler.js'
 import type { Arrival } from './listeners.js'
-import { Outflow } from './outflow.js'
-import { Tempo, type Turns } from './turns.js'
-import type { FrameMeter } from './web-socket.js'
+import { type InflowHost, ReceiveBuffer } from './receive-buffer.js'
+import { SendBuffer } from './send-buffer.js'
+import type { WebSocketBufferMeter } from './web-socket.js'
 
 /** What all links of a broker share. */
 export interface LinkHost extends InflowHost {
-  readonly accounts: Accounts
-  readonly turns: Turns
+  readonly accounts: QuotaAccounts
+  readonly turns: FairScheduler
 }
 
 /** `new`: nothing came yet. `half-closed`: the client sends no more. `over`: what comes is read and forgotten. */
@@ -31,10 +31,10 @@ export class SocketLink implements Link {
   readonly secure: TLSSocket | undefined
   readonly #stream: Duplex
   readonly #host: LinkHost
-  readonly #outflow: Outflow
-  readonly #inflow: Inflow
-  readonly #unwrapping: FrameMeter | undefined
-  readonly #tempo: Tempo
+  readonly #sendBuffer: SendBuffer
+  readonly #receiveBuffer: ReceiveBuffer
+  readonly #unwrapping: WebSocketBufferMeter | undefined
+  readonly #readThrottle: ReadThrottle
   readonly room: Link['room']
   #connection: Connection | undefined
   #state: State = 'new'
@@ -49,43 +49,45 @@ export class SocketLink implements Link {
     this.secure = socket instanceof TLSSocket ? socket : undefined
     this.#stream = stream
     this.#host = host
-    this.#outflow = new Outflow(stream, socket, host.budget, () => this.#taken())
-    this.#inflow = new Inflow(host, () => this.#connection?.overdue('a packet'))
+    this.#sendBuffer = new SendBuffer(stream, socket, host.budget, () => this.#taken())
+    this.#receiveBuffer = new ReceiveBuffer(host, () => this.#connection?.overdue('a packet'))
     this.#unwrapping = upgraded?.unwrapping
-    this.#tempo = new Tempo(host, host.accounts.pacersOf(this.remoteAddress), paused => this.#goOn(paused))
-    this.room = this.#outflow
+    this.#readThrottle = new ReadThrottle(host, host.accounts.pacersOf(this.remoteAddress), paused =>
+      this.#goOn(paused),
+    )
+    this.room = this.#sendBuffer
   }
 
   get unsent(): number {
-    return this.#outflow.unsent
+    return this.#sendBuffer.unsent
   }
 
   get held(): number {
     const unsent = this.unsent > LIMIT.unsent ? this.unsent : 0
-    return this.#inflow.kept + (this.#unwrapping?.held ?? 0) + unsent
+    return this.#receiveBuffer.kept + (this.#unwrapping?.held ?? 0) + unsent
   }
 
   get underway(): number {
     const unsent = this.unsent > LIMIT.unsent ? 0 : this.unsent
-    return this.#inflow.held - this.#inflow.kept + unsent
+    return this.#receiveBuffer.held - this.#receiveBuffer.kept + unsent
   }
 
   write(piece: Uint8Array): void {
-    this.#outflow.write(piece)
+    this.#sendBuffer.write(piece)
   }
 
   isLarge(piece: Uint8Array): boolean {
-    return this.#outflow.isLarge(piece)
+    return this.#sendBuffer.isLarge(piece)
   }
 
   linger(): void {
-    this.#outflow.linger()
+    this.#sendBuffer.linger()
   }
 
   end(): void {
     this.#state = 'over'
-    this.#inflow.clear()
-    this.#outflow.end()
+    this.#receiveBuffer.clear()
+    this.#sendBuffer.end()
     const { timeouts, clock } = this.#host
     this.#closing ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeout, this.#destroyed)
   }
@@ -93,9 +95,9 @@ export class SocketLink implements Link {
   destroy(): void {
     this.#state = 'over'
     // The stream tells of its end later; who gives it up for its memory wants that at once.
-    this.#inflow.clear()
+    this.#receiveBuffer.clear()
     this.#unwrapping?.clear()
-    this.#outflow.drop()
+    this.#sendBuffer.drop()
     this.#stream.destroy()
   }
 
@@ -128,8 +130,8 @@ export class SocketLink implements Link {
       this.#state = 'open'
     }
     connection.seen()
-    this.#inflow.push(chunk)
-    this.#tempo.bytes += chunk.length
+    this.#receiveBuffer.push(chunk)
+    this.#readThrottle.bytes += chunk.length
     this.wake()
   }
 
@@ -139,7 +141,7 @@ export class SocketLink implements Link {
   }
 
   wake(): void {
-    if (this.#working || this.#tempo.pausing) return
+    if (this.#working || this.#readThrottle.pausing) return
     this.#working = true
     if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
   }
@@ -148,19 +150,19 @@ export class SocketLink implements Link {
   readonly #slice = (until: number): boolean => {
     const connection = this.#connection
     if (connection === undefined) return false
-    this.#outflow.hold()
+    this.#sendBuffer.hold()
     // Whose it is, and how much it may send, is known when it is let in.
-    const room = connection.open ? this.#tempo.room(connection.account) : 1
+    const room = connection.open ? this.#readThrottle.room(connection.account) : 1
     const stop = this.#packets(connection, until, room)
-    this.#outflow.release()
-    this.#inflow.settle(stop !== 'more')
-    const slowed = stop !== 'over' && this.#tempo.settle(connection.account)
+    this.#sendBuffer.release()
+    this.#receiveBuffer.settle(stop !== 'more')
+    const slowed = stop !== 'over' && this.#readThrottle.settle(connection.account)
     this.#pause(slowed || stop === 'more' || stop === 'stalled')
     this.#working = stop === 'more' && !slowed
     // What comes meanwhile is not read; that is not the client's silence.
     if (slowed || stop === 'more') connection.seen()
     else if (stop === 'done' && this.#state === 'half-closed') connection.finish()
-    else if (stop !== 'over') this.#inflow.watch()
+    else if (stop !== 'over') this.#receiveBuffer.watch()
     return this.#working
   }
 
@@ -174,18 +176,18 @@ export class SocketLink implements Link {
         if (connection.open && this.#acknowledged(connection)) continue
         if (isLate || taken >= room) return 'more'
         if (!connection.proceed()) {
-          const frame = this.#inflow.next()
+          const frame = this.#receiveBuffer.next()
           if (frame !== undefined) {
             taken++
             connection.receive(frame)
-          } else if (!this.#inflow.feed()) return 'done'
+          } else if (!this.#receiveBuffer.feed()) return 'done'
         }
         isLate = this.#host.clock.monotonic() >= until
       }
     } catch (error) {
       connection.fail(error)
     } finally {
-      this.#tempo.packets += taken
+      this.#readThrottle.packets += taken
     }
     return 'over'
   }
@@ -199,13 +201,13 @@ export class SocketLink implements Link {
   #goOn(paused: number): void {
     const connection = this.#connection
     connection?.seen()
-    this.#inflow.postpone(paused)
+    this.#receiveBuffer.postpone(paused)
     // It may take more than one.
-    if (this.#state === 'over' || !this.#tempo.settle(connection?.account)) this.wake()
+    if (this.#state === 'over' || !this.#readThrottle.settle(connection?.account)) this.wake()
   }
 
   #acknowledged(connection: Connection): boolean {
-    const packetId = this.#inflow.nextPuback()
+    const packetId = this.#receiveBuffer.nextPuback()
     if (packetId === 0) return false
     connection.acknowledged(packetId)
     return true
@@ -222,8 +224,8 @@ export class SocketLink implements Link {
   #closed(): void {
     this.#state = 'over'
     if (this.#closing) this.#host.timeouts.remove(this.#closing)
-    this.#tempo.stop()
-    this.#inflow.clear()
+    this.#readThrottle.stop()
+    this.#receiveBuffer.clear()
     this.#connection?.lost()
     this.#connection = undefined
   }

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { concatBytes } from '../../../core/util/bytes.js'
-import type { Budget } from '../limits/memory.js'
-import type { Turns } from './turns.js'
+import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { FairScheduler } from './fair-scheduler.js'
 
 /** What is handed on at a time, bytes: as WebSocket frames it may be a thousand pieces. */
 const PIECE = 4_096
@@ -12,9 +12,9 @@ const NOTHING = new Uint8Array(0)
  * A socket whose bytes come in its turn: what takes a WebSocket apart does not stop before it has gone through all that it
  * is given, and a piece of it may have a frame every six bytes.
  */
-export class PacedSocket extends Duplex {
+export class ThrottledSocket extends Duplex {
   readonly #socket: Socket
-  readonly #turns: Turns
+  readonly #fairScheduler: FairScheduler
   /** What came, as far as it is not handed on. */
   #chunk: Uint8Array = NOTHING
   #at = 0
@@ -22,10 +22,10 @@ export class PacedSocket extends Duplex {
   #working = false
   #ended = false
 
-  constructor(socket: Socket, turns: Turns) {
+  constructor(socket: Socket, turns: FairScheduler) {
     super({ allowHalfOpen: true })
     this.#socket = socket
-    this.#turns = turns
+    this.#fairScheduler = turns
     socket.on('data', (chunk: Uint8Array) => this.#came(chunk))
     socket.on('end', () => {
       this.#ended = true
@@ -73,7 +73,7 @@ export class PacedSocket extends Duplex {
   #work(): void {
     if (this.#working) return
     this.#working = true
-    this.#turns.begin(this.#slice)
+    this.#fairScheduler.begin(this.#slice)
   }
 
   readonly #slice = (): boolean => {
@@ -99,16 +99,16 @@ export class PacedSocket extends Duplex {
 const CONTROL_HEADER = 6
 
 /** Counts what a WebSocket holds before it is a whole frame to the memory that all clients share. */
-export class FrameMeter {
-  readonly #budget: Budget
+export class WebSocketBufferMeter {
+  readonly #brokerMemoryBudget: BrokerMemoryBudget
   /** Came over the socket, and is not part of a whole frame yet, bytes. */
   #pending = 0
   /** Of whole frames that are not read yet, bytes. */
   #waiting = 0
   #over = false
 
-  constructor(socket: Socket, budget: Budget) {
-    this.#budget = budget
+  constructor(socket: Socket, budget: BrokerMemoryBudget) {
+    this.#brokerMemoryBudget = budget
     // Before the listener that takes frames out of it.
     socket.prependListener('data', (chunk: Uint8Array) => this.#came(chunk.length))
     // Whole frames may still be read then.
@@ -123,7 +123,7 @@ export class FrameMeter {
   /** A frame is complete, and waits to be read. What came behind it is not counted until more comes: it is little. */
   frame(bytes: number): void {
     if (this.#over) return
-    this.#budget.count(bytes - this.#pending)
+    this.#brokerMemoryBudget.count(bytes - this.#pending)
     this.#pending = 0
     this.#waiting += bytes
   }
@@ -131,32 +131,32 @@ export class FrameMeter {
   /** Bytes of whole frames were read. */
   read(bytes: number): void {
     if (this.#over) return
-    this.#budget.give(bytes)
+    this.#brokerMemoryBudget.give(bytes)
     this.#waiting -= bytes
   }
 
   /** A ping or a pong came, maybe amid a frame: nothing of it is kept. */
   control(bytes: number): void {
     const size = Math.min(this.#pending, bytes + CONTROL_HEADER)
-    this.#budget.give(size)
+    this.#brokerMemoryBudget.give(size)
     this.#pending -= size
   }
 
   /** Nothing counts any more: the connection is gone, or about to be. */
   clear(): void {
     this.#over = true
-    this.#budget.give(this.held)
+    this.#brokerMemoryBudget.give(this.held)
     this.#pending = this.#waiting = 0
   }
 
   #lost(): void {
-    this.#budget.give(this.#pending)
+    this.#brokerMemoryBudget.give(this.#pending)
     this.#pending = 0
   }
 
   #came(bytes: number): void {
     if (this.#over) return
     this.#pending += bytes
-    this.#budget.count(bytes)
+    this.#brokerMemoryBudget.count(bytes)
   }
 }

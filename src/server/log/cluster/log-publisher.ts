@@ -4,7 +4,7 @@ import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
 import type { Entry } from '../../engine/entry.js'
-import type { Kind } from './envelope.js'
+import type { Kind } from './node-message.js'
 import type { Publication, Stream } from './stream.js'
 
 /** Something to send. */

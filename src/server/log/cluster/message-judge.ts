@@ -2,11 +2,11 @@ import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import type { Entry } from '../../engine/entry.js'
 import { decodeEntry } from '../entry-codec.js'
-import { Digest } from './digest.js'
-import { decodeEnvelope, type Envelope, type LogKeys } from './envelope.js'
 import { diverged } from './errors.js'
+import { decodeEnvelope, type LogKeys, type NodeMessage } from './node-message.js'
 import { NodeTable } from './node-table.js'
 import { decodeSnapshotRecord, SnapshotCoordinator, type SnapshotRecord } from './snapshot-coordinator.js'
+import { StateDigest } from './state-digest.js'
 import type { StreamMessage } from './stream.js'
 import { Trust } from './trust.js'
 
@@ -15,12 +15,12 @@ export type MessageVerdict =
   /** No node has sent it, or not so. */
   | { readonly type: 'foreign'; readonly why: string }
   /** It is out of the order of its node, or was there before. */
-  | { readonly type: 'refused'; readonly envelope: Envelope }
+  | { readonly type: 'refused'; readonly envelope: NodeMessage }
   /** It counts, and more is to come before there is an entry. */
-  | { readonly type: 'piece'; readonly envelope: Envelope; readonly signer: string | undefined }
+  | { readonly type: 'piece'; readonly envelope: NodeMessage; readonly signer: string | undefined }
   | {
       readonly type: 'entry'
-      readonly envelope: Envelope
+      readonly envelope: NodeMessage
       /** The fingerprint of the key that has signed it, if this node has that. */
       readonly signer: string | undefined
       /** Of the log, ms. */
@@ -46,12 +46,12 @@ const NO_ROOM = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_IN
  * What all nodes decide alike about the messages of a stream, beside the engine: which of them count, at what time, and
  * whether nodes have come to the same. It knows no time and no network but that of the messages.
  */
-export class Replica {
+export class MessageJudge {
   readonly nodes = new NodeTable()
   readonly snapshots = new SnapshotCoordinator()
   readonly trust: Trust
   readonly #judging: Judging
-  digest = new Digest()
+  digest = new StateDigest()
   #time = new LogClock()
   #position = 0
 
@@ -125,10 +125,10 @@ export class Replica {
     if (!reader.ended) this.nodes.forgottenAt = reader.float64()
     this.#position = position
     this.#time = new LogClock({ stream, time })
-    this.digest = new Digest(digest, position)
+    this.digest = new StateDigest(digest, position)
   }
 
-  #entry(envelope: Envelope, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
+  #entry(envelope: NodeMessage, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
     const { kind, node } = envelope
     const granted = kind === 'claim' && this.snapshots.claim(node, position, time)
     if (kind === 'written') {

@@ -20,7 +20,7 @@ export type Kind =
   | 'signed-only'
 
 /** A message of a node. */
-export interface Envelope {
+export interface NodeMessage {
   readonly kind: Kind
   readonly node: string
   /** Random, another one for each time the node begins anew. */
@@ -42,7 +42,7 @@ export interface Envelope {
 export type Decoded =
   | {
       readonly type: 'message'
-      readonly envelope: Envelope
+      readonly envelope: NodeMessage
       readonly signed: boolean
       /** The fingerprint of the key that has signed it, if it is one of those that are known. */
       readonly signer: string | undefined
@@ -67,7 +67,7 @@ const WORD = /^[\w-]{1,64}$/
 export const ENVELOPE_OVERHEAD = 400
 
 /** A message as bytes, signed if there are keys. */
-export function encodeEnvelope(envelope: Envelope, keys?: LogKeys): Uint8Array {
+export function encodeEnvelope(envelope: NodeMessage, keys?: LogKeys): Uint8Array {
   const { kind, node, life, number, replaces, applied, digest, clients, body } = envelope
   const writer = new ByteWriter(ENVELOPE_OVERHEAD + body.length)
   writer.uint32(MAGIC)
@@ -112,7 +112,7 @@ export function decodeEnvelope(bytes: Uint8Array, keys?: LogKeys): Decoded | und
     : { type: 'message', envelope, signed: true, signer }
 }
 
-function envelopeAt(bytes: Uint8Array, at: number): Envelope | undefined {
+function envelopeAt(bytes: Uint8Array, at: number): NodeMessage | undefined {
   try {
     return readEnvelope(new ByteReader(bytes, at))
   } catch (error) {
@@ -122,7 +122,7 @@ function envelopeAt(bytes: Uint8Array, at: number): Envelope | undefined {
   }
 }
 
-function readEnvelope(reader: ByteReader): Envelope | undefined {
+function readEnvelope(reader: ByteReader): NodeMessage | undefined {
   const kind = KINDS[reader.uint8()]
   const [node, life, number, replaces] = [reader.text(), reader.text(), reader.float64(), reader.text()]
   const [applied, digest, clients, body] = [reader.float64(), reader.uint32(), reader.uint32(), reader.blob()]

@@ -1,6 +1,6 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
-import type { Envelope } from './envelope.js'
+import type { NodeMessage } from './node-message.js'
 
 /** A node as all others know it. */
 export interface NodeRecord {
@@ -66,7 +66,7 @@ export class NodeTable {
   }
 
   /** Takes a message; returns whether it counts. */
-  take(envelope: Envelope, arrival: Arrival): boolean {
+  take(envelope: NodeMessage, arrival: Arrival): boolean {
     const { time } = arrival
     const row = envelope.kind === 'start' ? this.#begin(envelope, arrival) : this.#next(envelope)
     if (row === undefined) return false
@@ -79,7 +79,7 @@ export class NodeTable {
   }
 
   /** The bytes of an entry whose last message counts; `undefined` when it is larger than allowed. */
-  bodyOf({ node, body }: Envelope): Uint8Array | undefined {
+  bodyOf({ node, body }: NodeMessage): Uint8Array | undefined {
     const row = this.#rows.get(node)
     if (row === undefined || row.held === 0) return body
     const { pieces, held } = row
@@ -108,7 +108,7 @@ export class NodeTable {
     }
   }
 
-  #begin(envelope: Envelope, { position, time, isSignedOnly }: Arrival): Row | undefined {
+  #begin(envelope: NodeMessage, { position, time, isSignedOnly }: Arrival): Row | undefined {
     const { node, life, number, replaces, applied } = envelope
     // One that comes late names a life that has been replaced since.
     if (number !== 1 || replaces !== (this.#rows.get(node)?.life ?? '')) return undefined
@@ -121,7 +121,7 @@ export class NodeTable {
     return row
   }
 
-  #next({ node, life, number }: Envelope): Row | undefined {
+  #next({ node, life, number }: NodeMessage): Row | undefined {
     const row = this.#rows.get(node)
     return row?.life === life && row.next === number ? row : undefined
   }

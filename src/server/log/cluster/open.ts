@@ -3,17 +3,17 @@ import type { Clock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
 import { holeFound } from './errors.js'
-import type { Replica } from './replica.js'
+import type { MessageJudge } from './message-judge.js'
 import { ReplicatedLog } from './replicated-log.js'
 import type { LogEvents, LogSettings } from './settings.js'
-import { type Loaded, loadNewest } from './snapshots.js'
+import { type Loaded, loadNewest } from './snapshot-writer.js'
 import { type Hole, type Stream, StreamError } from './stream.js'
 
 /** A node that has caught up and takes part. */
 export interface OpenedNode<C> {
   readonly engine: Engine<C>
   readonly log: ReplicatedLog
-  readonly replica: Replica
+  readonly replica: MessageJudge
 }
 
 /** What opening a node takes. */
@@ -95,7 +95,7 @@ class Opening<C> {
   }
 
   #load(): void {
-    const make = (replica: Replica): Engine<C> =>
+    const make = (replica: MessageJudge): Engine<C> =>
       new Engine<C>({ ...this.#options.bounds, witness: result => replica.digest.see(result) })
     this.#loading = loadNewest(this.#stream, this.#options.settings, make, () => this.#alive()).subscribe({
       next: loaded => this.#follow(loaded),
@@ -141,7 +141,7 @@ class Opening<C> {
     moved()
   }
 
-  #moved(log: ReplicatedLog, engine: Engine<C>, replica: Replica, end: number): void {
+  #moved(log: ReplicatedLog, engine: Engine<C>, replica: MessageJudge, end: number): void {
     if (this.#phase === 'open' || log !== this.#log) return
     this.#alive()
     this.#options.progress?.({ read: replica.position, of: Math.max(end, replica.position) })

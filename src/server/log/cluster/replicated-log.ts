@@ -2,15 +2,15 @@ import { Subscription } from 'rxjs'
 import type { Entry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
-import { ENVELOPE_OVERHEAD, type Envelope, encodeEnvelope, type LogKeys } from './envelope.js'
 import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
 import { Follower } from './follower.js'
 import { type Availability, LogHealthMonitor } from './log-health-monitor.js'
 import { LogPublisher, type PendingMessage, WINDOW } from './log-publisher.js'
+import { entryOf, type MessageJudge, type MessageVerdict } from './message-judge.js'
+import { ENVELOPE_OVERHEAD, encodeEnvelope, type LogKeys, type NodeMessage } from './node-message.js'
 import { LARGEST_ENTRY } from './node-table.js'
-import { entryOf, type MessageVerdict, type Replica } from './replica.js'
 import type { LogSettings, ReplicatedHost } from './settings.js'
-import { SnapshotWriter } from './snapshots.js'
+import { SnapshotWriter } from './snapshot-writer.js'
 import type { Hole, Stream, StreamMessage } from './stream.js'
 import { ForeignReports, OtherSigners } from './trust.js'
 
@@ -35,7 +35,7 @@ export class ReplicatedLog implements Log {
   readonly #stream: Stream
   readonly #nodeId: string
   readonly #largest: number
-  readonly #replica: Replica
+  readonly #messageJudge: MessageJudge
   readonly #host: ReplicatedHost
   readonly #publisher: LogPublisher
   readonly #follower: Follower
@@ -56,14 +56,14 @@ export class ReplicatedLog implements Log {
   #jumping = Subscription.EMPTY
 
   /** @param replica - as a snapshot has left it */
-  constructor(stream: Stream, replica: Replica, settings: LogSettings, host: ReplicatedHost) {
+  constructor(stream: Stream, replica: MessageJudge, settings: LogSettings, host: ReplicatedHost) {
     const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
     const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
     this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
     this.#stream = stream
     this.#nodeId = nodeId
     this.#largest = stream.largest - ENVELOPE_OVERHEAD
-    this.#replica = replica
+    this.#messageJudge = replica
     this.#host = host
     this.#keys = keys
     this.#foreign = new ForeignReports(host.clock, host.troubled)
@@ -100,7 +100,7 @@ export class ReplicatedLog implements Log {
 
   /** Time of the log as it should be now, ms. */
   get now(): number {
-    return this.#replica.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
+    return this.#messageJudge.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
   }
 
   /** So far the stream is known to go. */
@@ -197,7 +197,7 @@ export class ReplicatedLog implements Log {
   }
 
   #seal({ kind, body }: PendingMessage, life: string, number: number): Uint8Array {
-    const { nodes, position: applied, digest } = this.#replica
+    const { nodes, position: applied, digest } = this.#messageJudge
     const node = this.#nodeId
     const replaces = kind === 'start' ? (nodes.get(node)?.life ?? '') : ''
     // Not the newest one: that may be of an entry which is being applied.
@@ -207,14 +207,14 @@ export class ReplicatedLog implements Log {
   }
 
   #take(message: StreamMessage): void {
-    const { position } = this.#replica
+    const { position } = this.#messageJudge
     if (this.#state.state === 'stopped' || message.position <= position) return
     if (message.position > position + 1) {
       this.#jump({ from: position + 1, to: message.position - 1 })
       return
     }
     try {
-      this.#apply(this.#replica.judge(message), message.position)
+      this.#apply(this.#messageJudge.judge(message), message.position)
     } catch (error) {
       this.#fail(error)
       return
@@ -252,14 +252,14 @@ export class ReplicatedLog implements Log {
     const own = envelope?.node === this.#nodeId && this.#publisher.knows(envelope.life) ? envelope : undefined
     if (judged.type === 'entry') this.#entry(judged, own, position)
     else if (judged.type === 'piece' && own) this.#publisher.taken(own.life, own.number)
-    this.#replica.close(position)
+    this.#messageJudge.close(position)
     this.#appliedAt = this.#host.clock.monotonic()
     if (own === undefined) return
     if (judged.type === 'refused') this.#publisher.refused(own.life, own.number)
     else this.#arrived(judged, own)
   }
 
-  #entry(judged: MessageVerdict & { type: 'entry' }, own: Envelope | undefined, position: number): void {
+  #entry(judged: MessageVerdict & { type: 'entry' }, own: NodeMessage | undefined, position: number): void {
     const { envelope, time } = judged
     if (own === undefined) {
       // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
@@ -291,7 +291,7 @@ export class ReplicatedLog implements Log {
   }
 
   /** A message of ours counts, and all that came before is applied. */
-  #arrived(judged: MessageVerdict, { kind }: Envelope): void {
+  #arrived(judged: MessageVerdict, { kind }: NodeMessage): void {
     this.#health.arrived()
     if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
     if (kind === 'written') this.#writer.written()
@@ -303,7 +303,7 @@ export class ReplicatedLog implements Log {
     this.#foreign.look()
     if (!this.#publisher.established || this.#state.state !== 'open') return
     this.#writer.look()
-    const { trust } = this.#replica
+    const { trust } = this.#messageJudge
     if (this.#hasAnnouncedSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
     this.#hasAnnouncedSignedOnly = true
     this.#push({ kind: 'signed-only', body: NOTHING })

@@ -3,9 +3,9 @@ import type { Clock } from '../../../core/util/clock.js'
 import type { Entry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import type { Sharing } from '../log.js'
-import type { LogKeys } from './envelope.js'
 import type { Availability } from './log-health-monitor.js'
-import type { SnapshotSizes } from './snapshots.js'
+import type { LogKeys } from './node-message.js'
+import type { SnapshotSizes } from './snapshot-writer.js'
 import type { Hole, Stream } from './stream.js'
 
 /** How a node goes about the log. */

@@ -21,7 +21,7 @@ import { damaged } from '../errors.js'
 import { encodeState, StateDecoder } from '../state-codec.js'
 import { notWritten } from './errors.js'
 import type { PendingMessage } from './log-publisher.js'
-import { type Judging, Replica } from './replica.js'
+import { type Judging, MessageJudge } from './message-judge.js'
 import { encodeSnapshotRecord, positionOf, type SnapshotRecord, snapshotName } from './snapshot-coordinator.js'
 import type { SnapshotName, Stream } from './stream.js'
 
@@ -51,22 +51,22 @@ type WriterState =
 /** Writes the state down when that is worth it and no other node does, and trims the stream behind the last two. */
 export class SnapshotWriter {
   readonly #stream: Stream
-  readonly #replica: Replica
+  readonly #messageJudge: MessageJudge
   readonly #host: SnapshotHost
   readonly #sizes: SnapshotSizes
   #state: WriterState = { state: 'idle' }
   #trimming: Subscription | undefined
 
-  constructor(stream: Stream, replica: Replica, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
+  constructor(stream: Stream, replica: MessageJudge, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
     this.#stream = stream
-    this.#replica = replica
+    this.#messageJudge = replica
     this.#host = host
     this.#sizes = { ...SIZES, ...sizes }
   }
 
   /** To be called from time to time. */
   look(): void {
-    const { snapshots, time } = this.#replica
+    const { snapshots, time } = this.#messageJudge
     const { bytes, messages } = snapshots.since
     const isWorth = bytes > Math.max(this.#sizes.bytes, snapshots.last?.size ?? 0) || messages > this.#sizes.messages
     if (!isWorth || this.#state.state !== 'idle' || !snapshots.isFree(time)) return
@@ -79,10 +79,10 @@ export class SnapshotWriter {
     if (this.#state.state === 'writing') return
     this.#state = { state: 'idle' }
     if (!granted) return
-    const { position } = this.#replica
+    const { position } = this.#messageJudge
     const name = snapshotName(position, nodeId)
     let size = 0
-    const blocks = encodeSnapshot(this.#replica.encode(), this.#host.capture())
+    const blocks = encodeSnapshot(this.#messageJudge.encode(), this.#host.capture())
     const counted = (function* () {
       for (const block of blocks) {
         size += block.length
@@ -101,7 +101,7 @@ export class SnapshotWriter {
 
   /** It is said in the log that a snapshot of ours is written. */
   written(): void {
-    const position = this.#replica.snapshots.before?.position ?? 0
+    const position = this.#messageJudge.snapshots.before?.position ?? 0
     const old$ = position === 0 ? EMPTY : concat(this.#stream.trim(position), this.#stream.snapshots())
     this.#trimming?.unsubscribe()
     this.#trimming = concat(old$, this.#stream.sweep()).subscribe({
@@ -254,14 +254,14 @@ export class SnapshotReader {
 
 /** What a node begins with. */
 export interface Loaded<E> {
-  readonly replica: Replica
+  readonly replica: MessageJudge
   readonly engine: E
   /** Where the stream ends. */
   readonly end: number
 }
 
 /** An engine that takes a state back, and has what nodes share beside it. */
-export type MakeEngine<E> = (replica: Replica) => E & { readonly taker: StateTaker }
+export type MakeEngine<E> = (replica: MessageJudge) => E & { readonly taker: StateTaker }
 
 /**
  * The newest snapshot that is good, and nothing where the stream has all from its beginning. Fails with `damaged` or `format`
@@ -273,8 +273,8 @@ export function loadNewest<E>(
   make: MakeEngine<E>,
   progress: () => void,
 ): Observable<Loaded<E>> {
-  const empty = (): { replica: Replica; engine: ReturnType<MakeEngine<E>> } => {
-    const replica = new Replica(judging)
+  const empty = (): { replica: MessageJudge; engine: ReturnType<MakeEngine<E>> } => {
+    const replica = new MessageJudge(judging)
     return { replica, engine: make(replica) }
   }
   return stream.snapshots().pipe(
@@ -307,7 +307,7 @@ const newestFirst = (names: readonly SnapshotName[]): string[] =>
 function load<E>(
   stream: Stream,
   name: string,
-  empty: () => { readonly replica: Replica; readonly engine: ReturnType<MakeEngine<E>> },
+  empty: () => { readonly replica: MessageJudge; readonly engine: ReturnType<MakeEngine<E>> },
   progress: () => void,
 ): Observable<Omit<Loaded<E>, 'end'>> {
   return defer(() => {

@@ -1,5 +1,5 @@
 import type { Hlc } from '../../../core/hlc/hlc.js'
-import type { Answer, Applied, Change } from '../../engine/answer.js'
+import type { Applied, Change, CommandResult } from '../../engine/command-result.js'
 
 /** So many positions back it is known; a node that lags behind further is compared by its next entry. */
 const REMEMBERED = 4096
@@ -13,7 +13,7 @@ const LOOKED_AT = 16
  * have come to the same state. It sees what engines made of entries, so that one that errs is found out though the entries
  * are the same.
  */
-export class Digest {
+export class StateDigest {
   readonly #positions = new Float64Array(REMEMBERED).fill(-1)
   readonly #values = new Uint32Array(REMEMBERED)
   #value: number
@@ -51,7 +51,7 @@ export class Digest {
     this.#remember(position)
   }
 
-  #answer({ reply, version }: Answer): void {
+  #answer({ reply, version }: CommandResult): void {
     this.#text(reply.type === 'error' ? reply.code : reply.type)
     if (reply.type === 'count') this.#mix(reply.count)
     if (version !== undefined) this.#version(version)

@@ -1,10 +1,10 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import type { Clock } from '../../../core/util/clock.js'
-import type { Decoded, Envelope, LogKeys } from './envelope.js'
 import { foreign, keyDiffers, keyMissing, signedOtherwise, unknownFormat } from './errors.js'
+import type { Decoded, LogKeys, NodeMessage } from './node-message.js'
 
 /** A message that may be of a node, or why it is of none. */
-export type Admitted = { readonly envelope: Envelope } | { readonly foreign: string }
+export type Admitted = { readonly envelope: NodeMessage } | { readonly foreign: string }
 
 /**
  * Which messages may be of a node, by who has signed them. A log begins with messages that anybody may have sent; once it says
@@ -105,7 +105,7 @@ export class OtherSigners {
   }
 
   /** A message that is signed otherwise counts. */
-  heard({ node }: Envelope, position: number): void {
+  heard({ node }: NodeMessage, position: number): void {
     this.#heardAt = this.#clock.monotonic()
     if (this.#nodes.has(node) || this.#nodes.size >= MOST) return
     this.#nodes.add(node)

@@ -9,7 +9,7 @@ import type { JetStreamOptions, JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
 /** A connection to NATS, and what a store has there. */
-export interface OpenedStorage {
+export interface JetStreamConnection {
   readonly nats: NatsConnection
   readonly manager: JetStreamManager
   readonly snapshots: ObjectStore
@@ -86,7 +86,7 @@ export async function prepare(
   nats: NatsConnection,
   { name, replicas }: JetStreamSettings,
   { jetstream, objects }: NatsPackages,
-): Promise<OpenedStorage> {
+): Promise<JetStreamConnection> {
   const { max_payload = SMALLEST_MESSAGE } = nats.info ?? {}
   if (max_payload < SMALLEST_MESSAGE)
     throw new ArgumentError(

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { ArgumentError } from '../../../core/util/errors.js'
 import type { SharedLog } from '../cluster/settings.js'
 import type { Stream } from '../cluster/stream.js'
-import { cannotConnect, connectTo, isFinal, type OpenedStorage, prepare, streamError } from './connection.js'
+import { cannotConnect, connectTo, isFinal, type JetStreamConnection, prepare, streamError } from './connection.js'
 import { NatsStream } from './nats-stream.js'
 import { type JetStreamOptions, type JetStreamSettings, settingsFrom } from './options.js'
 import { type NatsPackages, natsPackages } from './packages.js'
@@ -63,7 +63,7 @@ const openWith = (packages$: Observable<NatsPackages>, settings: JetStreamSettin
     }
   })
 
-async function open(settings: JetStreamSettings, packages: NatsPackages): Promise<OpenedStorage> {
+async function open(settings: JetStreamSettings, packages: NatsPackages): Promise<JetStreamConnection> {
   const nats = await connectTo(settings, packages)
   try {
     return await prepare(nats, settings, packages)

@@ -9,7 +9,7 @@ import {
   StreamError,
   type StreamMessage,
 } from '../cluster/stream.js'
-import { closeWhole, type OpenedStorage, streamError, whenDone } from './connection.js'
+import { closeWhole, type JetStreamConnection, streamError, whenDone } from './connection.js'
 import type { NatsPackages } from './packages.js'
 
 /** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
@@ -26,15 +26,15 @@ const BLOCK = 10_000
 /** A stream in NATS JetStream. */
 export class NatsStream implements Stream {
   readonly largest: number
-  readonly #opened: OpenedStorage
+  readonly #opened: JetStreamConnection
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
-  readonly #leftovers: Leftovers
+  readonly #orphanedChunks: OrphanedChunks
 
-  constructor(opened: OpenedStorage, packages: NatsPackages) {
+  constructor(opened: JetStreamConnection, packages: NatsPackages) {
     this.#opened = opened
     this.#packages = packages
-    this.#leftovers = new Leftovers(opened)
+    this.#orphanedChunks = new OrphanedChunks(opened)
     this.#client = packages.jetstream.jetstream(opened.nats)
     this.largest = (opened.nats.info?.max_payload ?? 1024 * 1024) - OVERHEAD
   }
@@ -92,7 +92,7 @@ export class NatsStream implements Stream {
       const { readable, abort } = readableOf(blocks)
       const write = async (): Promise<void> => {
         const bucket = await this.#opened.bucket()
-        await this.#leftovers.find()
+        await this.#orphanedChunks.find()
         await bucket.put({ name }, readable, { timeout: BLOCK })
       }
       write().then(
@@ -134,7 +134,9 @@ export class NatsStream implements Stream {
   }
 
   sweep(): Observable<never> {
-    return whenDone('what is left of snapshots was not removed', () => this.#leftovers.remove()).pipe(ignoreElements())
+    return whenDone('what is left of snapshots was not removed', () => this.#orphanedChunks.remove()).pipe(
+      ignoreElements(),
+    )
   }
 
   ask(nodeId: string): Observable<string | undefined> {
@@ -195,11 +197,11 @@ const messageOf = ({ seq, timestampNanos, data }: JsMsg): StreamMessage => ({
  * a writer that is at it are not told apart from them, so only what was there before a later one began may be removed, and
  * only when that is done: whoever has taken longer comes too late for his snapshot to count.
  */
-export class Leftovers {
-  readonly #opened: OpenedStorage
+export class OrphanedChunks {
+  readonly #opened: JetStreamConnection
   #found: readonly string[] = []
 
-  constructor(opened: OpenedStorage) {
+  constructor(opened: JetStreamConnection) {
     this.#opened = opened
   }
 

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
-import { ArgumentError, shown } from '../../../core/util/errors.js'
+import { ArgumentError, formatValue } from '../../../core/util/errors.js'
 import type { Checked } from '../../../core/util/options.js'
-import { LogKeys } from '../cluster/envelope.js'
+import { LogKeys } from '../cluster/node-message.js'
 
 /** Of a key that nodes share, bytes. */
 const SHORTEST_KEY = 16
@@ -72,9 +72,9 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
   checkWord('name', name)
   checkWord('nodeId', nodeId)
   if (![1, 3, 5].includes(replicas))
-    throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${shown(replicas)}\``)
+    throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${formatValue(replicas)}\``)
   if (reads !== 'linearizable' && reads !== 'local')
-    throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${shown(reads)}\``)
+    throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${formatValue(reads)}\``)
   checkPositiveInteger('stallTimeout', stallTimeout)
   checkPositiveInteger('connectTimeout', connectTimeout)
   for (const position of skip) checkPositiveInteger('skip', position)
@@ -108,14 +108,14 @@ function keysFrom(keys: readonly Uint8Array[], name: string): LogKeys | undefine
 function checkWord(option: string, word: string): void {
   if (typeof word === 'string' && /^[\w-]{1,64}$/.test(word)) return
   throw new ArgumentError(
-    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${shown(word)}\``,
+    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${formatValue(word)}\``,
   )
 }
 
 function serversOf(servers: JetStreamOptions['servers']): string[] {
   const list = (typeof servers === 'string' ? servers.split(',') : Array.from(servers)).map(each => String(each).trim())
   if (list.length === 0 || list.some(each => each === '')) {
-    throw new ArgumentError(`Expected \`servers\` to be addresses of NATS servers, got \`${shown(servers)}\``)
+    throw new ArgumentError(`Expected \`servers\` to be addresses of NATS servers, got \`${formatValue(servers)}\``)
   }
   return list
 }
