@@ -39,7 +39,7 @@ const LARGEST_ENTRY = 8 * 1024 * 1024
 /**
  * The way of all requests, from top to bottom: {@link CommitLoop.take} takes one; a read is answered in its turn; writes of
  * one turn of the event loop are gathered in a batch and appended to the log as one entry; {@link CommitLoop.committed}
- * applies the entry, answers each job in its place and says what changed; meanwhile the next batch is appended or, where
+ * applies the entry, hands each job its result in its place and says what changed; meanwhile the next batch is appended or, where
  * the log gains by it, held until more has come.
  */
 export class CommitLoop implements LogListener {

@@ -121,7 +121,7 @@ async function heartbeatOf(directory: string, text: string): Promise<bigint | un
   const found = claims.find(each => each.text === text)
   if (found === undefined) return undefined
   try {
-    // OpenedStorage, as a file system of the network may say of a file that is not what it knew a while ago.
+    // Opened, as a file system of the network may say of a file that is not what it knew a while ago.
     const file = await open(join(directory, found.name), 'r')
     try {
       return (await file.stat({ bigint: true })).mtimeNs
