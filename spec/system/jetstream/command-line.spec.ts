@@ -20,8 +20,8 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
 
   // Below node_modules, so that the packages it imports are found from there.
   beforeAll(async () => {
-    await mkdir(join(ROOT, 'target'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'target/rx-statestore-nodes-'))
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-nodes-'))
     const started = NatsCluster.start()
     await compilePackage(folder)
     nats = await started

@@ -31,8 +31,8 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
 
   // Below node_modules, so that the packages it imports are found from there.
   beforeAll(async () => {
-    await mkdir(join(ROOT, 'target'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'target/rx-statestore-drill-'))
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-drill-'))
     const started = NatsCluster.start()
     await compilePackage(folder)
     nats = await started

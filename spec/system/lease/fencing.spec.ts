@@ -18,8 +18,8 @@ let folder: string
 
 /** Compiles what the other process runs, below node_modules, so that the packages it imports are found from there. */
 async function compile(): Promise<void> {
-  await mkdir(join(ROOT, 'target'), { recursive: true })
-  folder = await mkdtemp(join(ROOT, 'target/rx-statestore-lease-'))
+  await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+  folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-lease-'))
   const config = {
     extends: join(ROOT, 'tsconfig.json'),
     compilerOptions: { noEmit: false, rootDir: ROOT, outDir: folder, types: ['node'], typeRoots: [TYPES] },

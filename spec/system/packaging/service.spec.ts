@@ -25,8 +25,8 @@ const linesOf = (unit: string, key: string): string[] =>
 describe('The service', { timeout: PATIENCE }, () => {
   let folder: string
   beforeAll(async () => {
-    await mkdir(join(ROOT, 'target'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'target/rx-statestore-service-'))
+    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
+    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-service-'))
     await compilePackage(folder)
   }, PATIENCE)
   afterAll(async () => rm(folder, { recursive: true }))

@@ -17,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-const CACHE = join(ROOT, 'target')
+const CACHE = join(ROOT, 'node_modules/.cache')
 
 /** Makes what the suites in a browser share, from the sources of now, and removes it when all of them have ended. */
 export async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
