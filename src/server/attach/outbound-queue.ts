@@ -6,7 +6,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 
-/** What is to be known of a message besides its content. */
+/** How a message is queued. */
 export interface Handling {
   /** Default `false`. */
   readonly retain?: boolean
@@ -14,7 +14,7 @@ export interface Handling {
   readonly isRepeatable?: boolean
   /** Whether it is a notification: answers and notifications take turns. Default `false`. */
   readonly isNotification?: boolean
-  /** Client id of whom it is for, who gets everything in this order. Default '', for everybody. */
+  /** Client id of the receiver, which gets all its messages in order. Default '': no single client. */
   readonly receiver?: string
 }
 
@@ -225,7 +225,7 @@ export class OutboundQueue {
 
 /** What a queue has to know of a message. */
 interface Queued {
-  /** Client id of whom it is for; '' for everybody. */
+  /** Client id of the receiver; '' for messages to no single client. */
   readonly receiver: string
   readonly isNotification: boolean
 }
