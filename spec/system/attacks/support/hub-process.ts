@@ -2,6 +2,7 @@
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import type { HubMemory } from './hub-scene.js'
+import { peakMemory } from './peak-memory.js'
 
 const MAX_AUDIT_LINES = 1_000
 const options = JSON.parse(process.argv[2] ?? '{}')
@@ -29,8 +30,8 @@ server.hub('chat').events$.subscribe(event => {
 function memory(): HubMemory {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
-  return { held: heapUsed + external, peak: maxRSS * 1024, cpu: (userCPUTime + systemCPUTime) / 1_000 }
+  const { userCPUTime, systemCPUTime } = process.resourceUsage()
+  return { held: heapUsed + external, peak: peakMemory(), cpu: (userCPUTime + systemCPUTime) / 1_000 }
 }
 
 process.on('message', question => {

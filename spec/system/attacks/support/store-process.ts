@@ -4,6 +4,7 @@ import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../../src/server/console/console-server.js'
 import { firstOf, serve, Tokens } from '../../../../src/server/index.js'
 import { backwards } from '../../../support/backwards.js'
+import { peakMemory } from './peak-memory.js'
 import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
 
@@ -41,7 +42,7 @@ function memory(): Memory {
   globalThis.gc?.()
   globalThis.gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
-  return { held: heapUsed + external, rss, peak: process.resourceUsage().maxRSS * 1024 }
+  return { held: heapUsed + external, rss, peak: peakMemory() }
 }
 
 process.on('message', question => {
