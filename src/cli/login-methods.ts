@@ -105,7 +105,7 @@ export function readAuthenticationFile(path: string): readonly MethodSettings[] 
   )
   kind?.choice('BrokerAuthentication')
   const methods = authenticationMethods ?? spec?.fields('authenticationMethods').authenticationMethods
-  if (methods === undefined) throw root.wrong('Expected `authenticationMethods`, got nothing')
+  if (methods === undefined) throw root.error('Expected `authenticationMethods`, got nothing')
   return methods.list().map(method => methodSettingsOf(method, dirname(path)))
 }
 
@@ -133,14 +133,14 @@ function x509(place: YamlNode, folder: string): MethodSettings {
   )
   additionalValidation?.choice('None')
   const clientCa = resolve(folder, needed(place, trustedClientCaCert, 'trustedClientCaCert').text())
-  const attributes = authorizationAttributes?.members().map(attributesOf) ?? []
+  const attributes = authorizationAttributes?.children().map(attributesOf) ?? []
   return { method: 'X509', clientCa, attributes }
 }
 
 function attributesOf(place: YamlNode): CertificateAttributes {
   const { subject, attributes } = place.fields('subject', 'attributes')
   const text = needed(place, subject, 'subject')
-  text.try(() => parseSubject(text.text()))
+  text.locateErrors(() => parseSubject(text.text()))
   return { subject: text.text(), attributes: needed(place, attributes, 'attributes').textMap() }
 }
 
@@ -148,13 +148,13 @@ function tokens(place: YamlNode, folder: string): MethodSettings {
   const { audiences, jwks, issuer } = place.fields('audiences', 'jwks', 'issuer')
   const keys = needed(place, jwks, 'jwks').text()
   const list = needed(place, audiences, 'audiences').texts()
-  if (list.length === 0) throw place.wrong('Expected an audience, got none')
+  if (list.length === 0) throw place.error('Expected an audience, got none')
   const where = /^https?:/.test(keys) ? keys : resolve(folder, keys)
   return { method: 'ServiceAccountToken', jwks: where, audiences: list, issuer: issuer?.text() }
 }
 
 function needed(place: YamlNode, found: YamlNode | undefined, name: string): YamlNode {
-  if (found === undefined) throw place.wrong(`Expected \`${name}\`, got nothing`)
+  if (found === undefined) throw place.error(`Expected \`${name}\`, got nothing`)
   return found
 }
 

@@ -65,7 +65,7 @@ async function check(file: string, flags: CheckFlags, io: Io): Promise<void> {
 function decide(policy: Policy, flags: CheckFlags): { source: string | undefined; rules: readonly number[] } {
   const { as: username, clientId = '', attribute: attributes } = flags
   const rights = new Rights(policy, { clientId, username, attributes })
-  return { source: rights.sourceOf(actionOf(flags)), rules: rights.rules }
+  return { source: rights.sourceOf(actionOf(flags)), rules: rights.ruleIndexes }
 }
 
 function actionOf({ can, key, topic }: CheckFlags): Action {

@@ -5,7 +5,7 @@ import { reason } from '../core/util/errors.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
-import { isThisMachine } from '../server/host/security.js'
+import { isLocalOnly } from '../server/host/security.js'
 import {
   type AuditEvent,
   firstOf,
@@ -152,7 +152,7 @@ export class ServeSecurity {
 }
 
 function checkAnonymous({ host = SERVE_OPTIONS.host.default, allowAnonymous }: SecurityFlags, asks: boolean): void {
-  if (asks || allowAnonymous || isThisMachine(host)) return
+  if (asks || allowAnonymous || isLocalOnly(host)) return
   const ways = '--password-file, --tls-client-ca, --jwks or --authentication'
   throw new Failure(
     EXIT.usage,

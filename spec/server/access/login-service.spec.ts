@@ -37,13 +37,13 @@ function open(nameOf: (username: string | undefined) => string | undefined) {
   }, new ManualClock())
   const login = async (username: string, password = right): Promise<void> => {
     const request = requestOf({ username, password: utf8(password) })
-    const outcome = await logins.ask(request)
-    if ('principal' in outcome) logins.succeeded(request, outcome.principal)
+    const outcome = await logins.login(request)
+    if ('principal' in outcome) logins.recordSuccess(request, outcome.principal)
   }
   const guess = async (username: string): Promise<void> => {
     for (let n = 0; n < 5; n++) await login(username, 'guess')
   }
-  return { login, guess, isKept: (username: string) => logins.objection(requestOf({ username })) !== undefined }
+  return { login, guess, isKept: (username: string) => logins.rejectionFor(requestOf({ username })) !== undefined }
 }
 
 describe('Logins', () => {
@@ -73,12 +73,12 @@ describe('Logins', () => {
     const proofOf: ProofOf = ({ method }) => (method === undefined ? 'guessable' : 'verifiable')
     const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
     const token = requestOf({ method: 'K8S-SAT' })
-    for (let n = 0; n < 10; n++) expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
-    expect([...logins.failed.failures()]).toEqual([])
-    for (let n = 0; n < 100; n++) void logins.ask(requestOf({ username: `user-${n}`, password: utf8('guess') }))
+    for (let n = 0; n < 10; n++) expect(await logins.login(token)).toMatchObject({ refused: 'credentials' })
+    expect([...logins.failedLogins.failures()]).toEqual([])
+    for (let n = 0; n < 100; n++) void logins.login(requestOf({ username: `user-${n}`, password: utf8('guess') }))
     await new Promise(resolve => setImmediate(resolve))
     expect(pending).toBe(16)
-    expect(await logins.ask(token)).toMatchObject({ refused: 'credentials' })
+    expect(await logins.login(token)).toMatchObject({ refused: 'credentials' })
   })
 
   it('judge by the method that decides whether a proof can be guessed', () => {
@@ -121,9 +121,9 @@ describe('Checks of certificates and tokens', () => {
     }
     const proofOf: ProofOf = () => 'verifiable'
     const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
-    const asked = Array.from({ length: 64 }, async () => logins.ask(requestOf({})))
+    const asked = Array.from({ length: 64 }, async () => logins.login(requestOf({})))
     expect(open).toHaveLength(4)
-    const other = logins.ask(requestOf({ remoteAddress: '198.51.100.1' }))
+    const other = logins.login(requestOf({ remoteAddress: '198.51.100.1' }))
     expect(open).toHaveLength(5)
     open[4]?.()
     expect(await other).toMatchObject({ refused: 'credentials' })

@@ -129,7 +129,7 @@ describe('Rights', () => {
     const policy =
       '[{principals: {usernames: [v]}}, {principals: {clientIds: [c]}, brokerResources: [{method: Connect}]}]'
     expect(rightsOf(policy, { username: 'u' }).sourceOf(connect)).toBe('rules[1].brokerResources[0]')
-    expect(rightsOf(policy, { username: 'v' }).rules).toEqual([0, 1])
+    expect(rightsOf(policy, { username: 'v' }).ruleIndexes).toEqual([0, 1])
     expect(rightsOf(policy, { username: 'v', clientId: 'd' }).sourceOf(connect)).toBeUndefined()
   })
 

@@ -10,7 +10,7 @@ export interface CertificateAttributes {
 }
 
 /** Issuers that are looked at. */
-const LONGEST_CHAIN = 10
+const MAX_CHAIN_LENGTH = 10
 
 /**
  * The method: who shows a certificate of an authority that the server believes. Its name (CN) is the user name; attributes
@@ -23,7 +23,7 @@ const LONGEST_CHAIN = 10
  * ```
  */
 export function certificates(known: readonly CertificateAttributes[] = []): Method {
-  const bySubject = new Map(known.map(({ subject, attributes }) => [nameAs(parseSubject(subject)), attributes]))
+  const bySubject = new Map(known.map(({ subject, attributes }) => [subjectKey(parseSubject(subject)), attributes]))
   const method = ({ certificate }: LoginRequest): LoginResult | undefined => {
     if (certificate === undefined) return undefined
     const { trusted, subjects, commonNames, validTo: expiresAt } = certificate
@@ -32,16 +32,16 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
       return { refused: 'not-authorized', reason: 'the certificate is not of an authority that is believed here' }
     // All who have none would be one principal.
     if (own.length === 0) return { refused: 'not-authorized', reason: 'the certificate has no subject' }
-    const attributes = subjects.map(subject => bySubject.get(nameAs(subject))).find(found => found !== undefined)
+    const attributes = subjects.map(subject => bySubject.get(subjectKey(subject))).find(found => found !== undefined)
     const [username] = commonNames.length === 1 ? commonNames : []
-    return { principal: { id: `x509 ${nameAs(own)}`, username, attributes, expiresAt } }
+    return { principal: { id: `x509 ${subjectKey(own)}`, username, attributes, expiresAt } }
   }
   const proofOf: ProofOf = ({ certificate }) => (certificate === undefined ? undefined : 'verifiable')
   return Object.assign(method, { proofOf })
 }
 
 /** In which no two subjects are alike, whatever is in their values. */
-const nameAs = (subject: SubjectName): string => JSON.stringify(subject)
+const subjectKey = (subject: SubjectName): string => JSON.stringify(subject)
 
 /** What TLS knows of a client's certificate; `undefined` when it showed none. */
 export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean): ClientCertificate | undefined {
@@ -49,9 +49,9 @@ export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean)
   if (!('raw' in peer)) return undefined
   const subjects: SubjectName[] = []
   const seen = new Set<PeerCertificate>()
-  for (let next = peer; 'subject' in next && !seen.has(next) && subjects.length < LONGEST_CHAIN; ) {
+  for (let next = peer; 'subject' in next && !seen.has(next) && subjects.length < MAX_CHAIN_LENGTH; ) {
     seen.add(next)
-    subjects.push(nameOf(next))
+    subjects.push(subjectNameOf(next))
     // One that is signed by itself is its own issuer.
     if (!('issuerCertificate' in next) || next.issuerCertificate === undefined) break
     next = next.issuerCertificate
@@ -65,7 +65,7 @@ export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean)
   }
 }
 
-function nameOf({ subject }: PeerCertificate): SubjectName {
+function subjectNameOf({ subject }: PeerCertificate): SubjectName {
   const parts: [string, string | string[] | undefined][] = Object.entries(subject)
   return parts.flatMap(([type, values]) => [values ?? []].flat().map(value => `${type}=${value}`)).sort()
 }

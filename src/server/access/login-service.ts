@@ -9,39 +9,39 @@ import { type Authenticate, checkPrincipal, type LoginRequest, type LoginResult,
 /** What came of a login: what was thrown is the broker's trouble, and lets no client in. */
 export type LoginOutcome = LoginResult | { readonly thrown: unknown }
 
-type Refused = Extract<LoginResult, { refused: unknown }>
+type RejectedResult = Extract<LoginResult, { refused: unknown }>
 
-const NO_TURN: Readonly<Record<NoTurn, Refused>> = {
+const TURN_REJECTIONS: Readonly<Record<TurnRejection, RejectedResult>> = {
   rate: { refused: 'rate', reason: 'too many log in at once from this address; try again later' },
   busy: { refused: 'busy', reason: 'too many log in at once; try again later' },
   gone: { refused: 'unavailable', reason: 'the client went before its turn came' },
 }
 
 /** Checks of certificates and tokens of one address that are under way at once. */
-const MAX_CHECKS_AT_ONCE = 4
+const MAX_CONCURRENT_CHECKS = 4
 
 /** Has logins looked at, each in its turn, and no guess from where too many have failed. */
 export class LoginService {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
-  readonly #turns: LoginScheduler
+  readonly #guessableLogins: LoginScheduler
   /** Of certificates and tokens: each check costs as much whether it succeeds or not. */
-  readonly #checks: LoginScheduler
+  readonly #verifiableLogins: LoginScheduler
 
   constructor(authenticate: Authenticate, clock: Clock) {
     this.#authenticate = authenticate
     this.#throttle = new LoginThrottle(clock)
-    this.#turns = new LoginScheduler(clock)
-    this.#checks = new LoginScheduler(clock, MAX_CHECKS_AT_ONCE)
+    this.#guessableLogins = new LoginScheduler(clock)
+    this.#verifiableLogins = new LoginScheduler(clock, MAX_CONCURRENT_CHECKS)
   }
 
   /** From where logins failed. */
-  get failed(): Pick<LoginThrottle, 'failures' | 'pause'> {
+  get failedLogins(): Pick<LoginThrottle, 'failures' | 'pause'> {
     return this.#throttle
   }
 
   /** Why a login is not looked at now; one that has to wait all the same must not keep others waiting. */
-  objection(request: LoginRequest): Refused | undefined {
+  rejectionFor(request: LoginRequest): RejectedResult | undefined {
     if (this.#isVerifiable(request)) return undefined
     const { remoteAddress = '', username } = request
     const pause = this.#throttle.pause(remoteAddress, username)
@@ -50,29 +50,29 @@ export class LoginService {
   }
 
   /** Looks at a login when its turn comes. What need not be kept from guessing waits for its turn alone, and for no pause. */
-  async ask(request: LoginRequest): Promise<LoginOutcome> {
+  async login(request: LoginRequest): Promise<LoginOutcome> {
     const { remoteAddress = '', username = request.clientId, signal } = request
     if (this.#isVerifiable(request)) {
-      const outcome = await this.#checks.run(remoteAddress, username, () => this.#outcomeOf(request), signal)
-      return typeof outcome === 'string' ? NO_TURN[outcome] : outcome
+      const outcome = await this.#verifiableLogins.run(remoteAddress, username, () => this.#authenticateRequest(request), signal)
+      return typeof outcome === 'string' ? TURN_REJECTIONS[outcome] : outcome
     }
-    const look = async (): Promise<LoginOutcome> => {
+    const attempt = async (): Promise<LoginOutcome> => {
       // Others may have failed meanwhile.
-      const outcome = this.objection(request) ?? (await this.#outcomeOf(request))
+      const outcome = this.rejectionFor(request) ?? (await this.#authenticateRequest(request))
       // Somebody else may have failed meanwhile, and that counts as well.
       if ('refused' in outcome && outcome.refused === 'credentials')
         this.#throttle.failed(remoteAddress, request.username)
       return outcome
     }
-    const outcome = await this.#turns.run(remoteAddress, username, look, signal)
-    return typeof outcome === 'string' ? NO_TURN[outcome] : outcome
+    const outcome = await this.#guessableLogins.run(remoteAddress, username, attempt, signal)
+    return typeof outcome === 'string' ? TURN_REJECTIONS[outcome] : outcome
   }
 
   /**
    * Somebody has come in. The name it gave counts if it is its own: who shows a certificate or token may give any, and would
    * have guesses of its own at each.
    */
-  succeeded({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
+  recordSuccess({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
     if (username !== undefined && username === principal.username) this.#throttle.succeeded(remoteAddress, username)
   }
 
@@ -80,7 +80,7 @@ export class LoginService {
     return this.#authenticate.proofOf?.(request) === 'verifiable'
   }
 
-  async #outcomeOf(request: LoginRequest): Promise<LoginOutcome> {
+  async #authenticateRequest(request: LoginRequest): Promise<LoginOutcome> {
     try {
       const result = await this.#authenticate(request)
       checkResult(result)
@@ -101,27 +101,27 @@ function checkResult(result: unknown): asserts result is LoginResult {
 }
 
 /** Logins of one address that are under way at once; with more, guesses would be made before any of them has failed. */
-const MOST_AT_ONCE = 16
+const MAX_CONCURRENT_LOGINS = 16
 /** One that takes longer no longer keeps others waiting, ms; it goes on for as long as its connection has. */
-const LONGEST_TURN = 1_000
+const MAX_TURN_MS = 1_000
 /** Who has waited longer is refused, ms: of the ten seconds that a connection has, some are for the login itself. */
-const LONGEST_WAIT = 5_000
+const MAX_WAIT_MS = 5_000
 /** Who wait at one address, and at all of them. */
-const MOST_WAITING = 1_000
-const MOST_WAITING_IN_ALL = 10_000
+const MAX_QUEUED_PER_ADDRESS = 1_000
+const MAX_QUEUED = 10_000
 
 /** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all; `gone`, nobody wants it any more. */
-export type NoTurn = 'rate' | 'busy' | 'gone'
+export type TurnRejection = 'rate' | 'busy' | 'gone'
 
-interface YamlNode extends Waiter {
-  readonly settle: (refused: NoTurn | undefined) => void
+interface QueuedLogin extends QueueEntry {
+  readonly settle: (refused: TurnRejection | undefined) => void
   deadline: Deadline<() => void> | undefined
 }
 
-interface Address {
+interface AddressState {
   readonly network: string
-  readonly line: LoginQueue<YamlNode>
-  busy: number
+  readonly queue: LoginQueue<QueuedLogin>
+  active: number
 }
 
 /**
@@ -137,13 +137,13 @@ interface Address {
 export class LoginScheduler {
   readonly #clock: Clock
   readonly #timeouts: Timeouts<() => void>
-  readonly #addresses = new Map<string, Address>()
-  readonly #maxAtOnce: number
-  #waiting = 0
+  readonly #stateByNetwork = new Map<string, AddressState>()
+  readonly #maxConcurrent: number
+  #queued = 0
 
-  /** @param maxAtOnce - logins of one address that are under way at once */
-  constructor(clock: Clock, maxAtOnce = MOST_AT_ONCE) {
-    this.#maxAtOnce = maxAtOnce
+  /** @param maxConcurrent - logins of one address that are under way at once */
+  constructor(clock: Clock, maxConcurrent = MAX_CONCURRENT_LOGINS) {
+    this.#maxConcurrent = maxConcurrent
     this.#clock = clock
     this.#timeouts = new Timeouts(clock, due => due())
   }
@@ -159,75 +159,75 @@ export class LoginScheduler {
     name: string,
     task: () => Promise<T>,
     signal?: AbortSignal | undefined,
-  ): Promise<T | NoTurn> {
+  ): Promise<T | TurnRejection> {
     const network = networkOf(address)
-    const known = this.#addresses.get(network) ?? { network, line: new LoginQueue(), busy: 0 }
-    this.#addresses.set(network, known)
-    if (known.busy < this.#maxAtOnce) known.busy++
+    const state = this.#stateByNetwork.get(network) ?? { network, queue: new LoginQueue(), active: 0 }
+    this.#stateByNetwork.set(network, state)
+    if (state.active < this.#maxConcurrent) state.active++
     else {
-      const refused = await this.#turn(known, name, signal)
+      const refused = await this.#awaitTurn(state, name, signal)
       if (refused !== undefined) return refused
     }
-    let left = false
-    const leave = (): void => {
-      if (left) return
-      left = true
-      this.#leave(known)
+    let isReleased = false
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
+      this.#releaseSlot(state)
     }
-    const deadline = this.#in(LONGEST_TURN, leave)
+    const deadline = this.#schedule(MAX_TURN_MS, release)
     try {
       return await task()
     } finally {
       this.#timeouts.remove(deadline)
-      leave()
+      release()
     }
   }
 
-  #turn({ line }: Address, name: string, signal: AbortSignal | undefined): Promise<NoTurn | undefined> {
-    if (line.size >= MOST_WAITING) {
-      const yielding = line.yielding(name)
-      if (yielding === undefined) return Promise.resolve('rate')
-      this.#dismiss(line, yielding, 'rate')
+  #awaitTurn({ queue: line }: AddressState, name: string, signal: AbortSignal | undefined): Promise<TurnRejection | undefined> {
+    if (line.size >= MAX_QUEUED_PER_ADDRESS) {
+      const evicted = line.evictionCandidate(name)
+      if (evicted === undefined) return Promise.resolve('rate')
+      this.#rejectQueued(line, evicted, 'rate')
     }
-    if (this.#waiting >= MOST_WAITING_IN_ALL) return Promise.resolve('busy')
+    if (this.#queued >= MAX_QUEUED) return Promise.resolve('busy')
     return new Promise(resolve => {
-      const leave = (): void => this.#dismiss(line, place, 'gone')
-      const settle = (refused: NoTurn | undefined): void => {
-        signal?.removeEventListener('abort', leave)
+      const onAbort = (): void => this.#rejectQueued(line, queued, 'gone')
+      const settle = (refused: TurnRejection | undefined): void => {
+        signal?.removeEventListener('abort', onAbort)
         resolve(refused)
       }
-      const place: YamlNode = { name, settle, deadline: undefined }
-      place.deadline = this.#in(LONGEST_WAIT, () => this.#dismiss(line, place, 'rate'))
-      signal?.addEventListener('abort', leave)
-      line.add(place)
-      this.#waiting++
+      const queued: QueuedLogin = { name, settle, deadline: undefined }
+      queued.deadline = this.#schedule(MAX_WAIT_MS, () => this.#rejectQueued(line, queued, 'rate'))
+      signal?.addEventListener('abort', onAbort)
+      line.add(queued)
+      this.#queued++
     })
   }
 
-  #dismiss(line: LoginQueue<YamlNode>, place: YamlNode, refused: NoTurn): void {
-    line.delete(place)
-    this.#end(place, refused)
+  #rejectQueued(queue: LoginQueue<QueuedLogin>, queued: QueuedLogin, refused: TurnRejection): void {
+    queue.delete(queued)
+    this.#settle(queued, refused)
   }
 
-  #leave(address: Address): void {
-    const next = address.line.next()
-    if (next !== undefined) this.#end(next, undefined)
-    else if (--address.busy === 0) this.#addresses.delete(address.network)
+  #releaseSlot(address: AddressState): void {
+    const next = address.queue.next()
+    if (next !== undefined) this.#settle(next, undefined)
+    else if (--address.active === 0) this.#stateByNetwork.delete(address.network)
   }
 
-  #end(place: YamlNode, refused: NoTurn | undefined): void {
-    this.#waiting--
-    if (place.deadline) this.#timeouts.remove(place.deadline)
-    place.settle(refused)
+  #settle(queued: QueuedLogin, refused: TurnRejection | undefined): void {
+    this.#queued--
+    if (queued.deadline) this.#timeouts.remove(queued.deadline)
+    queued.settle(refused)
   }
 
-  #in(ms: number, due: () => void): Deadline<() => void> {
-    return this.#timeouts.add(this.#clock.monotonic() + ms, due)
+  #schedule(delayMs: number, callback: () => void): Deadline<() => void> {
+    return this.#timeouts.add(this.#clock.monotonic() + delayMs, callback)
   }
 }
 
 /** Who waits for a turn to log in. */
-export interface Waiter {
+export interface QueueEntry {
   /** Under which it wants to come in; those of one name share a place in the order. */
   readonly name: string
 }
@@ -242,9 +242,9 @@ export interface Waiter {
  * line.next()?.name // the name whose turn it is, of those who wait the one that came first
  * ```
  */
-export class LoginQueue<T extends Waiter> {
+export class LoginQueue<T extends QueueEntry> {
   /** The name whose turn it is first. */
-  readonly #names = new Map<string, Set<T>>()
+  readonly #entriesByName = new Map<string, Set<T>>()
   #size = 0
 
   /** How many wait. */
@@ -252,38 +252,38 @@ export class LoginQueue<T extends Waiter> {
     return this.#size
   }
 
-  add(waiter: T): void {
-    const waiters = this.#names.get(waiter.name) ?? new Set()
-    this.#names.set(waiter.name, waiters.add(waiter))
+  add(entry: T): void {
+    const entries = this.#entriesByName.get(entry.name) ?? new Set()
+    this.#entriesByName.set(entry.name, entries.add(entry))
     this.#size++
   }
 
   /** Harmless for one that does not wait any more. */
-  delete(waiter: T): void {
-    const waiters = this.#names.get(waiter.name)
-    if (!waiters?.delete(waiter)) return
-    if (waiters.size === 0) this.#names.delete(waiter.name)
+  delete(entry: T): void {
+    const entries = this.#entriesByName.get(entry.name)
+    if (!entries?.delete(entry)) return
+    if (entries.size === 0) this.#entriesByName.delete(entry.name)
     this.#size--
   }
 
   /** Takes out the one whose turn it is; its name comes last then. */
   next(): T | undefined {
-    for (const [name, waiters] of this.#names) {
-      const [first] = waiters
+    for (const [name, entries] of this.#entriesByName) {
+      const [first] = entries
       if (first === undefined) continue
       this.delete(first)
-      if (this.#names.delete(name)) this.#names.set(name, waiters)
+      if (this.#entriesByName.delete(name)) this.#entriesByName.set(name, entries)
       return first
     }
     return undefined
   }
 
   /** The one that is to give way to another with this name: of a name under which at least two more wait. */
-  yielding(name: string): T | undefined {
-    const own = this.#names.get(name)?.size ?? 0
-    let most: ReadonlySet<T> | undefined
-    for (const waiters of this.#names.values()) if (waiters.size > (most?.size ?? own + 1)) most = waiters
-    const [first] = most ?? []
+  evictionCandidate(name: string): T | undefined {
+    const ownCount = this.#entriesByName.get(name)?.size ?? 0
+    let largest: ReadonlySet<T> | undefined
+    for (const entries of this.#entriesByName.values()) if (entries.size > (largest?.size ?? ownCount + 1)) largest = entries
+    const [first] = largest ?? []
     return first
   }
 }

@@ -120,32 +120,32 @@ export interface Principal {
 }
 
 /** Somebody who proved nothing. */
-export const ANYBODY: Principal = {}
+export const ANONYMOUS: Principal = {}
 
 /** Whom sessions belong to; the same for all who proved nothing. */
-export const ownerOf = ({ id, username }: Principal): string =>
+export const sessionOwnerId = ({ id, username }: Principal): string =>
   (id ?? username) === undefined ? '' : `is ${id ?? username}`
 
 /** Throws {@link ArgumentError} for what an `authenticate` function must not return. */
 export function checkPrincipal(principal: unknown): asserts principal is Principal {
-  if (typeof principal !== 'object' || principal === null) throw wrong('principal', 'an object', principal)
+  if (typeof principal !== 'object' || principal === null) throw invalidPrincipal('principal', 'an object', principal)
   const { username, attributes, id, expiresAt }: { [K in keyof Principal]?: unknown } = principal
   for (const [name, value] of Object.entries({ username, id })) {
-    if (value !== undefined && (typeof value !== 'string' || value === '')) throw wrong(name, 'a text', value)
+    if (value !== undefined && (typeof value !== 'string' || value === '')) throw invalidPrincipal(name, 'a text', value)
   }
-  if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw wrong('expiresAt', 'a number of ms', expiresAt)
+  if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw invalidPrincipal('expiresAt', 'a number of ms', expiresAt)
   if (attributes === undefined) return
   if (username === undefined && id === undefined)
     throw new ArgumentError(
       'Expected a principal with attributes to have a `username` or an `id`: sessions belong to it',
     )
-  if (typeof attributes !== 'object' || attributes === null) throw wrong('attributes', 'an object of texts', attributes)
+  if (typeof attributes !== 'object' || attributes === null) throw invalidPrincipal('attributes', 'an object of texts', attributes)
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value !== 'string') throw wrong(`attributes.${name}`, 'a text', value)
+    if (typeof value !== 'string') throw invalidPrincipal(`attributes.${name}`, 'a text', value)
   }
 }
 
-const wrong = (name: string, expected: string, value: unknown): ArgumentError =>
+const invalidPrincipal = (name: string, expected: string, value: unknown): ArgumentError =>
   new ArgumentError(
     `Expected \`${name}\` of a principal to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`,
   )

@@ -4,17 +4,17 @@ import { randomBytes } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
-import { LoginQueue, type Waiter } from './login-service.js'
+import { LoginQueue, type QueueEntry } from './login-service.js'
 
 /** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
-const MOST_AT_ONCE = 2
-const MOST_WAITING = 1_000
+const MAX_CONCURRENT_HASHES = 2
+const MAX_QUEUED_CHECKS = 1_000
 
 const WRONG: LoginResult = { refused: 'credentials', reason: 'user name or password is wrong' }
 const BUSY: LoginResult = { refused: 'busy', reason: 'too many log in at once; try again later' }
 
 /** Who waits, by its address. */
-interface YamlNode extends Waiter {
+interface QueuedCheck extends QueueEntry {
   /** @param turn - whether it has got one */
   readonly settle: (turn: boolean) => void
 }
@@ -23,103 +23,103 @@ interface YamlNode extends Waiter {
 export class Passwords {
   #users: ReadonlyMap<string, User>
   /** Of passwords that were right, by hash, so that clients that come back need not wait; the key is ours alone. */
-  readonly #known = new Map<string, Buffer>()
-  readonly #key = randomBytes(32)
+  readonly #verifiedDigests = new Map<string, Buffer>()
+  readonly #digestKey = randomBytes(32)
   /** Addresses take turns. */
-  readonly #line = new LoginQueue<YamlNode>()
-  #busy = 0
+  readonly #queue = new LoginQueue<QueuedCheck>()
+  #running = 0
   /** For users there are not, so that these take as long. */
   #decoys: DecoyHashes
 
   /** @param text - the file; see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
-    this.#decoys = new DecoyHashes(this.#users.values(), this.#key)
+    this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
   }
 
   /** Takes another file. Who is connected stays. Throws {@link ArgumentError}, and keeps the one before. */
   load(text: string): void {
     this.#users = parsePasswordFile(text)
-    this.#decoys = new DecoyHashes(this.#users.values(), this.#key)
-    this.#known.clear()
+    this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
+    this.#verifiedDigests.clear()
   }
 
   /** The method: who shows a user name and a password, without enhanced authentication. */
-  readonly method: Method = Object.assign(async (request: LoginRequest) => this.#judge(request), {
-    proofOf: (request: LoginRequest) => (shownTo(request) === undefined ? undefined : ('guessable' as const)),
+  readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
+    proofOf: (request: LoginRequest) => (credentialsOf(request) === undefined ? undefined : ('guessable' as const)),
   })
 
-  async #judge(request: LoginRequest): Promise<LoginResult | undefined> {
-    const shown = shownTo(request)
-    if (shown === undefined) return undefined
-    const { username, password } = shown
+  async #check(request: LoginRequest): Promise<LoginResult | undefined> {
+    const credentials = credentialsOf(request)
+    if (credentials === undefined) return undefined
+    const { username, password } = credentials
     const user = this.#users.get(username)
-    const hash = user?.hash ?? this.#decoys.of(username)
-    const right = this.#isKnown(hash, password) ?? (await this.#inTurn(request, () => matchesHash(password, hash)))
-    if (right === undefined) return BUSY
+    const hash = user?.hash ?? this.#decoys.hashFor(username)
+    const isCorrect = this.#isVerified(hash, password) ?? (await this.#runInSlot(request, () => matchesHash(password, hash)))
+    if (isCorrect === undefined) return BUSY
     // The file may have been loaded anew meanwhile: only what it says of this user counts.
-    const now = this.#users.get(username)
-    if (now?.hash !== user?.hash) return this.#judge(request)
-    if (!right || now === undefined) return WRONG
-    this.#known.set(hash, this.#mark(password))
-    return { principal: { id: `password ${username}`, username, attributes: now.attributes } }
+    const currentUser = this.#users.get(username)
+    if (currentUser?.hash !== user?.hash) return this.#check(request)
+    if (!isCorrect || currentUser === undefined) return WRONG
+    this.#verifiedDigests.set(hash, this.#keyedDigest(password))
+    return { principal: { id: `password ${username}`, username, attributes: currentUser.attributes } }
   }
 
-  #isKnown(hash: string, password: Uint8Array): true | undefined {
-    const mark = this.#known.get(hash)
-    return mark && timingSafeEqual(mark, this.#mark(password)) ? true : undefined
+  #isVerified(hash: string, password: Uint8Array): true | undefined {
+    const digest = this.#verifiedDigests.get(hash)
+    return digest && timingSafeEqual(digest, this.#keyedDigest(password)) ? true : undefined
   }
 
-  #mark(password: Uint8Array): Buffer {
-    return createHmac('sha256', this.#key).update(password).digest()
+  #keyedDigest(password: Uint8Array): Buffer {
+    return createHmac('sha256', this.#digestKey).update(password).digest()
   }
 
-  /** Runs a task when fewer than {@link MOST_AT_ONCE} run; `undefined` when it gets no turn. */
-  async #inTurn<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
-    if (this.#busy < MOST_AT_ONCE) this.#busy++
-    else if (!(await this.#turn(request))) return undefined
+  /** Runs a task when fewer than {@link MAX_CONCURRENT_HASHES} run; `undefined` when it gets no turn. */
+  async #runInSlot<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
+    if (this.#running < MAX_CONCURRENT_HASHES) this.#running++
+    else if (!(await this.#awaitSlot(request))) return undefined
     try {
       return await task()
     } finally {
-      const next = this.#line.next()
+      const next = this.#queue.next()
       if (next) next.settle(true)
-      else this.#busy--
+      else this.#running--
     }
   }
 
   /** Whether it has got a turn; it gets none when too many wait, or its client has gone. */
-  async #turn({ remoteAddress = '', signal }: LoginRequest): Promise<boolean> {
+  async #awaitSlot({ remoteAddress = '', signal }: LoginRequest): Promise<boolean> {
     if (signal?.aborted) return false
-    const line = this.#line
+    const queue = this.#queue
     const name = networkOf(remoteAddress)
-    if (line.size >= MOST_WAITING) {
-      const yielding = line.yielding(name)
-      if (yielding === undefined) return false
-      line.delete(yielding)
-      yielding.settle(false)
+    if (queue.size >= MAX_QUEUED_CHECKS) {
+      const evicted = queue.evictionCandidate(name)
+      if (evicted === undefined) return false
+      queue.delete(evicted)
+      evicted.settle(false)
     }
     return new Promise(resolve => {
-      const leave = (): void => {
-        line.delete(place)
-        place.settle(false)
+      const onAbort = (): void => {
+        queue.delete(queued)
+        queued.settle(false)
       }
-      const settle = (turn: boolean): void => {
-        signal?.removeEventListener('abort', leave)
-        resolve(turn)
+      const settle = (hasSlot: boolean): void => {
+        signal?.removeEventListener('abort', onAbort)
+        resolve(hasSlot)
       }
-      const place = { name, settle }
-      signal?.addEventListener('abort', leave)
-      line.add(place)
+      const queued = { name, settle }
+      signal?.addEventListener('abort', onAbort)
+      queue.add(queued)
     })
   }
 }
 
 /** What the method is about, if it was shown. */
-const shownTo = ({ username, password, method }: LoginRequest) =>
+const credentialsOf = ({ username, password, method }: LoginRequest) =>
   username === undefined || password === undefined || method !== undefined ? undefined : { username, password }
 
 /** As many values has the part of a digest that is taken for a number. */
-const RANGE = 2 ** 48
+const DIGEST_RANGE = 2 ** 48
 
 /**
  * Hashes for users there are not. What a password costs to look at depends on the hash of its user, and would tell who is in
@@ -137,9 +137,9 @@ export class DecoyHashes {
   }
 
   /** A hash that no password matches. */
-  of(name: string): string {
-    const share = createHmac('sha256', this.#key).update(name).digest().readUIntBE(0, 6) / RANGE
-    return decoyHash(this.#costs[Math.floor(share * this.#costs.length)])
+  hashFor(name: string): string {
+    const fraction = createHmac('sha256', this.#key).update(name).digest().readUIntBE(0, 6) / DIGEST_RANGE
+    return decoyHash(this.#costs[Math.floor(fraction * this.#costs.length)])
   }
 }
 
@@ -161,7 +161,7 @@ export interface HashCost {
 }
 
 /** A hash, taken apart. */
-interface Hash extends HashCost {
+interface ParsedHash extends HashCost {
   readonly salt: Buffer
   readonly digest: Buffer
 }
@@ -174,8 +174,8 @@ const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16
 const SALT_BYTES = 16
 const DIGEST_BYTES = 32
 /** The author of the file may ask for as much, bytes. */
-const MOST_MEMORY = 256 * 1024 * 1024
-const LONGEST_PASSWORD = 1_024
+const MAX_SCRYPT_BYTES = 256 * 1024 * 1024
+const MAX_PASSWORD_BYTES = 1_024
 
 /**
  * Users of the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both encoded as in a URL.
@@ -185,7 +185,7 @@ export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   const users = new Map<string, User>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
-    const user = userOf(line, index + 1)
+    const user = parseUser(line, index + 1)
     if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: there is another line for ${user.name}`)
     users.set(user.name, user)
   }
@@ -207,44 +207,44 @@ export function checkUserName(name: string): void {
 
 /** Hashes a new password. Throws {@link ArgumentError} for one that is empty or has more than 1,024 bytes. */
 export async function hashPassword(password: Uint8Array): Promise<string> {
-  if (password.length === 0 || password.length > LONGEST_PASSWORD) {
-    throw new ArgumentError(`Expected a password of 1 to ${LONGEST_PASSWORD} bytes, got ${password.length}`)
+  if (password.length === 0 || password.length > MAX_PASSWORD_BYTES) {
+    throw new ArgumentError(`Expected a password of 1 to ${MAX_PASSWORD_BYTES} bytes, got ${password.length}`)
   }
   const salt = Buffer.from(randomBytes(SALT_BYTES))
-  const digest = await digestOf(password, { ...DEFAULT_COST, salt, digest: Buffer.alloc(DIGEST_BYTES) })
-  return format(DEFAULT_COST, salt, digest)
+  const digest = await computeDigest(password, { ...DEFAULT_COST, salt, digest: Buffer.alloc(DIGEST_BYTES) })
+  return formatHash(DEFAULT_COST, salt, digest)
 }
 
 /** What a hash that {@link parsePasswordFile} has read costs to compute. */
 export function costOf(hash: string): HashCost {
-  const { cost, blockSize, parallel } = readHash(hash) ?? DEFAULT_COST
+  const { cost, blockSize, parallel } = parseHash(hash) ?? DEFAULT_COST
   return { cost, blockSize, parallel }
 }
 
 /** A hash that no password matches. @param cost - default that of {@link hashPassword} */
 export const decoyHash = (cost: HashCost = DEFAULT_COST): string =>
-  format(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
+  formatHash(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
 
 /** Whether it is the password of a hash that {@link parsePasswordFile} has read. */
 export async function matchesHash(password: Uint8Array, text: string): Promise<boolean> {
-  const hash = readHash(text)
-  if (hash === undefined || password.length > LONGEST_PASSWORD) return false
-  return timingSafeEqual(await digestOf(password, hash), hash.digest)
+  const hash = parseHash(text)
+  if (hash === undefined || password.length > MAX_PASSWORD_BYTES) return false
+  return timingSafeEqual(await computeDigest(password, hash), hash.digest)
 }
 
-function userOf(line: string, number: number): User {
+function parseUser(line: string, lineNumber: number): User {
   const [name = '', hash = '', attributes = '', ...rest] = line.split(':')
   try {
     checkUserName(name)
   } catch (cause) {
-    throw new ArgumentError(`line ${number}: there is no name of a user before the first colon`, { cause })
+    throw new ArgumentError(`line ${lineNumber}: there is no name of a user before the first colon`, { cause })
   }
-  if (readHash(hash) === undefined || rest.length > 0)
-    throw new ArgumentError(`line ${number}: after the name of the user there is no hash that \`passwd\` made`)
+  if (parseHash(hash) === undefined || rest.length > 0)
+    throw new ArgumentError(`line ${lineNumber}: after the name of the user there is no hash that \`passwd\` made`)
   return { name, hash, attributes: Object.fromEntries(new URLSearchParams(attributes)) }
 }
 
-function readHash(text: string): Hash | undefined {
+function parseHash(text: string): ParsedHash | undefined {
   const [, log, r, p, salt = '', digest = ''] = HASH.exec(text) ?? []
   const hash = {
     cost: 2 ** Number(log),
@@ -253,21 +253,21 @@ function readHash(text: string): Hash | undefined {
     salt: Buffer.from(salt, 'base64'),
     digest: Buffer.from(digest, 'base64'),
   }
-  const fits = log !== undefined && hash.cost > 1 && hash.blockSize > 0 && hash.parallel > 0
-  return fits && memoryOf(hash) <= MOST_MEMORY ? hash : undefined
+  const isValid = log !== undefined && hash.cost > 1 && hash.blockSize > 0 && hash.parallel > 0
+  return isValid && memoryBytesOf(hash) <= MAX_SCRYPT_BYTES ? hash : undefined
 }
 
-const digestOf = (password: Uint8Array, { salt, digest, cost, blockSize, parallel }: Hash): Promise<Buffer> =>
+const computeDigest = (password: Uint8Array, { salt, digest, cost, blockSize, parallel }: ParsedHash): Promise<Buffer> =>
   derive(Buffer.from(password), salt, digest.length, {
     N: cost,
     r: blockSize,
     p: parallel,
-    maxmem: MOST_MEMORY + 1024 * 1024,
+    maxmem: MAX_SCRYPT_BYTES + 1024 * 1024,
   })
 
-const format = ({ cost, blockSize, parallel }: HashCost, salt: Buffer, digest: Buffer): string =>
+const formatHash = ({ cost, blockSize, parallel }: HashCost, salt: Buffer, digest: Buffer): string =>
   `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallel}$${base64(salt)}$${base64(digest)}`
 
-const memoryOf = ({ cost, blockSize, parallel }: HashCost): number => 128 * blockSize * (cost + parallel)
+const memoryBytesOf = ({ cost, blockSize, parallel }: HashCost): number => 128 * blockSize * (cost + parallel)
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')

@@ -41,7 +41,7 @@ export interface Policy {
 }
 
 /** Bytes of UTF-8. */
-const LONGEST_TEXT = 1_024
+const MAX_PATTERN_BYTES = 1_024
 
 /**
  * Reads the policy of an AIO `BrokerAuthorization`: the whole resource, its `authorizationPolicies`, or the list of rules
@@ -60,13 +60,13 @@ const LONGEST_TEXT = 1_024
  */
 export function parsePolicy(text: string): Policy {
   const { root } = new YamlFile(text)
-  if (Array.isArray(root.value)) return { rules: root.list().map(ruleOf) }
+  if (Array.isArray(root.value)) return { rules: root.list().map(parseRule) }
   const policies = policiesOf(root)
   const { cache, enableCache, rules } = policies.fields('cache', 'enableCache', 'rules')
   // Rights are looked up once per connection; there is nothing to be switched off.
   cache?.choice('Enabled', 'Disabled')
-  if (enableCache && typeof enableCache.value !== 'boolean') throw enableCache.wrong('Expected true or false')
-  return { rules: rules?.list().map(ruleOf) ?? [] }
+  if (enableCache && typeof enableCache.value !== 'boolean') throw enableCache.error('Expected true or false')
+  return { rules: rules?.list().map(parseRule) ?? [] }
 }
 
 function policiesOf(root: YamlNode): YamlNode {
@@ -79,91 +79,91 @@ function policiesOf(root: YamlNode): YamlNode {
   )
   kind?.choice('BrokerAuthorization')
   const found = authorizationPolicies ?? spec?.fields('authorizationPolicies').authorizationPolicies
-  if (found === undefined) throw root.wrong('Expected `authorizationPolicies`, got nothing')
+  if (found === undefined) throw root.error('Expected `authorizationPolicies`, got nothing')
   return found
 }
 
-function ruleOf(place: YamlNode): Rule {
-  const { principals, brokerResources, stateStoreResources } = place.fields(
+function parseRule(node: YamlNode): Rule {
+  const { principals, brokerResources, stateStoreResources } = node.fields(
     'principals',
     'brokerResources',
     'stateStoreResources',
   )
-  if (principals === undefined) throw place.wrong('Expected `principals`, got nothing')
+  if (principals === undefined) throw node.error('Expected `principals`, got nothing')
   return {
-    principals: principalsOf(principals),
-    brokerResources: brokerResources?.list().map(brokerResourceOf) ?? [],
-    stateStoreResources: stateStoreResources?.list().map(keyResourceOf) ?? [],
+    principals: parsePrincipals(principals),
+    brokerResources: brokerResources?.list().map(parseBrokerResource) ?? [],
+    stateStoreResources: stateStoreResources?.list().map(parseKeyResource) ?? [],
   }
 }
 
-function principalsOf(place: YamlNode): Principals {
-  const { usernames, clientIds, attributes } = place.fields('usernames', 'clientIds', 'attributes')
+function parsePrincipals(node: YamlNode): Principals {
+  const { usernames, clientIds, attributes } = node.fields('usernames', 'clientIds', 'attributes')
   return {
     usernames: usernames?.texts() ?? [],
     clientIds: clientIds?.texts() ?? [],
-    attributes: attributes?.list().map(attributesOf) ?? [],
+    attributes: attributes?.list().map(parseAttributes) ?? [],
   }
 }
 
 /** All of none would be everybody. */
-function attributesOf(place: YamlNode): Readonly<Record<string, string>> {
-  const attributes = place.textMap()
-  if (Object.keys(attributes).length === 0) throw place.wrong('Expected an attribute and its value, got none')
+function parseAttributes(node: YamlNode): Readonly<Record<string, string>> {
+  const attributes = node.textMap()
+  if (Object.keys(attributes).length === 0) throw node.error('Expected an attribute and its value, got none')
   return attributes
 }
 
-function brokerResourceOf(place: YamlNode): BrokerResource {
-  const { method, clientIds, topics } = place.fields('method', 'clientIds', 'topics')
-  if (method === undefined) throw place.wrong('Expected `method`, got nothing')
-  const [wanted, useless] = method.value === 'Connect' ? [clientIds, topics] : [topics, clientIds]
-  const found = wanted?.list() ?? []
+function parseBrokerResource(node: YamlNode): BrokerResource {
+  const { method, clientIds, topics } = node.fields('method', 'clientIds', 'topics')
+  if (method === undefined) throw node.error('Expected `method`, got nothing')
+  const [expected, unexpected] = method.value === 'Connect' ? [clientIds, topics] : [topics, clientIds]
+  const found = expected?.list() ?? []
   const name = method.choice('Connect', 'Publish', 'Subscribe')
   // The portal writes empty lists.
-  if (useless && useless.list().length > 0) throw useless.wrong(`This means nothing with method ${name}`)
-  if (name !== 'Connect' && found.length === 0) throw place.wrong('Expected `topics`, got none')
-  if (name === 'Connect') return { method: name, clientIds: found.length === 0 ? undefined : found.map(globOf) }
-  return { method: name, topics: found.map(topicOf) }
+  if (unexpected && unexpected.list().length > 0) throw unexpected.error(`This means nothing with method ${name}`)
+  if (name !== 'Connect' && found.length === 0) throw node.error('Expected `topics`, got none')
+  if (name === 'Connect') return { method: name, clientIds: found.length === 0 ? undefined : found.map(parseGlob) }
+  return { method: name, topics: found.map(parseTopic) }
 }
 
-function keyResourceOf(place: YamlNode): KeyResource {
-  const { method, keyType, keys } = place.fields('method', 'keyType', 'keys')
+function parseKeyResource(node: YamlNode): KeyResource {
+  const { method, keyType, keys } = node.fields('method', 'keyType', 'keys')
   if (method === undefined || keyType === undefined || keys === undefined)
-    throw place.wrong('Expected `method`, `keyType` and `keys`')
+    throw node.error('Expected `method`, `keyType` and `keys`')
   const type = keyType.choice('Pattern', 'String', 'Binary')
   return {
     method: method.choice('Read', 'Write', 'ReadWrite'),
-    keys: keys.list().map(key => keyPatternOf(type, key)),
+    keys: keys.list().map(key => parseKeyPattern(type, key)),
   }
 }
 
-function keyPatternOf(type: KeyPattern['type'], place: YamlNode): KeyPattern {
-  if (type === 'Pattern') return { type, glob: globOf(place) }
-  return type === 'String' ? { type, text: templateOf(place) } : { type, bytes: base64Of(place) }
+function parseKeyPattern(type: KeyPattern['type'], node: YamlNode): KeyPattern {
+  if (type === 'Pattern') return { type, glob: parseGlob(node) }
+  return type === 'String' ? { type, text: parseTextTemplate(node) } : { type, bytes: parseBase64(node) }
 }
 
-const globOf = (place: YamlNode): GlobTemplate => {
-  const text = place.text()
-  if (new TextEncoder().encode(text).length > LONGEST_TEXT) throw place.wrong(`Expected at most ${LONGEST_TEXT} bytes`)
-  return place.try(() => new GlobTemplate(parseTemplate(text)))
+const parseGlob = (node: YamlNode): GlobTemplate => {
+  const text = node.text()
+  if (new TextEncoder().encode(text).length > MAX_PATTERN_BYTES) throw node.error(`Expected at most ${MAX_PATTERN_BYTES} bytes`)
+  return node.locateErrors(() => new GlobTemplate(parseTemplate(text)))
 }
 
-const templateOf = (place: YamlNode): Template => place.try(() => parseTemplate(place.text()))
+const parseTextTemplate = (node: YamlNode): Template => node.locateErrors(() => parseTemplate(node.text()))
 
 /** Wildcards stand alone in their level (MQTT 5.0, section 4.7.1). */
-function topicOf(place: YamlNode): Template {
-  const levels = place.text().split('/')
-  const wrong = levels.some(
+function parseTopic(node: YamlNode): Template {
+  const levels = node.text().split('/')
+  const isInvalid = levels.some(
     (level, index) => (/[+#]/.test(level) && level.length > 1) || (level === '#' && index < levels.length - 1),
   )
-  if (wrong) throw place.wrong('Expected `+` alone in its level, and `#` alone in the last')
-  return templateOf(place)
+  if (isInvalid) throw node.error('Expected `+` alone in its level, and `#` alone in the last')
+  return parseTextTemplate(node)
 }
 
-function base64Of(place: YamlNode): Uint8Array {
-  const text = place.text()
+function parseBase64(node: YamlNode): Uint8Array {
+  const text = node.text()
   const bytes = Buffer.from(text, 'base64')
-  if (bytes.toString('base64') !== text) throw place.wrong('Expected Base64 with its padding')
+  if (bytes.toString('base64') !== text) throw node.error('Expected Base64 with its padding')
   return new Uint8Array(bytes)
 }
 

@@ -35,17 +35,17 @@ export class Rights {
   #keys: readonly KeyRight[] | undefined
   #readable: Glob | undefined
   /** Of the rules that are about the client. */
-  readonly #mine: readonly number[]
+  readonly #ruleIndexes: readonly number[]
 
   constructor(policy: Policy, subject: Subject) {
     this.#policy = policy
     this.#subject = subject
-    this.#mine = policy.rules.flatMap(({ principals }, index) => (isAbout(principals, subject) ? index : []))
+    this.#ruleIndexes = policy.rules.flatMap(({ principals }, index) => (appliesTo(principals, subject) ? index : []))
   }
 
   /** Numbers of the rules that are about the client, from 0. */
-  get rules(): readonly number[] {
-    return this.#mine
+  get ruleIndexes(): readonly number[] {
+    return this.#ruleIndexes
   }
 
   /** Whether it may be done. */
@@ -105,7 +105,7 @@ export class Rights {
   }
 
   get #keyRights(): readonly KeyRight[] {
-    this.#keys ??= this.#mine.flatMap(rule =>
+    this.#keys ??= this.#ruleIndexes.flatMap(rule =>
       (this.#policy.rules[rule]?.stateStoreResources ?? []).map(({ method, keys }, index) => ({
         source: `rules[${rule}].stateStoreResources[${index}]`,
         read: method !== 'Write',
@@ -117,19 +117,19 @@ export class Rights {
   }
 
   *#brokerResources() {
-    for (const rule of this.#mine)
+    for (const rule of this.#ruleIndexes)
       for (const [index, resource] of (this.#policy.rules[rule]?.brokerResources ?? []).entries())
         yield [`rules[${rule}].brokerResources[${index}]`, resource] as const
   }
 }
 
-function isAbout({ usernames, clientIds, attributes }: Principals, subject: Subject): boolean {
+function appliesTo({ usernames, clientIds, attributes }: Principals, subject: Subject): boolean {
   if (subject.username !== undefined && usernames.includes(subject.username)) return true
-  const has = subject.attributes ?? {}
+  const actual = subject.attributes ?? {}
   return (
     clientIds.includes(subject.clientId) ||
     attributes.some(wanted =>
-      Object.entries(wanted).every(([name, value]) => Object.hasOwn(has, name) && has[name] === value),
+      Object.entries(wanted).every(([name, value]) => Object.hasOwn(actual, name) && actual[name] === value),
     )
   )
 }

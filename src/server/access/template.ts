@@ -13,7 +13,7 @@ export interface Subject {
 /** A text with places for what is known of a client. */
 export type Template = readonly (string | ((subject: Subject) => string | undefined))[]
 
-const PLACE = /\{(principal\b[^{}]*)\}/
+const PLACEHOLDER = /\{(principal\b[^{}]*)\}/
 const ATTRIBUTE = /^principal\.attributes\.(.+)$/
 
 /**
@@ -21,9 +21,9 @@ const ATTRIBUTE = /^principal\.attributes\.(.+)$/
  * broker authorization"). Throws {@link ArgumentError} for another name after `{principal`.
  */
 export function parseTemplate(text: string): Template {
-  const pieces = text.split(PLACE)
+  const pieces = text.split(PLACEHOLDER)
   return pieces.flatMap((piece, index) => {
-    if (index % 2 === 1) return variable(piece)
+    if (index % 2 === 1) return placeholder(piece)
     if (piece.includes('{principal')) throw new ArgumentError(`\`{principal\` without its end in \`${text}\``)
     return piece === '' ? [] : piece
   })
@@ -54,7 +54,7 @@ export function fill(
 /** Whether a text has no places. */
 export const isConstant = (template: Template): boolean => template.every(piece => typeof piece === 'string')
 
-function variable(name: string): (subject: Subject) => string | undefined {
+function placeholder(name: string): (subject: Subject) => string | undefined {
   if (name === 'principal.clientId') return ({ clientId }) => clientId
   if (name === 'principal.username') return ({ username }) => username
   const [, attribute] = ATTRIBUTE.exec(name) ?? []
@@ -66,7 +66,7 @@ function variable(name: string): (subject: Subject) => string | undefined {
 }
 
 /** Bytes of a glob, as the store has them. */
-const LONGEST_GLOB = 1_024
+const MAX_GLOB_BYTES = 1_024
 
 /** Text in a glob: its signs mean themselves. AIO once took them for what they are elsewhere, and mended it. */
 export const literalGlob = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
@@ -79,7 +79,7 @@ export class GlobTemplate {
 
   /** Throws {@link ArgumentError} for a place where text could not stand for itself. */
   constructor(template: Template) {
-    checkPlaces(template)
+    checkPlaceholders(template)
     this.#template = template
   }
 
@@ -88,7 +88,7 @@ export class GlobTemplate {
     if (this.#shared) return this.#shared
     const text = fill(this.#template, subject, literalGlob)
     const bytes = text === undefined ? undefined : utf8(text)
-    if (bytes === undefined || bytes.length > LONGEST_GLOB) return undefined
+    if (bytes === undefined || bytes.length > MAX_GLOB_BYTES) return undefined
     const glob = compileGlob(bytes)
     if (isConstant(this.#template)) this.#shared = glob
     return glob
@@ -99,7 +99,7 @@ export class GlobTemplate {
  * In a class a text would be ranges or its opposite, and after a `\\` the sign that keeps its first character from being
  * more than itself would be a sign itself.
  */
-function checkPlaces(template: Template): void {
+function checkPlaceholders(template: Template): void {
   let state: GlobState = 'plain'
   for (const piece of template) {
     if (typeof piece === 'string') state = stateAfter(piece, state)
@@ -112,17 +112,17 @@ function checkPlaces(template: Template): void {
 /** Where in a glob one is; a class has `opened` before its first sign, which may be a negation. */
 type GlobState = 'plain' | 'escape' | 'opened' | 'class' | 'class-escape'
 
-function stateAfter(text: string, before: GlobState): GlobState {
-  let state = before
-  for (const sign of text) state = stepOf(state, sign)
+function stateAfter(text: string, initial: GlobState): GlobState {
+  let state = initial
+  for (const char of text) state = nextState(state, char)
   return state
 }
 
-function stepOf(state: GlobState, sign: string): GlobState {
+function nextState(state: GlobState, char: string): GlobState {
   if (state === 'escape') return 'plain'
   if (state === 'class-escape') return 'class'
-  if (state === 'plain') return sign === '\\' ? 'escape' : sign === '[' ? 'opened' : 'plain'
-  if (state === 'opened' && /[\^!]/.test(sign)) return 'class'
-  if (sign === ']') return 'plain'
-  return sign === '\\' ? 'class-escape' : 'class'
+  if (state === 'plain') return char === '\\' ? 'escape' : char === '[' ? 'opened' : 'plain'
+  if (state === 'opened' && /[\^!]/.test(char)) return 'class'
+  if (char === ']') return 'plain'
+  return char === '\\' ? 'class-escape' : 'class'
 }

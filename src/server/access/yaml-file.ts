@@ -2,8 +2,8 @@ import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 
 /** Of a file, characters; and what is shown of a wrong value. */
-const LONGEST_FILE = 1024 * 1024
-const LONGEST_SHOWN = 60
+const MAX_FILE_LENGTH = 1024 * 1024
+const MAX_SHOWN_LENGTH = 60
 
 type Path = readonly (string | number)[]
 
@@ -15,7 +15,7 @@ export class YamlFile {
 
   /** Throws {@link ArgumentError} for what is not one document of YAML. */
   constructor(text: string) {
-    if (text.length > LONGEST_FILE) throw new ArgumentError(`Expected at most ${LONGEST_FILE} characters`)
+    if (text.length > MAX_FILE_LENGTH) throw new ArgumentError(`Expected at most ${MAX_FILE_LENGTH} characters`)
     this.#lines = new LineCounter()
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' })
     const [error] = [...this.#document.errors, ...this.#document.warnings]
@@ -25,7 +25,7 @@ export class YamlFile {
 
   /** What the file says. */
   get root(): YamlNode {
-    return new YamlNode(this.#root, [], path => this.#where(path))
+    return new YamlNode(this.#root, [], path => this.#locate(path))
   }
 
   #value(): unknown {
@@ -36,12 +36,12 @@ export class YamlFile {
     }
   }
 
-  #where(path: Path): string {
+  #locate(path: Path): string {
     const node = this.#document.getIn(path, true)
-    const words = pathWords(path)
-    if (!isNode(node) || !node.range) return words
+    const formatted = formatPath(path)
+    if (!isNode(node) || !node.range) return formatted
     const line = `line ${this.#lines.linePos(node.range[0]).line}`
-    return words === '' ? line : `${line}, ${words}`
+    return formatted === '' ? line : `${line}, ${formatted}`
   }
 }
 
@@ -49,57 +49,57 @@ export class YamlFile {
 export class YamlNode {
   readonly value: unknown
   readonly #path: Path
-  readonly #where: (path: Path) => string
+  readonly #locate: (path: Path) => string
 
-  constructor(value: unknown, path: Path, where: (path: Path) => string) {
+  constructor(value: unknown, path: Path, locate: (path: Path) => string) {
     this.value = value
     this.#path = path
-    this.#where = where
+    this.#locate = locate
   }
 
   /** An error that says where. */
-  wrong(words: string): ArgumentError {
-    return new ArgumentError(`${this.#where(this.#path) || 'the file'}: ${words}`)
+  error(message: string): ArgumentError {
+    return new ArgumentError(`${this.#locate(this.#path) || 'the file'}: ${message}`)
   }
 
   /** What is there under names, all of which are known. Throws {@link ArgumentError}. */
   fields<N extends string>(...names: readonly N[]): Partial<Record<N, YamlNode>> {
     const { value } = this
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
     const unknown = Object.keys(value).find(name => !names.some(known => known === name))
     if (unknown !== undefined) {
-      throw this.wrong(`Expected none but ${names.join(', ')}, got \`${unknown.slice(0, LONGEST_SHOWN)}\``)
+      throw this.error(`Expected none but ${names.join(', ')}, got \`${unknown.slice(0, MAX_SHOWN_LENGTH)}\``)
     }
     const found: Partial<Record<string, YamlNode>> = {}
-    for (const name of names) if (Object.hasOwn(value, name)) found[name] = this.#at(name, Reflect.get(value, name))
+    for (const name of names) if (Object.hasOwn(value, name)) found[name] = this.#child(name, Reflect.get(value, name))
     return found
   }
 
   /** The members of a list. Throws {@link ArgumentError}. */
   list(): readonly YamlNode[] {
-    if (!Array.isArray(this.value)) throw this.#expected('a list')
-    return this.value.map((item: unknown, index) => this.#at(index, item))
+    if (!Array.isArray(this.value)) throw this.#mismatch('a list')
+    return this.value.map((item: unknown, index) => this.#child(index, item))
   }
 
   /** Throws {@link ArgumentError} for anything but a text that is not empty. */
   text(): string {
     if (typeof this.value === 'string' && this.value !== '') return this.value
     const hint = ['number', 'boolean'].includes(typeof this.value) ? '; put it in quotes' : ''
-    throw this.#expected('a text', hint)
+    throw this.#mismatch('a text', hint)
   }
 
   /** Throws {@link ArgumentError} for anything but one of the choices. */
   choice<C extends string>(...choices: readonly C[]): C {
     const choice = choices.find(candidate => candidate === this.value)
-    if (choice === undefined) throw this.#expected(`one of ${choices.join(', ')}`)
+    if (choice === undefined) throw this.#mismatch(`one of ${choices.join(', ')}`)
     return choice
   }
 
   /** What is there under any names. Throws {@link ArgumentError}. */
-  members(): readonly YamlNode[] {
+  children(): readonly YamlNode[] {
     const { value } = this
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map')
-    return Object.entries(value).map(([name, item]) => this.#at(name, item))
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
+    return Object.entries(value).map(([name, item]) => this.#child(name, item))
   }
 
   /** The texts of a list. Throws {@link ArgumentError}. */
@@ -110,30 +110,30 @@ export class YamlNode {
   /** Texts by name. Throws {@link ArgumentError}. */
   textMap(): Readonly<Record<string, string>> {
     const { value } = this
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#expected('a map of texts')
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.#at(name, item).text()]))
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map of texts')
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.#child(name, item).text()]))
   }
 
   /** Does what throws {@link ArgumentError}, and says where. */
-  try<T>(task: () => T): T {
+  locateErrors<T>(task: () => T): T {
     try {
       return task()
     } catch (cause) {
-      throw cause instanceof ArgumentError ? this.wrong(cause.message) : cause
+      throw cause instanceof ArgumentError ? this.error(cause.message) : cause
     }
   }
 
-  #expected(expected: string, hint = ''): ArgumentError {
+  #mismatch(expected: string, hint = ''): ArgumentError {
     const { value } = this
     const got =
       value !== null && typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'a map') : formatValue(value)
-    return this.wrong(`Expected ${expected}, got \`${got.slice(0, LONGEST_SHOWN)}\`${hint}`)
+    return this.error(`Expected ${expected}, got \`${got.slice(0, MAX_SHOWN_LENGTH)}\`${hint}`)
   }
 
-  #at(step: string | number, value: unknown): YamlNode {
-    return new YamlNode(value, [...this.#path, step], this.#where)
+  #child(step: string | number, value: unknown): YamlNode {
+    return new YamlNode(value, [...this.#path, step], this.#locate)
   }
 }
 
-const pathWords = (path: Path): string =>
+const formatPath = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')

@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import { ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { isReplacing, linesFrom, parseDump, restore } from '../host/dump-and-load.js'
+import { isReplacing, dumpLines, parseDump, restore } from '../host/dump-and-load.js'
 import { storedKey } from '../host/local-store-server.js'
 import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
@@ -84,7 +84,7 @@ export class AttachedStoreHandle implements AttachedStore {
   }
 
   dump(): Iterable<DumpLine> {
-    return linesFrom(Array.from(this.#handler?.engine.records() ?? []))
+    return dumpLines(Array.from(this.#handler?.engine.records() ?? []))
   }
 
   async load(

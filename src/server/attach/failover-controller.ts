@@ -8,7 +8,7 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { statusOf } from '../host/store-events.js'
+import { storageStatusOf } from '../host/store-events.js'
 import type { Fault, StorageStatus } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus, OpenedStorage } from '../storage/storage.js'
@@ -189,7 +189,7 @@ export class FailoverController {
     const service = new ActiveService(session, opened, this.#settings, this.#clock, {
       requests$,
       drifted: drift => drift$.next(drift),
-      stored: failure => storage$.next(statusOf(failure)),
+      stored: failure => storage$.next(storageStatusOf(failure)),
       faulted: error => this.#faulted(error),
       unanswered: (clientId, topic) => this.#refused(clientId, 'publish', topic),
       serving: life => this.#tell({ state: 'serving', life }),

@@ -15,7 +15,7 @@ import {
 import type { Policy } from '../access/policy.js'
 import { DIALECT, type ServeOptions } from '../host/options.js'
 import { QUOTAS } from '../host/quotas.js'
-import { policyOf } from '../host/security.js'
+import { parsePolicyOption } from '../host/security.js'
 import { checkStorage, defaultMaxBytes } from '../storage/storage-options.js'
 
 /** How to connect, as for `connect`. */
@@ -142,7 +142,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     maxPacketSize,
     watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient, mostOfKey: maxWatchersPerKey },
     identityProperty,
-    policy: policy === undefined ? undefined : policyOf(policy),
+    policy: policy === undefined ? undefined : parsePolicyOption(policy),
     disconnectEvents: disconnectEvents === undefined ? undefined : new DisconnectTopicFilter(disconnectEvents),
   }
 }

@@ -2,7 +2,7 @@ import { ReplaySubject } from 'rxjs'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { StateStoreError } from '../../core/util/errors.js'
 import type { KeyRights, WatchQuotas } from '../engine/engine.js'
-import { KEPT } from '../host/store-events.js'
+import { STORAGE_KEPT } from '../host/store-events.js'
 import type { StorageStatus } from '../host/store-server.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import { StreamError } from '../log/cluster/stream.js'
@@ -51,7 +51,7 @@ export class StorageManager {
     if (this.#open !== undefined) return this.#open.opened
     try {
       this.#open = await this.#opening()
-      this.#tell(KEPT)
+      this.#tell(STORAGE_KEPT)
     } catch (error) {
       if (!this.#mayPass(error)) throw error
       if (this.isEarly) this.#tell({ state: 'waiting', error })
@@ -103,7 +103,7 @@ export class StorageManager {
   }
 
   #available(availability: Availability, cause: unknown): void {
-    this.#tell(availability === 'kept' ? KEPT : { state: 'waiting', error: cause })
+    this.#tell(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
     // Another one may reach it.
     if (availability === 'away') this.#host.outdated()
   }
@@ -111,7 +111,7 @@ export class StorageManager {
   /** What is worse is said already. */
   #tellKept(concern: unknown): void {
     if (this.#status !== 'kept' && this.#status !== 'degraded') return
-    this.#tell(concern === undefined ? KEPT : { state: 'degraded', error: concern })
+    this.#tell(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
   }
 
   #tell(status: StorageStatus): void {

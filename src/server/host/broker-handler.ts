@@ -16,21 +16,21 @@ import type { AccessControl } from './security.js'
 import type { StoreEvents } from './store-events.js'
 import type { Fault } from './store-server.js'
 
-const NO_METHOD = {
+const UNKNOWN_METHOD = {
   type: 'refused',
   reasonCode: REASON.badAuthenticationMethod,
   reason: 'there is no such authentication method',
 } as const
 
 /** What a {@link StoreBrokerHandler} works with. */
-export interface HandlerParts {
+export interface HandlerDependencies {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
   readonly clock: Clock
   readonly events: Pick<StoreEvents, 'faults$'>
   readonly access: AccessControl
   readonly rejections: RejectionAudit
-  /** Whether the store is one of several nodes, which lets nobody in while it is {@link StoreBrokerHandler.away}. */
+  /** Whether the store is one of several nodes, which lets nobody in while it is {@link StoreBrokerHandler.unavailableReason}. */
   readonly isNode: boolean
 }
 
@@ -40,20 +40,20 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly server: StoreService
   /** Wall time, ms. */
   readonly now: () => number
-  readonly #since = new WeakMap<Client, number>()
+  readonly #connectedSince = new WeakMap<Client, number>()
   /** Why no client is let in, if so; only of a node. */
-  away: string | undefined
+  unavailableReason: string | undefined
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
   readonly #rejections: RejectionAudit
   readonly #authorizer: Authorizer | undefined
   readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
-  constructor({ server, engine, clock, events, access: { guard }, rejections, isNode }: HandlerParts) {
+  constructor({ server, engine, clock, events, access: { authorizer: guard }, rejections, isNode }: HandlerDependencies) {
     this.#watchedBy = client => engine.watchedBy(client)
     this.#authorizer = guard
     this.#rejections = rejections
-    if (isNode) this.authenticate = (client, credentials) => this.#letIn(client, credentials)
+    if (isNode) this.authenticate = (client, credentials) => this.#authenticateOnNode(client, credentials)
     else if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
     this.server = server
     this.now = () => clock.now()
@@ -61,8 +61,8 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   /** When a connection came, ms since the Unix epoch. */
-  since(connection: Client): number | undefined {
-    return this.#since.get(connection)
+  connectedSince(connection: Client): number | undefined {
+    return this.#connectedSince.get(connection)
   }
 
   refuse(client: Client, message: Incoming): PublishRejection | undefined {
@@ -78,8 +78,8 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   connected(connection: Client): void {
-    this.#since.set(connection, this.now())
-    this.#authorizer?.entered(connection)
+    this.#connectedSince.set(connection, this.now())
+    this.#authorizer?.recordAccepted(connection)
   }
 
   disconnected(connection: Client): void {
@@ -87,14 +87,14 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   shutOut(connection: Client, reason: string): void {
-    this.#authorizer?.shutOut(connection, reason)
+    this.#authorizer?.recordDisconnected(connection, reason)
   }
 
   /** By a watch of a key that it may not read. */
   overreaches(connection: Client): boolean {
-    const guard = this.#authorizer
-    if (!guard?.judges) return false
-    for (const key of this.#watchedBy(connection)) if (!guard.stillReads(connection, key)) return true
+    const authorizer = this.#authorizer
+    if (!authorizer?.hasPolicy) return false
+    for (const key of this.#watchedBy(connection)) if (!authorizer.canRead(connection, key)) return true
     return false
   }
 
@@ -103,25 +103,25 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#rejections.name(client, action, target)
+    this.#rejections.recordQuota(client, action, target)
   }
 
   cut(cut: Cut, client?: Client): void {
-    this.#rejections.connection(cut, client)
+    this.#rejections.recordCut(cut, client)
   }
 
   failed(error: unknown, clientId: string): void {
     this.#faults$.next({ clientId, error })
   }
 
-  #letIn(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
-    if (this.away !== undefined) return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.away }
+  #authenticateOnNode(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
+    if (this.unavailableReason !== undefined) return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.unavailableReason }
     if (this.#authorizer) return this.#authorizer.authenticate(client, credentials)
-    return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD
+    return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : UNKNOWN_METHOD
   }
 }
 
-const LONGEST_TARGET = 256
+const MAX_TARGET_LENGTH = 256
 
 /** Puts on record what was refused for want of room, and what nobody may do. */
 export class RejectionAudit {
@@ -132,32 +132,32 @@ export class RejectionAudit {
   }
 
   /** A client id, a topic or a filter. */
-  name(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#tell(client, action, target)
+  recordQuota(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+    this.#record(client, action, target)
   }
 
   /** A topic or filter that is not for this client, whatever a policy says. */
-  forbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
-    this.#tell(client, action, target, '')
+  recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
+    this.#record(client, action, target, '')
   }
 
   /** A network connection. @param client - whose it was, if it was taken at all */
-  connection(cut: Cut, client: Client | undefined): void {
-    const { audit, guard } = this.#access
+  recordCut(cut: Cut, client: Client | undefined): void {
+    const { audit, authorizer: guard } = this.#access
     audit.cut({ ...cut, username: client && guard?.usernameOf(client) })
   }
 
   /** A request to the store. */
-  request(client: Client, payload: Uint8Array): void {
+  recordRequest(client: Client, payload: Uint8Array): void {
     if (!this.#access.audit.heard) return
     const command = commandOf(payload)
     if (command === undefined || command.verb === 'SCAN') return
-    if (command.verb === 'GLOBNOTIFY') this.#tell(client, 'read', displayText(command.glob))
-    else this.#tell(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
+    if (command.verb === 'GLOBNOTIFY') this.#record(client, 'read', displayText(command.glob))
+    else this.#record(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
   }
 
-  #tell(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
-    const { audit, guard } = this.#access
+  #record(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
+    const { audit, authorizer: guard } = this.#access
     const username = guard?.usernameOf(client)
     const { clientId } = client
     audit.tell({
@@ -165,7 +165,7 @@ export class RejectionAudit {
       action,
       clientId,
       username,
-      target: target.slice(0, LONGEST_TARGET),
+      target: target.slice(0, MAX_TARGET_LENGTH),
       ...(reason !== '' && { reason }),
     })
   }

@@ -16,10 +16,10 @@ import type { StoreService } from '../service/store-service.js'
 import type { LoadOptions } from './store-server.js'
 
 /** What is not known to have happened, and what to do about it. */
-const LOADING: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
+const LOAD_OPERATION: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
 
 /** The lines of a dump, one by one: all at once would take the room of the store once more. */
-export function* linesFrom(
+export function* dumpLines(
   records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
 ): Generator<DumpLine, void> {
   for (const [key, record] of records) yield toDumpLine({ key, ...record })
@@ -46,46 +46,46 @@ export async function restore(
   try {
     return await server.restore(records, replace)
   } catch (error) {
-    if (error instanceof LogFailure) throw notKept(error)
+    if (error instanceof LogFailure) throw loadError(error)
     if (!(error instanceof CommandError)) throw error
-    const why = `that would be more than ${maxKeys} keys or ${maxBytes} bytes, the quota has been exceeded`
-    throw new StateStoreError(error.code, `Nothing was loaded: ${why}`)
+    const message = `that would be more than ${maxKeys} keys or ${maxBytes} bytes, the quota has been exceeded`
+    throw new StateStoreError(error.code, `Nothing was loaded: ${message}`)
   }
 }
 
-const notKept = (failure: LogFailure): StateStoreError => {
+const loadError = (failure: LogFailure): StateStoreError => {
   const { problem, message } = failure
-  if (problem === 'unknown') return new OutcomeUnknownError(message, undefined, LOADING)
-  const why = `Nothing was loaded: ${message}`
-  if (problem === 'closed') return new ClosedError(why, { cause: failure })
-  return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', why, { cause: failure })
+  if (problem === 'unknown') return new OutcomeUnknownError(message, undefined, LOAD_OPERATION)
+  const message = `Nothing was loaded: ${message}`
+  if (problem === 'closed') return new ClosedError(message, { cause: failure })
+  return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', message, { cause: failure })
 }
 
 /** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
-const MOST_BYTES = 1024 * 1024 * 1024
-const OVERHEAD = 500
+const MAX_LOAD_BYTES = 1024 * 1024 * 1024
+const RECORD_OVERHEAD_BYTES = 500
 
 /**
  * The records of a dump, all of them, so that one bad line spoils nothing. Raises {@link ArgumentError} with the number
  * of the line, `overflow` when there is too much, and what the lines raise themselves.
  *
- * @param latest - time a fencing token may have, ms since the Unix epoch
+ * @param maxFencingTimeMs - time a fencing token may have, ms since the Unix epoch
  */
 export async function parseDump(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  latest: number,
+  maxFencingTimeMs: number,
 ): Promise<DumpRecord[]> {
   try {
-    return await gather(lines, latest)
+    return await parseLines(lines, maxFencingTimeMs)
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error
     throw new ArgumentError(`${error.message}; nothing was loaded`, { cause: error })
   }
 }
 
-async function gather(
+async function parseLines(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  latest: number,
+  maxFencingTimeMs: number,
 ): Promise<DumpRecord[]> {
   const records: DumpRecord[] = []
   const reader = new DumpReader()
@@ -95,10 +95,10 @@ async function gather(
     if (record === undefined) continue
     const { number } = reader
     // The key could never be written: the store refuses such a token.
-    if (record.fencingToken && record.fencingToken.wallClock > latest)
+    if (record.fencingToken && record.fencingToken.wallClock > maxFencingTimeMs)
       throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
-    bytes += record.key.length + record.value.length + OVERHEAD
-    if (bytes > MOST_BYTES) {
+    bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES
+    if (bytes > MAX_LOAD_BYTES) {
       throw new StateStoreError('overflow', `line ${number}: the dump has more than 1 GiB; nothing was loaded`)
     }
     records.push(record)

@@ -4,12 +4,12 @@ import { ClosedError, reason } from '../../core/util/errors.js'
 import type { OpenedStorage, Storage } from '../storage/storage.js'
 import type { CheckedOptions } from './options.js'
 import type { AccessControl } from './security.js'
-import { KEPT, type LogEvent, type StoreEvents } from './store-events.js'
+import { STORAGE_KEPT, type LogEvent, type StoreEvents } from './store-events.js'
 import { StoreInstance } from './store-instance.js'
 import type { RestartOptions } from './store-server.js'
 
 /** What instances are made of, the first one and those after it. */
-export interface InstanceParts {
+export interface InstanceDependencies {
   readonly options: CheckedOptions
   readonly events: StoreEvents
   readonly storage: Storage
@@ -20,25 +20,25 @@ export interface InstanceParts {
 export class InstanceManager {
   /** For the next one, which listens on the same ports. */
   options: CheckedOptions
-  readonly #parts: InstanceParts
-  readonly #freeze: Freeze
+  readonly #dependencies: InstanceDependencies
+  readonly #freezeTimer: FreezeTimer
   #opened: OpenedStorage
   #instance: StoreInstance
-  #restarting = false
-  #settled: Promise<void> = Promise.resolve()
+  #isRestarting = false
+  #lastRestart: Promise<void> = Promise.resolve()
 
-  private constructor(parts: InstanceParts, opened: OpenedStorage, instance: StoreInstance) {
-    this.options = { ...parts.options, port: instance.broker.port, wsPort: instance.broker.wsPort }
-    this.#parts = parts
+  private constructor(dependencies: InstanceDependencies, opened: OpenedStorage, instance: StoreInstance) {
+    this.options = { ...dependencies.options, port: instance.broker.port, wsPort: instance.broker.wsPort }
+    this.#dependencies = dependencies
     this.#opened = opened
     this.#instance = instance
-    this.#freeze = new Freeze(this.options.clock, () => this.#instance)
+    this.#freezeTimer = new FreezeTimer(this.options.clock, () => this.#instance)
   }
 
   /** Opens the storage and starts the first instance. */
-  static async start(parts: InstanceParts): Promise<InstanceManager> {
-    const opened = await parts.storage.open()
-    return new InstanceManager(parts, opened, await startInstance(parts, opened))
+  static async start(dependencies: InstanceDependencies): Promise<InstanceManager> {
+    const opened = await dependencies.storage.open()
+    return new InstanceManager(dependencies, opened, await startInstance(dependencies, opened))
   }
 
   /** The one that runs. */
@@ -52,55 +52,55 @@ export class InstanceManager {
 
   /** Settles when the last restart is done. */
   get settled(): Promise<void> {
-    return this.#settled
+    return this.#lastRestart
   }
 
   /** When a frozen instance moves again, ms since the Unix epoch; `undefined` when it moves. */
   get frozenUntil(): number | undefined {
-    return this.#freeze.until
+    return this.#freezeTimer.until
   }
 
   /** From now on nothing moves for so many ms; 0 lets it move again. Throws {@link ClosedError} during a restart. */
   freeze(ms: number): void {
-    if (this.#restarting) throw new ClosedError('The store is being restarted; try again when it listens')
-    this.#freeze.begin(ms)
+    if (this.#isRestarting) throw new ClosedError('The store is being restarted; try again when it listens')
+    this.#freezeTimer.freeze(ms)
   }
 
   /** Ends the instance and starts another, when restarts before are done. */
   restart(keys: RestartOptions['keys']): Promise<void> {
-    const restarted = this.#settled.then(() => this.#restart(keys))
+    const restarted = this.#lastRestart.then(() => this.#restart(keys))
     // The caller is told; the next one may try.
-    this.#settled = restarted.catch(() => undefined)
+    this.#lastRestart = restarted.catch(() => undefined)
     return restarted
   }
 
   /** Ends the instance, and releases what is kept. */
   async close(): Promise<void> {
-    this.#freeze.forget()
+    this.#freezeTimer.reset()
     await this.#instance.close()
-    await this.#parts.storage.release()
+    await this.#dependencies.storage.release()
   }
 
   async #restart(keys: RestartOptions['keys']): Promise<void> {
-    const { events, storage } = this.#parts
-    this.#freeze.forget()
-    this.#restarting = true
+    const { events, storage } = this.#dependencies
+    this.#freezeTimer.reset()
+    this.#isRestarting = true
     try {
       const drift = this.#opened.engine.drift(this.options.clock.now())
       await this.#instance.die()
       this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
-      events.storage$.next(KEPT)
+      events.storage$.next(STORAGE_KEPT)
       if (keys === 'lost' && drift > 0) events.drift$.next(0)
-      this.#instance = await startInstance({ ...this.#parts, options: this.options }, this.#opened)
+      this.#instance = await startInstance({ ...this.#dependencies, options: this.options }, this.#opened)
     } finally {
-      this.#restarting = false
+      this.#isRestarting = false
     }
   }
 }
 
 /** Starts an instance on storage that is open; its log is closed again when that fails. */
 async function startInstance(
-  { options, access, events }: InstanceParts,
+  { options, access, events }: InstanceDependencies,
   opened: OpenedStorage,
 ): Promise<StoreInstance> {
   try {
@@ -112,7 +112,7 @@ async function startInstance(
 }
 
 /** Lets a store stand still for a while. */
-class Freeze {
+class FreezeTimer {
   readonly #clock: Clock
   readonly #instance: () => StoreInstance
   #until: number | undefined
@@ -130,31 +130,31 @@ class Freeze {
   }
 
   /** From now on nothing moves for so many ms, however long it was to stand still before; 0 lets it move again. */
-  begin(ms: number): void {
+  freeze(ms: number): void {
     this.#cancel()
     if (ms === 0) {
-      this.#end()
+      this.#thaw()
       return
     }
     this.#until = this.#clock.now() + ms
     this.#instance().freeze()
-    this.#cancel = this.#clock.schedule(ms, () => this.#end())
+    this.#cancel = this.#clock.schedule(ms, () => this.#thaw())
   }
 
   /** The instance that stood still is over. */
-  forget(): void {
+  reset(): void {
     this.#cancel()
     this.#until = undefined
   }
 
-  #end(): void {
+  #thaw(): void {
     this.#until = undefined
     this.#instance().thaw()
   }
 }
 
 /** A node that could not be opened anew is tried again, ms. */
-const RETRY = 5_000
+const REOPEN_RETRY_MS = 5_000
 
 /** Does what becomes of a log that nodes share asks for: clients are sent away or let in again, the node is opened anew. */
 export class NodeMonitor {
@@ -167,9 +167,9 @@ export class NodeMonitor {
     this.#events = events
     this.#instances = instances
     this.#subscription = events.log$.subscribe(event => {
-      if (event !== undefined) this.#take(event)
+      if (event !== undefined) this.#onLogEvent(event)
     })
-    this.#subscription.add(events.concern$.subscribe(concern => this.#tellKept(concern)))
+    this.#subscription.add(events.concern$.subscribe(concern => this.#onConcern(concern)))
   }
 
   stop(): void {
@@ -177,39 +177,39 @@ export class NodeMonitor {
     this.#subscription.unsubscribe()
   }
 
-  #take(event: LogEvent): void {
+  #onLogEvent(event: LogEvent): void {
     const { storage$ } = this.#events
-    if (event.type === 'outrun') this.#open()
+    if (event.type === 'outrun') this.#reopen()
     else if (event.type === 'failed') this.#fail(event.error)
     else if (event.availability === 'kept') {
-      this.#instances.instance.away = undefined
-      storage$.next(KEPT)
+      this.#instances.instance.unavailableReason = undefined
+      storage$.next(STORAGE_KEPT)
     } else {
-      if (event.availability === 'away') this.#instances.instance.away = 'the log of the store cannot be reached'
+      if (event.availability === 'away') this.#instances.instance.unavailableReason = 'the log of the store cannot be reached'
       if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
     }
   }
 
   /** What is worse is said already. */
-  #tellKept(concern: unknown): void {
+  #onConcern(concern: unknown): void {
     const { storage$ } = this.#events
     const { state, error } = storage$.value
     if (state !== 'kept' && state !== 'degraded') return
-    if (concern === undefined && state === 'degraded') storage$.next(KEPT)
+    if (concern === undefined && state === 'degraded') storage$.next(STORAGE_KEPT)
     if (concern !== undefined && (state === 'kept' || reason(concern) !== reason(error)))
       storage$.next({ state: 'degraded', error: concern })
   }
 
-  #open(): void {
-    this.#instances.instance.away = 'this node has to catch up'
+  #reopen(): void {
+    this.#instances.instance.unavailableReason = 'this node has to catch up'
     this.#instances.restart('kept').catch(error => {
       this.#fail(error)
-      this.#cancel = systemClock.schedule(RETRY, () => this.#open())
+      this.#cancel = systemClock.schedule(REOPEN_RETRY_MS, () => this.#reopen())
     })
   }
 
   #fail(error: unknown): void {
-    this.#instances.instance.away = 'this store has stopped'
+    this.#instances.instance.unavailableReason = 'this store has stopped'
     this.#events.storage$.next({ state: 'broken', error })
   }
 }

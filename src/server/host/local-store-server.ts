@@ -9,12 +9,12 @@ import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
-import { isReplacing, linesFrom, parseDump, restore } from './dump-and-load.js'
+import { isReplacing, dumpLines, parseDump, restore } from './dump-and-load.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { CheckedOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
-import { type AccessControl, accessControlOf, checkNewTls, policyOf, rightsOf } from './security.js'
-import { keptTo, logEventsTo, newStoreEvents, type StoreEvents } from './store-events.js'
+import { type AccessControl, createAccessControl, checkTlsReplacement, parsePolicyOption, rightsOf } from './security.js'
+import { concernListener, logEventListener, newStoreEvents, type StoreEvents } from './store-events.js'
 import type { StoreInstance } from './store-instance.js'
 import type {
   ConnectedClient,
@@ -60,13 +60,13 @@ export class LocalStoreServer implements StoreServer {
 
   static async start(options: CheckedOptions): Promise<LocalStoreServer> {
     const events = newStoreEvents()
-    const access = accessControlOf(options, events.faults$)
+    const access = createAccessControl(options, events.faults$)
     let store: LocalStoreServer | undefined
     const storage = await storageOf({
       options,
       watches: watchQuotas(options),
       rights: rightsOf(access),
-      host: { events: logEventsTo(events), kept: keptTo(events), clients: () => store?.stats.connections ?? 0 },
+      host: { events: logEventListener(events), kept: concernListener(events), clients: () => store?.stats.connections ?? 0 },
     })
     try {
       store = new LocalStoreServer(events, access, await InstanceManager.start({ options, events, storage, access }))
@@ -92,7 +92,7 @@ export class LocalStoreServer implements StoreServer {
   get stats(): StoreStats {
     const { size, bytes, watchers } = this.#engine
     const { broker, server } = this.#instance
-    const refusedLogins = this.#access.guard?.refusedLogins ?? 0
+    const refusedLogins = this.#access.authorizer?.rejectedLogins ?? 0
     return { keys: size, bytes, watches: watchers.count, refusedLogins, ...broker.stats, ...server.counters }
   }
 
@@ -101,7 +101,7 @@ export class LocalStoreServer implements StoreServer {
   }
 
   get addresses(): Iterable<AddressUsage> {
-    return addressesOf(this.#instance.broker.addresses, this.#access.guard?.failed)
+    return addressesOf(this.#instance.broker.addresses, this.#access.authorizer?.failedLogins)
   }
 
   get audit$(): Observable<AuditEvent> {
@@ -145,7 +145,7 @@ export class LocalStoreServer implements StoreServer {
   }
 
   freeze(ms: number): void {
-    checkFreeze(ms)
+    checkFreezeMs(ms)
     this.#checkOpen()
     this.#instances.freeze(ms)
   }
@@ -160,7 +160,7 @@ export class LocalStoreServer implements StoreServer {
   }
 
   dump(): Iterable<DumpLine> {
-    return linesFrom(Array.from(this.#engine.records()))
+    return dumpLines(Array.from(this.#engine.records()))
   }
 
   async load(
@@ -185,8 +185,8 @@ export class LocalStoreServer implements StoreServer {
     checkOptionNames('reload', changes, { policy: true, tls: true } satisfies OptionNames<Reloaded>)
     this.#checkOpen()
     const { policy, tls } = changes
-    const parsed = policy === undefined ? undefined : policyOf(policy)
-    if (parsed && !this.#access.guard?.judges)
+    const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
+    if (parsed && !this.#access.authorizer?.hasPolicy)
       throw new ArgumentError('The store was started without a policy, so it takes none')
     if (tls !== undefined) this.#setTls(tls)
     if (parsed) this.#setPolicy(parsed)
@@ -215,12 +215,12 @@ export class LocalStoreServer implements StoreServer {
   }
 
   #setPolicy(policy: Policy): void {
-    this.#access.guard?.setPolicy(policy)
-    this.#instance.review()
+    this.#access.authorizer?.setPolicy(policy)
+    this.#instance.revalidateRights()
   }
 
   #setTls(tls: TlsMaterial): void {
-    checkNewTls(this.#options.tls, tls)
+    checkTlsReplacement(this.#options.tls, tls)
     this.#instances.options = { ...this.#options, tls }
     this.#instance.broker.setTls(tls)
   }
@@ -257,7 +257,7 @@ export function urlsOf({
 }
 
 /** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
-export function checkFreeze(ms: number): void {
+export function checkFreezeMs(ms: number): void {
   if (Number.isSafeInteger(ms) && ms >= 0) return
   throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${formatValue(ms)}\` (${typeof ms})`)
 }

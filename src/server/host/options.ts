@@ -50,11 +50,11 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
   readonly clock?: Clock | undefined
 }
 
-const DEFAULT_PACKET_SIZE = 16 * 1024 * 1024
+const DEFAULT_PACKET_BYTES = 16 * 1024 * 1024
 /** MQTT 5.0, section 3.1.2.10: two bytes of seconds. */
-const LONGEST_KEEP_ALIVE = 65_535_000
+const MAX_KEEP_ALIVE_MS = 65_535_000
 /** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
-const LARGEST_PACKET_SIZE = 268_435_460
+const MAX_PACKET_BYTES = 268_435_460
 
 /** The option `dialect` of whatever serves a store. */
 export const DIALECT = {
@@ -71,11 +71,11 @@ export const SERVE_OPTIONS = {
   dialect: DIALECT,
   notifications: { kind: choice('<whom>', ['registered', 'subscribed']), default: 'registered' },
   maxPacketSize: {
-    kind: integer(`a number of bytes from 1 to ${LARGEST_PACKET_SIZE}`, 1, LARGEST_PACKET_SIZE),
-    default: DEFAULT_PACKET_SIZE,
+    kind: integer(`a number of bytes from 1 to ${MAX_PACKET_BYTES}`, 1, MAX_PACKET_BYTES),
+    default: DEFAULT_PACKET_BYTES,
   },
   maxKeepAlive: {
-    kind: integer(`a whole number of ms from 0 to ${LONGEST_KEEP_ALIVE}`, 0, LONGEST_KEEP_ALIVE),
+    kind: integer(`a whole number of ms from 0 to ${MAX_KEEP_ALIVE_MS}`, 0, MAX_KEEP_ALIVE_MS),
     default: 0,
   },
   trustProxy: { kind: toggle, default: false },

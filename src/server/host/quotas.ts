@@ -82,7 +82,7 @@ export interface QuotaOptions {
 const MIB = 1024 * 1024
 const DEFAULT_BUFFERED_BYTES = 512 * MIB
 const DEFAULT_RETAINED_BYTES = 256 * MIB
-const KEYS_SHARE = 3 / 5
+const KEYS_FRACTION = 3 / 5
 
 /** What each of {@link QuotaOptions} may be, is without, and is for; those without a default depend on others. */
 export const QUOTAS = {
@@ -131,9 +131,9 @@ export type CheckedQuotas = Checked<
 export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   checkValues(QUOTAS, options)
   const { maxMemory, maxPacketRate, maxByteRate } = options
-  const bytes = shares(options)
+  const bytes = splitMemory(options)
   const { maxBytes, maxBufferedBytes } = bytes
-  if (maxMemory !== undefined && Math.min(maxBytes, maxBufferedBytes) < 1) throw new ArgumentError(noRoom(options))
+  if (maxMemory !== undefined && Math.min(maxBytes, maxBufferedBytes) < 1) throw new ArgumentError(memoryTooSmall(options))
   checkPositiveInteger('maxBytes', maxBytes)
   checkPositiveInteger('maxBufferedBytes', maxBufferedBytes)
   if (maxMemory !== undefined && maxBytes + maxBufferedBytes > maxMemory) {
@@ -147,61 +147,61 @@ export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   return { ...plain, maxMemory, maxPercentPerPrincipal, maxPacketRate, maxByteRate, ...bytes }
 }
 
-function noRoom({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions): string {
+function memoryTooSmall({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions): string {
   const [name, given] = maxBytes === undefined ? ['maxBufferedBytes', maxBufferedBytes] : ['maxBytes', maxBytes]
   const beside = given === undefined ? '' : ` beside \`${name}\` of ${given}`
   return `Expected \`maxMemory\` to leave room for keys and for what waits, got \`${maxMemory}\`${beside}`
 }
 
-function shares({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
+function splitMemory({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
   if (maxMemory === undefined) {
     return {
       maxBytes: maxBytes ?? defaultMaxBytes(),
       maxBufferedBytes: maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES,
     }
   }
-  const rest = maxBufferedBytes === undefined ? Math.floor(KEYS_SHARE * maxMemory) : maxMemory - maxBufferedBytes
+  const rest = maxBufferedBytes === undefined ? Math.floor(KEYS_FRACTION * maxMemory) : maxMemory - maxBufferedBytes
   const keys = maxBytes ?? rest
   return { maxBytes: keys, maxBufferedBytes: maxBufferedBytes ?? maxMemory - keys }
 }
 
 /** What one principal may have of a total. */
-const shareOf = ({ maxPercentPerPrincipal: percent }: QuotaOptions, total: number, defaultPercent: number): number =>
+const principalLimit = ({ maxPercentPerPrincipal: percent }: QuotaOptions, total: number, defaultPercent: number): number =>
   Math.ceil((total * (percent ?? defaultPercent)) / 100)
 
 /** Of connections, subscriptions and watches one principal has so many at least, unless the option says its percentage. */
-const MIN_SHARE = 10
+const MIN_PRINCIPAL_COUNT = 10
 
-/** As {@link shareOf}, for what no client can do without: a small part of a small total would be a single one. */
-const countShareOf = (options: QuotaOptions, total: number, defaultPercent: number): number => {
-  const share = shareOf(options, total, defaultPercent)
-  return options.maxPercentPerPrincipal === undefined ? Math.min(total, Math.max(share, MIN_SHARE)) : share
+/** As {@link principalLimit}, for what no client can do without: a small part of a small total would be a single one. */
+const principalCountLimit = (options: QuotaOptions, total: number, defaultPercent: number): number => {
+  const limit = principalLimit(options, total, defaultPercent)
+  return options.maxPercentPerPrincipal === undefined ? Math.min(total, Math.max(limit, MIN_PRINCIPAL_COUNT)) : limit
 }
 
-const ANY = Number.POSITIVE_INFINITY
+const UNLIMITED = Number.POSITIVE_INFINITY
 
 /** What options say of the broker's part. */
 export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
   const { maxPacketRatePerPrincipal: packetsPerSecond, maxByteRatePerPrincipal: bytesPerSecond } = options
   return {
     principal: {
-      connections: countShareOf(options, options.maxConnections, 20),
-      subscriptions: countShareOf(options, options.maxSubscriptions, 10),
-      retained: shareOf(options, options.maxRetained, 50),
-      retainedBytes: shareOf(options, options.maxRetainedBytes, 50),
-      waitingBytes: shareOf(options, options.maxBufferedBytes, 12.5),
+      connections: principalCountLimit(options, options.maxConnections, 20),
+      subscriptions: principalCountLimit(options, options.maxSubscriptions, 10),
+      retained: principalLimit(options, options.maxRetained, 50),
+      retainedBytes: principalLimit(options, options.maxRetainedBytes, 50),
+      waitingBytes: principalLimit(options, options.maxBufferedBytes, 12.5),
       packetsPerSecond,
       bytesPerSecond,
       workPerSecond: Math.ceil(bytesPerSecond / 2),
     },
-    address: { packetsPerSecond: 2 * packetsPerSecond, bytesPerSecond: 2 * bytesPerSecond, workPerSecond: ANY },
+    address: { packetsPerSecond: 2 * packetsPerSecond, bytesPerSecond: 2 * bytesPerSecond, workPerSecond: UNLIMITED },
     total: {
       subscriptions: options.maxSubscriptions,
       retained: options.maxRetained,
       retainedBytes: options.maxRetainedBytes,
-      packetsPerSecond: options.maxPacketRate ?? ANY,
-      bytesPerSecond: options.maxByteRate ?? ANY,
-      workPerSecond: ANY,
+      packetsPerSecond: options.maxPacketRate ?? UNLIMITED,
+      bytesPerSecond: options.maxByteRate ?? UNLIMITED,
+      workPerSecond: UNLIMITED,
     },
     userProperties: options.maxUserProperties,
   }
@@ -209,14 +209,14 @@ export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
 
 /** To whose quota of keys a connection writes, and how much of all that is. */
 export function keyQuotas(options: CheckedQuotas): (client: Client) => Owner | undefined {
-  const maxKeys = shareOf(options, options.maxKeys, 50)
-  const maxBytes = shareOf(options, options.maxBytes, 50)
+  const maxKeys = principalLimit(options, options.maxKeys, 50)
+  const maxBytes = principalLimit(options, options.maxBytes, 50)
   return ({ account }) => account && { id: account.name, maxKeys, maxBytes }
 }
 
 /** What options say of watches. */
 export const watchQuotas = (options: CheckedQuotas): WatchQuotas<Client> => ({
   most: options.maxWatches,
-  mostOfOwner: countShareOf(options, options.maxWatches, 25),
+  mostOfOwner: principalCountLimit(options, options.maxWatches, 25),
   ownerOf: ({ account }) => account?.name,
 })

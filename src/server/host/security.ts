@@ -46,29 +46,29 @@ export function checkSecurity(options: SecurityOptions, host: string): CheckedSe
   const { authenticate, policy, tls, warn = warnProcess } = options
   checkFunction('warn', warn)
   if (authenticate !== undefined) checkFunction('authenticate', authenticate)
-  const { allowAnonymous = authenticate === undefined && isThisMachine(host) } = options
+  const { allowAnonymous = authenticate === undefined && isLocalOnly(host) } = options
   if (authenticate === undefined && !allowAnonymous) {
     throw new ArgumentError(
       `Everybody who reaches ${host} could read and write every key: give \`authenticate\`, or \`allowAnonymous: true\``,
     )
   }
-  if (policy !== undefined) policyOf(policy)
+  if (policy !== undefined) parsePolicyOption(policy)
   if (tls !== undefined) checkTls(tls)
   return { authenticate, allowAnonymous, policy, tls, warn }
 }
 
 /** Tells that strangers may come in who show nothing of themselves, if they may. */
-export function warnOfStrangers({ authenticate, allowAnonymous, warn, host }: WarnedOptions): void {
+export function warnIfAnonymous({ authenticate, allowAnonymous, warn, host }: WarningOptions): void {
   // With `authenticate` there may be a proxy on this machine that others reach.
-  if (allowAnonymous && (authenticate !== undefined || !isThisMachine(host))) warnAnonymous(host, warn ?? warnProcess)
+  if (allowAnonymous && (authenticate !== undefined || !isLocalOnly(host))) warnAnonymous(host, warn ?? warnProcess)
 }
 
-interface WarnedOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
+interface WarningOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
   readonly host: string
 }
 
 /** Reads the option `policy`. Throws {@link ArgumentError}. */
-export function policyOf(text: string): ReturnType<typeof parsePolicy> {
+export function parsePolicyOption(text: string): ReturnType<typeof parsePolicy> {
   if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a text of YAML')
   try {
     return parsePolicy(text)
@@ -78,36 +78,36 @@ export function policyOf(text: string): ReturnType<typeof parsePolicy> {
 }
 
 /** Throws {@link ArgumentError} unless a certificate may take the place of the one before. */
-export function checkNewTls(before: TlsMaterial | undefined, tls: TlsMaterial): void {
-  if (before === undefined || (before.clientCa === undefined) !== (tls.clientCa === undefined))
+export function checkTlsReplacement(current: TlsMaterial | undefined, tls: TlsMaterial): void {
+  if (current === undefined || (current.clientCa === undefined) !== (tls.clientCa === undefined))
     throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
   checkTls(tls)
 }
 
 /** Whether what listens there can be reached from this machine alone. */
-export const isThisMachine = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())
+export const isLocalOnly = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())
 
 /** Who may do what, and the audit log of it. */
 export interface AccessControl {
   readonly audit: Audit
   /** Without one everybody may do everything. */
-  readonly guard: Authorizer | undefined
+  readonly authorizer: Authorizer | undefined
 }
 
 /** The access control that options ask for. */
-export function accessControlOf(
+export function createAccessControl(
   { authenticate, allowAnonymous, policy }: CheckedSecurity,
   faults$: Subject<Fault>,
 ): AccessControl {
   const audit = new Audit(systemClock)
-  if (authenticate === undefined && policy === undefined) return { audit, guard: undefined }
-  const parsed = policy === undefined ? undefined : policyOf(policy)
+  if (authenticate === undefined && policy === undefined) return { audit, authorizer: undefined }
+  const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
   const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
   return {
     audit,
-    guard: new Authorizer({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, failed }, audit),
+    authorizer: new Authorizer({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, onAuthenticateError: failed }, audit),
   }
 }
 
 /** What a policy lets connections do with keys and topics; `undefined` without one. */
-export const rightsOf = ({ guard }: AccessControl): Authorizer | undefined => (guard?.judges ? guard : undefined)
+export const rightsOf = ({ authorizer: guard }: AccessControl): Authorizer | undefined => (guard?.hasPolicy ? guard : undefined)

@@ -25,12 +25,12 @@ export type LogEvent =
   | { readonly type: 'failed'; readonly error: unknown }
 
 /** Everything that was answered is there. */
-export const KEPT: StorageStatus = { state: 'kept', error: undefined }
+export const STORAGE_KEPT: StorageStatus = { state: 'kept', error: undefined }
 
 /** What becomes of what is written, by the last that the log did not take. */
-export const statusOf = (failure: LogFailure | undefined): StorageStatus =>
+export const storageStatusOf = (failure: LogFailure | undefined): StorageStatus =>
   failure === undefined
-    ? KEPT
+    ? STORAGE_KEPT
     : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
 
 /** StoreEvents without listeners. */
@@ -38,13 +38,13 @@ export const newStoreEvents = (): StoreEvents => ({
   requests$: new Subject(),
   drift$: new Subject(),
   faults$: new Subject(),
-  storage$: new BehaviorSubject(KEPT),
+  storage$: new BehaviorSubject(STORAGE_KEPT),
   log$: new BehaviorSubject<LogEvent | undefined>(undefined),
   concern$: new Subject(),
 })
 
 /** Where a log that nodes share says what becomes of it. */
-export const logEventsTo = ({ log$, faults$ }: StoreEvents): LogEvents => ({
+export const logEventListener = ({ log$, faults$ }: StoreEvents): LogEvents => ({
   available: (availability, cause) => log$.next({ type: 'available', availability, cause }),
   outrun: () => log$.next({ type: 'outrun' }),
   failed: error => log$.next({ type: 'failed', error }),
@@ -55,13 +55,13 @@ export const logEventsTo = ({ log$, faults$ }: StoreEvents): LogEvents => ({
 })
 
 /** Where it is said how a log that nodes share is kept. */
-export const keptTo =
+export const concernListener =
   ({ concern$ }: StoreEvents) =>
   (concern: unknown): void =>
     concern$.next(concern)
 
 /** Where errors go that no client is to blame for. */
-export const faultsTo =
+export const faultListener =
   ({ faults$ }: StoreEvents) =>
   (error: unknown): void =>
     faults$.next({ clientId: '', error })

@@ -11,14 +11,14 @@ import { RejectionAudit, StoreBrokerHandler } from './broker-handler.js'
 import type { CheckedOptions } from './options.js'
 import { brokerQuotas, keyQuotas } from './quotas.js'
 import { type AccessControl, rightsOf } from './security.js'
-import { type StoreEvents, statusOf } from './store-events.js'
+import { type StoreEvents, storageStatusOf } from './store-events.js'
 import type { ConnectedClient } from './store-server.js'
 
 /** Of several nodes one sees to it that keys expire, most often: each waits so long at most, ms. */
-const RELUCTANCE = 25
+const MAX_EXPIRY_DELAY_MS = 25
 
 /** What an instance is made of. */
-export interface StoreInstanceParts {
+export interface StoreInstanceDependencies {
   readonly options: CheckedOptions
   readonly opened: OpenedStorage
   readonly access: AccessControl
@@ -45,7 +45,7 @@ export class StoreInstance {
   }
 
   /** Starts; rejects with the system's error when a port is taken. */
-  static async start({ options, opened, access, events }: StoreInstanceParts): Promise<StoreInstance> {
+  static async start({ options, opened, access, events }: StoreInstanceDependencies): Promise<StoreInstance> {
     const { engine, log, failure, clock: logClock } = opened
     const { dialect, notifications, clock } = options
     const rejections = new RejectionAudit(access)
@@ -57,14 +57,14 @@ export class StoreInstance {
       dialect,
       notifications,
       clock: logClock ?? clock,
-      reluctance: log.sharing && (() => (RELUCTANCE * (randomBytes(1)[0] ?? 0)) / 256),
+      reluctance: log.sharing && (() => (MAX_EXPIRY_DELAY_MS * (randomBytes(1)[0] ?? 0)) / 256),
       rights: rightsOf(access),
       ownerOf: keyQuotas(options),
-      refused: (connection, action, target) => rejections.forbidden(connection, action, target),
-      exceeded: (connection, { payload }) => rejections.request(connection, payload),
+      refused: (connection, action, target) => rejections.recordForbidden(connection, action, target),
+      exceeded: (connection, { payload }) => rejections.recordRequest(connection, payload),
       publish: message => broker.publish(message),
       drifted: drift => events.drift$.next(drift),
-      stored: failure => events.storage$.next(statusOf(failure)),
+      stored: failure => events.storage$.next(storageStatusOf(failure)),
       faulted: error => events.faults$.next({ clientId: '', error }),
     })
     const isNode = log.sharing !== undefined
@@ -87,8 +87,8 @@ export class StoreInstance {
   }
 
   /** Why no client is let in, if so; those who are here are sent away when that begins. */
-  set away(reason: string | undefined) {
-    this.#handler.away = reason
+  set unavailableReason(reason: string | undefined) {
+    this.#handler.unavailableReason = reason
     if (reason === undefined) return
     for (const connection of Array.from(this.broker.connections)) connection.disconnect(REASON.serverBusy, reason)
   }
@@ -96,7 +96,7 @@ export class StoreInstance {
   get clients(): readonly ConnectedClient[] {
     return Array.from(this.broker.connections, connection => ({
       clientId: connection.clientId,
-      since: this.#handler.since(connection) ?? this.startedAt,
+      since: this.#handler.connectedSince(connection) ?? this.startedAt,
       watches: this.#engine.watchers.countOf(connection),
     }))
   }
@@ -118,7 +118,7 @@ export class StoreInstance {
   }
 
   /** Another policy is in force. Who watches globs is disconnected, and may come back: other keys may be readable now. */
-  review(): void {
+  revalidateRights(): void {
     this.broker.review()
     for (const connection of Array.from(this.broker.connections)) {
       if (this.#engine.watchers.globs.countOf(connection) > 0)

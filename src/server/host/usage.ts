@@ -41,16 +41,16 @@ export interface AddressUsage {
 /** What there is of all that are connected, and of those that failed to log in. */
 export function* addressesOf(
   visits: Iterable<[address: string, Visits]>,
-  failed: Authorizer['failed'] | undefined,
+  failedLogins: Authorizer['failedLogins'] | undefined,
 ): Iterable<AddressUsage> {
-  const failures = new Map(failed?.failures())
+  const failures = new Map(failedLogins?.failures())
   for (const [address, { connections, refused: refusedConnections }] of visits) {
     const failedLogins = failures.get(address) ?? 0
     failures.delete(address)
-    yield { address, connections, refusedConnections, failedLogins, pause: failed?.pause(address) ?? 0 }
+    yield { address, connections, refusedConnections, failedLogins, pause: failedLogins?.pause(address) ?? 0 }
   }
   for (const [address, failedLogins] of failures)
-    yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: failed?.pause(address) ?? 0 }
+    yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: failedLogins?.pause(address) ?? 0 }
 }
 
 /** The usage of all that have something, or had lately. */
@@ -75,10 +75,10 @@ export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client
     }
   }
   // Of those who have not been here since the start.
-  for (const [principal, { keys, bytes }] of rest) yield { ...NOTHING, principal, keys, bytes }
+  for (const [principal, { keys, bytes }] of rest) yield { ...NO_USAGE, principal, keys, bytes }
 }
 
-const NOTHING: Omit<Usage, 'principal'> = {
+const NO_USAGE: Omit<Usage, 'principal'> = {
   connections: 0,
   subscriptions: 0,
   watches: 0,
