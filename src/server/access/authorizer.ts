@@ -19,8 +19,8 @@ import {
   type LoginRefusal,
   type LoginRequest,
   type LoginResult,
-  sessionOwnerId,
   type Principal,
+  sessionOwnerId,
 } from './login.js'
 import { LoginService } from './login-service.js'
 import type { Policy } from './policy.js'
@@ -111,11 +111,16 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   }
 
   mayPublish(connection: Client, topic: string): boolean {
-    return this.#rightsByClient.get(connection)?.mayPublish(topic) || this.#recordRejection(connection, 'publish', topic)
+    return (
+      this.#rightsByClient.get(connection)?.mayPublish(topic) || this.#recordRejection(connection, 'publish', topic)
+    )
   }
 
   maySubscribe(connection: Client, filter: string): boolean {
-    return this.#rightsByClient.get(connection)?.maySubscribe(filter) || this.#recordRejection(connection, 'subscribe', filter)
+    return (
+      this.#rightsByClient.get(connection)?.maySubscribe(filter) ||
+      this.#recordRejection(connection, 'subscribe', filter)
+    )
   }
 
   mayRead(connection: Client, key: Uint8Array): boolean {
@@ -168,8 +173,8 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   ): Verdict {
     const rights = new ClientRights(principal, client.clientId, () => this.#policy)
     if (this.hasPolicy && !rights.welcome) {
-      const words = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
-      return this.#rejectLogin(request, { refused: 'not-authorized', reason: words, username: principal.username })
+      const reason = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
+      return this.#rejectLogin(request, { refused: 'not-authorized', reason, username: principal.username })
     }
     const previous = client.open ? this.#rightsByClient.get(client) : undefined
     if (previous !== undefined && previous.id !== rights.id)
@@ -193,11 +198,11 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
 
   #rejectLogin(
     request: LoginRequest,
-    { refused, reason: words, username = request.username, auditReason: recorded = words }: RejectedLogin,
+    { refused, reason, username = request.username, auditReason = reason }: RejectedLogin,
   ): Verdict {
     this.#rejectedLogins++
-    this.#record({ event: 'login', outcome: 'refused', ...auditFields(request), username, reason: recorded })
-    return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason: words }
+    this.#record({ event: 'login', outcome: 'refused', ...auditFields(request), username, reason: auditReason })
+    return { type: 'refused', reasonCode: LOGIN_REFUSAL[refused], reason }
   }
 
   #recordRejection(connection: Client, action: NonNullable<AuditEvent['action']>, target: string): false {
@@ -277,7 +282,11 @@ export class ClientRights implements SessionOwner {
   }
 
   maySubscribe(filter: string): boolean {
-    return this.#isUnrestricted || isOwnStoreTopic(this.clientId, filter) || this.rights.allows({ type: 'subscribe', filter })
+    return (
+      this.#isUnrestricted ||
+      isOwnStoreTopic(this.clientId, filter) ||
+      this.rights.allows({ type: 'subscribe', filter })
+    )
   }
 
   mayHear(topic: string): boolean {

@@ -53,7 +53,12 @@ export class LoginService {
   async login(request: LoginRequest): Promise<LoginOutcome> {
     const { remoteAddress = '', username = request.clientId, signal } = request
     if (this.#isVerifiable(request)) {
-      const outcome = await this.#verifiableLogins.run(remoteAddress, username, () => this.#authenticateRequest(request), signal)
+      const outcome = await this.#verifiableLogins.run(
+        remoteAddress,
+        username,
+        () => this.#authenticateRequest(request),
+        signal,
+      )
       return typeof outcome === 'string' ? TURN_REJECTIONS[outcome] : outcome
     }
     const attempt = async (): Promise<LoginOutcome> => {
@@ -183,23 +188,27 @@ export class LoginScheduler {
     }
   }
 
-  #awaitTurn({ queue: line }: AddressState, name: string, signal: AbortSignal | undefined): Promise<TurnRejection | undefined> {
-    if (line.size >= MAX_QUEUED_PER_ADDRESS) {
-      const evicted = line.evictionCandidate(name)
+  #awaitTurn(
+    { queue }: AddressState,
+    name: string,
+    signal: AbortSignal | undefined,
+  ): Promise<TurnRejection | undefined> {
+    if (queue.size >= MAX_QUEUED_PER_ADDRESS) {
+      const evicted = queue.evictionCandidate(name)
       if (evicted === undefined) return Promise.resolve('rate')
-      this.#rejectQueued(line, evicted, 'rate')
+      this.#rejectQueued(queue, evicted, 'rate')
     }
     if (this.#queued >= MAX_QUEUED) return Promise.resolve('busy')
     return new Promise(resolve => {
-      const onAbort = (): void => this.#rejectQueued(line, queued, 'gone')
+      const onAbort = (): void => this.#rejectQueued(queue, queued, 'gone')
       const settle = (refused: TurnRejection | undefined): void => {
         signal?.removeEventListener('abort', onAbort)
         resolve(refused)
       }
       const queued: QueuedLogin = { name, settle, deadline: undefined }
-      queued.deadline = this.#schedule(MAX_WAIT_MS, () => this.#rejectQueued(line, queued, 'rate'))
+      queued.deadline = this.#schedule(MAX_WAIT_MS, () => this.#rejectQueued(queue, queued, 'rate'))
       signal?.addEventListener('abort', onAbort)
-      line.add(queued)
+      queue.add(queued)
       this.#queued++
     })
   }
@@ -238,8 +247,8 @@ export interface QueueEntry {
  *
  * @example
  * ```ts
- * line.add({ name: 'panel' })
- * line.next()?.name // the name whose turn it is, of those who wait the one that came first
+ * queue.add({ name: 'panel' })
+ * queue.next()?.name // the name whose turn it is, of those who wait the one that came first
  * ```
  */
 export class LoginQueue<T extends QueueEntry> {
@@ -282,7 +291,8 @@ export class LoginQueue<T extends QueueEntry> {
   evictionCandidate(name: string): T | undefined {
     const ownCount = this.#entriesByName.get(name)?.size ?? 0
     let largest: ReadonlySet<T> | undefined
-    for (const entries of this.#entriesByName.values()) if (entries.size > (largest?.size ?? ownCount + 1)) largest = entries
+    for (const entries of this.#entriesByName.values())
+      if (entries.size > (largest?.size ?? ownCount + 1)) largest = entries
     const [first] = largest ?? []
     return first
   }

@@ -131,15 +131,18 @@ export function checkPrincipal(principal: unknown): asserts principal is Princip
   if (typeof principal !== 'object' || principal === null) throw invalidPrincipal('principal', 'an object', principal)
   const { username, attributes, id, expiresAt }: { [K in keyof Principal]?: unknown } = principal
   for (const [name, value] of Object.entries({ username, id })) {
-    if (value !== undefined && (typeof value !== 'string' || value === '')) throw invalidPrincipal(name, 'a text', value)
+    if (value !== undefined && (typeof value !== 'string' || value === ''))
+      throw invalidPrincipal(name, 'a text', value)
   }
-  if (expiresAt !== undefined && !Number.isFinite(expiresAt)) throw invalidPrincipal('expiresAt', 'a number of ms', expiresAt)
+  if (expiresAt !== undefined && !Number.isFinite(expiresAt))
+    throw invalidPrincipal('expiresAt', 'a number of ms', expiresAt)
   if (attributes === undefined) return
   if (username === undefined && id === undefined)
     throw new ArgumentError(
       'Expected a principal with attributes to have a `username` or an `id`: sessions belong to it',
     )
-  if (typeof attributes !== 'object' || attributes === null) throw invalidPrincipal('attributes', 'an object of texts', attributes)
+  if (typeof attributes !== 'object' || attributes === null)
+    throw invalidPrincipal('attributes', 'an object of texts', attributes)
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value !== 'string') throw invalidPrincipal(`attributes.${name}`, 'a text', value)
   }

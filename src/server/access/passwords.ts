@@ -55,7 +55,8 @@ export class Passwords {
     const { username, password } = credentials
     const user = this.#users.get(username)
     const hash = user?.hash ?? this.#decoys.hashFor(username)
-    const isCorrect = this.#isVerified(hash, password) ?? (await this.#runInSlot(request, () => matchesHash(password, hash)))
+    const isCorrect =
+      this.#isVerified(hash, password) ?? (await this.#runInSlot(request, () => matchesHash(password, hash)))
     if (isCorrect === undefined) return BUSY
     // The file may have been loaded anew meanwhile: only what it says of this user counts.
     const currentUser = this.#users.get(username)
@@ -257,7 +258,10 @@ function parseHash(text: string): ParsedHash | undefined {
   return isValid && memoryBytesOf(hash) <= MAX_SCRYPT_BYTES ? hash : undefined
 }
 
-const computeDigest = (password: Uint8Array, { salt, digest, cost, blockSize, parallel }: ParsedHash): Promise<Buffer> =>
+const computeDigest = (
+  password: Uint8Array,
+  { salt, digest, cost, blockSize, parallel }: ParsedHash,
+): Promise<Buffer> =>
   derive(Buffer.from(password), salt, digest.length, {
     N: cost,
     r: blockSize,

@@ -144,7 +144,8 @@ function parseKeyPattern(type: KeyPattern['type'], node: YamlNode): KeyPattern {
 
 const parseGlob = (node: YamlNode): GlobTemplate => {
   const text = node.text()
-  if (new TextEncoder().encode(text).length > MAX_PATTERN_BYTES) throw node.error(`Expected at most ${MAX_PATTERN_BYTES} bytes`)
+  if (new TextEncoder().encode(text).length > MAX_PATTERN_BYTES)
+    throw node.error(`Expected at most ${MAX_PATTERN_BYTES} bytes`)
   return node.locateErrors(() => new GlobTemplate(parseTemplate(text)))
 }
 

@@ -49,12 +49,12 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly #authorizer: Authorizer | undefined
   readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
-  constructor({ server, engine, clock, events, access: { authorizer: guard }, rejections, isNode }: HandlerDependencies) {
+  constructor({ server, engine, clock, events, access: { authorizer }, rejections, isNode }: HandlerDependencies) {
     this.#watchedBy = client => engine.watchedBy(client)
-    this.#authorizer = guard
+    this.#authorizer = authorizer
     this.#rejections = rejections
     if (isNode) this.authenticate = (client, credentials) => this.#authenticateOnNode(client, credentials)
-    else if (guard) this.authenticate = (client, credentials) => guard.authenticate(client, credentials)
+    else if (authorizer) this.authenticate = (client, credentials) => authorizer.authenticate(client, credentials)
     this.server = server
     this.now = () => clock.now()
     this.#faults$ = events.faults$
@@ -115,7 +115,8 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   #authenticateOnNode(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
-    if (this.unavailableReason !== undefined) return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.unavailableReason }
+    if (this.unavailableReason !== undefined)
+      return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.unavailableReason }
     if (this.#authorizer) return this.#authorizer.authenticate(client, credentials)
     return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : UNKNOWN_METHOD
   }
@@ -143,8 +144,8 @@ export class RejectionAudit {
 
   /** A network connection. @param client - whose it was, if it was taken at all */
   recordCut(cut: Cut, client: Client | undefined): void {
-    const { audit, authorizer: guard } = this.#access
-    audit.cut({ ...cut, username: client && guard?.usernameOf(client) })
+    const { audit, authorizer } = this.#access
+    audit.cut({ ...cut, username: client && authorizer?.usernameOf(client) })
   }
 
   /** A request to the store. */
@@ -157,8 +158,8 @@ export class RejectionAudit {
   }
 
   #record(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
-    const { audit, authorizer: guard } = this.#access
-    const username = guard?.usernameOf(client)
+    const { audit, authorizer } = this.#access
+    const username = authorizer?.usernameOf(client)
     const { clientId } = client
     audit.tell({
       event: 'refused',

@@ -54,9 +54,9 @@ export async function restore(
 }
 
 const loadError = (failure: LogFailure): StateStoreError => {
-  const { problem, message } = failure
-  if (problem === 'unknown') return new OutcomeUnknownError(message, undefined, LOAD_OPERATION)
-  const message = `Nothing was loaded: ${message}`
+  const { problem } = failure
+  if (problem === 'unknown') return new OutcomeUnknownError(failure.message, undefined, LOAD_OPERATION)
+  const message = `Nothing was loaded: ${failure.message}`
   if (problem === 'closed') return new ClosedError(message, { cause: failure })
   return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', message, { cause: failure })
 }

@@ -4,7 +4,7 @@ import { ClosedError, reason } from '../../core/util/errors.js'
 import type { OpenedStorage, Storage } from '../storage/storage.js'
 import type { CheckedOptions } from './options.js'
 import type { AccessControl } from './security.js'
-import { STORAGE_KEPT, type LogEvent, type StoreEvents } from './store-events.js'
+import { type LogEvent, STORAGE_KEPT, type StoreEvents } from './store-events.js'
 import { StoreInstance } from './store-instance.js'
 import type { RestartOptions } from './store-server.js'
 
@@ -89,7 +89,7 @@ export class InstanceManager {
       const drift = this.#opened.engine.drift(this.options.clock.now())
       await this.#instance.die()
       this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
-      events.storage$.next(STORAGE_KEPT)
+      if (events.storage$.value.state !== 'kept') events.storage$.next(STORAGE_KEPT)
       if (keys === 'lost' && drift > 0) events.drift$.next(0)
       this.#instance = await startInstance({ ...this.#dependencies, options: this.options }, this.#opened)
     } finally {
@@ -185,7 +185,8 @@ export class NodeMonitor {
       this.#instances.instance.unavailableReason = undefined
       storage$.next(STORAGE_KEPT)
     } else {
-      if (event.availability === 'away') this.#instances.instance.unavailableReason = 'the log of the store cannot be reached'
+      if (event.availability === 'away')
+        this.#instances.instance.unavailableReason = 'the log of the store cannot be reached'
       if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
     }
   }

@@ -9,11 +9,17 @@ import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
-import { isReplacing, dumpLines, parseDump, restore } from './dump-and-load.js'
+import { dumpLines, isReplacing, parseDump, restore } from './dump-and-load.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { CheckedOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
-import { type AccessControl, createAccessControl, checkTlsReplacement, parsePolicyOption, rightsOf } from './security.js'
+import {
+  type AccessControl,
+  checkTlsReplacement,
+  createAccessControl,
+  parsePolicyOption,
+  rightsOf,
+} from './security.js'
 import { concernListener, logEventListener, newStoreEvents, type StoreEvents } from './store-events.js'
 import type { StoreInstance } from './store-instance.js'
 import type {
@@ -66,7 +72,11 @@ export class LocalStoreServer implements StoreServer {
       options,
       watches: watchQuotas(options),
       rights: rightsOf(access),
-      host: { events: logEventListener(events), kept: concernListener(events), clients: () => store?.stats.connections ?? 0 },
+      host: {
+        events: logEventListener(events),
+        kept: concernListener(events),
+        clients: () => store?.stats.connections ?? 0,
+      },
     })
     try {
       store = new LocalStoreServer(events, access, await InstanceManager.start({ options, events, storage, access }))

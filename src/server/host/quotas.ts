@@ -133,7 +133,8 @@ export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   const { maxMemory, maxPacketRate, maxByteRate } = options
   const bytes = splitMemory(options)
   const { maxBytes, maxBufferedBytes } = bytes
-  if (maxMemory !== undefined && Math.min(maxBytes, maxBufferedBytes) < 1) throw new ArgumentError(memoryTooSmall(options))
+  if (maxMemory !== undefined && Math.min(maxBytes, maxBufferedBytes) < 1)
+    throw new ArgumentError(memoryTooSmall(options))
   checkPositiveInteger('maxBytes', maxBytes)
   checkPositiveInteger('maxBufferedBytes', maxBufferedBytes)
   if (maxMemory !== undefined && maxBytes + maxBufferedBytes > maxMemory) {
@@ -166,8 +167,11 @@ function splitMemory({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
 }
 
 /** What one principal may have of a total. */
-const principalLimit = ({ maxPercentPerPrincipal: percent }: QuotaOptions, total: number, defaultPercent: number): number =>
-  Math.ceil((total * (percent ?? defaultPercent)) / 100)
+const principalLimit = (
+  { maxPercentPerPrincipal: percent }: QuotaOptions,
+  total: number,
+  defaultPercent: number,
+): number => Math.ceil((total * (percent ?? defaultPercent)) / 100)
 
 /** Of connections, subscriptions and watches one principal has so many at least, unless the option says its percentage. */
 const MIN_PRINCIPAL_COUNT = 10

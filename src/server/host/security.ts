@@ -105,9 +105,13 @@ export function createAccessControl(
   const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
   return {
     audit,
-    authorizer: new Authorizer({ authenticate, allowAnonymous, policy: parsed, clock: systemClock, onAuthenticateError: failed }, audit),
+    authorizer: new Authorizer(
+      { authenticate, allowAnonymous, policy: parsed, clock: systemClock, onAuthenticateError: failed },
+      audit,
+    ),
   }
 }
 
 /** What a policy lets connections do with keys and topics; `undefined` without one. */
-export const rightsOf = ({ authorizer: guard }: AccessControl): Authorizer | undefined => (guard?.hasPolicy ? guard : undefined)
+export const rightsOf = ({ authorizer }: AccessControl): Authorizer | undefined =>
+  authorizer?.hasPolicy ? authorizer : undefined

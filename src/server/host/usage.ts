@@ -41,16 +41,16 @@ export interface AddressUsage {
 /** What there is of all that are connected, and of those that failed to log in. */
 export function* addressesOf(
   visits: Iterable<[address: string, Visits]>,
-  failedLogins: Authorizer['failedLogins'] | undefined,
+  throttle: Authorizer['failedLogins'] | undefined,
 ): Iterable<AddressUsage> {
-  const failures = new Map(failedLogins?.failures())
+  const failures = new Map(throttle?.failures())
   for (const [address, { connections, refused: refusedConnections }] of visits) {
     const failedLogins = failures.get(address) ?? 0
     failures.delete(address)
-    yield { address, connections, refusedConnections, failedLogins, pause: failedLogins?.pause(address) ?? 0 }
+    yield { address, connections, refusedConnections, failedLogins, pause: throttle?.pause(address) ?? 0 }
   }
   for (const [address, failedLogins] of failures)
-    yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: failedLogins?.pause(address) ?? 0 }
+    yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: throttle?.pause(address) ?? 0 }
 }
 
 /** The usage of all that have something, or had lately. */
