@@ -1,0 +1,5 @@
+import { SetPoint } from './set-point'
+
+export default function Page() {
+  return <SetPoint />
+}
