@@ -64,7 +64,7 @@ describe('watch', () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'a/2']) await execute(['set', key, 'v', '--url', url])
     const { code, stderr } = await execute(['watch', 'a/*', '--max-keys', '1', '--url', url])
-    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('More than 1 keys fit a/*')])
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('More than 1 keys match a/*')])
     expect(code).not.toBe(0)
   })
 

@@ -12,12 +12,12 @@ export const glob: Mutants = {
     },
     'the scan follows the registration': {
       seed: 2,
-      code: 'return ask(false).pipe(',
+      code: 'return register(false).pipe(',
       becomes: `const { found } = events
   return defer(() => store.scan(glob, undefined, timeout)).pipe(
     catchError(() => of({ keys: [] })),
     tap(({ keys }) => (events.found = () => found(keys))),
-    switchMap(() => ask(false)),`,
+    switchMap(() => register(false)),`,
     },
     'a glob is registered on every connection': {
       seed: 2,
@@ -27,7 +27,7 @@ export const glob: Mutants = {
     },
     'a registration with late or lost answers is requested again': {
       seed: 6,
-      code: "answer === 'silent' ? askOn$.pipe(startWith(answer)) : of(answer)",
+      code: "answer === 'unanswered' ? registerLater$.pipe(startWith(answer)) : of(answer)",
       becomes: 'of(answer)',
     },
     'a store without notifications is scanned repeatedly': {
@@ -39,12 +39,12 @@ export const glob: Mutants = {
   'src/client/matching/glob-watch.ts': {
     'the position of the registration tells new keys from old ones': {
       seed: 200,
-      code: 'change.value && version.compareTo(this.#since) > 0',
+      code: 'change.value &&\n      version.compareTo(this.#registeredAt) > 0',
       becomes: 'change.value',
     },
     'a change with unknown history is doubted': {
       seed: 47,
-      code: "this.#add(key, isFirst ? 'appeared' : 'heard')",
+      code: "this.#add(key, isFirst ? 'appeared' : 'changed')",
       becomes: "this.#add(key, 'appeared')",
     },
     'the last observer that leaves ends the registration': {
@@ -56,21 +56,21 @@ export const glob: Mutants = {
   'src/client/watch/watch.ts': {
     'a notification of a glob ends the pending read of its key': {
       seed: 22,
-      code: "if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false",
+      code: "if (synced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false",
       becomes: 'return false',
     },
   },
   'src/client/matching/glob-member.ts': {
     'a deleted key is remembered while a watch shares the registration': {
       seed: 1121,
-      code: 'return this.watch?.cover === cover && this.watch.isShared',
+      code: 'return this.watch?.registration === registration && this.watch.isShared',
       becomes: 'return false',
     },
   },
   'src/client/watch/registry.ts': {
     'a key that outlives its glob gets a registration': {
       seed: 73,
-      code: 'if (watch?.cover !== cover) return',
+      code: 'if (watch?.registration !== registration) return',
       becomes: 'return',
     },
     'versions of forgotten keys are remembered': {
@@ -82,7 +82,7 @@ export const glob: Mutants = {
   'src/client/matching/glob-registry.ts': {
     'an unanswered STOP is sent again': {
       seed: 37,
-      code: 'if (this.#isOver || isPermanentError(error) || attempt === MOST_STOPS) return throwError(() => error)',
+      code: 'if (this.#isClosed || isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
       becomes: 'return throwError(() => error)',
     },
     'a glob that is watched again cancels its STOP': { seed: 5, code: 'this.#stops.get(id)?.unsubscribe()' },

@@ -15,8 +15,8 @@ export const nodes: Mutants = {
   'src/client/watch/reconcile.ts': {
     'changes queued by an old node are avoided by a clean start, or doubted': {
       seed: 635,
-      code: 'quiet(state) : notified(state, event)',
-      becomes: 'quiet(state) : notified(state, { ...event, certain: true })',
+      code: 'withoutEffects(state) : applyChange(state, event)',
+      becomes: 'withoutEffects(state) : applyChange(state, { ...event, certain: true })',
       complaint: 'not newer than the entry before',
       also: [WITHOUT_CLEAN_START],
     },

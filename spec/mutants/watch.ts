@@ -5,46 +5,46 @@ export const watch: Mutants = {
   'src/client/watch/reconcile.ts': {
     'a change no newer than the value shown is ignored': {
       seed: 3,
-      code: 'if (isOlderOrSame(version, state.floor)) return state.floorInferred ? recheck(state) : quiet(state)',
+      code: 'if (isOlderOrSame(version, state.floor)) return state.isFloorInferred ? requestRead(state) : withoutEffects(state)',
     },
     'a change is preferred to the answer that it raced with': {
       seed: 13,
-      code: "raced: state.phase === 'reading' || state.raced,",
-      becomes: 'raced: false,',
+      code: "changedDuringRead: state.phase === 'reading' || state.changedDuringRead,",
+      becomes: 'changedDuringRead: false,',
     },
     'a change that may have been queued is doubted': {
       seed: 264,
-      code: 'quiet(state) : notified(state, event)',
-      becomes: 'quiet(state) : notified(state, { ...event, certain: true })',
+      code: 'withoutEffects(state) : applyChange(state, event)',
+      becomes: 'withoutEffects(state) : applyChange(state, { ...event, certain: true })',
     },
     'a read alone ends no doubt': {
       seed: 264,
-      code: 'const proved = state.proved || witness >= 0',
-      becomes: 'const proved = true || witness >= 0',
+      code: 'state.isVerified || firstMatch >= 0',
+      becomes: 'true || firstMatch >= 0',
     },
     'a doubtful change is read': {
       seed: 5,
-      code: 'return readAgain(patch(state, { held: [heard] }))',
-      becomes: 'return quiet(state)',
+      code: 'return sendRead(patch(state, { heldChanges: [received] }))',
+      becomes: 'return withoutEffects(state)',
     },
     'changes are doubted after an answer without a version': {
       seed: 1657,
-      code: 'if (state.placeless || !isCertain)',
+      code: 'if (state.isUnordered || !isCertain)',
       becomes: 'if (!isCertain)',
     },
     'changes are doubted when a key is watched again': {
       seed: 7650,
-      code: 'placeless: event.rejoined',
-      becomes: 'placeless: false',
+      code: 'isUnordered: event.rejoined',
+      becomes: 'isUnordered: false',
     },
     'changes that come during a read are judged after it': {
       seed: 30,
-      code: 'held: [...state.held, heard].slice(-MOST_HELD)',
-      becomes: 'held: NONE',
+      code: 'heldChanges: [...state.heldChanges, received].slice(-MAX_HELD_CHANGES)',
+      becomes: 'heldChanges: NO_CHANGES',
     },
     'a change that matches what was read proves the following changes': {
       seed: 259,
-      code: 'const isCertain = certain || state.proved',
+      code: 'const isCertain = certain || state.isVerified',
       becomes: 'const isCertain = certain',
     },
     'an absence is placed by its version': {
@@ -55,14 +55,15 @@ export const watch: Mutants = {
     'a watch is live only when it was read': {
       seed: 1,
       complaint: 'the last change before was not told',
-      code: "return state.phase === 'registering' ? readAgain(state) : quiet(state)",
-      becomes: "return state.phase === 'registering' ? readAgain(patch(state, { synced: true })) : quiet(state)",
+      code: "return state.phase === 'registering' ? sendRead(state) : withoutEffects(state)",
+      becomes:
+        "return state.phase === 'registering' ? sendRead(patch(state, { synced: true })) : withoutEffects(state)",
     },
     'a known key is registered again on every connection': {
       seed: 3,
       code: "case 'connected':",
       becomes: `case 'connected':
-      if (state.known) return readAgain(patch(state, FRESH))`,
+      if (state.known) return sendRead(patch(state, DISCONNECTED))`,
     },
   },
   'src/client/session/subscribe-retry.ts': {
@@ -84,7 +85,7 @@ export const watch: Mutants = {
   'src/client/watch/registry.ts': {
     'the last observer that leaves ends the registration': {
       seed: 1,
-      code: 'if (watch.cover === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
+      code: 'if (watch.registration === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
     },
     'a watch that begins while a connection does is registered once': {
       seed: 154,

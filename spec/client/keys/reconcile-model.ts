@@ -1,6 +1,6 @@
 import type { Reading } from '../../../src/client/requests/commands.js'
 import { reconcile } from '../../../src/client/watch/reconcile.js'
-import { type Change, INITIAL, type RawEntry, type WatchEvent } from '../../../src/client/watch/watch-state.js'
+import { INITIAL, type NotifiedChange, type RawEntry, type WatchEvent } from '../../../src/client/watch/watch-state.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 
@@ -19,7 +19,7 @@ export interface ModelStep {
 }
 
 interface Happened {
-  readonly change: Change
+  readonly change: NotifiedChange
   readonly place: number
 }
 
@@ -101,7 +101,7 @@ export class ReconcileModel {
     if (op === 'delete' && this.#stored === undefined) return
     const version = new Hlc(++this.#version, this.#kind.collisions ? 0 : this.#life, 'S')
     const place = this.#history.length
-    const change: Change = { op, value: op === 'set' ? utf8(`v${place}`) : undefined, version }
+    const change: NotifiedChange = { op, value: op === 'set' ? utf8(`v${place}`) : undefined, version }
     const happened = { change, place }
     this.#history.push(happened)
     this.#stored = op === 'set' ? happened : undefined

@@ -132,7 +132,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     const { store, sent } = open({}, ['s/1', 's/2', 's/3'])
     const seen = record(matching(store, 's/*', text, { maxKeys: 2 }).entries$)
     expect(seen.error).toMatchObject({ code: 'overflow' })
-    expect(String(seen.error)).toContain('More than 2 keys fit s/*')
+    expect(String(seen.error)).toContain('More than 2 keys match s/*')
     const watched = sent().filter(request => request.startsWith('KEYNOTIFY'))
     expect(watched.filter(request => request.endsWith('STOP')).length * 2).toBe(watched.length)
   })

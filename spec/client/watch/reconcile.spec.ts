@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { reconcile } from '../../../src/client/watch/reconcile.js'
 import {
-  type Change,
   INITIAL,
+  type NotifiedChange,
   type RawEntry,
   type WatchEvent,
   type WatchState,
@@ -23,7 +23,7 @@ const absent: WatchEvent = { type: 'read', reading: { value: undefined, version:
 /** No such key, said by a store whose last version this is. */
 const absentAt = (n: number): WatchEvent => ({ type: 'read', reading: { value: undefined, version: v(n) } })
 const found = (n: number): WatchEvent => ({ type: 'read', reading: { value: value(n), version: v(n) } })
-const changed = (change: Change): Notified => ({ type: 'notified', change, certain: true })
+const changed = (change: NotifiedChange): Notified => ({ type: 'notified', change, certain: true })
 /** The same, but it may have been queued before. */
 const perhaps = (event: Notified): WatchEvent => ({ ...event, certain: false })
 const set = (n: number): Notified => changed({ op: 'set', value: value(n), version: v(n) })
@@ -245,7 +245,7 @@ describe('a watch that comes back on a connection on which it has ended', () => 
 
   it('holds a bounded number of changes', () => {
     const flood = Array.from({ length: 1_000 }, (_, i) => set(100 + i))
-    expect(run(rejoined, registered, ...flood).state.held).toHaveLength(64)
+    expect(run(rejoined, registered, ...flood).state.heldChanges).toHaveLength(64)
   })
 })
 

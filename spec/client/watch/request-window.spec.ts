@@ -14,7 +14,7 @@ describe('window', () => {
     const started: string[] = []
     const running = new Map<string, Subscription>()
     const take = (owner: string): void =>
-      window.take(owner, () => {
+      window.enqueue(owner, () => {
         started.push(owner)
         const request = new Subscription()
         running.set(owner, request)
@@ -44,7 +44,7 @@ describe('window', () => {
   it('can be given up', () => {
     const { window, take, end, started } = open()
     for (const owner of ['a', 'b', 'c', 'd']) take(owner)
-    window.leave('c')
+    window.remove('c')
     end('a')
     expect(started).toEqual(['a', 'b', 'd'])
     window.clear()
@@ -57,7 +57,7 @@ describe('window', () => {
     const window = new RequestWindow<number>(1)
     let started = 0
     for (let i = 0; i < 1_000; i++) {
-      window.take(i, () => {
+      window.enqueue(i, () => {
         started++
         return Subscription.EMPTY
       })

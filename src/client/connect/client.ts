@@ -199,7 +199,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#ending) return
     if (!forGood) this.#errors$.next(error)
     else if (what === 'answers') this.#giveUp(error)
-    else this.#registry.refuse(error)
+    else this.#registry.reject(error)
   }
 
   #giveUp(error: StateStoreError): void {
@@ -243,7 +243,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (message.topic === this.#responseTopic) {
       this.#storeInstanceMonitor.answered(message)
       this.#invoker.received(message)
-    } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.received(message)
+    } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.receive(message)
     else if (message.topic === LIFE_TOPIC && !this.#ending) this.#storeInstanceMonitor.announced(message)
   }
 

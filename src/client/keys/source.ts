@@ -3,9 +3,10 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { StoreCommands } from '../requests/commands.js'
+import type { Freshness } from '../watch/freshness.js'
 import type { Registry } from '../watch/registry.js'
 import type { WatchObserver } from '../watch/watch.js'
-import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
+import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Codec } from './codec.js'
 
 /** Warns developers on the console of what is allowed and is hardly what they mean, once of each kind. */

@@ -7,7 +7,8 @@ import type { ClientHost } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
 import { KeySource } from '../keys/source.js'
-import type { Entry, Freshness } from '../watch/watch-state.js'
+import type { Freshness } from '../watch/freshness.js'
+import type { Entry } from '../watch/watch-state.js'
 import {
   acquireOrRenew,
   type Claim,

@@ -1,26 +1,25 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import type { Freshness } from '../watch/freshness.js'
 import type { SharedRegistration, Watch, WatchObserver } from '../watch/watch.js'
-import type { Freshness, RawEntry } from '../watch/watch-state.js'
+import type { RawEntry } from '../watch/watch-state.js'
 
-/** What a key tells its glob. */
 interface Group {
-  told(member: GlobMember, isNews: boolean): void
-  synced(more: 1 | -1): void
-  lost(member: GlobMember, error: StateStoreError): void
+  memberChanged(member: GlobMember, isVisible: boolean): void
+  syncedChanged(delta: 1 | -1): void
+  memberLost(member: GlobMember, error: StateStoreError): void
 }
 
-/** A key of a watched glob, as its watch sees it. There may be ten thousand, so it is lean. */
+/** A key of a watched glob, observing its watch. Kept small, as a glob may have ten thousand. */
 export class GlobMember implements WatchObserver {
   readonly key: KeyName
-  /** What was told last; nothing before there was such a key. */
+  /** The entry reported last; `undefined` before the key existed. */
   raw: RawEntry | undefined = undefined
-  /** What it listens to, once it does. */
   watch: Watch | undefined = undefined
   readonly #group: Group
   #latest: RawEntry | undefined = undefined
-  /** What its watch showed when it joined, and could not rely on. */
-  #doubtful: RawEntry | undefined = undefined
+  /** The entry of the watch at joining, if it was not live. */
+  #unverified: RawEntry | undefined = undefined
   #hasJoined = false
   #isSynced = false
   #hasLeft = false
@@ -32,55 +31,53 @@ export class GlobMember implements WatchObserver {
 
   signal(raw: RawEntry | undefined, { state }: Freshness): void {
     if (this.#hasLeft) return
-    if (!this.#hasJoined && state !== 'live') this.#doubtful = raw
+    if (!this.#hasJoined && state !== 'live') this.#unverified = raw
     this.#hasJoined = true
-    if (raw !== undefined && raw !== this.#latest && (state === 'live' || raw !== this.#doubtful)) {
+    if (raw !== undefined && raw !== this.#latest && (state === 'live' || raw !== this.#unverified)) {
       this.#latest = raw
-      this.#tell(raw)
+      this.#report(raw)
     }
-    // What it told may have made it leave.
-    if (!this.#hasLeft && (state === 'live') !== this.#isSynced) this.#sync(!this.#isSynced)
+    // The report may have made it leave.
+    if (!this.#hasLeft && (state === 'live') !== this.#isSynced) this.#setSynced(!this.#isSynced)
   }
 
   error(error: StateStoreError): void {
     if (this.#hasLeft) return
     if (error.code === 'not-authorized')
-      this.#tell({ op: 'absent', value: undefined, version: undefined, source: 'resync', reason: 'unknown' })
-    this.#group.lost(this, error)
+      this.#report({ op: 'absent', value: undefined, version: undefined, source: 'resync', reason: 'unknown' })
+    this.#group.memberLost(this, error)
   }
 
   complete(): void {}
 
-  /** Whether somebody else listens to the key by this registration, who would have to begin anew without it. */
-  isLentBy(cover: SharedRegistration): boolean {
-    return this.watch?.cover === cover && this.watch.isShared
+  /** Returns whether other observers of the key depend on this registration: they would need another one. */
+  hasOtherObservers(registration: SharedRegistration): boolean {
+    return this.watch?.registration === registration && this.watch.isShared
   }
 
-  /** Tells nothing more. */
   leave(): void {
-    if (this.#isSynced) this.#sync(false)
+    if (this.#isSynced) this.#setSynced(false)
     this.#hasLeft = true
   }
 
-  #sync(isSynced: boolean): void {
+  #setSynced(isSynced: boolean): void {
     this.#isSynced = isSynced
-    this.#group.synced(isSynced ? 1 : -1)
+    this.#group.syncedChanged(isSynced ? 1 : -1)
   }
 
-  /** A key that was not there has not gone. */
-  #tell(raw: RawEntry): void {
-    const isNews = raw.op === 'set' || this.raw?.op === 'set'
-    if (isNews) this.raw = raw
-    this.#group.told(this, isNews)
+  /** Reports an entry. The deletion of a key that did not exist is not visible. */
+  #report(raw: RawEntry): void {
+    const isVisible = raw.op === 'set' || this.raw?.op === 'set'
+    if (isVisible) this.raw = raw
+    this.#group.memberChanged(this, isVisible)
   }
 }
 
-/** So many are remembered at most; of few keys a part. */
-const MOST = 1_000
-/** So many are looked at in one go, lest those that have to stay make every change dear. */
-const LOOKED_AT = 8
+const MAX_TOMBSTONES = 1_000
+/** Bounds the cost of each change while the oldest tombstones cannot be forgotten. */
+const MAX_CHECKED_PER_TRIM = 8
 
-/** The keys of a glob that there are no more, in the order they went, so that nothing older is told of them. */
+/** Deleted keys of a glob in order of deletion, remembered so that older changes are not emitted. */
 export class KeyTombstones {
   readonly #members = new Set<GlobMember>()
 
@@ -96,10 +93,10 @@ export class KeyTombstones {
     this.#members.delete(member)
   }
 
-  /** Has the oldest forgotten when there are many; those that have to stay are asked for again behind all others. */
+  /** Forgets the oldest tombstones beyond the limit: `maxKeys / 4`, at most 1,000. Those still needed move to the end. */
   trim(maxKeys: number, forget: (member: GlobMember) => boolean): void {
-    const most = Math.min(MOST, Math.ceil(maxKeys / 4))
-    for (let looked = 0; looked < LOOKED_AT && this.#members.size > most; looked++) {
+    const limit = Math.min(MAX_TOMBSTONES, Math.ceil(maxKeys / 4))
+    for (let checked = 0; checked < MAX_CHECKED_PER_TRIM && this.#members.size > limit; checked++) {
       const [oldest] = this.#members
       if (oldest === undefined) return
       this.#members.delete(oldest)

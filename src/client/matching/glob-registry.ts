@@ -5,90 +5,86 @@ import type { StateStoreError } from '../../core/util/errors.js'
 import { DelayedTeardown } from '../watch/delayed-teardown.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import type {
-  CoveredWatches,
   GlobObserver,
+  KeyWatches,
   RegistryOptions,
   UnmatchedChange,
   WatchedGlobs,
 } from '../watch/shared-registration.js'
-import { MOST_STOPS } from '../watch/watch-requests.js'
-import { type GlobHost, GlobWatch, type Terms } from './glob-watch.js'
+import { MAX_STOP_ATTEMPTS } from '../watch/watch-requests.js'
+import { type GlobHost, type GlobOptions, GlobWatch } from './glob-watch.js'
 
-/** All watched globs of a client: one registration for each, renewed on every connection. */
+/** All watched globs of a client, with one registration each, renewed on every connection. */
 export class GlobRegistry implements WatchedGlobs {
   readonly #options: RegistryOptions
-  readonly #watches: CoveredWatches
+  readonly #watches: KeyWatches
   readonly #globs = new Map<string, GlobWatch>()
-  readonly #endings: DelayedTeardown<GlobWatch>
-  readonly #stops: GlobUnregistrations
+  readonly #teardowns: DelayedTeardown<GlobWatch>
+  readonly #unregistrations: GlobUnregistrations
   readonly #host: Omit<GlobHost, 'failed'>
   #isConnected = false
   #lostAt = 0
 
-  constructor(options: RegistryOptions, watches: CoveredWatches) {
+  constructor(options: RegistryOptions, watches: KeyWatches) {
     this.#options = options
-    this.#endings = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
+    this.#teardowns = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
     this.#watches = watches
-    this.#stops = new GlobUnregistrations(options, error => watches.report(error))
+    this.#unregistrations = new GlobUnregistrations(options, error => watches.report(error))
     this.#host = {
       watches,
       report: error => watches.report(error),
       lostAt: () => this.#lostAt,
-      other: (key, not) => {
+      otherGlobFor: (key, not) => {
         const others = Array.from(this.#globs.values()).filter(watch => watch !== not && watch.covers(key))
-        return others.find(({ registered }) => registered) ?? others[0]
+        return others.find(({ isRegistered }) => isRegistered) ?? others[0]
       },
     }
   }
 
-  /** Listens to the keys that fit a glob; of several listeners the loosest terms count. */
-  join(glob: Uint8Array, terms: Terms, observer: GlobObserver): void {
-    if (this.#watches.ended(observer)) return
+  /** Watches the keys that match a glob. With several observers, the largest `maxKeys` and shortest interval apply. */
+  join(glob: Uint8Array, options: GlobOptions, observer: GlobObserver): void {
+    if (this.#watches.endIfClosed(observer)) return
     const id = toHex(glob)
     const known = this.#globs.get(id)
     const watch = known ?? this.#create(glob)
-    this.#endings.callOff(watch)
+    this.#teardowns.cancel(watch)
     this.#globs.set(id, watch)
-    watch.join(terms, observer)
-    if (known !== undefined || !this.#mayBegin(watch)) return
-    this.#stops.callOff(id)
+    watch.join(options, observer)
+    if (known !== undefined || !this.#canConnect(watch)) return
+    this.#unregistrations.cancel(id)
     watch.connected()
   }
 
-  /** Listens no longer. */
   leave(glob: Uint8Array, observer: GlobObserver): void {
     const watch = this.#globs.get(toHex(glob))
-    if (watch?.leave(observer)) this.#endings.end(watch, this.#options.stopDelay)
+    if (watch?.leave(observer)) this.#teardowns.schedule(watch, this.#options.stopDelay)
   }
 
-  /** The notification topic is subscribed. */
   connected(): void {
     if (this.#isConnected) return
     this.#isConnected = true
-    this.#stops.clear()
-    // A copy: listeners may begin one, which asks for itself at once, and end others.
-    for (const watch of Array.from(this.#globs.values())) if (this.#mayBegin(watch)) watch.connected()
+    this.#unregistrations.clear()
+    // A copy: observers may start globs, which register themselves, and end others.
+    for (const watch of Array.from(this.#globs.values())) if (this.#canConnect(watch)) watch.connected()
   }
 
-  /** The connection is gone, and with it all registrations at the store. @param lostAt - ms since the Unix epoch */
   disconnected(lostAt: number): void {
     this.#isConnected = false
     this.#lostAt = lostAt
-    this.#stops.clear()
-    for (const watch of Array.from(this.#globs.values())) if (this.#isThere(watch)) watch.disconnected()
+    this.#unregistrations.clear()
+    for (const watch of Array.from(this.#globs.values())) if (this.#isCurrent(watch)) watch.disconnected()
   }
 
-  /** Ends all; with `stop` their registrations too, on a connection that goes on. */
-  close(error: StateStoreError | undefined, stop: boolean): void {
-    this.#isConnected &&= stop
-    this.#stops.close()
+  /** Ends all globs. @param unregister - also ends their registrations, on a connection that stays */
+  close(error: StateStoreError | undefined, unregister: boolean): void {
+    this.#isConnected &&= unregister
+    this.#unregistrations.close()
     for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
   }
 
-  /** A notification: its key may have come to a glob. */
-  stray(stray: UnmatchedChange): void {
-    // No copy for every notification: one that comes meanwhile is told as well, and reads the key.
-    for (const watch of this.#globs.values()) watch.stray(stray)
+  onUnmatchedChange(change: UnmatchedChange): void {
+    // No copy per notification: a glob added during the loop is visited, and reads the key.
+    for (const watch of this.#globs.values()) watch.onUnmatchedChange(change)
   }
 
   #create(glob: Uint8Array): GlobWatch {
@@ -98,51 +94,42 @@ export class GlobRegistry implements WatchedGlobs {
   }
 
   #fail(watch: GlobWatch, error: StateStoreError): void {
-    if (!this.#isThere(watch)) return
+    if (!this.#isCurrent(watch)) return
     this.#watches.report(error)
     this.#end(watch, error)
   }
 
-  #isThere(watch: GlobWatch): boolean {
+  #isCurrent(watch: GlobWatch): boolean {
     return this.#globs.get(toHex(watch.glob)) === watch
   }
 
-  #mayBegin(watch: GlobWatch): boolean {
-    return this.#isConnected && !watch.isConnected && this.#isThere(watch)
+  #canConnect(watch: GlobWatch): boolean {
+    return this.#isConnected && !watch.isConnected && this.#isCurrent(watch)
   }
 
   #end(watch: GlobWatch, error: StateStoreError | undefined): void {
-    if (!this.#isThere(watch)) return
+    if (!this.#isCurrent(watch)) return
     this.#globs.delete(toHex(watch.glob))
-    this.#endings.callOff(watch)
-    // First, so that what stands in for keys that are watched otherwise comes later.
-    if (this.#isConnected && watch.mayBeRegistered) this.#stops.stop(watch.glob)
+    this.#teardowns.cancel(watch)
+    // First: keys that are still watched register again after this STOP.
+    if (this.#isConnected && watch.mayBeRegistered) this.#unregistrations.stop(watch.glob)
     watch.end(error)
   }
 }
 
-/**
- * Ends the registrations of globs, and asks again for what is not answered: {@link MOST_STOPS} times at most.
- *
- * @example
- * ```ts
- * stops.stop(utf8('sensor/*'))
- * stops.callOff(toHex(utf8('sensor/*'))) // somebody watches it again
- * ```
- */
+/** Ends the registrations of globs, in at most {@link MAX_STOP_ATTEMPTS} attempts. */
 class GlobUnregistrations {
   readonly #options: RegistryOptions
   readonly #report: (error: StateStoreError) => void
   readonly #stops = new Map<string, Subscription>()
-  readonly #over$ = new Subject<void>()
-  #isOver = false
+  readonly #closed$ = new Subject<void>()
+  #isClosed = false
 
   constructor(options: RegistryOptions, report: (error: StateStoreError) => void) {
     this.#options = options
     this.#report = report
   }
 
-  /** Ends the registration for a glob. */
   stop(glob: Uint8Array): void {
     const { store, timeout, clock } = this.#options
     const id = toHex(glob)
@@ -151,46 +138,45 @@ class GlobUnregistrations {
     const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
       retry({
         delay: (error, attempt) => {
-          if (this.#isOver || isPermanentError(error) || attempt === MOST_STOPS) return throwError(() => error)
+          if (this.#isClosed || isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)
           this.#report(error)
-          return pause(backoff(attempt)).pipe(takeUntil(this.#over$))
+          return pause(backoff(attempt)).pipe(takeUntil(this.#closed$))
         },
       }),
     )
-    this.callOff(id)
+    this.cancel(id)
     const subscription = new Subscription()
     subscription.add(() => {
       if (this.#stops.get(id) === subscription) this.#stops.delete(id)
     })
-    // First, for who is told that it failed at once may watch the glob again, and call it off.
+    // Before subscribing: a synchronous failure may make the caller watch the glob again, which cancels this.
     this.#stops.set(id, subscription)
     subscription.add(
       stop.subscribe({
         error: error => {
           subscription.unsubscribe()
-          // With the client all of its registrations end.
-          if (!this.#isOver) this.#report(error)
+          // Closing the client ends all its registrations anyway.
+          if (!this.#isClosed) this.#report(error)
         },
         complete: () => subscription.unsubscribe(),
       }),
     )
   }
 
-  /** What is watched again must not be ended by an attempt from before. @param id - of the glob, in hex */
-  callOff(id: string): void {
+  /** Cancels a pending STOP, which would end the registration of a glob that is watched again. @param id - in hex */
+  cancel(id: string): void {
     this.#stops.get(id)?.unsubscribe()
   }
 
-  /** Nobody will be there for an answer: what is asked from now on is asked once. */
+  /** Stops retrying. */
   close(): void {
-    this.#isOver = true
-    this.#over$.next()
+    this.#isClosed = true
+    this.#closed$.next()
   }
 
-  /** It is another connection, or none: no registration of before is left. */
+  /** Cancels everything: a lost connection ended all registrations. */
   clear(): void {
-    this.#isOver = false
-    // What is called off tells nobody.
+    this.#isClosed = false
     for (const stop of this.#stops.values()) stop.unsubscribe()
   }
 }

@@ -3,44 +3,44 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { type Glob, globOf } from '../../core/protocol/glob.js'
 import { StateStoreError } from '../../core/util/errors.js'
+import type { Freshness } from '../watch/freshness.js'
 import { toKeyName } from '../watch/key-name.js'
 import type {
-  Arrival,
-  CoveredWatches,
+  Discovery,
   GlobObserver,
+  KeyWatches,
   RegistryOptions,
   UnmatchedChange,
 } from '../watch/shared-registration.js'
 import type { SharedRegistration } from '../watch/watch.js'
-import type { Freshness } from '../watch/watch-state.js'
 import { GlobMember, KeyTombstones } from './glob-member.js'
 import { registerGlob } from './register-glob.js'
 
-/** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
-const LONGEST_KEY = 30_000
+/** The notification topic of a longer key would exceed the limit of MQTT. */
+const MAX_KEY_BYTES = 30_000
 
-/** A watched glob of a client. Every key of it is a watch of the registry; this one says which keys there are. */
+/** A watched glob of a client. Tracks its keys, each of which is a watch of the registry. */
 export class GlobWatch implements SharedRegistration {
   readonly glob: Uint8Array
-  registered = false
+  isRegistered = false
   readonly #options: RegistryOptions
   readonly #host: GlobHost
   readonly #matcher: Glob
   readonly #members = new Map<string, GlobMember>()
-  readonly #gone = new KeyTombstones()
+  readonly #tombstones = new KeyTombstones()
   #observers: readonly GlobObserver[] = []
-  #terms: Terms = { maxKeys: 1, scanInterval: Number.POSITIVE_INFINITY }
-  #flow: Subscription | undefined
+  #limits: GlobOptions = { maxKeys: 1, scanInterval: Number.POSITIVE_INFINITY }
+  #registration: Subscription | undefined
   #state: Freshness['state'] = 'connecting'
   #isConnected = false
-  #isForeign = false
+  #isUnsupported = false
   #isRefused = false
   #isListed = false
-  /** Of a key that was known on this connection that is not known any more. */
-  #isUnsure = false
+  /** Whether a key that was synced on this connection no longer is. */
+  #hasUnsynced = false
   #synced = 0
-  /** A change of an unknown key with a newer version is the first of it since the glob is registered. */
-  #since: Hlc | undefined
+  /** Store version at registration: a newer change of an unknown key is the first one since. */
+  #registeredAt: Hlc | undefined
 
   constructor(glob: Uint8Array, options: RegistryOptions, host: GlobHost) {
     this.glob = glob
@@ -49,7 +49,6 @@ export class GlobWatch implements SharedRegistration {
     this.#matcher = globOf(glob)
   }
 
-  /** Whether it asks on a connection. */
   get isConnected(): boolean {
     return this.#isConnected
   }
@@ -59,15 +58,15 @@ export class GlobWatch implements SharedRegistration {
     return this.#isConnected && !this.#isRefused
   }
 
-  /** Whether it stands in for the registration of a key, or is about to. */
+  /** Returns whether its registration serves the key, or will once it is confirmed. */
   covers(id: string): boolean {
-    return this.#isTold && this.#members.has(id)
+    return this.#canNotify && this.#members.has(id)
   }
 
-  join(terms: Terms, observer: GlobObserver): void {
-    this.#terms = {
-      maxKeys: Math.max(terms.maxKeys, this.#terms.maxKeys),
-      scanInterval: Math.min(terms.scanInterval, this.#terms.scanInterval),
+  join(options: GlobOptions, observer: GlobObserver): void {
+    this.#limits = {
+      maxKeys: Math.max(options.maxKeys, this.#limits.maxKeys),
+      scanInterval: Math.min(options.scanInterval, this.#limits.scanInterval),
     }
     this.#observers = this.#observers.concat(observer)
     for (const { key, raw } of Array.from(this.#members.values())) {
@@ -76,7 +75,7 @@ export class GlobWatch implements SharedRegistration {
     if (this.#observers.includes(observer)) observer.freshness(this.#freshness)
   }
 
-  /** Whether it was the last one. */
+  /** Returns whether it was the last observer. */
   leave(observer: GlobObserver): boolean {
     const before = this.#observers.length
     this.#observers = this.#observers.filter(other => other !== observer)
@@ -85,47 +84,51 @@ export class GlobWatch implements SharedRegistration {
 
   connected(): void {
     this.#isConnected = true
-    this.#isForeign = false
+    this.#isUnsupported = false
     this.#isRefused = false
-    this.#flow = registerGlob(this.glob, this.#options, {
+    this.#registration = registerGlob(this.glob, this.#options, {
       registered: position => this.#registered(position),
-      foreign: isUnheard => this.#foreign(isUnheard),
+      unsupported: isUnknown => this.#unsupported(isUnknown),
       found: keys => {
         for (const key of keys) this.#found(key)
       },
       listed: () => {
         this.#isListed = true
-        this.#changed()
+        this.#updateFreshness()
       },
       report: this.#host.report,
-      scanInterval: () => this.#terms.scanInterval,
+      scanInterval: () => this.#limits.scanInterval,
     }).subscribe({ error: error => this.#host.failed(error) })
-    // It may be over with the first answer, if that came at once.
+    // A synchronous response may have ended it.
     if (!this.#isConnected) this.#cancel()
-    // Last, for who is told may end it.
-    this.#changed()
+    // Last, as an observer may end it.
+    this.#updateFreshness()
   }
 
   disconnected(): void {
     this.#cancel()
     this.#isListed = false
-    this.#since = undefined
-    this.#changed()
+    this.#registeredAt = undefined
+    this.#updateFreshness()
   }
 
-  /** Takes a notification of a key that may be new. */
-  stray({ key, change, certain }: UnmatchedChange): void {
+  onUnmatchedChange({ key, change, certain }: UnmatchedChange): void {
     const { op, version } = change
-    if (!this.#isTold || op !== 'set' || this.#members.has(key.id) || !this.#matcher.matches(key.bytes)) return
+    if (!this.#canNotify || op !== 'set' || this.#members.has(key.id) || !this.#matcher.matches(key.bytes)) return
     const isFirst =
-      certain && this.registered && version && this.#since && change.value && version.compareTo(this.#since) > 0
-    this.#add(key, isFirst ? 'appeared' : 'heard')
+      certain &&
+      this.isRegistered &&
+      version &&
+      this.#registeredAt &&
+      change.value &&
+      version.compareTo(this.#registeredAt) > 0
+    this.#add(key, isFirst ? 'appeared' : 'changed')
   }
 
-  /** Ends all that it has under way, and tells all listeners. */
+  /** Cancels all requests and ends all observers. */
   end(error: StateStoreError | undefined): void {
     const observers = this.#observers
-    const ended = endedFreshness(this.#state, this.#options.clock.now(), this.#host.lostAt())
+    const ended = freshnessAtEnd(this.#state, this.#options.clock.now(), this.#host.lostAt())
     this.#observers = []
     this.#cancel()
     for (const member of Array.from(this.#members.values())) this.#leave(member)
@@ -136,33 +139,32 @@ export class GlobWatch implements SharedRegistration {
     }
   }
 
-  /** A key of it has changed, or was found to be gone before it was told of. */
-  told(member: GlobMember, isNews: boolean): void {
+  /** An entry of a key changed. @param isVisible - false for the deletion of a key that was never reported */
+  memberChanged(member: GlobMember, isVisible: boolean): void {
     const { key, raw } = member
-    if (raw?.op === 'set') this.#gone.delete(member)
-    else this.#gone.add(member)
-    if (raw && isNews) for (const observer of this.#observers) observer.entry(key, raw)
-    this.#forgetGone(member)
-    this.#checkRoom()
+    if (raw?.op === 'set') this.#tombstones.delete(member)
+    else this.#tombstones.add(member)
+    if (raw && isVisible) for (const observer of this.#observers) observer.entry(key, raw)
+    this.#trimTombstones(member)
+    this.#checkLimit()
   }
 
-  /** A key of it is known on this connection now, or is not any more. */
-  synced(more: 1 | -1): void {
-    this.#synced += more
-    const isAll = this.#synced === this.#members.size
-    this.#isUnsure = !isAll && (this.#isUnsure || more < 0)
-    this.#changed()
+  syncedChanged(delta: 1 | -1): void {
+    this.#synced += delta
+    const areAllSynced = this.#synced === this.#members.size
+    this.#hasUnsynced = !areAllSynced && (this.#hasUnsynced || delta < 0)
+    this.#updateFreshness()
   }
 
-  /** A key of it may not be read, or not be watched for another reason. */
-  lost(member: GlobMember, error: StateStoreError): void {
+  /** The watch of a key failed. Without permission to read the key, the glob stays without it. */
+  memberLost(member: GlobMember, error: StateStoreError): void {
     this.#forget(member, undefined)
     if (error.code !== 'not-authorized') this.#host.failed(error)
   }
 
-  /** Whether the store tells of keys by itself, or is asked to. */
-  get #isTold(): boolean {
-    return this.#isConnected && !this.#isForeign
+  /** Whether the store notifies by globs, or is not known not to. */
+  get #canNotify(): boolean {
+    return this.#isConnected && !this.#isUnsupported
   }
 
   get #freshness(): Freshness {
@@ -170,86 +172,87 @@ export class GlobWatch implements SharedRegistration {
   }
 
   #registered(position: Hlc | undefined): void {
-    this.#since = position
-    this.#turn(true)
-    for (const { key } of Array.from(this.#members.values())) this.#host.watches.covered(key, this)
+    this.#registeredAt = position
+    this.#setNotifying(true)
+    for (const { key } of Array.from(this.#members.values())) this.#host.watches.confirmShared(key, this)
   }
 
-  #foreign(isUnheard: boolean): void {
-    this.#turn(false)
-    this.#isRefused = isUnheard
+  #unsupported(isUnknown: boolean): void {
+    this.#setNotifying(false)
+    this.#isRefused = isUnknown
     for (const { key } of Array.from(this.#members.values()))
-      this.#host.watches.uncover(key, this, this.#host.other(key.id, this))
+      this.#host.watches.replaceShared(key, this, this.#host.otherGlobFor(key.id, this))
   }
 
-  #turn(isTold: boolean): void {
-    // What came since the last scan is not known, nor what it went through.
-    if (isTold === this.#isForeign) this.#isListed = false
-    this.#isForeign = !isTold
-    this.registered = isTold
-    this.#changed()
+  #setNotifying(isNotifying: boolean): void {
+    // Keys that appeared since the last scan are unknown.
+    if (isNotifying === this.#isUnsupported) this.#isListed = false
+    this.#isUnsupported = !isNotifying
+    this.isRegistered = isNotifying
+    this.#updateFreshness()
   }
 
   #found(bytes: Uint8Array): void {
     const key = toKeyName(bytes)
-    if (this.#isConnected && bytes.length <= LONGEST_KEY && !this.#members.has(key.id)) this.#add(key, 'found')
+    if (this.#isConnected && bytes.length <= MAX_KEY_BYTES && !this.#members.has(key.id)) this.#add(key, 'found')
   }
 
-  #add(key: KeyName, arrival: Arrival): void {
+  #add(key: KeyName, discovery: Discovery): void {
     const member = new GlobMember(key, this)
     this.#members.set(key.id, member)
-    const cover = this.#isForeign ? undefined : this
-    member.watch = this.#host.watches.cover(key, member, { cover, arrival })
-    this.#checkRoom()
+    const registration = this.#isUnsupported ? undefined : this
+    member.watch = this.#host.watches.joinShared(key, member, { registration, discovery })
+    this.#checkLimit()
   }
 
-  #checkRoom(): void {
-    const { maxKeys } = this.#terms
-    if (this.#members.size - this.#gone.size <= maxKeys) return
+  #checkLimit(): void {
+    const { maxKeys } = this.#limits
+    if (this.#members.size - this.#tombstones.size <= maxKeys) return
     this.#host.failed(tooManyKeys(this.glob, maxKeys))
   }
 
   #cancel(): void {
     this.#isConnected = false
-    this.registered = false
-    this.#flow?.unsubscribe()
-    this.#flow = undefined
+    this.isRegistered = false
+    this.#registration?.unsubscribe()
+    this.#registration = undefined
   }
 
-  /** @param told - just now, or about to be told that it is there again */
-  #forgetGone(told: GlobMember): void {
-    this.#gone.trim(this.#terms.maxKeys, member => {
+  /** @param current - its entry is being reported, so it stays */
+  #trimTombstones(current: GlobMember): void {
+    this.#tombstones.trim(this.#limits.maxKeys, member => {
       const floor = this.#host.watches.floorOf(member.key)
-      const isNeeded = member.isLentBy(this) && !this.#host.other(member.key.id, this)?.registered
-      if (member === told || floor === 'unsettled' || isNeeded) return false
+      const isNeeded = member.hasOtherObservers(this) && !this.#host.otherGlobFor(member.key.id, this)?.isRegistered
+      if (member === current || floor === 'unsettled' || isNeeded) return false
       this.#forget(member, floor)
       return true
     })
   }
 
-  /** What is told of the key from now on may be older than what was told, but not than its floor. */
+  /** Forgets a key. Raises the position to the key's floor, so that older changes of it do not count as the first. */
   #forget(member: GlobMember, floor: Hlc | undefined): void {
-    if (floor === undefined || (this.#since && floor.compareTo(this.#since) > 0)) this.#since = floor
+    if (floor === undefined || (this.#registeredAt && floor.compareTo(this.#registeredAt) > 0))
+      this.#registeredAt = floor
     this.#members.delete(member.key.id)
-    this.#gone.delete(member)
+    this.#tombstones.delete(member)
     this.#leave(member)
-    this.#changed()
+    this.#updateFreshness()
   }
 
   #leave(member: GlobMember): void {
-    const { watches, other } = this.#host
+    const { watches, otherGlobFor } = this.#host
     member.leave()
     watches.leave(member.key, member, 0)
-    watches.uncover(member.key, this, other(member.key.id, this))
+    watches.replaceShared(member.key, this, otherGlobFor(member.key.id, this))
   }
 
-  #changed(): void {
+  #updateFreshness(): void {
     const state = this.#nextState()
     if (state === this.#state) return
     this.#state = state
     const freshness = this.#freshness
     for (const observer of this.#observers) {
-      // What came of it meanwhile was told to all.
+      // A newer state, caused by an observer, was already sent to all.
       if (this.#state !== state) return
       observer.freshness(freshness)
     }
@@ -257,40 +260,38 @@ export class GlobWatch implements SharedRegistration {
 
   #nextState(): Freshness['state'] {
     if (!this.#isConnected && this.#state !== 'connecting') return 'stale'
-    // Once all is known, a key that comes does not make it unknown.
-    const wasLive = this.#state === 'live' && !this.#isUnsure
+    // A new key does not end the live state.
+    const wasLive = this.#state === 'live' && !this.#hasUnsynced
     if (this.#isListed && (wasLive || this.#synced === this.#members.size)) return 'live'
     return this.#state === 'connecting' ? 'connecting' : 'resyncing'
   }
 }
 
-/** How many keys a glob may have, and how often a store is scanned that does not tell of new ones. */
-export interface Terms {
+/** `scanInterval` applies to stores that do not notify by globs. */
+export interface GlobOptions {
   readonly maxKeys: number
   /** ms */
   readonly scanInterval: number
 }
 
-/** What a watched glob needs of the client. */
 export interface GlobHost {
-  readonly watches: CoveredWatches
+  readonly watches: KeyWatches
   readonly report: (error: StateStoreError) => void
   /** When the last connection was lost, ms since the Unix epoch. */
   readonly lostAt: () => number
-  /** Another glob that stands in for a key, or is about to; preferably one that does. */
-  readonly other: (key: string, not: SharedRegistration) => SharedRegistration | undefined
-  /** No later attempt can succeed. */
+  /** Returns another glob whose registration serves the key, preferably a confirmed one. */
+  readonly otherGlobFor: (key: string, not: SharedRegistration) => SharedRegistration | undefined
+  /** Ends the glob: no retry can succeed. */
   readonly failed: (error: StateStoreError) => void
 }
 
-/** What a glob that is not watched any more says of itself. Times in ms since the Unix epoch. */
-function endedFreshness(state: Freshness['state'], now: number, lostAt: number): Freshness {
+/** Times in ms since the Unix epoch. */
+function freshnessAtEnd(state: Freshness['state'], now: number, lostAt: number): Freshness {
   return state === 'connecting' ? { state } : { state: 'stale', since: state === 'live' ? now : lostAt }
 }
 
-/** With what a glob ends of which there are more keys than may be. */
 const tooManyKeys = (glob: Uint8Array, maxKeys: number): StateStoreError =>
   new StateStoreError(
     'overflow',
-    `More than ${maxKeys} keys fit ${new TextDecoder().decode(glob)}: see \`maxKeys\`, or watch fewer`,
+    `More than ${maxKeys} keys match ${new TextDecoder().decode(glob)}: raise \`maxKeys\` or use a narrower glob`,
   )

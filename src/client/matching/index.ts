@@ -7,18 +7,19 @@ import { type Codec, checkCodec } from '../keys/codec.js'
 import { doubtOf, toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
+import type { Freshness } from '../watch/freshness.js'
 import type { GlobObserver } from '../watch/shared-registration.js'
-import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
+import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { GlobRegistry } from './glob-registry.js'
-import type { Terms } from './glob-watch.js'
+import type { GlobOptions } from './glob-watch.js'
 
 /** Options of {@link matching}. */
 export interface MatchingOptions {
-  /** Most keys there may be; with more the watch ends with `overflow`. Default 10,000. */
+  /** Maximum number of keys; with more, the watch ends with `overflow`. Default 10,000. */
   readonly maxKeys?: number | undefined
   /**
-   * ms from one scan to the next at a store that does not tell of new keys, as others than that of this package. It is how
-   * late a new key may be told of, and one that comes and goes in between is not told of at all. Default 5,000.
+   * Interval in ms at which a store that does not notify of new keys is scanned; the store of this package does notify. A
+   * new key may be reported that late, and a key that is created and deleted in between is missed. Default 5,000.
    */
   readonly scanInterval?: number | undefined
 }
@@ -26,31 +27,30 @@ export interface MatchingOptions {
 const NAMES: OptionNames<MatchingOptions> = { maxKeys: true, scanInterval: true }
 
 /**
- * The keys of a store that fit a glob, watched together: made by {@link matching}. Costs nothing until somebody
- * subscribes. All of its observables share one registration, made by the first subscriber and ended with the last, and
- * live on through reconnects. They complete when the client is closed, and error with `overflow` when there are more keys
- * than may be, `unknown-command` when the store can neither tell of keys by a glob nor list them, `syntax-error` for a glob it
- * cannot read, and with whatever else ends a watch of a key.
+ * The keys of a store that match a glob, watched together. Made by {@link matching}. Sends nothing before the first
+ * subscription. All its observables share one registration, which ends with the last subscriber and is renewed after
+ * reconnects. They complete when the client is closed, and error with `overflow` when more than `maxKeys` keys match,
+ * `unknown-command` when the store can neither notify by globs nor list keys, `syntax-error` when it cannot parse the glob,
+ * and with any other error that ends the watch of a key.
  */
 export class Matching<T> {
   readonly #glob: Uint8Array
   readonly #codec: Codec<T>
-  readonly #terms: Terms
+  readonly #limits: GlobOptions
   readonly #host: KeyHost
-  /** What was decoded, so that it is once for all subscribers. */
+  /** Decoded entries, shared by all subscribers. */
   readonly #entries = new WeakMap<RawEntry, Entry<T>>()
 
   /**
-   * The latest entry of every key there is, then every change of every key once, with rising versions for each: keys that
-   * come are `set`, keys that go `delete`, or `absent` when that was found out by reading. A key that may not be read any
-   * more is `absent`.
+   * Emits the latest entry of every existing key, then every change once, with rising versions per key: `set` for new keys,
+   * `delete` for removed ones, `absent` when a read found the key missing or is no longer permitted.
    */
   readonly entries$: Observable<Entry<T>> = this.#observe(subscriber => ({ entry: entry => subscriber.next(entry) }))
 
   /**
-   * The values of all keys by their names, as a map that never changes: a new one whenever something did, the first when
-   * all keys have been read. Changes of one turn of the event loop make one map; of thousands of keys, those of as many ms.
-   * Keys whose value does not decode are left out.
+   * Emits the values of all keys by name, as an immutable map: the first when all keys have been read, then a new one after
+   * changes. Changes of one turn of the event loop are batched, and those of about 1 ms per 1,024 keys in larger maps. Keys
+   * whose value does not decode are omitted.
    */
   readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(subscriber => {
     const values = new Map<string, T>()
@@ -65,7 +65,7 @@ export class Matching<T> {
       entry: entry => {
         if (entry.op === 'set') values.set(entry.key, entry.value)
         else values.delete(entry.key)
-        // To copy a large map each turn would take all the time there is while many keys come.
+        // Copying a large map every turn would take most of the CPU while many keys arrive.
         if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
       },
       freshness: ({ state }) => {
@@ -77,8 +77,8 @@ export class Matching<T> {
   })
 
   /**
-   * Whether the keys and their values can be relied on, at once and then whenever that changes: `live` when all keys there
-   * are have been read on this connection, and are told of.
+   * Emits the freshness of the keys and their values, on subscription and after every change: `live` when all existing keys
+   * were read on this connection, and the store notifies of changes.
    */
   readonly freshness$: Observable<Freshness> = this.#observe(subscriber => ({
     freshness: freshness => subscriber.next(freshness),
@@ -92,15 +92,15 @@ export class Matching<T> {
     checkPositiveInteger('scanInterval', scanInterval)
     this.#glob = toGlob(glob)
     this.#codec = checkCodec(codec)
-    this.#terms = { maxKeys, scanInterval }
+    this.#limits = { maxKeys, scanInterval }
     this.#host = host
     const doubt = doubtOf(glob)
     if (doubt) host.warn('glob', doubt)
   }
 
-  /** What tells it from others. */
+  /** Identifies equal watches. */
   get [GLOB](): readonly [host: KeyHost['registry'], glob: string, terms: string, codec: Codec<T>] {
-    return [this.#host.registry, toHex(this.#glob), Object.values(this.#terms).join(), this.#codec]
+    return [this.#host.registry, toHex(this.#glob), Object.values(this.#limits).join(), this.#codec]
   }
 
   #observe<R>(listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {
@@ -118,7 +118,7 @@ export class Matching<T> {
         complete: () => subscriber.complete(),
       }
       subscriber.add(() => globs.leave(this.#glob, observer))
-      globs.join(this.#glob, this.#terms, observer)
+      globs.join(this.#glob, this.#limits, observer)
     })
   }
 
@@ -137,10 +137,10 @@ interface Listeners<T> {
 }
 
 /**
- * Watches all keys of a store that fit a glob, those that come included; see {@link StoreView.scan} for what stands in one. The
- * store of this package tells of them by itself. At any other the client scans again and again, and watches each key that it
- * finds: see {@link MatchingOptions.scanInterval}. Throws `argument` for an empty glob, wrong options and for anything but a store
- * and a codec.
+ * Watches all keys of a store that match a glob, including future ones; {@link StoreView.scan} describes the syntax. The
+ * store of this package notifies of new keys. At other stores the client scans periodically and watches each key it
+ * finds: see {@link MatchingOptions.scanInterval}. Throws `argument` for an empty glob, wrong options, or anything but a
+ * store and a codec.
  *
  * @example
  * ```ts

@@ -20,32 +20,30 @@ import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import type { RegistryOptions } from '../watch/shared-registration.js'
 
-/** What comes of asking a store for the keys of a glob. */
 interface GlobEvents {
-  /** The store tells of all keys; the last version it had given by then, if it says so. */
+  /** The store notifies of all keys. @param position - its last version at registration, if it sends one */
   registered(position: Hlc | undefined): void
-  /** The store does not tell of keys by a glob, for now or at all. @param isUnheard - and it took no request for it */
-  foreign(isUnheard: boolean): void
+  /** The store does not notify by globs, for now or ever. @param isUnknown - whether it can have no registration */
+  unsupported(isUnknown: boolean): void
   found(keys: readonly Uint8Array[]): void
-  /** All pages of a scan came. */
+  /** A scan is complete. */
   listed(): void
-  /** It is tried again. */
+  /** A request failed and is retried. */
   report(error: StateStoreError): void
-  /** ms from one scan to the next, where that is how new keys are found. */
+  /** ms between scans, if the store does not notify by globs. */
   scanInterval(): number
 }
 
-/** What a store answers that does not know the request. */
-const FOREIGN: readonly ErrorCode[] = ['unknown-command', 'syntax-error', 'wrong-argument-count']
-/** So often a request is sent to a store that says nothing of use; then it is scanned, and asked on beside that. */
-const MOST_ATTEMPTS = 3
+/** Responses of a store that does not know the request. */
+const UNSUPPORTED: readonly ErrorCode[] = ['unknown-command', 'syntax-error', 'wrong-argument-count']
+/** Failed attempts before the store is scanned, while the registration is retried in parallel. */
+const MAX_ATTEMPTS = 3
 
-/** What came of a registration. */
-type Answer = 'told' | 'refused' | 'silent'
+type RegistrationResult = 'registered' | 'unsupported' | 'unanswered'
 
 /**
- * Asks for the keys of a glob on a connection: registers for it, and then scans what is there; where the store has no such
- * registration, or says nothing of use for now, it scans again and again. Never emits; errors when a later attempt cannot succeed.
+ * Finds the keys of a glob on a connection: registers for it, then scans the existing keys. Scans periodically while the
+ * store does not support or confirm the registration. Never emits; errors when no retry can succeed.
  */
 export function registerGlob(
   glob: Uint8Array,
@@ -59,53 +57,53 @@ export function registerGlob(
         subscriber.complete()
       }),
     )
-  const again = (error: StateStoreError, attempt: number, isOver: boolean): Observable<undefined> => {
-    if (isOver || isPermanentError(error)) return throwError(() => error)
+  const retryOrFail = (error: StateStoreError, attempt: number, isFinal: boolean): Observable<undefined> => {
+    if (isFinal || isPermanentError(error)) return throwError(() => error)
     events.report(error)
     return pause(backoff(attempt))
   }
-  let isUnheard = true
-  const ask = (isPatient: boolean): Observable<Answer> =>
+  let isUnknown = true
+  const register = (retriesForever: boolean): Observable<RegistrationResult> =>
     defer(() => store.notifyGlob(glob, false, timeout)).pipe(
-      map((position): Answer => {
-        isUnheard = false
+      map((position): RegistrationResult => {
+        isUnknown = false
         events.registered(position)
-        return 'told'
+        return 'registered'
       }),
       retry({
         delay: (error, attempt) => {
           const isFull = error.code === 'quota-exceeded'
-          isUnheard &&= isFull || FOREIGN.includes(error.code)
-          const isEnough = !isPatient && (isFull || attempt >= MOST_ATTEMPTS)
-          return again(error, attempt, isEnough || FOREIGN.includes(error.code))
+          isUnknown &&= isFull || UNSUPPORTED.includes(error.code)
+          const shouldFallBack = !retriesForever && (isFull || attempt >= MAX_ATTEMPTS)
+          return retryOrFail(error, attempt, shouldFallBack || UNSUPPORTED.includes(error.code))
         },
       }),
       catchError(error => {
         if (isPermanentError(error)) return throwError(() => error)
         if (error.code !== 'unknown-command') events.report(error)
-        const isOver = FOREIGN.includes(error.code)
-        events.foreign(isOver && isUnheard)
-        return of<Answer>(isOver ? 'refused' : 'silent')
+        const isFinal = UNSUPPORTED.includes(error.code)
+        events.unsupported(isFinal && isUnknown)
+        return of<RegistrationResult>(isFinal ? 'unsupported' : 'unanswered')
       }),
     )
-  // A store whose answers were late or lost knows the request, and one that is full may have room later.
-  const askOn$ = pause(backoff(MOST_ATTEMPTS)).pipe(switchMap(() => ask(true)))
-  const list$ = defer(() => store.scan(glob, undefined, timeout)).pipe(
+  // Lost responses do not mean an unsupported request, and a full store may have room later.
+  const registerLater$ = pause(backoff(MAX_ATTEMPTS)).pipe(switchMap(() => register(true)))
+  const scan$ = defer(() => store.scan(glob, undefined, timeout)).pipe(
     expand(({ token }) => (token === undefined ? EMPTY : store.scan(glob, token, timeout))),
     tap({ next: ({ keys }) => events.found(keys), complete: () => events.listed() }),
     retry({
       resetOnSuccess: true,
-      // A store that was started anew does not know its token; one that cannot read the glob never will.
+      // After a restart the store does not know the token; the second `syntax-error` concerns the glob itself.
       delay: (error, attempt) =>
-        again(error, attempt, error.code === 'unknown-command' || (error.code === 'syntax-error' && attempt > 1)),
+        retryOrFail(error, attempt, error.code === 'unknown-command' || (error.code === 'syntax-error' && attempt > 1)),
     }),
   )
-  const scans$ = list$.pipe(repeat({ delay: () => pause(events.scanInterval()) }))
-  // A store at a broker of somebody else may have gone and come without a word.
+  const scans$ = scan$.pipe(repeat({ delay: () => pause(events.scanInterval()) }))
+  // An attached store may restart without closing this connection.
   const verify = (): Observable<unknown> => (verifyEvery > 0 ? pause(verifyEvery) : EMPTY)
-  return ask(false).pipe(
-    switchMap(answer => (answer === 'silent' ? askOn$.pipe(startWith(answer)) : of(answer))),
-    switchMap(answer => (answer === 'told' ? list$ : scans$)),
+  return register(false).pipe(
+    switchMap(answer => (answer === 'unanswered' ? registerLater$.pipe(startWith(answer)) : of(answer))),
+    switchMap(answer => (answer === 'registered' ? scan$ : scans$)),
     ignoreElements(),
     repeat({ delay: verify }),
   )

@@ -1,6 +1,6 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { Freshness } from '../watch/watch-state.js'
+import type { Freshness } from '../watch/freshness.js'
 
 /** A write that waited for the connection, for people to see. */
 export interface LateWriteInfo {

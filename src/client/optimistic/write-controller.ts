@@ -2,8 +2,9 @@ import { Observable, Subscription, take } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { ClosedError, StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
-import type { Known, WatchObserver } from '../watch/watch.js'
-import type { Freshness, RawEntry } from '../watch/watch-state.js'
+import type { Freshness } from '../watch/freshness.js'
+import type { KnownState, WatchObserver } from '../watch/watch.js'
+import type { RawEntry } from '../watch/watch-state.js'
 import type { ConfirmedState } from './confirmed-state.js'
 import { type Fate, KeyTracker } from './key-tracker.js'
 import type { Terms } from './options.js'
@@ -19,10 +20,10 @@ const NOTHING: Pick<StateInputs<unknown>, 'failure' | 'late'> = { failure: undef
 interface Watching {
   readonly link: Subscription
   isUp: boolean
-  known: Known
+  known: KnownState
 }
 
-const UNWATCHED: Known = { raw: undefined, freshness: { state: 'connecting' } }
+const UNWATCHED: KnownState = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
  * One key that is written as it is watched. One write is under way at a time, the newest waits. It lives while somebody
@@ -127,7 +128,7 @@ export class WriteController<T> implements WatchObserver {
     return this.#watching?.isUp ?? false
   }
 
-  get #watch(): Known {
+  get #watch(): KnownState {
     const { host, key } = this.#source
     return this.#watching?.known ?? host.registry.peek(key) ?? UNWATCHED
   }

@@ -11,7 +11,8 @@ import {
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
-import type { Entry, Freshness, RawEntry } from '../watch/watch-state.js'
+import type { Freshness } from '../watch/freshness.js'
+import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { type Equality, same, useSelected } from './use-selected.js'
 
 /**

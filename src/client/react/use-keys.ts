@@ -6,7 +6,7 @@ import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { GLOB, SOURCE } from '../keys/source.js'
 import type { Matching } from '../matching/index.js'
-import type { Freshness } from '../watch/watch-state.js'
+import type { Freshness } from '../watch/freshness.js'
 import { type Equality, same, useSelected } from './use-selected.js'
 
 /**

@@ -1,37 +1,33 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 
-/** Errors with one code that are told in a {@link WINDOW}. */
-const MOST = 10
-/** ms */
-const WINDOW = 10_000
+const MAX_ERRORS_PER_WINDOW = 10
+const WINDOW_MS = 10_000
 
-/**
- * Tells errors, but of one code no more than ten in ten seconds: ten thousand watches that are refused have one story.
- */
+/** Reports at most ten errors per code in ten seconds: ten thousand rejected watches share one cause. */
 export class ErrorRateLimiter {
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #tell: (error: StateStoreError) => void
-  readonly #windows = new Map<ErrorCode, { readonly since: number; told: number }>()
+  readonly #onError: (error: StateStoreError) => void
+  readonly #windows = new Map<ErrorCode, { readonly since: number; count: number }>()
 
-  constructor(clock: Pick<Clock, 'monotonic'>, tell: (error: StateStoreError) => void) {
+  constructor(clock: Pick<Clock, 'monotonic'>, onError: (error: StateStoreError) => void) {
     this.#clock = clock
-    this.#tell = tell
+    this.#onError = onError
   }
 
   report(error: StateStoreError): void {
     const window = this.#windowOf(error.code)
-    if (window.told >= MOST) return
-    window.told++
-    this.#tell(error)
+    if (window.count >= MAX_ERRORS_PER_WINDOW) return
+    window.count++
+    this.#onError(error)
   }
 
-  #windowOf(code: ErrorCode): { told: number } {
+  #windowOf(code: ErrorCode): { count: number } {
     const now = this.#clock.monotonic()
-    const known = this.#windows.get(code)
-    if (known !== undefined && now - known.since < WINDOW) return known
-    const fresh = { since: now, told: 0 }
-    this.#windows.set(code, fresh)
-    return fresh
+    const current = this.#windows.get(code)
+    if (current !== undefined && now - current.since < WINDOW_MS) return current
+    const next = { since: now, count: 0 }
+    this.#windows.set(code, next)
+    return next
   }
 }

@@ -2,7 +2,7 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
-/** The key of a name. Throws {@link ArgumentError} for an empty one and for what is neither text nor bytes. */
+/** Converts a name to a key. Throws {@link ArgumentError} unless it is non-empty, well-formed text or bytes. */
 export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
     throw new ArgumentError(
@@ -18,13 +18,13 @@ export function toKeyName(name: string | Uint8Array): KeyName {
   return { bytes, id: toHex(bytes), text: displayName(bytes) }
 }
 
-/** The key of an id; `undefined` for what is none. */
-export function keyOfId(id: string): KeyName | undefined {
+/** Returns the key of an id (its bytes in hex), or `undefined` if the id is malformed. */
+export function keyFromId(id: string): KeyName | undefined {
   const bytes = fromHex(id)
   return bytes && bytes.length > 0 ? { bytes, id, text: displayName(bytes) } : undefined
 }
 
-/** Thousands of these are held for long, so they hold no bytes. */
+/** Keeps no bytes, to save memory: a client may hold thousands of names. */
 class TextName implements KeyName {
   readonly text: string
   readonly id: string
@@ -39,12 +39,11 @@ class TextName implements KeyName {
   }
 }
 
-/** A key as text; one that is not UTF-8 as `0x` and its bytes in Base16. */
+/** Formats a key as text, or as `0x` and hex if it is not UTF-8. */
 function displayName(name: Uint8Array): string {
   try {
     return fromUtf8(name)
   } catch {
-    // A key need not be UTF-8.
     return `0x${toHex(name)}`
   }
 }

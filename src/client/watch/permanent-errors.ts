@@ -3,7 +3,7 @@ import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../cor
 /** MQTT 5.0, section 2.4. */
 const NOT_AUTHORIZED = 135
 
-/** Troubles of network, load and clocks: the same request may well succeed later. */
+/** Caused by network, load or clocks: the same request may succeed later. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'outcome-unknown',
@@ -16,11 +16,11 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /**
- * Codes after which a watch or a lease tries again besides those; any other ends it, for no later attempt could mend it and
- * the caller must know. They are answers that do not fit the request: a fault of the store or of the broker, which may be
- * gone with the next answer. The reasons are in docs/decisions/errors-that-end-a-watch.md.
+ * Responses that do not fit the request: a fault of the store or the broker, which the next response may not have. A watch
+ * or a lease retries after these and the transient ones; any other error ends it, since no retry can succeed. Reasons:
+ * docs/decisions/errors-that-end-a-watch.md.
  */
-const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const UNEXPECTED_RESPONSES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'payload',
   'decode',
   'hlc',
@@ -36,12 +36,12 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'fencing-token-skew',
 ])
 
-/** Returns whether an error is a trouble of network, load or clocks, after which a later write may well succeed. */
+/** Returns whether an error is caused by network, load or clocks, so that a later write may succeed. */
 export const isTransient = (error: unknown): boolean => error instanceof StateStoreError && TRANSIENT.has(error.code)
 
-/** Whether trying again is pointless; also for an error that is not of ours, and so a fault in here. */
+/** Returns whether a retry cannot succeed; true for errors other than `StateStoreError`, which are bugs of this client. */
 export function isPermanentError(error: unknown): boolean {
   if (!(error instanceof StateStoreError)) return true
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true
-  return !PASSING.has(error.code) && !TRANSIENT.has(error.code)
+  return !UNEXPECTED_RESPONSES.has(error.code) && !TRANSIENT.has(error.code)
 }

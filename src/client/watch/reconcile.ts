@@ -2,102 +2,108 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
 import type { Reading } from '../requests/commands.js'
 import {
-  type Change,
-  FRESH,
-  NONE,
+  DISCONNECTED,
+  NO_CHANGES,
+  type NotifiedChange,
   type RawEntry,
   type ReceivedChange,
   type WatchEvent,
   type WatchState,
 } from './watch-state.js'
 
-/** The next state, what to emit, in order, and whether to send KEYNOTIFY or GET. */
+/** The next state, entries to emit in order, and the request to send. */
 export interface Step {
   readonly state: WatchState
   readonly emit: readonly RawEntry[]
   readonly send: 'KEYNOTIFY' | 'GET' | undefined
 }
 
-/** So many changes of one key wait for a read; with more, the oldest are merged into the newer. */
-const MOST_HELD = 64
-const NOTHING: readonly RawEntry[] = []
+/** Changes of one key that wait for a read; beyond that, the oldest are dropped, as newer ones supersede them. */
+const MAX_HELD_CHANGES = 64
+const NO_ENTRIES: readonly RawEntry[] = []
 
 /**
- * The heart of a watch, pure: (state, event) to (next state, entries to emit, request to send).
+ * The reducer of a watch, pure: (state, event) to (next state, entries to emit, request to send).
  *
- * Order on every connection: KEYNOTIFY, its answer, GET, its answer, then changes; so no change falls between snapshot
- * and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). On one connection there is one
- * store, whose versions rise: they place what is told among what is read. Two things have no place and are read again
- * instead of believed: a change that may have been queued before, for it may be of another life of the store, and a
- * change after an answer without a version. `docs/decisions/stale-or-fresh.md` has the reasons.
+ * Order on every connection: KEYNOTIFY, its response, GET, its response, then changes; so no change falls between snapshot
+ * and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A connection reaches one store
+ * instance, whose versions rise: they order notifications relative to reads. Two kinds of change cannot be ordered, and
+ * cause another read instead: those possibly queued before this connection, which may stem from another store instance,
+ * and those after a response without a version. Reasons: `docs/decisions/stale-or-fresh.md`.
  */
 export function reconcile(state: WatchState, event: WatchEvent): Step {
   switch (event.type) {
     case 'connected':
       return {
-        state: patch(state, { ...FRESH, phase: 'registering', placeless: event.rejoined }),
-        emit: NOTHING,
+        state: patch(state, { ...DISCONNECTED, phase: 'registering', isUnordered: event.rejoined }),
+        emit: NO_ENTRIES,
         send: 'KEYNOTIFY',
       }
     case 'disconnected':
-      return quiet(patch(state, { ...FRESH, phase: 'offline' }))
+      return withoutEffects(patch(state, { ...DISCONNECTED, phase: 'offline' }))
     case 'verify':
       return state.phase === 'live'
-        ? { state: patch(state, { phase: 'registering' }), emit: NOTHING, send: 'KEYNOTIFY' }
-        : quiet(state)
+        ? { state: patch(state, { phase: 'registering' }), emit: NO_ENTRIES, send: 'KEYNOTIFY' }
+        : withoutEffects(state)
     case 'unanswered':
-      // Only a watch that is verified registers while it is live, and now it is not known whether it is.
-      return quiet(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
+      // Synced while registering means a verification, and without its response the value may be outdated.
+      return withoutEffects(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
     case 'appeared':
-      return quiet(patch(state, { ...FRESH, phase: 'live' }))
+      return withoutEffects(patch(state, { ...DISCONNECTED, phase: 'live' }))
     case 'registered':
-      return state.phase === 'registering' ? readAgain(state) : quiet(state)
+      return state.phase === 'registering' ? sendRead(state) : withoutEffects(state)
     case 'read':
-      return state.phase === 'reading' ? read(state, event.reading) : quiet(state)
+      return state.phase === 'reading' ? applyRead(state, event.reading) : withoutEffects(state)
     case 'notified':
-      return state.phase === 'offline' ? quiet(state) : notified(state, event)
+      return state.phase === 'offline' ? withoutEffects(state) : applyChange(state, event)
   }
 }
 
-const quiet = (state: WatchState): Step => ({ state, emit: NOTHING, send: undefined })
+const withoutEffects = (state: WatchState): Step => ({ state, emit: NO_ENTRIES, send: undefined })
 
-/** What came until now is older than the answer to come. */
-const readAgain = (state: WatchState): Step => ({
+/** Sends GET. Its response will be newer than any change received before. */
+const sendRead = (state: WatchState): Step => ({
   state: patch(state, {
     phase: 'reading',
-    raced: false,
-    recheck: false,
-    held: NONE,
-    doubted: state.held.at(-1)?.change ?? state.doubted,
+    changedDuringRead: false,
+    needsRead: false,
+    heldChanges: NO_CHANGES,
+    unverified: state.heldChanges.at(-1)?.change ?? state.unverified,
   }),
-  emit: NOTHING,
+  emit: NO_ENTRIES,
   send: 'GET',
 })
 
-function read(state: WatchState, reading: Reading): Step {
+function applyRead(state: WatchState, reading: Reading): Step {
   const { value, version } = reading
-  // Overtaken by a change that was taken: one that was shown, or the deletion of a key that never was.
-  if (state.raced && isOlder(version, state.floor)) return state.entry ? settle(state, NOTHING) : gone(state)
-  if (value === undefined && version === undefined) return absent(state)
-  // It was asked for after all that came before, so it is newer, whatever its version.
-  const proved = state.proved && !isOlder(version, state.floor)
-  const next = patch(state, { proved, floor: version, floorInferred: false, placeless: version === undefined })
-  if (value === undefined) return gone(next)
-  if (isShown(state.entry, value, version)) return settle(next, NOTHING)
+  // An applied change overtook this response. Without an entry, it was the deletion of a key that was never shown.
+  if (state.changedDuringRead && isOlder(version, state.floor))
+    return state.entry ? finishRead(state, NO_ENTRIES) : emitAbsent(state)
+  if (value === undefined && version === undefined) return applyNotFound(state)
+  // Sent after all earlier changes were received, so the response is newer whatever its version.
+  const isVerified = state.isVerified && !isOlder(version, state.floor)
+  const next = patch(state, {
+    isVerified,
+    floor: version,
+    isFloorInferred: false,
+    isUnordered: version === undefined,
+  })
+  if (value === undefined) return emitAbsent(next)
+  if (isShown(state.entry, value, version)) return finishRead(next, NO_ENTRIES)
   const entry: RawEntry = { op: 'set', value, version, source: sourceOf(state) }
-  return settle(patch(next, { entry }), [entry])
+  return finishRead(patch(next, { entry }), [entry])
 }
 
-/** There was no such key, at a time that is not known. */
-function absent(state: WatchState): Step {
-  // Certain changes tell all that happened since the registration, so also what the answer saw, if that was later.
-  if (state.raced && state.entry) return settle(state, NOTHING)
-  if (state.recheck || state.held.some(({ change }) => isVisible(state, change))) return readAgain(state)
-  return gone(patch(state, { placeless: true, held: NONE }))
+/** The key was not found. Without a version, the time of the read is unknown. */
+function applyNotFound(state: WatchState): Step {
+  // Certain changes include everything since the registration, so also the deletion that the read may have seen.
+  if (state.changedDuringRead && state.entry) return finishRead(state, NO_ENTRIES)
+  if (state.needsRead || state.heldChanges.some(({ change }) => isVisible(state, change))) return sendRead(state)
+  return emitAbsent(patch(state, { isUnordered: true, heldChanges: NO_CHANGES }))
 }
 
-function gone(state: WatchState): Step {
-  if (state.entry && state.entry.op !== 'set') return settle(state, NOTHING)
+function emitAbsent(state: WatchState): Step {
+  if (state.entry && state.entry.op !== 'set') return finishRead(state, NO_ENTRIES)
   const entry: RawEntry = {
     op: 'absent',
     value: undefined,
@@ -105,90 +111,96 @@ function gone(state: WatchState): Step {
     source: sourceOf(state),
     reason: 'unknown',
   }
-  return settle(patch(state, { entry }), [entry])
+  return finishRead(patch(state, { entry }), [entry])
 }
 
-/** The read told what it could: what it proved new is emitted, what it could not judge is read again. */
-function settle(state: WatchState, emitted: readonly RawEntry[]): Step {
-  const { held } = state
-  const live = patch(state, { phase: 'live', synced: true, known: true, raced: false, held: NONE, doubted: undefined })
-  if (state.recheck) return { ...readAgain(patch(live, { held })), emit: emitted }
-  const witness = held.findIndex(({ change }) => isKnown(state, change))
-  const proved = state.proved || witness >= 0 || (state.doubted !== undefined && isKnown(state, state.doubted))
-  let step: Step = { state: patch(live, { proved }), emit: emitted, send: undefined }
-  for (const heard of held.slice(Math.max(witness, 0))) {
-    const { state: next, emit, send } = notified(step.state, heard)
+/** Becomes live: emits held changes that the read proved newer, and reads again for those it could not order. */
+function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
+  const { heldChanges: held } = state
+  const live = patch(state, {
+    phase: 'live',
+    synced: true,
+    known: true,
+    changedDuringRead: false,
+    heldChanges: NO_CHANGES,
+    unverified: undefined,
+  })
+  if (state.needsRead) return { ...sendRead(patch(live, { heldChanges: held })), emit: emitted }
+  const firstMatch = held.findIndex(({ change }) => matchesFloor(state, change))
+  const isVerified =
+    state.isVerified || firstMatch >= 0 || (state.unverified !== undefined && matchesFloor(state, state.unverified))
+  let step: Step = { state: patch(live, { isVerified }), emit: emitted, send: undefined }
+  for (const change of held.slice(Math.max(firstMatch, 0))) {
+    const { state: next, emit, send } = applyChange(step.state, change)
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
-  // They all came before the GET that may be sent now.
-  return step.send ? { ...step, state: readAgain(patch(step.state, { held })).state } : step
+  // All of them precede the GET that is sent now, so its response orders them.
+  return step.send ? { ...step, state: sendRead(patch(step.state, { heldChanges: held })).state } : step
 }
 
-function notified(state: WatchState, { change, certain }: ReceivedChange): Step {
+function applyChange(state: WatchState, { change, certain }: ReceivedChange): Step {
   const { version } = change
-  if (version === undefined || (change.op === 'set' && change.value === undefined)) return recheck(state)
-  const isCertain = certain || state.proved
-  if (state.placeless || !isCertain) return doubtful(state, { change, certain })
-  if (isOlderOrSame(version, state.floor)) return state.floorInferred ? recheck(state) : quiet(state)
-  // Known with the change that appeared, and not before: what is shown until then is of an earlier connection.
+  if (version === undefined || (change.op === 'set' && change.value === undefined)) return requestRead(state)
+  const isCertain = certain || state.isVerified
+  if (state.isUnordered || !isCertain) return verifyChange(state, { change, certain })
+  if (isOlderOrSame(version, state.floor)) return state.isFloorInferred ? requestRead(state) : withoutEffects(state)
+  // The first change of a glob's key syncs it; any entry shown before is from an earlier connection.
   const appeared = state.phase === 'live' && !state.synced
   const next = patch(state, {
-    raced: state.phase === 'reading' || state.raced,
+    changedDuringRead: state.phase === 'reading' || state.changedDuringRead,
     floor: version,
-    floorInferred: !certain,
+    isFloorInferred: !certain,
     synced: state.synced || appeared,
     known: state.known || appeared,
   })
-  // A key that is not there, or not known yet, cannot be seen to go.
-  if (change.op === 'delete' && state.entry?.op !== 'set') return quiet(next)
+  // Deleting a key that is absent or not read yet changes nothing visible.
+  if (change.op === 'delete' && state.entry?.op !== 'set') return withoutEffects(next)
   const source = appeared && state.known ? 'resync' : 'notification'
   const entry: RawEntry = { op: change.op, value: change.value, version, source, reason: change.reason }
   return { state: patch(next, { entry }), emit: [entry], send: undefined }
 }
 
-const recheck = (state: WatchState): Step =>
-  state.phase === 'live' ? readAgain(state) : quiet(patch(state, { recheck: true }))
+const requestRead = (state: WatchState): Step =>
+  state.phase === 'live' ? sendRead(state) : withoutEffects(patch(state, { needsRead: true }))
 
-/** A change that cannot be placed: only a read that was sent after it tells what it was worth. */
-function doubtful(state: WatchState, heard: ReceivedChange): Step {
-  const { version } = heard.change
-  if (state.phase !== 'live') return quiet(patch(state, { held: [...state.held, heard].slice(-MOST_HELD) }))
-  if (isKnown(state, heard.change)) return quiet(patch(state, { proved: true }))
-  if (isOlderOrSame(version, state.floor) || !isVisible(state, heard.change)) return quiet(state)
-  return readAgain(patch(state, { held: [heard] }))
+/** Handles a change that cannot be ordered: only a read sent after it can confirm it. */
+function verifyChange(state: WatchState, received: ReceivedChange): Step {
+  const { version } = received.change
+  if (state.phase !== 'live')
+    return withoutEffects(patch(state, { heldChanges: [...state.heldChanges, received].slice(-MAX_HELD_CHANGES) }))
+  if (matchesFloor(state, received.change)) return withoutEffects(patch(state, { isVerified: true }))
+  if (isOlderOrSame(version, state.floor) || !isVisible(state, received.change)) return withoutEffects(state)
+  return sendRead(patch(state, { heldChanges: [received] }))
 }
 
-/**
- * Whether it is what the store has on this connection. By its value, too, for a store that lost its data may give a
- * version again; a deletion has no value to tell it by.
- */
-const isKnown = ({ floor, entry }: WatchState, { value, version }: Change): boolean =>
+/** Returns whether a change is the one last read or applied; never for a deletion, which has no value to compare. */
+const matchesFloor = ({ floor, entry }: WatchState, { value, version }: NotifiedChange): boolean =>
   value !== undefined && isSame(version, floor) && isShown(entry, value, version)
 
-/** A deletion of what is not shown changes nothing. */
-const isVisible = (state: WatchState, change: Change): boolean => change.op === 'set' || state.entry?.op === 'set'
+const isVisible = (state: WatchState, change: NotifiedChange): boolean =>
+  change.op === 'set' || state.entry?.op === 'set'
 
-// A literal with all its fields in their order, for objects spread from others would each get a shape of their own.
+// A literal with all fields in one order: spreading would give every object a different hidden class.
 const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
   Object.assign(
     {
       phase: state.phase,
       synced: state.synced,
       known: state.known,
-      proved: state.proved,
-      placeless: state.placeless,
-      raced: state.raced,
-      recheck: state.recheck,
-      held: state.held,
-      doubted: state.doubted,
+      isVerified: state.isVerified,
+      isUnordered: state.isUnordered,
+      changedDuringRead: state.changedDuringRead,
+      needsRead: state.needsRead,
+      heldChanges: state.heldChanges,
+      unverified: state.unverified,
       floor: state.floor,
-      floorInferred: state.floorInferred,
+      isFloorInferred: state.isFloorInferred,
       entry: state.entry,
     },
     changes,
   )
 
-// With its value: a store that lost its data and whose clock went back may give the same version again.
+// Compares the value too: a store that lost its data and whose clock went back may reuse a version.
 const isShown = (entry: RawEntry | undefined, value: Uint8Array, version: Hlc | undefined): boolean =>
   entry?.value !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
 

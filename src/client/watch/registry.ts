@@ -7,69 +7,68 @@ import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
 import { DelayedTeardown } from './delayed-teardown.js'
 import { ErrorRateLimiter } from './error-rate-limiter.js'
-import { keyOfId } from './key-name.js'
+import { endedFreshness, freshnessOf } from './freshness.js'
+import { keyFromId } from './key-name.js'
 import { reconcile } from './reconcile.js'
-import type { Arrival, CoveredWatches, Covering, RegistryOptions, WatchedGlobs } from './shared-registration.js'
+import type { Discovery, JoinDetails, KeyWatches, RegistryOptions, WatchedGlobs } from './shared-registration.js'
 import { VerificationScheduler } from './verification-scheduler.js'
-import { type Known, type SharedRegistration, Watch, type WatchObserver } from './watch.js'
+import { type KnownState, type SharedRegistration, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
-import { type Change, endedFreshness, freshnessOf, type WatchEvent } from './watch-state.js'
+import type { NotifiedChange, WatchEvent } from './watch-state.js'
 
-/** What a registry has to know of a connection. */
 export interface WatchedConnection {
-  /** The broker kept nothing of an earlier one, so nothing of it can come. */
+  /** Whether the broker kept no session: no message of an earlier connection can arrive. */
   readonly fresh: boolean
-  /** What the broker adds to messages for the subscription made on it, where it does. */
+  /** The subscription identifier of this connection's subscription, if the broker supports them. */
   readonly subscriptionId: number | undefined
   /**
-   * The store is not part of its broker and does not see connections end: what it told to registrations of before, or tells
-   * once more as it does not know whether it arrived, may come on this one like any other.
+   * Whether the store is separate from its broker and does not see connections end. Notifications for earlier
+   * registrations, and redelivered ones, may then arrive on this connection like any other.
    */
   readonly late: boolean
 }
 
-/** A watch with a registration of its own. */
-const ALONE: Covering = { cover: undefined, arrival: 'found' }
+const OWN_REGISTRATION: JoinDetails = { registration: undefined, discovery: 'found' }
 
 /**
- * All watched keys of a client: one registration per key at the store, renewed on every connection. It carries out what
- * `reconcile` decides.
+ * All watched keys of a client: one registration per key at the store, renewed on every connection. Executes the steps that
+ * `reconcile` returns.
  */
-export class Registry implements CoveredWatches {
+export class Registry implements KeyWatches {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
   readonly #errors: ErrorRateLimiter
   readonly #requests: WatchRequests
-  readonly #verifying: VerificationScheduler<Watch>
-  readonly #endings: DelayedTeardown<Watch>
+  readonly #verification: VerificationScheduler<Watch>
+  readonly #teardowns: DelayedTeardown<Watch>
   #synced = 0
   #globs: WatchedGlobs | undefined
   #connection: WatchedConnection | undefined
   /** When the last connection was lost, ms since the Unix epoch. */
   #lostAt = 0
-  /** Of a watch that was ended notifications may still come on this connection. */
-  #stopped = false
-  /** Why there are no notifications on this connection. */
-  #refusal: StateStoreError | undefined
+  /** Whether notifications for an ended watch may still arrive on this connection. */
+  #hasUnregistered = false
+  /** Why the broker rejected notifications on this connection. */
+  #rejection: StateStoreError | undefined
   #closed: { readonly error: StateStoreError | undefined } | undefined
 
   constructor(options: RegistryOptions) {
     this.#options = options
-    this.#verifying = new VerificationScheduler(options.clock, options.verifyEvery, this.#watches, watch =>
+    this.#verification = new VerificationScheduler(options.clock, options.verifyEvery, this.#watches, watch =>
       this.#step(watch, { type: 'verify' }),
     )
-    this.#endings = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
+    this.#teardowns = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
     this.#errors = new ErrorRateLimiter(options.clock, options.report)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
       failed: (watch, error, registered) => {
-        // Nobody need listen to its error: a value$ without an error callback is how most watches are written.
+        // Most subscribers of `value$` have no error callback.
         this.#errors.report(error)
         this.#end(watch, error, registered)
       },
       report: error => this.#errors.report(error),
-      isRegistered: ({ id }) => this.#watches.has(id) && this.#watches.get(id)?.cover === undefined,
+      isRegistered: ({ id }) => this.#watches.has(id) && this.#watches.get(id)?.registration === undefined,
     })
   }
 
@@ -77,8 +76,8 @@ export class Registry implements CoveredWatches {
     return this.#options.clock
   }
 
-  /** Watched globs, where somebody asks for them; the first who does brings them along. */
-  globs<G extends WatchedGlobs>(type: new (options: RegistryOptions, watches: CoveredWatches) => G): G {
+  /** The watched globs, created on first use, so that only clients that use them bundle them. */
+  globs<G extends WatchedGlobs>(type: new (options: RegistryOptions, watches: KeyWatches) => G): G {
     if (this.#globs instanceof type) return this.#globs
     const globs = new type(this.#options, this)
     this.#globs = globs
@@ -86,62 +85,60 @@ export class Registry implements CoveredWatches {
     return globs
   }
 
-  /** Tells of a fault that ends nothing, but of one kind no more than ten in ten seconds. */
   report(error: StateStoreError): void {
     this.#errors.report(error)
   }
 
-  /** Number of watched keys. */
   get size(): number {
     return this.#watches.size
   }
 
-  /** Number of keys whose value has been read on this connection. */
+  /** Number of keys that were read on this connection. */
   get synced(): number {
     return this.#synced
   }
 
-  /** Listens to a key, with one registration for all who do. Errors with what the caller must know, completes on close. */
+  /** Watches a key, with one registration for all its observers. */
   join(key: KeyName, observer: WatchObserver): void {
-    this.cover(key, observer, ALONE)
+    this.joinShared(key, observer, OWN_REGISTRATION)
   }
 
-  cover(key: KeyName, observer: WatchObserver, { cover, arrival }: Covering): Watch | undefined {
-    if (this.ended(observer)) return undefined
+  joinShared(key: KeyName, observer: WatchObserver, { registration, discovery }: JoinDetails): Watch | undefined {
+    if (this.endIfClosed(observer)) return undefined
     const known = this.#watches.get(key.id)
-    const watch = known ?? new Watch(key, cover)
-    this.#endings.callOff(watch)
+    const watch = known ?? new Watch(key, registration)
+    this.#teardowns.cancel(watch)
     watch.join(observer)
-    if (known === undefined) this.#begin(watch, arrival)
-    else if (cover && arrival === 'appeared' && watch.isToldBy(cover)) this.#step(watch, { type: 'appeared' })
-    else if (cover?.registered) this.covered(key, cover)
-    // What came of that may have made it leave.
-    watch.greet(observer, watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    if (known === undefined) this.#begin(watch, discovery)
+    else if (registration && discovery === 'appeared' && watch.tryFollow(registration))
+      this.#step(watch, { type: 'appeared' })
+    else if (registration?.isRegistered) this.confirmShared(key, registration)
+    // Sends nothing if the steps above made it leave.
+    watch.notifyOne(observer, watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }
 
-  /** Tells somebody who comes too late that it is over, if it is. */
-  ended(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean {
-    const error = this.#closed?.error ?? this.#refusal
+  endIfClosed(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean {
+    const error = this.#closed?.error ?? this.#rejection
     if (error) observer.error(error)
     else if (this.#closed) observer.complete()
     return this.#closed !== undefined || error !== undefined
   }
 
-  covered({ id }: KeyName, cover: SharedRegistration): void {
+  confirmShared({ id }: KeyName, registration: SharedRegistration): void {
     const watch = this.#watches.get(id)
-    if (watch?.takes(cover) && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
+    if (watch?.tryAdopt(registration) && watch.state.phase === 'registering') this.#step(watch, { type: 'registered' })
   }
 
-  uncover(key: KeyName, cover: SharedRegistration, other: SharedRegistration | undefined): void {
+  replaceShared(key: KeyName, registration: SharedRegistration, other: SharedRegistration | undefined): void {
     const watch = this.#watches.get(key.id)
-    if (watch?.cover !== cover) return
-    watch.cover = other
-    // One whose turn on a new connection is still to come asks for itself then.
+    if (watch?.registration !== registration) return
+    watch.registration = other
+    // An offline watch registers when `connected` reaches it.
     if (this.#connection === undefined || watch.state.phase === 'offline') return
-    if (other?.registered) this.covered(key, other)
+    if (other?.isRegistered) this.confirmShared(key, other)
     else if (watch.state.phase !== 'registering') {
-      // An answer to what was asked before would be taken for a later one.
+      // A response to the earlier request would be mistaken for a later one.
       this.#requests.leave(watch)
       this.#step(watch, { type: 'connected', rejoined: true })
     } else if (other === undefined) this.#requests.send(watch, 'KEYNOTIFY')
@@ -152,14 +149,13 @@ export class Registry implements CoveredWatches {
     return state && state.phase !== 'live' ? 'unsettled' : state?.floor
   }
 
-  /** Listens no longer. */
   leave({ id }: KeyName, observer: WatchObserver, stopDelay = this.#options.stopDelay): void {
     const watch = this.#watches.get(id)
-    if (watch?.leave(observer) && watch.abandoned) this.#endings.end(watch, stopDelay)
+    if (watch?.leave(observer) && watch.isUnobserved) this.#teardowns.schedule(watch, stopDelay)
   }
 
-  /** What is known of a key now, if anybody listens to it. */
-  peek({ id }: KeyName): Known | undefined {
+  /** Returns the current entry of a watched key. */
+  peek({ id }: KeyName): KnownState | undefined {
     const watch = this.#watches.get(id)
     return watch && { raw: watch.state.entry, freshness: freshnessOf(watch.state, this.#lostAt) }
   }
@@ -167,27 +163,27 @@ export class Registry implements CoveredWatches {
   /** The notification topic is subscribed. */
   connected(connection: WatchedConnection): void {
     this.#connection = connection
-    this.#stopped = connection.late
-    this.#verifying.start()
-    // A copy: listeners may begin a watch, which asks for itself at once, and end others, or the connection.
+    this.#hasUnregistered = connection.late
+    this.#verification.start()
+    // A copy: observers may start watches, which register themselves, and end others, or the connection.
     for (const watch of Array.from(this.#watches.values()))
       if (this.#connection === connection && watch.state.phase === 'offline')
         this.#step(watch, { type: 'connected', rejoined: connection.late })
     if (this.#connection === connection) this.#globs?.connected()
   }
 
-  /** The connection is gone, and with it all registrations at the store. */
+  /** The connection was lost, and with it all registrations at the store. */
   disconnected(): void {
-    this.#refusal = undefined
+    this.#rejection = undefined
     if (this.#connection === undefined) return
     this.#forgetConnection()
     this.#lostAt = this.#options.clock.now()
     this.#globs?.disconnected(this.#lostAt)
-    // A copy: listeners may begin and end others.
+    // A copy: observers may start and end watches.
     for (const watch of Array.from(this.#watches.values())) this.#step(watch, { type: 'disconnected' })
   }
 
-  /** Ends all watches, with the error or as complete; with `stop` their registrations too, on a connection that goes on. */
+  /** Ends all watches. @param stop - also ends their registrations, on a connection that stays */
   close(error: StateStoreError | undefined, stop: boolean): void {
     if (!stop) this.#forgetConnection()
     this.#closed = { error }
@@ -196,90 +192,89 @@ export class Registry implements CoveredWatches {
     this.#forgetConnection()
   }
 
-  /** Fails all watches, and those that come while the connection lasts: the client may not have notifications. */
-  refuse(error: StateStoreError): void {
-    this.#refusal = error
+  /** Fails all watches, and new ones until the connection ends: the broker rejected the notification topic. */
+  reject(error: StateStoreError): void {
+    this.#rejection = error
     this.#errors.report(error)
     this.#globs?.close(error, false)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
-  /** Takes a message of a notification topic; anything malformed is reported, and nothing else is lost. */
-  received(message: InboundMessage): void {
+  /** Handles a message on a notification topic. Malformed ones are reported. */
+  receive(message: InboundMessage): void {
     const id = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
-    const age = ageOf(message, this.#connection)
-    if (age === 'stale') return
-    const key = this.#watches.get(id)?.key ?? keyOfId(id)
+    const origin = originOf(message, this.#connection)
+    if (origin === 'stale') return
+    const key = this.#watches.get(id)?.key ?? keyFromId(id)
     if (key === undefined) {
       this.report(new StateStoreError('payload', `A notification has no key: ${message.topic}`))
       return
     }
     if (this.#globs === undefined && !this.#watches.has(id)) return
-    const [change, certain] = [changeIn(message, error => this.report(error)), age === 'certain']
-    this.#globs?.stray({ key, change, certain })
+    const [change, certain] = [parseChange(message, error => this.report(error)), origin === 'certain']
+    this.#globs?.onUnmatchedChange({ key, change, certain })
     const watch = this.#watches.get(id)
     if (watch) this.#step(watch, { type: 'notified', change, certain })
   }
 
-  #begin(watch: Watch, arrival: Arrival): void {
+  #begin(watch: Watch, discovery: Discovery): void {
     this.#watches.set(watch.key.id, watch)
     const event: WatchEvent =
-      arrival === 'appeared'
+      discovery === 'appeared'
         ? { type: 'appeared' }
-        : { type: 'connected', rejoined: this.#stopped || arrival === 'heard' }
+        : { type: 'connected', rejoined: this.#hasUnregistered || discovery === 'changed' }
     if (this.#connection) this.#step(watch, event)
-    // Last, for who is told may end it.
+    // Last, as the callback may end the watch.
     this.#options.changed()
   }
 
-  #end(watch: Watch, error: StateStoreError | undefined, registered = true): void {
+  #end(watch: Watch, error: StateStoreError | undefined, mayBeRegistered = true): void {
     if (this.#watches.get(watch.key.id) !== watch) return
     this.#watches.delete(watch.key.id)
-    this.#endings.callOff(watch)
+    this.#teardowns.cancel(watch)
     this.#requests.leave(watch)
     this.#synced -= Number(watch.state.synced)
-    if (registered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
+    if (mayBeRegistered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
     const lostAt = watch.state.synced ? this.#options.clock.now() : this.#lostAt
     watch.end(endedFreshness(watch.state, lostAt), error)
-    // Last, for who is told may watch the key once more: that is to come behind the end of the registration.
+    // Last, as the callback may watch the key again, which must follow the STOP.
     this.#options.changed()
   }
 
   #unregister(watch: Watch): void {
-    this.#stopped = true
-    if (watch.cover === undefined) this.#requests.unregister(watch, this.#closed !== undefined)
+    this.#hasUnregistered = true
+    if (watch.registration === undefined) this.#requests.unregister(watch, this.#closed !== undefined)
   }
 
   #step(watch: Watch, event: WatchEvent): void {
-    if (watch.isOver) return
+    if (watch.isEnded) return
     const before = freshnessOf(watch.state, this.#lostAt)
     const { state, emit, send } = reconcile(watch.state, event)
     const progress = Number(state.synced) - Number(watch.state.synced)
     this.#synced += progress
     watch.state = state
-    const stoodIn = send === 'KEYNOTIFY' ? watch.cover : undefined
-    if (send && !stoodIn) this.#requests.send(watch, send)
+    const shared = send === 'KEYNOTIFY' ? watch.registration : undefined
+    if (send && !shared) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
-    if (emit.length > 0) watch.tell(emit, after)
-    else if (after.state !== before.state) watch.tell([state.entry], after)
-    if (stoodIn?.registered) this.covered(watch.key, stoodIn)
+    if (emit.length > 0) watch.notify(emit, after)
+    else if (after.state !== before.state) watch.notify([state.entry], after)
+    if (shared?.isRegistered) this.confirmShared(watch.key, shared)
     if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
   }
 
   #forgetConnection(): void {
     this.#connection = undefined
-    this.#verifying.stop()
+    this.#verification.stop()
     this.#requests.clear()
-    // What is called off tells nobody.
     for (const watch of this.#watches.values()) watch.cancel()
   }
 }
 
-/** Something changed, whatever it was: a read will show it. */
+/** Stands for any change: without a value, it causes a read. */
 const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 
-/** What a notification tells. What cannot be read is reported. */
-function changeIn(message: InboundMessage, report: (error: StateStoreError) => void): Change {
+/** Parses a notification. A malformed one is reported. */
+function parseChange(message: InboundMessage, report: (error: StateStoreError) => void): NotifiedChange {
   try {
     const notification = parseNotification(message.payload)
     const version = versionOf(message)
@@ -292,10 +287,9 @@ function changeIn(message: InboundMessage, report: (error: StateStoreError) => v
 }
 
 /**
- * Whether a notification was told on a connection, or queued before (MQTT 5.0, section 3.3.4), or whether that is not
- * known.
+ * Returns whether a notification was certainly sent on a connection, or queued before it (MQTT 5.0, section 3.3.4).
  */
-function ageOf(
+function originOf(
   { subscriptionIds }: InboundMessage,
   connection: WatchedConnection | undefined,
 ): 'certain' | 'stale' | 'unknown' {

@@ -1,32 +1,32 @@
 import type { Clock } from '../../core/util/clock.js'
 
-/** No shorter pauses than that, ms; rather more at a time. */
-const SHORTEST_PAUSE = 20
+/** With many items, several are verified per pause instead of shortening it. */
+const MIN_PAUSE_MS = 20
 
-/** Takes what there is in turn, evenly, so that each had its turn once in a given time. */
+/** Spreads verifying reads evenly, so that each item is verified once per interval. */
 export class VerificationScheduler<T> {
   readonly #clock: Clock
-  readonly #every: number
-  readonly #all: ReadonlyMap<string, T>
-  readonly #look: (one: T) => void
+  readonly #intervalMs: number
+  readonly #items: ReadonlyMap<string, T>
+  readonly #verify: (one: T) => void
   /**
-   * Names of those that have not had their turn in this round, the next one last. Not an iterator: one that is kept keeps
-   * every table that the map has outgrown since, with all that was in them.
+   * Names still to verify in this round, the next one last. Not a map iterator: a kept iterator retains every table that
+   * the map has outgrown since.
    */
-  #rest: string[] = []
+  #remaining: string[] = []
   #cancel: (() => void) | undefined
 
-  /** @param every - ms; 0 for never */
-  constructor(clock: Clock, every: number, all: ReadonlyMap<string, T>, look: (one: T) => void) {
+  /** @param intervalMs - 0 for never */
+  constructor(clock: Clock, intervalMs: number, items: ReadonlyMap<string, T>, verify: (one: T) => void) {
     this.#clock = clock
-    this.#every = every
-    this.#all = all
-    this.#look = look
+    this.#intervalMs = intervalMs
+    this.#items = items
+    this.#verify = verify
   }
 
   start(): void {
     this.stop()
-    if (this.#every > 0) this.#arm()
+    if (this.#intervalMs > 0) this.#arm()
   }
 
   stop(): void {
@@ -35,30 +35,30 @@ export class VerificationScheduler<T> {
   }
 
   #arm(): void {
-    const pause = Math.max(SHORTEST_PAUSE, this.#every / Math.max(1, this.#all.size))
-    this.#cancel = this.#clock.schedule(pause, () => {
-      const count = Math.ceil((this.#all.size * pause) / this.#every)
+    const pauseMs = Math.max(MIN_PAUSE_MS, this.#intervalMs / Math.max(1, this.#items.size))
+    this.#cancel = this.#clock.schedule(pauseMs, () => {
+      const count = Math.ceil((this.#items.size * pauseMs) / this.#intervalMs)
       this.#arm()
-      for (let i = 0; i < count; i++) this.#next()
+      for (let i = 0; i < count; i++) this.#verifyNext()
     })
   }
 
-  #next(): void {
-    const next = this.#take() ?? this.#begin()
-    if (next !== undefined) this.#look(next)
+  #verifyNext(): void {
+    const next = this.#takeNext() ?? this.#startRound()
+    if (next !== undefined) this.#verify(next)
   }
 
-  /** The next one of this round; what has gone meanwhile has no turn. */
-  #take(): T | undefined {
-    for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
-      const next = this.#all.get(name)
+  /** Returns the next item of this round, skipping removed ones. */
+  #takeNext(): T | undefined {
+    for (let name = this.#remaining.pop(); name !== undefined; name = this.#remaining.pop()) {
+      const next = this.#items.get(name)
       if (next !== undefined) return next
     }
     return undefined
   }
 
-  #begin(): T | undefined {
-    this.#rest = Array.from(this.#all.keys()).reverse()
-    return this.#take()
+  #startRound(): T | undefined {
+    this.#remaining = Array.from(this.#items.keys()).reverse()
+    return this.#takeNext()
   }
 }

@@ -10,38 +10,35 @@ import type { RegistryOptions } from './shared-registration.js'
 import type { Watch } from './watch.js'
 import type { WatchEvent } from './watch-state.js'
 
-/** What a watch asks of the store. */
 export type WatchRequest = 'KEYNOTIFY' | 'GET'
 
-/** What comes of the requests of watches. */
 interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
-  /** No later attempt can succeed. @param registered - it may be registered at the store */
+  /** No retry can succeed. @param registered - whether the store may have a registration */
   failed(watch: Watch, error: StateStoreError, registered: boolean): void
-  /** It has failed, and is tried again. */
+  /** The request failed and will be retried. */
   unanswered(watch: Watch): void
-  /** It is tried again, or not waited for any more. */
   report(error: StateStoreError): void
-  /** Whether there is a watch of a key, now, that has a registration of its own. */
+  /** Returns whether the key is watched through a private registration. */
   isRegistered(key: KeyName): boolean
 }
 
-/** So many requests of watches are under way at a time; 10,000 keys come back in as many steps as needed. */
+/** In-flight requests of all watches. */
 const CONCURRENCY = 256
 
-/** So often the end of a registration is asked for; what stays costs needless notifications until the connection ends. */
-export const MOST_STOPS = 8
+/** A registration that stays costs only needless notifications until the connection ends. */
+export const MAX_STOP_ATTEMPTS = 8
 
-/** The requests of all watches of a client: at most {@link CONCURRENCY} at a time, repeated after ever longer pauses. */
+/** Sends the requests of all watches of a client, at most {@link CONCURRENCY} at a time, and retries them with backoff. */
 export class WatchRequests {
   readonly #options: RegistryOptions
   readonly #events: RequestEvents
   readonly #noStoreRetry: NoStoreRetry
   readonly #window = new RequestWindow<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
-  /** Calls off another attempt to end a registration, by key. */
-  readonly #stopsAgain = new Map<string, () => void>()
-  /** How often a request has failed, of those that have. */
+  /** Cancels scheduled retries of STOP, by key id. */
+  readonly #stopRetries = new Map<string, () => void>()
+  /** Failed attempts of the pending request. */
   readonly #attempts = new Map<Watch, number>()
 
   constructor(options: RegistryOptions, events: RequestEvents) {
@@ -50,35 +47,34 @@ export class WatchRequests {
     this.#events = events
   }
 
-  /** Sends a request in its turn; a watch has one at a time. */
+  /** Queues a request; a watch has one at a time. */
   send(watch: Watch, request: WatchRequest): void {
-    // A glob that stands in for the registration does not need that of a watch before.
-    if (watch.cover === undefined) this.#callOffStop(watch)
-    this.#window.take(watch, () => this.#request(watch, request))
+    // With a shared registration, a STOP of the earlier private one does no harm.
+    if (watch.registration === undefined) this.#cancelStopRetry(watch)
+    this.#window.enqueue(watch, () => this.#request(watch, request))
   }
 
-  /** Ends the registration of a watch that is over. @param atOnce - nothing else will be sent */
-  unregister(watch: Watch, atOnce: boolean): void {
-    if (atOnce) this.#stop(watch)
-    else this.#window.take(watch, () => this.#stop(watch))
+  /** Ends the registration of a watch. @param isImmediate - bypasses the queue, for a client that is closing */
+  unregister(watch: Watch, isImmediate: boolean): void {
+    if (isImmediate) this.#stop(watch)
+    else this.#window.enqueue(watch, () => this.#stop(watch))
   }
 
-  /** A watch is over: it sends nothing more. */
+  /** Cancels all requests of a watch that has ended. */
   leave(watch: Watch): void {
-    this.#window.leave(watch)
+    this.#window.remove(watch)
     this.#attempts.delete(watch)
     watch.cancel()
   }
 
-  /** The connection is gone, and with it what was asked over it; a registration made on the next must not be ended by it. */
+  /** Cancels all requests of a lost connection: a late STOP must not end a registration made on the next one. */
   clear(): void {
     this.#window.clear()
     this.#noStoreRetry.clear()
     this.#attempts.clear()
-    // What is called off tells nobody.
     for (const stop of this.#stops) stop.unsubscribe()
-    for (const cancel of this.#stopsAgain.values()) cancel()
-    this.#stopsAgain.clear()
+    for (const cancel of this.#stopRetries.values()) cancel()
+    this.#stopRetries.clear()
   }
 
   #request(watch: Watch, request: WatchRequest): Subscription {
@@ -97,7 +93,7 @@ export class WatchRequests {
   }
 
   #answered(watch: Watch, event: WatchEvent): void {
-    this.#noStoreRetry.seen()
+    this.#noStoreRetry.storeSeen()
     this.#attempts.delete(watch)
     watch.request = undefined
     this.#events.answered(watch, event)
@@ -106,19 +102,19 @@ export class WatchRequests {
   #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
     const attempt = (this.#attempts.get(watch) ?? 0) + 1
     if (isPermanentError(error)) {
-      // An attempt before may have been heard.
+      // The store may have processed an earlier attempt.
       this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }
     this.#attempts.set(watch, attempt)
-    const again = (): void => this.send(watch, request)
-    if (error instanceof NoStoreError) watch.request = this.#noStoreRetry.wait(again)
+    const retry = (): void => this.send(watch, request)
+    if (error instanceof NoStoreError) watch.request = this.#noStoreRetry.wait(retry)
     else {
-      if (error.code !== 'timeout') this.#noStoreRetry.seen()
-      watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), again) }
+      if (error.code !== 'timeout') this.#noStoreRetry.storeSeen()
+      watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), retry) }
     }
     this.#events.unanswered(watch)
-    // Last, for who is told may end the watch.
+    // Last, as the callback may end the watch.
     this.#events.report(error)
   }
 
@@ -133,29 +129,29 @@ export class WatchRequests {
 
   #stopFailed(watch: Watch, attempt: number, error: StateStoreError): void {
     this.#events.report(error)
-    // A registration that somebody needs again must not be ended by an attempt from before.
-    if (isPermanentError(error) || attempt === MOST_STOPS || this.#events.isRegistered(watch.key)) return
-    // Those of two watches, one after the other, may both have failed: one attempt ends what either left.
-    if (this.#stopsAgain.has(watch.key.id)) return
-    const again = (): void => {
-      this.#stopsAgain.delete(watch.key.id)
-      this.#window.take(watch, () => this.#stop(watch, attempt + 1))
+    // A retry must not end the registration of a newer watch.
+    if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS || this.#events.isRegistered(watch.key)) return
+    // The STOPs of two successive watches may both have failed: one retry is enough for both.
+    if (this.#stopRetries.has(watch.key.id)) return
+    const retry = (): void => {
+      this.#stopRetries.delete(watch.key.id)
+      this.#window.enqueue(watch, () => this.#stop(watch, attempt + 1))
     }
-    this.#stopsAgain.set(watch.key.id, this.#options.clock.schedule(backoff(attempt), again))
+    this.#stopRetries.set(watch.key.id, this.#options.clock.schedule(backoff(attempt), retry))
   }
 
-  #callOffStop({ key }: Watch): void {
-    this.#stopsAgain.get(key.id)?.()
-    this.#stopsAgain.delete(key.id)
+  #cancelStopRetry({ key }: Watch): void {
+    this.#stopRetries.get(key.id)?.()
+    this.#stopRetries.delete(key.id)
   }
 }
 
-/** The longest pause between two looks, ms: so soon after a store has come its watches are back. */
-const LONGEST_PAUSE = 700
+/** Bounds how long watches need to notice that a store has started. */
+const MAX_PAUSE_MS = 700
 
 /**
- * Where watches wait that found no store at the broker: one of them tries again every now and then, and when it gets an
- * answer all others follow, so that ten thousand watches ask no more often than one.
+ * Shared retry timer of watches that found no store at the broker. One of them retries with backoff, and all others follow
+ * its first response: ten thousand watches send as few requests as a single one.
  */
 export class NoStoreRetry {
   readonly #clock: Clock
@@ -167,39 +163,38 @@ export class NoStoreRetry {
     this.#clock = clock
   }
 
-  /** Waits to try again. */
-  wait(again: () => void): { unsubscribe(): void } {
-    this.#waiting.add(again)
+  /** Calls `retry` when it is its turn, or once a store responds. */
+  wait(retry: () => void): { unsubscribe(): void } {
+    this.#waiting.add(retry)
     this.#arm()
-    return { unsubscribe: () => this.#waiting.delete(again) }
+    return { unsubscribe: () => this.#waiting.delete(retry) }
   }
 
-  /** A store has answered. */
-  seen(): void {
+  /** A store has responded: all waiting watches retry. */
+  storeSeen(): void {
     if (this.#attempt === 0) return
-    this.#rest()
-    // One that tries again may make others leave, and come back to wait.
-    for (const again of Array.from(this.#waiting)) if (this.#waiting.delete(again)) again()
+    this.#reset()
+    // A retry may remove others, or make them wait again.
+    for (const retry of Array.from(this.#waiting)) if (this.#waiting.delete(retry)) retry()
   }
 
-  /** The connection is gone, and with it all that waited. */
   clear(): void {
-    this.#rest()
+    this.#reset()
     this.#waiting.clear()
   }
 
-  #rest(): void {
+  #reset(): void {
     this.#cancel?.()
     this.#cancel = undefined
     this.#attempt = 0
   }
 
   #arm(): void {
-    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { max: LONGEST_PAUSE }), () => this.#look())
+    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { max: MAX_PAUSE_MS }), () => this.#retryOne())
   }
 
-  /** One goes; if it is not heard of again, because its watch has ended, the next one goes after a pause. */
-  #look(): void {
+  /** Retries one watch. The timer is armed for the next one, in case this watch ends without a response. */
+  #retryOne(): void {
     this.#cancel = undefined
     const [first] = this.#waiting
     if (first === undefined) return
@@ -209,63 +204,60 @@ export class NoStoreRetry {
   }
 }
 
-interface Turn<K> {
+interface QueuedRequest<K> {
   readonly owner: K
   readonly start: () => Subscription
 }
 
-/**
- * Lets at most `limit` requests be under way at a time; the others wait for their turn in the order they came, one per
- * owner, of which the newest counts.
- */
+/** Limits in-flight requests; the others are queued in order, one per owner: a newer one replaces it. */
 export class RequestWindow<K> {
   readonly #limit: number
-  readonly #line = new Fifo<Turn<K>>()
-  /** The turn each owner waits for; another one in the line has been given up. */
-  readonly #waiting = new Map<K, Turn<K>>()
+  readonly #queue = new Fifo<QueuedRequest<K>>()
+  /** The current queued request of each owner; others in the queue were cancelled. */
+  readonly #waiting = new Map<K, QueuedRequest<K>>()
   #active = 0
-  #starting = false
+  #isStarting = false
 
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** Starts a request when it is its turn; the turn ends with the subscription it returns. */
-  take(owner: K, start: () => Subscription): void {
-    const turn = { owner, start }
-    this.#waiting.set(owner, turn)
-    this.#line.push(turn)
-    this.#next()
+  /** Starts a request when a slot is free; the slot is released when the returned subscription ends. */
+  enqueue(owner: K, start: () => Subscription): void {
+    const request = { owner, start }
+    this.#waiting.set(owner, request)
+    this.#queue.push(request)
+    this.#startNext()
   }
 
-  /** Gives up a turn that has not come. */
-  leave(owner: K): void {
+  /** Cancels a queued request. */
+  remove(owner: K): void {
     this.#waiting.delete(owner)
   }
 
   clear(): void {
     this.#waiting.clear()
-    this.#line.clear()
+    this.#queue.clear()
   }
 
-  // A request that ends at once calls this again from within; the loop that runs sees the turn it frees.
-  #next(): void {
-    if (this.#starting) return
-    this.#starting = true
+  // A request that ends synchronously calls this reentrantly; the outer loop uses the slot it frees.
+  #startNext(): void {
+    if (this.#isStarting) return
+    this.#isStarting = true
     while (this.#active < this.#limit) {
-      const turn = this.#line.shift()
-      if (turn === undefined) break
-      if (this.#waiting.get(turn.owner) === turn) this.#start(turn)
+      const request = this.#queue.shift()
+      if (request === undefined) break
+      if (this.#waiting.get(request.owner) === request) this.#start(request)
     }
-    this.#starting = false
+    this.#isStarting = false
   }
 
-  #start({ owner, start }: Turn<K>): void {
+  #start({ owner, start }: QueuedRequest<K>): void {
     this.#waiting.delete(owner)
     this.#active++
     start().add(() => {
       this.#active--
-      this.#next()
+      this.#startNext()
     })
   }
 }

@@ -3,129 +3,99 @@ import type { GoneReason } from '../../core/protocol/properties.js'
 import type { DecodeError } from '../../core/util/errors.js'
 import type { Reading } from '../requests/commands.js'
 
-/** What a watch knows of its key. `version` is missing where the protocol gives none: for a key that was not found. */
+/** An entry before decoding. `version` is missing for a key that was not found: the protocol gives it none. */
 export interface RawEntry {
   readonly op: 'set' | 'delete' | 'absent'
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
-  /** Why there is no value; of a value there is none. */
+  /** Why there is no value; missing for `set`. */
   readonly reason?: GoneReason | undefined
 }
 
-/** A change as a notification tells it; an old store may leave out version or value. */
-export interface Change {
+/** A change as notified; an old store may omit version or value. */
+export interface NotifiedChange {
   readonly op: 'set' | 'delete'
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
-  /** Of a deletion. */
+  /** Only for a deletion. */
   readonly reason?: GoneReason | undefined
 }
 
-/** State of a watch. Immutable. */
+/** Immutable state of a watch. */
 export interface WatchState {
-  /** What the watch waits for: a connection, the answer to KEYNOTIFY, the answer to GET, or a change. */
+  /** The watch awaits a connection, the KEYNOTIFY response, the GET response, or changes. */
   readonly phase: 'offline' | 'registering' | 'reading' | 'live'
-  /** Whether the value was read since the connection is there. */
+  /** Whether the value was read on this connection. */
   readonly synced: boolean
-  /** Whether it was read ever. */
+  /** Whether the value was ever read. */
   readonly known: boolean
   /**
-   * A notification that may have been queued before this connection told what the store has on it: those behind it are
-   * of this store and later, for notifications of a key come in their order (MQTT 5.0, section 4.6).
+   * Whether a possibly queued notification matched a value read on this connection. Those behind it are from this store
+   * instance and newer, as notifications of a key arrive in order (MQTT 5.0, section 4.6).
    */
-  readonly proved: boolean
-  /** The last answer has no place among the notifications: a change that is told now may be older than it. */
-  readonly placeless: boolean
-  /** A certain change was taken since GET was sent, so that the answer may be older. */
-  readonly raced: boolean
-  /** A change came without its value or version: only a GET sent after it can show it. */
-  readonly recheck: boolean
-  /** Changes that came since GET was sent and that only its answer can judge. */
-  readonly held: readonly ReceivedChange[]
-  /** The last change of those that the read under way has to judge. */
-  readonly doubted: Change | undefined
-  /** Newest version known to be of this connection; nothing older is emitted on it. */
+  readonly isVerified: boolean
+  /** Whether the last read cannot be ordered relative to notifications: a change received now may be older. */
+  readonly isUnordered: boolean
+  /** Whether a certain change was applied since GET was sent, so the response may be older. */
+  readonly changedDuringRead: boolean
+  /** Whether a change lacked value or version: only a GET sent after it can show it. */
+  readonly needsRead: boolean
+  /** Changes received since GET was sent that only its response can order. */
+  readonly heldChanges: readonly ReceivedChange[]
+  /** The last change that the pending read has to confirm. */
+  readonly unverified: NotifiedChange | undefined
+  /** Newest version known on this connection; older changes are not emitted. */
   readonly floor: Hlc | undefined
-  /** The floor was told by a change that had nothing but its place to show for itself. */
-  readonly floorInferred: boolean
-  /** What was emitted last. */
+  /** Whether the floor comes from a change that was trusted only for its position behind a verified one. */
+  readonly isFloorInferred: boolean
+  /** The entry emitted last. */
   readonly entry: RawEntry | undefined
 }
 
-/** A change, and whether it was certainly told on this connection. */
+/** `certain`: the change was sent on this connection, not queued before. */
 export interface ReceivedChange {
-  readonly change: Change
+  readonly change: NotifiedChange
   readonly certain: boolean
 }
 
-/** What happens to a watch. */
 export type WatchEvent =
-  /** `rejoined`: changes told to an earlier watch of the key, on this connection or before, may still come. */
+  /** `rejoined`: changes notified to an earlier watch of the key may still arrive. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
-  /** It is time to see whether the store still knows of the watch. */
+  /** Time to verify that the store still has the registration. */
   | { readonly type: 'verify' }
-  /** A request was not answered. */
+  /** A request failed and will be retried. */
   | { readonly type: 'unanswered' }
-  /** A change of the key is about to be told, the first since the store tells all of them. */
+  /** The first change of the key since its glob was registered is about to be applied. */
   | { readonly type: 'appeared' }
-  /** KEYNOTIFY was answered. */
   | { readonly type: 'registered' }
-  /** GET was answered. */
   | { readonly type: 'read'; readonly reading: Reading }
-  /** `certain`: it was told on this connection, and not queued before. */
-  | { readonly type: 'notified'; readonly change: Change; readonly certain: boolean }
+  /** `certain`: sent on this connection, not queued before. */
+  | { readonly type: 'notified'; readonly change: NotifiedChange; readonly certain: boolean }
 
-/** Nothing waits for a read. */
-export const NONE: readonly ReceivedChange[] = []
+export const NO_CHANGES: readonly ReceivedChange[] = []
 
-/** What is forgotten with a connection. */
-export const FRESH = {
+/** State that a lost connection resets. */
+export const DISCONNECTED = {
   synced: false,
-  proved: false,
-  placeless: false,
-  raced: false,
-  recheck: false,
-  held: NONE,
-  doubted: undefined,
+  isVerified: false,
+  isUnordered: false,
+  changedDuringRead: false,
+  needsRead: false,
+  heldChanges: NO_CHANGES,
+  unverified: undefined,
   floor: undefined,
-  floorInferred: false,
+  isFloorInferred: false,
 } as const
 
 /** A watch before its first connection. */
-export const INITIAL: WatchState = { ...FRESH, phase: 'offline', known: false, entry: undefined }
+export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', known: false, entry: undefined }
 
 /**
- * Whether the value of a watched key can be relied on: not read yet, current, current until the connection was lost
- * (`since`, ms since the Unix epoch), or being read again after a reconnect.
- */
-export type Freshness =
-  | { readonly state: 'connecting' }
-  | { readonly state: 'live' }
-  | { readonly state: 'stale'; readonly since: number }
-  | { readonly state: 'resyncing' }
-
-const CONNECTING: Freshness = { state: 'connecting' }
-const LIVE: Freshness = { state: 'live' }
-const RESYNCING: Freshness = { state: 'resyncing' }
-
-/** Freshness of a watch, given when its connection was lost. */
-export function freshnessOf({ phase, synced, known }: WatchState, lostAt: number): Freshness {
-  if (synced) return LIVE
-  if (!known) return CONNECTING
-  return phase === 'offline' ? { state: 'stale', since: lostAt } : RESYNCING
-}
-
-/** Freshness of a watch that has ended: nothing will come any more. */
-export const endedFreshness = ({ known }: WatchState, lostAt: number): Freshness =>
-  known ? { state: 'stale', since: lostAt } : CONNECTING
-
-/**
- * What is known of a key at a time. `op` is `set` for a value, `delete` for a deletion that was notified, `absent` when
- * a read found no key, `invalid` for a value the codec cannot decode. `source` says where it comes from: the first read,
- * a notification, or the read after a reconnect. `reason` says why there is no value: see {@link GoneReason}; that of an
- * absent key is not known.
+ * The state of a key. `op` is `set` for a value, `delete` for a notified deletion, `absent` when a read found no key,
+ * `invalid` for a value the codec cannot decode. `source` is the first read, a notification, or the read after a reconnect.
+ * `reason` says why the value is missing, see {@link GoneReason}; it is `unknown` for an absent key.
  */
 export type Entry<T> =
   | (EntryBase & { readonly op: 'set'; readonly value: T })
@@ -134,7 +104,7 @@ export type Entry<T> =
 
 interface EntryBase {
   readonly key: string
-  /** Missing for an absent key: the protocol gives it none. */
+  /** Missing for an absent key, to which the protocol gives none. */
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
 }

@@ -1,91 +1,88 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import { type Freshness, INITIAL, type RawEntry, type WatchState } from './watch-state.js'
+import type { Freshness } from './freshness.js'
+import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
-/** Who listens to a watch. */
 export interface WatchObserver {
   /**
-   * What was emitted last, or is emitted now, and whether it can be relied on; at once for a new listener. No entry for a key
-   * that is not known yet, and at the end: then it is what it was.
+   * Receives the current entry and its freshness, synchronously for a new observer, then after every change. `entry` is
+   * missing for a key that was not read yet, and at the end of the watch, where it has not changed.
    */
   signal(entry: RawEntry | undefined, freshness: Freshness): void
   error(error: StateStoreError): void
   complete(): void
 }
 
-/** A registration for many keys, which stands in for those of watches: they send no KEYNOTIFY of their own. */
+/** A glob registration that serves the watches of its keys, which then send no KEYNOTIFY. */
 export interface SharedRegistration {
-  /** Whether the store has it on this connection. */
-  readonly registered: boolean
+  /** Whether the store confirmed it on this connection. */
+  readonly isRegistered: boolean
 }
 
-/** What a watch knows of its key. */
-export interface Known {
+/** The current entry of a key, and its freshness. */
+export interface KnownState {
   readonly raw: RawEntry | undefined
   readonly freshness: Freshness
 }
 
-const NONE: readonly WatchObserver[] = []
-const NOTHING: (() => void)[] = []
+const NO_OBSERVERS: readonly WatchObserver[] = []
+const NO_NOTIFICATIONS: (() => void)[] = []
 
-/** One watched key of a client. There may be ten thousand, so it is lean. */
+/** One watched key of a client. Kept small, as a client may have ten thousand. */
 export class Watch {
   readonly key: KeyName
-  /** What stands in for a registration of its own. */
-  cover: SharedRegistration | undefined
+  /** The shared registration that serves this watch; `undefined` if it has a private one. */
+  registration: SharedRegistration | undefined
   state: WatchState = INITIAL
-  /** The request under way, or the pause before it is tried again. */
+  /** The pending request, or the delay before its retry. */
   request: { unsubscribe(): void } | undefined = undefined
-  /** It takes no part in anything any more. */
-  isOver = false
-  // Replaced, never changed: listeners may come and go while they are told.
-  #observers = NONE
-  #isTelling = false
-  /** What came of what is being told, and is told behind it. */
-  #untold: (() => void)[] = NOTHING
+  isEnded = false
+  // Copied on write: observers may join and leave while they are notified.
+  #observers = NO_OBSERVERS
+  #isNotifying = false
+  /** Notifications caused by observers during a notification, delivered after it. */
+  #queued: (() => void)[] = NO_NOTIFICATIONS
 
-  constructor(key: KeyName, cover?: SharedRegistration) {
+  constructor(key: KeyName, registration?: SharedRegistration) {
     this.key = key
-    this.cover = cover
+    this.registration = registration
   }
 
-  get abandoned(): boolean {
+  get isUnobserved(): boolean {
     return this.#observers.length === 0
   }
 
-  /** Whether more than one listen. */
   get isShared(): boolean {
     return this.#observers.length > 1
   }
 
   /**
-   * A cover is about to tell the first change of the key, and every one from then on: whether that is better than to wait
-   * for an answer. Not while a registration of its own is under way, for that has to be heard of, or nobody would end it.
+   * Switches to a shared registration that is about to notify the key's first change and all later ones, instead of waiting
+   * for a response. Returns false while a private registration is pending: it must be confirmed, or it would never be ended.
    */
-  isToldBy(cover: SharedRegistration): boolean {
+  tryFollow(registration: SharedRegistration): boolean {
     const { phase, synced } = this.state
-    if (synced || !(phase === 'reading' || (phase === 'registering' && this.cover))) return false
-    this.cover &&= cover
+    if (synced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false
+    this.registration &&= registration
     this.cancel()
     return true
   }
 
-  /** Whether a cover stands in for it; one that the store has does in the place of another that is still to be answered. */
-  takes(cover: SharedRegistration): boolean {
-    if (cover.registered && this.cover?.registered === false) this.cover = cover
-    return this.cover === cover
+  /** Returns whether a shared registration serves this watch; a confirmed one replaces another that is pending. */
+  tryAdopt(registration: SharedRegistration): boolean {
+    if (registration.isRegistered && this.registration?.isRegistered === false) this.registration = registration
+    return this.registration === registration
   }
 
   join(observer: WatchObserver): void {
     this.#observers = this.#observers.concat(observer)
   }
 
-  /** Whether somebody listens. */
   has(observer: WatchObserver): boolean {
     return this.#observers.includes(observer)
   }
 
-  /** Whether it was there. */
+  /** Returns whether the observer was joined. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
     const left = others.length < this.#observers.length
@@ -94,34 +91,30 @@ export class Watch {
   }
 
   /**
-   * Tells all who listen now of entries, in their order. What comes of that meanwhile is told behind it; one who begins to
-   * listen meanwhile knows the last entry, and hears of none of these.
+   * Notifies the current observers of entries, in order. Notifications that an observer causes are queued behind it. An
+   * observer that joins during the call receives none of these entries, as it already has the last one.
    */
-  tell(entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
+  notify(entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
     const observers = this.#observers
     if (observers.length === 0) return
-    if (!this.#isTelling) this.#tellAtOnce(observers, entries, freshness)
-    else this.#untold = this.#untold.concat(() => this.#signal(observers, entries, freshness))
+    if (!this.#isNotifying) this.#notifyNow(observers, entries, freshness)
+    else this.#queued = this.#queued.concat(() => this.#signal(observers, entries, freshness))
   }
 
-  /**
-   * Tells one who has just joined what is known. What comes of that is told to all behind it, as with {@link tell}: or
-   * the last it heard of would be older than what it was told in between.
-   */
-  greet(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
+  /** Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it. */
+  notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return
-    if (this.#isTelling) observer.signal(entry, freshness)
-    else this.#tellAtOnce([observer], [entry], freshness)
+    if (this.#isNotifying) observer.signal(entry, freshness)
+    else this.#notifyNow([observer], [entry], freshness)
   }
 
-  /** Tells all that it is over, and forgets them, at once: of what is being told they hear nothing more. */
+  /** Ends the watch for all observers; queued notifications are dropped. */
   end(freshness: Freshness, error: StateStoreError | undefined): void {
-    this.isOver = true
+    this.isEnded = true
     const observers = this.#observers
-    this.#observers = NONE
-    this.#untold = NOTHING
-    // No entry, for there may be some in between that were not told. All observers learn the freshness before any of them
-    // ends: one may be the teardown of another.
+    this.#observers = NO_OBSERVERS
+    this.#queued = NO_NOTIFICATIONS
+    // No entry, as dropped ones may precede it. Freshness goes to all observers first: ending one may tear down another.
     for (const observer of observers) observer.signal(undefined, freshness)
     for (const observer of observers) {
       if (error) observer.error(error)
@@ -129,33 +122,32 @@ export class Watch {
     }
   }
 
-  #tellAtOnce(
+  #notifyNow(
     observers: readonly WatchObserver[],
     entries: readonly (RawEntry | undefined)[],
     freshness: Freshness,
   ): void {
-    this.#isTelling = true
+    this.#isNotifying = true
     try {
       this.#signal(observers, entries, freshness)
-      while (this.#untold.length > 0) {
-        const [next, ...others] = this.#untold
-        this.#untold = others
+      while (this.#queued.length > 0) {
+        const [next, ...others] = this.#queued
+        this.#queued = others
         next?.()
       }
     } finally {
-      this.#isTelling = false
-      this.#untold = NOTHING
+      this.#isNotifying = false
+      this.#queued = NO_NOTIFICATIONS
     }
   }
 
   #signal(observers: readonly WatchObserver[], entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
-    // It may have left meanwhile.
     for (const entry of entries)
       for (const observer of observers)
         if (observers === this.#observers || this.has(observer)) observer.signal(entry, freshness)
   }
 
-  /** Ends what is under way. */
+  /** Cancels the pending request or retry. */
   cancel(): void {
     this.request?.unsubscribe()
     this.request = undefined

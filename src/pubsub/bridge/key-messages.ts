@@ -1,4 +1,5 @@
-import type { Entry, Freshness } from '../../client/watch/watch-state.js'
+import type { Freshness } from '../../client/watch/freshness.js'
+import type { Entry } from '../../client/watch/watch-state.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { GoneReason } from '../../core/protocol/properties.js'
 import { ArgumentError, type ErrorCode, type StateStoreError } from '../../core/util/errors.js'
