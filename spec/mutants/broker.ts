@@ -1,7 +1,7 @@
 import type { Mutants } from './mutant.js'
 
 const SEND_AGAIN = 'item.delivery !== undefined && sender.publish(item.delivery, item.packetId, true)'
-const LEAVE = 'const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)'
+const DETACH = 'const delayMs = 1000 * Math.min(will?.delay ?? 0, session.expirySeconds)'
 
 /** What keeps the promises of the MQTT broker. */
 export const broker: Mutants = {
@@ -41,30 +41,30 @@ export const broker: Mutants = {
   'src/server/broker/session/session.ts': {
     'the packet id of a received QoS 2 message is remembered': {
       seed: 6,
-      code: 'return this.#received?.has(packetId) ?? false',
+      code: 'return this.#unreleasedIds?.has(packetId) ?? false',
       becomes: 'return false',
     },
     'a packet id is free after PUBREL': {
       seed: 10,
-      code: 'if (!this.#received?.delete(packetId)) return false',
+      code: 'if (!this.#unreleasedIds?.delete(packetId)) return false',
       becomes: 'return true',
     },
     'a message is queued for an offline session': {
       seed: 13,
-      code: 'if (!this.connected && !this.lasting) return',
-      becomes: 'if (!this.connected) return',
+      code: 'if (!this.isConnected && !this.isPersistent) return',
+      becomes: 'if (!this.isConnected) return',
     },
     'a message expires': {
       seed: 11,
-      code: 'this.outbox.deliver(delivery, this.lasting)',
-      becomes: 'this.outbox.deliver({ ...delivery, expiresAt: undefined }, this.lasting)',
+      code: 'this.deliveryQueue.deliver(delivery, this.isPersistent)',
+      becomes: 'this.deliveryQueue.deliver({ ...delivery, expiresAt: undefined }, this.isPersistent)',
     },
   },
   'src/server/broker/routing/router.ts': {
     'no-local subscriptions do not receive own messages': {
       seed: 19,
-      code: 'route(message: Message, from: Subscriber | undefined): number {',
-      becomes: 'route(message: Message, from: Subscriber | undefined): number {\n    from = undefined',
+      code: 'route(message: Message, publisher: Subscriber | undefined): number {',
+      becomes: 'route(message: Message, publisher: Subscriber | undefined): number {\n    publisher = undefined',
     },
     'a subscription ends': {
       seed: 17,
@@ -73,8 +73,8 @@ export const broker: Mutants = {
     },
     'one member of a shared subscription receives a message': {
       seed: 10,
-      code: 'if (member) this.#hand(message, member)',
-      becomes: 'for (const each of [member, this.#takeTurn()]) if (each) this.#hand(message, each)',
+      code: 'if (member) this.#deliverTo(message, member)',
+      becomes: 'for (const each of [member, this.#nextReady()]) if (each) this.#deliverTo(message, each)',
     },
   },
   'src/server/broker/routing/retained.ts': {
@@ -98,8 +98,8 @@ export const broker: Mutants = {
     },
     'a silent client is disconnected': {
       seed: 6,
-      code: 'if (limit === 0) return',
-      becomes: 'this.#limit = 0\n    return',
+      code: 'if (limitMs === 0) return',
+      becomes: 'this.#limitMs = 0\n    return',
     },
   },
   'src/server/broker/core/broker-core.ts': {
@@ -110,26 +110,26 @@ export const broker: Mutants = {
     },
     'a session is kept': {
       seed: 3,
-      code: 'session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)',
-      becomes: 'session.expiry = 0',
+      code: 'session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)',
+      becomes: 'session.expirySeconds = 0',
     },
     'a session expires': {
       seed: 3,
-      code: LEAVE,
-      becomes: `if (session.expiry > 0) session.expiry = 86_400\n    ${LEAVE}`,
+      code: DETACH,
+      becomes: `if (session.expirySeconds > 0) session.expirySeconds = 86_400\n    ${DETACH}`,
     },
     'a will is published': {
       seed: 4,
-      code: 'if (this.#closing || this.handler.refuse(client, will)) return',
+      code: 'if (this.#closing || this.handler.checkPublish(client, will)) return',
       becomes: 'return',
     },
-    'a will waits for its delay': { seed: 4, code: LEAVE, becomes: 'const delay = 0' },
+    'a will waits for its delay': { seed: 4, code: DETACH, becomes: 'const delayMs = 0' },
   },
   'src/server/broker/session/connection.ts': {
     'a normal DISCONNECT discards the will': {
       seed: 11,
-      code: 'this.#leave(withWill ? this.#will : undefined)',
-      becomes: 'this.#leave(this.#will)',
+      code: 'this.#end(withWill ? this.#will : undefined)',
+      becomes: 'this.#end(this.#will)',
     },
   },
 }

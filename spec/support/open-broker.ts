@@ -5,12 +5,12 @@ import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/server
 /** Works for nobody: everybody is let in, and may do everything. */
 export const openHandler: BrokerHandler = {
   topic: 'nobody',
-  refuse: () => undefined,
-  take: () => false,
+  checkPublish: () => undefined,
+  handlePublish: () => false,
   maySubscribe: () => true,
-  connected: () => undefined,
-  disconnected: () => undefined,
-  failed: error => {
+  onConnected: () => undefined,
+  onDisconnected: () => undefined,
+  onError: error => {
     throw error
   },
 }

@@ -12,15 +12,15 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   let allHere = false
   const { connect } = openCore({
     // Asked when a client comes with its will, too.
-    refuse: (_, { topic }) => (allHere ? refuse(topic) : undefined),
-    failed: error => void failures.push(error),
+    checkPublish: (_, { topic }) => (allHere ? refuse(topic) : undefined),
+    onError: error => void failures.push(error),
   })
   const first = connect('first')
   const slow = ['one', 'two'].map(name => connect(name, willTo(`will/${name}`)))
   const last = connect('last')
   for (const client of [first, ...slow, last]) client.subscribe('news')
   for (const client of [first, last]) client.subscribe('will/#')
-  for (const { link } of slow) link.unsent = LIMIT.backlog + 1
+  for (const { link } of slow) link.unsentBytes = LIMIT.backlogBytes + 1
   const publisher = connect('publisher')
   allHere = true
   const answer = publisher.publish('news', 'x')
@@ -51,7 +51,7 @@ describe('A client for which something has to wait', () => {
     const heir = connect('heir')
     for (const topic of ['will/#', 'late']) heir.subscribe(topic)
     const client = connect('client', willTo('will/client'))
-    client.link.unsent = LIMIT.unsent + 1
+    client.link.unsentBytes = LIMIT.readPauseBytes + 1
     client.publish('late', 'x')
     expect(topicsOf(heir)).toEqual([])
     return { heir, client }

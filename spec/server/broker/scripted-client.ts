@@ -34,12 +34,12 @@ export class ScriptedClient {
     this.link = new SimLink(version, { sent: (_, { packet }) => this.got.push(packet), ended: nothing, complain })
     this.#connection = core.accept(this.link)
     this.link.woken = () => {
-      while (this.#connection.proceed());
+      while (this.#connection.processNext());
     }
   }
 
   get ended(): boolean {
-    return this.#connection.ended
+    return this.#connection.isEnded
   }
 
   connect(clientId: string, of: Partial<IConnectPacket> = {}): void {
@@ -51,9 +51,9 @@ export class ScriptedClient {
   say(...packets: Packet[]): Packet[] {
     const before = this.got.length
     for (const packet of packets) {
-      this.#connection.seen()
+      this.#connection.recordActivity()
       this.#connection.receive(bytesOf(packet, this.link.version))
-      while (this.#connection.proceed());
+      while (this.#connection.processNext());
     }
     this.link.flush()
     return this.got.slice(before)
@@ -75,7 +75,7 @@ export class ScriptedClient {
 
   /** The network connection breaks. */
   lose(): void {
-    this.#connection.lost()
+    this.#connection.onNetworkClosed()
   }
 
   /** What has been published to it. */

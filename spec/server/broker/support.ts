@@ -12,11 +12,11 @@ export const messageOf = (topic: string, of: Partial<Message> & { readonly text?
 /** Who keeps what it gets. */
 export class Recipient implements Subscriber {
   readonly got: Delivery[] = []
-  connected = true
-  lasting = true
+  isConnected = true
+  isPersistent = true
   hasRoom = true
 
-  makeRoom(): boolean {
+  tryMakeRoom(): boolean {
     return this.hasRoom
   }
 

@@ -24,9 +24,9 @@ const get = (id: number) => requestPacket('alice', command('GET big'), id)
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
 
 // Nobody shall have to wait as long as a slow network may take.
-const { stall } = LIMIT
-beforeAll(() => void Object.assign(LIMIT, { stall: 1_000 }))
-afterAll(() => void Object.assign(LIMIT, { stall }))
+const { stallTimeoutMs } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { stallTimeoutMs: 1_000 }))
+afterAll(() => void Object.assign(LIMIT, { stallTimeoutMs }))
 
 /** A store with a key of 64 KiB, which `alice` knows of. */
 async function open() {

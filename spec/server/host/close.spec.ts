@@ -15,7 +15,7 @@ const SHUTTING_DOWN = 139
 const BEFORE_CONNECT_TIMEOUT = { timeout: 2_000 }
 
 // These clients do not close their side, and are cut off after that time; the process is this file's alone.
-Object.assign(LIMIT, { closeTimeout: 500 })
+Object.assign(LIMIT, { closeTimeoutMs: 500 })
 
 const portOf = (url: string): number => Number(new URL(url).port)
 

@@ -9,9 +9,9 @@ import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
 // Not all of these clients close their side.
-const { closeTimeout } = LIMIT
-beforeAll(() => void Object.assign(LIMIT, { closeTimeout: 500 }))
-afterAll(() => void Object.assign(LIMIT, { closeTimeout }))
+const { closeTimeoutMs } = LIMIT
+beforeAll(() => void Object.assign(LIMIT, { closeTimeoutMs: 500 }))
+afterAll(() => void Object.assign(LIMIT, { closeTimeoutMs }))
 
 async function open() {
   const { store } = await openStore()

@@ -7,7 +7,7 @@ import { displayText, fromHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { errorLabel } from '../../core/util/errors.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
-import type { Credentials, SessionOwner, Verdict } from '../broker/session/handler.js'
+import type { ConnectCredentials, SessionOwner, Verdict } from '../broker/session/handler.js'
 import { listenerName } from '../broker/session/link.js'
 import type { KeyRights } from '../engine/engine.js'
 import { isOwnStoreTopic, type TopicRights } from '../service/topic-rules.js'
@@ -90,7 +90,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#policy = policy
   }
 
-  authenticate(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
+  authenticate(client: Client, credentials: ConnectCredentials): Verdict | Promise<Verdict> {
     const request = loginRequestOf(client.clientId, credentials)
     const loginService = this.#loginService
     if (loginService === undefined || (this.#options.allowAnonymous && hasNoCredentials(request)))
@@ -172,7 +172,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     { principal, data }: Extract<LoginResult, { principal: unknown }>,
   ): Verdict {
     const rights = new ClientRights(principal, client.clientId, () => this.#policy)
-    if (this.hasPolicy && !rights.welcome) {
+    if (this.hasPolicy && !rights.canConnect) {
       const reason = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
       return this.#rejectLogin(request, { refused: 'not-authorized', reason, username: principal.username })
     }
@@ -187,7 +187,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#pendingLoginEvents.set(client, { event: 'login', ...auditFields(request), username: principal.username })
     // By AUTH of one who is in.
     if (client.open) this.recordAccepted(client)
-    return { type: 'accepted', data, holder: rights, expiresAt: principal.expiresAt }
+    return { type: 'accepted', data, owner: rights, expiresAt: principal.expiresAt }
   }
 
   #recordLogin(client: Client, outcome: 'accepted' | 'refused', reason?: string): void {
@@ -222,7 +222,7 @@ const hasNoCredentials = ({ username, password, method, certificate }: LoginRequ
 
 const auditFields = ({ clientId, remoteAddress: address, listener }: LoginRequest) => ({ clientId, address, listener })
 
-function loginRequestOf(clientId: string, { connect, link, data, state, signal }: Credentials): LoginRequest {
+function loginRequestOf(clientId: string, { connect, link, data, state, signal }: ConnectCredentials): LoginRequest {
   const { username, password, authenticationMethod: method } = connect
   const { remoteAddress, transport, secure } = link
   const peer = secure?.getPeerCertificate(true)
@@ -277,7 +277,7 @@ export class ClientRights implements SessionOwner {
     return this.#rights
   }
 
-  get welcome(): boolean {
+  get canConnect(): boolean {
     return this.#isUnrestricted || this.rights.allows({ type: 'connect' })
   }
 
@@ -289,7 +289,7 @@ export class ClientRights implements SessionOwner {
     )
   }
 
-  mayHear(topic: string): boolean {
+  canReceive(topic: string): boolean {
     if (this.#isUnrestricted) return true
     const notifications = notificationPrefix(this.clientId)
     const key = topic.startsWith(notifications) ? fromHex(topic.slice(notifications.length)) : undefined

@@ -7,13 +7,13 @@ import type { Connection } from './session/connection.js'
 import type { BrokerHandler } from './session/handler.js'
 import { ConnectionFreezer } from './transport/connection-freezer.js'
 import { FairScheduler } from './transport/fair-scheduler.js'
-import { type Addresses, type Arrival, Listeners } from './transport/listeners.js'
+import { type IncomingConnection, type ListenAddresses, Listeners } from './transport/listeners.js'
 import { type LinkHost, SocketLink } from './transport/socket-link.js'
 
 export type { BrokerHandler } from './session/handler.js'
 
 /** Where a broker listens, and its bounds. */
-export interface BrokerOptions extends Addresses, CoreOptions {}
+export interface BrokerOptions extends ListenAddresses, CoreOptions {}
 
 /** What a broker has. */
 export interface BrokerStats {
@@ -35,7 +35,7 @@ export interface BrokerStats {
 }
 
 /** How much larger than a packet a WebSocket frame may be, which may hold several (MQTT 5.0, section 6), bytes. */
-const LARGEST_FRAME_MARGIN = 1024 * 1024
+const FRAME_MARGIN_BYTES = 1024 * 1024
 
 /**
  * An MQTT 5 broker, which speaks MQTT 3.1.1 as well, over TCP and WebSocket. It knows nothing of a state store.
@@ -47,7 +47,7 @@ const LARGEST_FRAME_MARGIN = 1024 * 1024
  */
 export class Broker {
   /** Lets all connections stand still, or cuts them. */
-  readonly gate: ConnectionFreezer
+  readonly freezer: ConnectionFreezer
   readonly #core: BrokerCore
   readonly #links: LinkHost
   readonly #listeners: Listeners
@@ -55,14 +55,14 @@ export class Broker {
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#core = new BrokerCore(options, handler)
     const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
-    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, turns: new FairScheduler(options.clock) }
+    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: new FairScheduler(options.clock) }
     this.#listeners = new Listeners(options, {
       ...this.#links,
-      largestFrame: options.maximumPacketSize + LARGEST_FRAME_MARGIN,
+      maxFrameBytes: options.maximumPacketSize + FRAME_MARGIN_BYTES,
       accept: arrival => this.#accept(arrival),
-      cut: cut => handler.cut?.(cut),
+      onConnectionCut: cut => handler.onConnectionCut?.(cut),
     })
-    this.gate = new ConnectionFreezer(this.#listeners.servers)
+    this.freezer = new ConnectionFreezer(this.#listeners.servers)
   }
 
   /** Starts a broker; rejects when an address is taken. */
@@ -97,7 +97,7 @@ export class Broker {
 
   /** Network connections of each address, or network of IPv6. */
   get addresses(): Iterable<[address: string, Visits]> {
-    return this.#listeners.visitors.addresses
+    return this.#listeners.networkConnections.addresses
   }
 
   /** A glance at what there is. */
@@ -108,8 +108,8 @@ export class Broker {
       sessions: sessionCount,
       retained: retained.count,
       bufferedBytes: budget.used,
-      networkConnections: this.#listeners.visitors.count,
-      refusedConnections: this.#listeners.visitors.refused,
+      networkConnections: this.#listeners.networkConnections.count,
+      refusedConnections: this.#listeners.networkConnections.refused,
       subscriptions: this.#core.accounts.subscriptions.used,
       retainedBytes: retained.bytes,
     }
@@ -125,26 +125,26 @@ export class Broker {
     this.#listeners.setTls(tls)
   }
 
-  /** Other rules are in force; see {@link BrokerCore.review}. */
-  review(): void {
-    this.#core.review()
+  /** Other rules are in force; see {@link BrokerCore.revalidateSessions}. */
+  revalidateSessions(): void {
+    this.#core.revalidateSessions()
   }
 
   /** Tells every client that the broker shuts down, and frees the ports. */
   async close(): Promise<void> {
-    this.gate.thaw()
+    this.freezer.thaw()
     this.#core.close()
     await this.#listeners.close()
   }
 
   /** Ends as a process that is killed: connections are cut without a word. */
-  async die(): Promise<void> {
-    this.gate.destroy()
-    this.#core.die()
+  async kill(): Promise<void> {
+    this.freezer.destroy()
+    this.#core.kill()
     await this.#listeners.close()
   }
 
-  #accept(arrival: Arrival): void {
+  #accept(arrival: IncomingConnection): void {
     const link = new SocketLink(arrival, this.#links)
     link.attach(this.#core.accept(link))
   }

@@ -8,7 +8,7 @@ import type { Clock } from '../../core/util/clock.js'
 import type { AuditEvent, Cut } from '../../node/net/audit.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { BrokerHandler } from '../broker/broker.js'
-import type { Credentials, Verdict } from '../broker/session/handler.js'
+import type { ConnectCredentials, Verdict } from '../broker/session/handler.js'
 import { commandOf } from '../engine/entry.js'
 import type { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
@@ -65,11 +65,11 @@ export class StoreBrokerHandler implements BrokerHandler {
     return this.#connectedSince.get(connection)
   }
 
-  refuse(client: Client, message: Incoming): PublishRejection | undefined {
+  checkPublish(client: Client, message: Incoming): PublishRejection | undefined {
     return this.server.rules.refuse(client, message)
   }
 
-  take(client: Client, message: Incoming): boolean {
+  handlePublish(client: Client, message: Incoming): boolean {
     return this.server.take(client, message)
   }
 
@@ -77,21 +77,21 @@ export class StoreBrokerHandler implements BrokerHandler {
     return this.server.rules.maySubscribe(client, filter)
   }
 
-  connected(connection: Client): void {
+  onConnected(connection: Client): void {
     this.#connectedSince.set(connection, this.now())
     this.#authorizer?.recordAccepted(connection)
   }
 
-  disconnected(connection: Client): void {
+  onDisconnected(connection: Client): void {
     this.server.drop(connection)
   }
 
-  shutOut(connection: Client, reason: string): void {
+  onAdmissionRejected(connection: Client, reason: string): void {
     this.#authorizer?.recordDisconnected(connection, reason)
   }
 
   /** By a watch of a key that it may not read. */
-  overreaches(connection: Client): boolean {
+  hasForbiddenWatch(connection: Client): boolean {
     const authorizer = this.#authorizer
     if (!authorizer?.hasPolicy) return false
     for (const key of this.#watchedBy(connection)) if (!authorizer.canRead(connection, key)) return true
@@ -102,19 +102,19 @@ export class StoreBrokerHandler implements BrokerHandler {
     return `clients/${clientId}`
   }
 
-  exceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+  onQuotaExceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#rejections.recordQuota(client, action, target)
   }
 
-  cut(cut: Cut, client?: Client): void {
+  onConnectionCut(cut: Cut, client?: Client): void {
     this.#rejections.recordCut(cut, client)
   }
 
-  failed(error: unknown, clientId: string): void {
+  onError(error: unknown, clientId: string): void {
     this.#faults$.next({ clientId, error })
   }
 
-  #authenticateOnNode(client: Client, credentials: Credentials): Verdict | Promise<Verdict> {
+  #authenticateOnNode(client: Client, credentials: ConnectCredentials): Verdict | Promise<Verdict> {
     if (this.unavailableReason !== undefined)
       return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.unavailableReason }
     if (this.#authorizer) return this.#authorizer.authenticate(client, credentials)

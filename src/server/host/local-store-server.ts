@@ -148,7 +148,7 @@ export class LocalStoreServer implements StoreServer {
 
   cut(clientId: string): boolean {
     const connections = this.#instance.connectionsOf(clientId)
-    this.#instance.broker.gate.pass(() => {
+    this.#instance.broker.freezer.runWithDestroy(() => {
       for (const connection of connections) connection.cut()
     })
     return connections.length > 0

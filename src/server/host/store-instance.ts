@@ -109,17 +109,17 @@ export class StoreInstance {
   /** Nothing moves, nothing expires. */
   freeze(): void {
     this.server.pause()
-    this.broker.gate.freeze()
+    this.broker.freezer.freeze()
   }
 
   thaw(): void {
     this.server.resume()
-    this.broker.gate.thaw()
+    this.broker.freezer.thaw()
   }
 
   /** Another policy is in force. Who watches globs is disconnected, and may come back: other keys may be readable now. */
   revalidateRights(): void {
-    this.broker.review()
+    this.broker.revalidateSessions()
     for (const connection of Array.from(this.broker.connections)) {
       if (this.#engine.watchers.globs.countOf(connection) > 0)
         connection.disconnect(REASON.administrativeAction, 'what a watched glob shows may be other keys now')
@@ -138,7 +138,7 @@ export class StoreInstance {
   /** Ends as a process that is killed: connections are cut without a word, and what was on its way is lost. */
   async die(): Promise<void> {
     this.server.stop()
-    await this.broker.die()
+    await this.broker.kill()
     await this.#log.close()
   }
 }

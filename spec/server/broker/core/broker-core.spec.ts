@@ -4,16 +4,16 @@ import { DeferredTasks } from '../../../../src/server/broker/core/broker-core.js
 describe('What comes afterwards', () => {
   it('comes at once when nothing is under way', () => {
     const log: string[] = []
-    new DeferredTasks().later(() => log.push('will'))
+    new DeferredTasks().defer(() => log.push('will'))
     expect(log).toEqual(['will'])
   })
 
   it('waits for all that is under way, and comes in its order', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
-    const result = afterwards.during(() => {
-      afterwards.later(() => log.push('first'))
-      afterwards.during(() => afterwards.later(() => log.push('second')))
+    const result = afterwards.run(() => {
+      afterwards.defer(() => log.push('first'))
+      afterwards.run(() => afterwards.defer(() => log.push('second')))
       log.push('message')
       return 7
     })
@@ -23,8 +23,8 @@ describe('What comes afterwards', () => {
   it('may have something come behind itself', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
-    const will = () => afterwards.during(() => afterwards.later(() => log.push('another')))
-    afterwards.during(() => afterwards.later(will))
+    const will = () => afterwards.run(() => afterwards.defer(() => log.push('another')))
+    afterwards.run(() => afterwards.defer(will))
     expect(log).toEqual(['another'])
   })
 
@@ -32,10 +32,10 @@ describe('What comes afterwards', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const work = () => {
-      afterwards.later(() => log.push('will'))
+      afterwards.defer(() => log.push('will'))
       throw new RangeError('a fault')
     }
-    expect(() => afterwards.during(work)).toThrow(RangeError)
+    expect(() => afterwards.run(work)).toThrow(RangeError)
     expect(log).toEqual(['will'])
   })
 })

@@ -38,17 +38,22 @@ describe('Those who are away', () => {
     const end = (session: Session): void => {
       ended.push(session.clientId)
       absences.publishWill(session)
-      absences.forget(session)
+      absences.remove(session)
     }
-    absences = new OfflineSessions({ clock, timeouts, budget, end, bequeath: () => undefined }, MEMORY)
-    const host = { budget, now: () => clock.monotonic(), overflowed: () => undefined, pressed: () => undefined }
+    absences = new OfflineSessions({ clock, timeouts, budget, end, scheduleWill: () => undefined }, MEMORY)
+    const host = {
+      budget,
+      now: () => clock.monotonic(),
+      evictSession: () => undefined,
+      onMemoryExceeded: () => undefined,
+    }
     leave = (owner, id, will) => {
       const session = new Session(id, host)
-      session.expiry = 3_600
-      const holder: SessionOwner = { id: owner, welcome: true, maySubscribe: () => true, mayHear: () => true }
-      session.moveTo(accounts.of(owner === '' ? undefined : holder, undefined))
+      session.expirySeconds = 3_600
+      const holder: SessionOwner = { id: owner, canConnect: true, maySubscribe: () => true, canReceive: () => true }
+      session.setAccount(accounts.of(owner === '' ? undefined : holder, undefined))
       sessions.set(id, session)
-      absences.begin(CLIENT, session, will, will ? 3_600_000 : 0)
+      absences.add(CLIENT, session, will, will ? 3_600_000 : 0)
     }
   })
 
@@ -74,7 +79,7 @@ describe('Those who are away', () => {
   it('count no more once they are back', () => {
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 10; n++) leave('is mallory', `m-${n}`, WILL)
-      for (const session of sessions.values()) absences.forget(session)
+      for (const session of sessions.values()) absences.remove(session)
     }
     expect(ended).toEqual([])
   })

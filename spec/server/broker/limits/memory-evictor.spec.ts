@@ -10,27 +10,27 @@ import { ManualClock } from '../../../support/manual-clock.js'
 describe('Budget', () => {
   it('gives as much as there is, and no more', () => {
     const budget = new BrokerMemoryBudget(100)
-    expect(budget.take(60)).toBe(true)
-    expect(budget.take(41)).toBe(false)
-    expect(budget.take(40)).toBe(true)
+    expect(budget.tryReserve(60)).toBe(true)
+    expect(budget.tryReserve(41)).toBe(false)
+    expect(budget.tryReserve(40)).toBe(true)
     expect(budget.used).toBe(100)
-    expect(budget.exceeded).toBe(false)
+    expect(budget.isExceeded).toBe(false)
   })
 
   it('has again what is given back', () => {
     const budget = new BrokerMemoryBudget(100)
-    budget.take(100)
-    budget.give(30)
-    expect(budget.take(30)).toBe(true)
+    budget.tryReserve(100)
+    budget.release(30)
+    expect(budget.tryReserve(30)).toBe(true)
   })
 
   it('counts what is taken without asking, and says when that is too much', () => {
     const budget = new BrokerMemoryBudget(100)
-    budget.count(101)
-    expect(budget.exceeded).toBe(true)
-    expect(budget.take(0)).toBe(false)
-    budget.count(-1)
-    expect(budget.exceeded).toBe(false)
+    budget.adjust(101)
+    expect(budget.isExceeded).toBe(true)
+    expect(budget.tryReserve(0)).toBe(false)
+    budget.adjust(-1)
+    expect(budget.isExceeded).toBe(false)
   })
 })
 
@@ -47,7 +47,7 @@ describe('room made when the memory of a broker is used up', () => {
 
   beforeEach(() => {
     clock = new ManualClock()
-    budget = new BrokerMemoryBudget(LIMIT, () => relief.soon())
+    budget = new BrokerMemoryBudget(LIMIT, () => relief.scheduleEviction())
     sessions = new Map()
     connections = new Set()
     ended = []
@@ -64,16 +64,16 @@ describe('room made when the memory of a broker is used up', () => {
     underway = 0,
   ): Evictable => {
     const self = {
-      held: size * KIB,
-      underway: underway * KIB,
-      owner,
-      giveUp: () => {
+      heldBytes: size * KIB,
+      transientBytes: underway * KIB,
+      accountName: owner,
+      evict: () => {
         ended.push(name)
-        budget.give(self.held + self.underway)
+        budget.release(self.heldBytes + self.transientBytes)
         gone(self)
       },
     }
-    budget.count(self.held + self.underway)
+    budget.adjust(self.heldBytes + self.transientBytes)
     return self
   }
   const session = (name: string, size: number, owner = ''): void => {
@@ -92,7 +92,7 @@ describe('room made when the memory of a broker is used up', () => {
 
   it('is an eighth of it, by the end of the sessions that hold most', () => {
     hold(100, 300, 200, 250, 350)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['s4'])
     expect(budget.used).toBe(850 * KIB)
   })
@@ -100,49 +100,49 @@ describe('room made when the memory of a broker is used up', () => {
   it('is made at once again, however much comes at the same time', () => {
     for (let round = 0; round < 10; round++) {
       hold(...Array.from({ length: 20 }, () => 90))
-      relief.make()
+      relief.evict()
       expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
       sessions.clear()
-      budget.give(budget.used)
+      budget.release(budget.used)
     }
   })
 
   it('is found where all are small, but many', () => {
     hold(...Array.from({ length: 1_000 }, () => 2))
-    relief.make()
+    relief.evict()
     expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
   })
 
   it('is not looked for among those who hold little when others took it all', () => {
-    budget.count(LIMIT)
+    budget.adjust(LIMIT)
     hold(1, 2, 3)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual([])
   })
 
   it('is looked for again after ten milliseconds when it did not suffice', () => {
-    budget.count(2 * LIMIT)
+    budget.adjust(2 * LIMIT)
     hold(500)
-    relief.make()
+    relief.evict()
     hold(500)
     clock.advance(9)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['s0'])
     clock.advance(1)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['s0', 's0'])
   })
 
   it('is looked for the less often the more there are to look at', () => {
-    budget.count(2 * LIMIT)
+    budget.adjust(2 * LIMIT)
     for (let n = 0; n < 50_000; n++) session(`s${n}`, 0)
-    relief.make()
+    relief.evict()
     session('large', 500)
     clock.advance(100)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual([])
     clock.advance(11)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['large'])
   })
 
@@ -152,8 +152,8 @@ describe('room made when the memory of a broker is used up', () => {
     connection('friend', 300, 'panel')
     connection('stranger', 100)
     connection('another', 200)
-    budget.count(LIMIT)
-    relief.make()
+    budget.adjust(LIMIT)
+    relief.evict()
     expect(ended).toEqual(['another', 'stranger', 'friend', 'large'])
   })
 
@@ -162,7 +162,7 @@ describe('room made when the memory of a broker is used up', () => {
     connection('a', 70)
     connection('b', 160)
     connection('c', 300)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['c'])
   })
 
@@ -170,21 +170,21 @@ describe('room made when the memory of a broker is used up', () => {
     session('large', 90, 'panel')
     connection('reader', 0, 'panel', 80)
     for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['m0', 'm1'])
   })
 
   it('is not that of what is under way while there is enough that is not', () => {
     connection('reader', 0, 'mallory', 880)
     connection('half', 200, 'panel')
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['half'])
   })
 
   it('is made by whoever has most, not by whoever has most in one piece', () => {
     session('innocent', 200, 'panel')
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
-    relief.make()
+    relief.evict()
     expect(ended).toEqual(['m0', 'm1', 'm2'])
   })
 
@@ -192,17 +192,17 @@ describe('room made when the memory of a broker is used up', () => {
     session('large', 500)
     connection('a', 200)
     connection('b', 300)
-    expect(budget.take(100 * KIB)).toBe(false)
+    expect(budget.tryReserve(100 * KIB)).toBe(false)
     expect(ended).toEqual([])
     clock.advance(0)
     expect(ended).toEqual(['b'])
-    expect(budget.take(100 * KIB)).toBe(true)
+    expect(budget.tryReserve(100 * KIB)).toBe(true)
   })
 
   it('is not looked for all the time', () => {
     hold(1_020)
     for (let n = 0; n < 5; n++) {
-      expect(budget.take(100 * KIB)).toBe(false)
+      expect(budget.tryReserve(100 * KIB)).toBe(false)
       clock.advance(0)
     }
     connection('a', 300)

@@ -5,7 +5,12 @@ import type { SessionOwner } from '../../../../src/server/broker/session/handler
 import { ReadThrottle } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
-const holder = (id: string): SessionOwner => ({ id, welcome: true, maySubscribe: () => true, mayHear: () => true })
+const holder = (id: string): SessionOwner => ({
+  id,
+  canConnect: true,
+  maySubscribe: () => true,
+  canReceive: () => true,
+})
 const FAR = '192.0.2.1'
 
 const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
@@ -39,14 +44,14 @@ describe('Whose a client is', () => {
     const { accounts } = open()
     for (const address of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1', '', undefined]) {
       expect(accounts.of(undefined, address)).toBeUndefined()
-      expect(accounts.pacersOf(address)).toEqual([])
+      expect(accounts.rateAccountsOf(address)).toEqual([])
     }
   })
 
   it('slows everybody where there is a rate for all', () => {
     const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
-    expect(accounts.pacersOf('127.0.0.1')).toHaveLength(1)
-    expect(accounts.pacersOf(FAR)).toHaveLength(2)
+    expect(accounts.rateAccountsOf('127.0.0.1')).toHaveLength(1)
+    expect(accounts.rateAccountsOf(FAR)).toHaveLength(2)
   })
 })
 
@@ -54,7 +59,7 @@ describe('Accounts', () => {
   it('are forgotten when they have nothing, and nothing they did counts any more', () => {
     const { accounts, wait } = open({ ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, packetsPerSecond: 1 } })
     const [rich, hasty] = [accounts.of(holder('rich'), FAR), accounts.of(holder('hasty'), FAR)]
-    rich?.subscriptions.take()
+    rich?.subscriptions.tryReserve()
     hasty?.charge(60, 0, 0)
     for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
     const names = (): string[] => Array.from(accounts.principals, ({ name }) => name)
@@ -71,15 +76,15 @@ describe('Accounts', () => {
     const clock = new ManualClock()
     const { accounts } = open({ ...NO_QUOTAS, address: { ...NO_QUOTAS.address, packetsPerSecond: 5 } })
     const timeouts = new Timeouts<() => void>(clock, task => task())
-    const pacers = accounts.pacersOf(FAR)
+    const pacers = accounts.rateAccountsOf(FAR)
     const tempo = new ReadThrottle({ clock, timeouts }, pacers, () => undefined)
     const others = (): void => {
       for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
     }
     others()
-    expect(accounts.pacersOf(FAR)[0]).toBe(pacers[0])
+    expect(accounts.rateAccountsOf(FAR)[0]).toBe(pacers[0])
     tempo.stop()
     others()
-    expect(accounts.pacersOf(FAR)[0]).not.toBe(pacers[0])
+    expect(accounts.rateAccountsOf(FAR)[0]).not.toBe(pacers[0])
   })
 })

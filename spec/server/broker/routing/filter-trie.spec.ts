@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import {
   FilterTrie,
-  isContinued,
+  isContinuation,
   isTooDeep,
-  LONGEST_HASHED,
-  levelsOf,
+  levelKeysOf,
+  MAX_HASHED_LENGTH,
   matchesFilter,
 } from '../../../../src/server/broker/routing/filter-trie.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
@@ -60,7 +60,7 @@ describe('FilterTrie', () => {
       fc.property(shuffled, ([filters, order]) => {
         const trie = trieOf(filters)
         for (const filter of order) trie.remove(filter, filter)
-        expect(trie.empty).toBe(true)
+        expect(trie.isEmpty).toBe(true)
       }),
     )
   })
@@ -84,11 +84,11 @@ describe('FilterTrie', () => {
   it('may be changed while it is asked', () => {
     const trie = trieOf(['a', '+', '#'])
     trie.match('a', item => trie.remove(item, item))
-    expect(trie.empty).toBe(true)
+    expect(trie.isEmpty).toBe(true)
   })
 
   it('compares levels that are too long for one key to the end', () => {
-    const long = 'x'.repeat(3 * LONGEST_HASHED)
+    const long = 'x'.repeat(3 * MAX_HASHED_LENGTH)
     const trie = trieOf([`${long}y/a`, `${long}z/a`, '+/a', `${long}/a`, `+/${long}y`])
     expect(matchesOf(trie, `${long}y/a`)).toEqual(['+/a', `${long}y/a`])
     expect(matchesOf(trie, `a/${long}y`)).toEqual([`+/${long}y`])
@@ -99,20 +99,23 @@ describe('FilterTrie', () => {
 
 /** Text of levels around the bound. */
 const longTopics = fc
-  .array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 * LONGEST_HASHED + 2 })), { minLength: 1, maxLength: 4 })
+  .array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 * MAX_HASHED_LENGTH + 2 })), {
+    minLength: 1,
+    maxLength: 4,
+  })
   .map(levels => levels.map(([letter, length]) => letter.repeat(length)).join('/'))
 
 describe('levelsOf', () => {
   it('are the levels, empty ones as well', () => {
-    expect(levelsOf('/a//b/')).toEqual(['', 'a', '', 'b', ''])
+    expect(levelKeysOf('/a//b/')).toEqual(['', 'a', '', 'b', ''])
   })
 
   it('has no key that is longer than what is hashed, and loses nothing', () => {
     fc.assert(
       fc.property(longTopics, topic => {
-        const keys = levelsOf(topic)
-        expect(keys.every(({ length }) => length <= LONGEST_HASHED)).toBe(true)
-        const text = keys.map(key => (isContinued(key) ? key.slice(1) : `/${key}`)).join('')
+        const keys = levelKeysOf(topic)
+        expect(keys.every(({ length }) => length <= MAX_HASHED_LENGTH)).toBe(true)
+        const text = keys.map(key => (isContinuation(key) ? key.slice(1) : `/${key}`)).join('')
         expect(text).toBe(`/${topic}`)
       }),
       { numRuns: 50 },

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
-import { LONGEST_HASHED } from '../../../../src/server/broker/routing/filter-trie.js'
-import { Retained, retainedSize } from '../../../../src/server/broker/routing/retained.js'
+import { MAX_HASHED_LENGTH } from '../../../../src/server/broker/routing/filter-trie.js'
+import { RetainedMessages, retainedBytesOf } from '../../../../src/server/broker/routing/retained.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
 import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
@@ -16,7 +16,7 @@ const open = (limit = 1e9) => {
   const budget = new BrokerMemoryBudget(limit)
   return {
     budget,
-    retained: new Retained(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),
+    retained: new RetainedMessages(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),
   }
 }
 
@@ -44,7 +44,7 @@ describe('Retained', () => {
         expect(found.sort()).toEqual(expected.sort())
         expect(retained.count).toBe(model.size)
         expect(budget.used).toBe(
-          [...model].reduce((sum, [topic, text]) => sum + retainedSize(messageOf(topic, { text })), 0),
+          [...model].reduce((sum, [topic, text]) => sum + retainedBytesOf(messageOf(topic, { text })), 0),
         )
         for (const topic of model.keys()) retained.delete(topic)
         expect(budget.used).toBe(0)
@@ -68,7 +68,7 @@ describe('Retained', () => {
     expect(retained.match('+', 999)).toHaveLength(2)
     expect(retained.match('+', 1_000).map(({ topic }) => topic)).toEqual(['b'])
     expect(retained.count).toBe(1)
-    expect(budget.used).toBe(retainedSize(messageOf('b')))
+    expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
 
   it('refuses a message more than there may be, but takes a new one in the place of another', () => {
@@ -87,7 +87,7 @@ describe('Retained', () => {
 
   it('has room in bytes again, and in the quota of who published, however little is asked for', () => {
     const [size, account] = [
-      retainedSize(messageOf('a')),
+      retainedBytesOf(messageOf('a')),
       new QuotaAccounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1'),
     ]
     Object.assign(LIMIT, { retainedBytes: 3 * size })
@@ -109,16 +109,16 @@ describe('Retained', () => {
   })
 
   it('refuses what it has no memory for, and keeps what was there', () => {
-    const { retained, budget } = open(retainedSize(messageOf('a')))
+    const { retained, budget } = open(retainedBytesOf(messageOf('a')))
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
     expect(retained.set(messageOf('b'), 0)).toBe(false)
     expect(retained.match('#', 0).map(({ topic }) => topic)).toEqual(['a'])
-    expect(budget.exceeded).toBe(false)
+    expect(budget.isExceeded).toBe(false)
   })
 
   it('refuses topics whose levels could not be told apart in constant time', () => {
     const { retained } = open()
-    expect(retained.set(messageOf('x'.repeat(LONGEST_HASHED + 1)), 0)).toBe(false)
+    expect(retained.set(messageOf('x'.repeat(MAX_HASHED_LENGTH + 1)), 0)).toBe(false)
   })
 })

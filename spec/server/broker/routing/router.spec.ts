@@ -114,7 +114,7 @@ describe('SharedGroup', () => {
   it('prefers those who are connected', () => {
     const { group, members, counts } = setUpGroup(3)
     members.slice(0, 2).forEach(member => {
-      member.connected = false
+      member.isConnected = false
     })
     for (let i = 0; i < 4; i++) group.deliver(messageOf('a'))
     expect(counts()).toEqual([0, 0, 4])
@@ -122,8 +122,8 @@ describe('SharedGroup', () => {
 
   it('keeps a message for somebody who will be back when nobody is there', () => {
     const { group, members, counts } = setUpGroup(2)
-    for (const member of members) member.connected = false
-    Object.assign(members[0] ?? {}, { lasting: false })
+    for (const member of members) member.isConnected = false
+    Object.assign(members[0] ?? {}, { isPersistent: false })
     expect(group.deliver(messageOf('a'))).toBe(true)
     expect(counts()).toEqual([0, 1])
   })
@@ -137,7 +137,7 @@ describe('SharedGroup', () => {
 
   it('prefers room in a session without a connection to a member that is connected and full', () => {
     const { group, members, counts } = setUpGroup(2)
-    Object.assign(members[0] ?? {}, { connected: false })
+    Object.assign(members[0] ?? {}, { isConnected: false })
     Object.assign(members[1] ?? {}, { hasRoom: false })
     group.deliver(messageOf('a'))
     expect(counts()).toEqual([1, 0])
@@ -155,13 +155,13 @@ describe('SharedGroup', () => {
     group.deliver(messageOf('a'))
     for (const member of members) member.hasRoom = false
     const [delivery] = members[0]?.got ?? []
-    if (delivery) delivery.giveOn?.(delivery)
+    if (delivery) delivery.reassign?.(delivery)
     expect(counts()).toEqual([1, 0])
   })
 
   it('has nobody to take a message when none will be back', () => {
     const { group, members } = setUpGroup(1)
-    for (const member of members) member.connected = member.lasting = false
+    for (const member of members) member.isConnected = member.isPersistent = false
     expect(group.deliver(messageOf('a'))).toBe(false)
   })
 
@@ -181,7 +181,7 @@ describe('SharedGroup', () => {
     const [first] = subscriptions
     if (first) group.remove(first)
     const [delivery] = members[0]?.got ?? []
-    if (delivery) delivery.giveOn?.(delivery)
+    if (delivery) delivery.reassign?.(delivery)
     expect(counts()).toEqual([1, 1])
     expect(members[1]?.got).toMatchObject([{ topic: 'a', qos: 2, expiresAt: 5 }])
   })

@@ -7,10 +7,10 @@ import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import {
   AuthenticationExchange,
   connackOf,
-  keepAliveOf,
+  keepAliveSecondsOf,
   protocolVersionOf,
 } from '../../../../src/server/broker/session/connect-handler.js'
-import type { Credentials, Verdict } from '../../../../src/server/broker/session/handler.js'
+import type { ConnectCredentials, Verdict } from '../../../../src/server/broker/session/handler.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
 import { PLAIN_CONNECT } from '../../../support/plain-connect.js'
@@ -27,7 +27,7 @@ describe('keepAliveOf', () => {
     ['the longest one if it wants none', 5, 0, 60, 60],
     ['what it asks for with MQTT 3.1.1, which cannot be told', 4, 90, 60, 90],
   ] as const)('gives a client %s', (_, version, keepAlive, longest, expected) => {
-    expect(keepAliveOf({ ...CONNECT, version, keepAlive }, longest)).toBe(expected)
+    expect(keepAliveSecondsOf({ ...CONNECT, version, keepAlive }, longest)).toBe(expected)
   })
 })
 
@@ -42,7 +42,7 @@ describe('connackOf', () => {
   it('says what is other than what was asked for', () => {
     const connect = { ...CONNECT, clientId: '', keepAlive: 90, sessionExpiry: 0xffff_ffff }
     const connack = connackOf(connect, { ...WELCOME, clientId: 'made up' }, { ...HOST, maxKeepAliveSeconds: 60 })
-    const expected = { assignedClientId: 'made up', serverKeepAlive: 60, sessionExpiry: LIMIT.sessionExpiry }
+    const expected = { assignedClientId: 'made up', serverKeepAlive: 60, sessionExpiry: LIMIT.sessionExpirySeconds }
     expect(connack).toMatchObject(expected)
   })
 
@@ -86,16 +86,16 @@ const auth = (reasonCode: Auth['reasonCode'], authenticationMethod = 'riddles'):
   authenticationData: utf8('answer'),
 })
 
-type Authenticate = (client: Client, credentials: Credentials) => Verdict | Promise<Verdict>
+type Authenticate = (client: Client, credentials: ConnectCredentials) => Verdict | Promise<Verdict>
 
 const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const verdicts: Verdict[] = []
   const failures: unknown[] = []
   const handler = authenticate ? { ...openHandler, authenticate } : openHandler
-  const link = { remoteAddress: undefined, transport: 'tcp', unsent: 0, held: 0, underway: 0 } as const
-  const room = { block: new Uint8Array(0), take: () => 0 }
-  const nothing = { room, write: () => undefined, isLarge: () => false }
-  const ends = { linger: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
+  const link = { remoteAddress: undefined, transport: 'tcp', unsentBytes: 0, heldBytes: 0, transientBytes: 0 } as const
+  const writeBuffer = { block: new Uint8Array(0), take: () => 0 }
+  const nothing = { writeBuffer, write: () => undefined, isLarge: () => false }
+  const ends = { delayFlush: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
   const whole = { ...WITH_METHOD, ...connect }
   const authentication = new AuthenticationExchange(handler, CLIENT, { ...link, ...nothing, ...ends }, whole)
   const decided = (verdict: Verdict): void => void verdicts.push(verdict)
@@ -104,7 +104,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
     authentication,
     verdicts,
     failures,
-    begin: () => authentication.begin(decided, failed),
+    begin: () => authentication.start(decided, failed),
     proceed: (packet: Auth) => authentication.proceed(packet, decided, failed),
   }
 }
@@ -123,7 +123,7 @@ describe('Authentication', () => {
     ['at once', (verdict: Verdict) => verdict],
     ['later', (verdict: Verdict) => Promise.resolve(verdict)],
   ])('goes step by step, each with what the last one left behind, when it is decided %s', async (_, give) => {
-    const steps: Pick<Credentials, 'data' | 'state'>[] = []
+    const steps: Pick<ConnectCredentials, 'data' | 'state'>[] = []
     const { verdicts, begin, proceed } = setUp((_, { data, state }) => {
       steps.push({ data, state })
       return give(steps.length < 3 ? { ...MORE, state: steps.length } : { type: 'accepted' })
@@ -172,7 +172,7 @@ describe('Authentication', () => {
     })
     begin()
     proceed(auth(REASON.reAuthenticate))
-    expect(authentication.deciding).toBe(true)
+    expect(authentication.isDeciding).toBe(true)
     expect(() => proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
     expect(asked).toBe(2)
   })

@@ -16,7 +16,7 @@ describe('A connection', () => {
   it('ends when CONNECT does not come in time', () => {
     const { open, clock } = openCore()
     const client = open()
-    clock.advance(LIMIT.connectTimeout)
+    clock.advance(LIMIT.connectTimeoutMs)
     expect(client.ended).toBe(true)
     expect(client.got).toEqual([])
   })
@@ -62,7 +62,7 @@ describe('A connection', () => {
   })
 
   it('keeps reasons to itself for whoever does not want them, but for why it ends [3.1.2-29]', () => {
-    const { connect } = openCore({ refuse: () => ({ reason: 'no' }) })
+    const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')
     expect(puback).toMatchObject({ cmd: 'puback', reasonCode: REASON.notAuthorized })
@@ -73,7 +73,7 @@ describe('A connection', () => {
   })
 
   it('lets nobody in whose last will is not allowed', () => {
-    const { connect } = openCore({ refuse: () => ({ reason: 'no' }) })
+    const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const client = connect('ann', { will: { topic: 'a', payload: Buffer.from('1'), qos: 1, retain: false } })
     expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
   })
@@ -160,7 +160,7 @@ describe('A reason', () => {
     ['is told where there is room', {}, reason],
     ['is left out of what it would make too large [3.2.2-19, 3.4.2-2, 3.5.2-2, 3.14.2-3]', small, undefined],
   ])('%s', (_, of, expected) => {
-    const { connect } = openCore({ refuse: () => ({ reason }) })
+    const { connect } = openCore({ checkPublish: () => ({ reason }) })
     const [puback, pubrec] = [1, 2].map(
       qos => connect(`ann${qos}`, of).publish('a', '1', { qos: qos === 1 ? 1 : 2 })[0],
     )
@@ -168,7 +168,7 @@ describe('A reason', () => {
     expect(pubrec).toMatchObject({ cmd: 'pubrec', reasonCode: REASON.notAuthorized })
     const connack = openCore({ authenticate: () => refused }).connect('ann', of).last
     expect(connack).toMatchObject({ cmd: 'connack', reasonCode: REASON.banned })
-    const cut = openCore({ refuse: () => ({ reason, disconnect: REASON.quotaExceeded }) }).connect('ann', of)
+    const cut = openCore({ checkPublish: () => ({ reason, disconnect: REASON.quotaExceeded }) }).connect('ann', of)
     cut.publish('a', '1')
     expect(cut.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.quotaExceeded })
     const told = [puback, pubrec, connack, cut.last].map(packet => Object(packet).properties?.reasonString)
@@ -287,7 +287,7 @@ describe('A client of MQTT 3.1.1', () => {
   })
 
   it('is cut off when it publishes what it may not: there is no other way to say so', () => {
-    const ann = openCore({ refuse: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
+    const ann = openCore({ checkPublish: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
     expect(ann.publish('a', '1')).toEqual([])
     expect(ann.ended).toBe(true)
   })

@@ -135,7 +135,7 @@ describe('Outbox', () => {
     const { outbox, wire } = setUp(1)
     for (const name of ['a', 'b', 'c', 'd'])
       outbox.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
-    outbox.forgetExpired(100)
+    outbox.discardExpired(100)
     for (let i = 0; i < 3; i++) outbox.puback(wire.sent.at(-1)?.packetId ?? 0)
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
@@ -144,9 +144,9 @@ describe('Outbox', () => {
     const { outbox } = setUp(2)
     const given: string[] = []
     const giveOn = ({ topic }: Delivery): void => void given.push(topic)
-    outbox.deliver(deliveryOf('a', { qos: 1, giveOn }), true)
-    outbox.deliver(deliveryOf('b', { qos: 2, giveOn }), true)
-    outbox.deliver(deliveryOf('c', { qos: 2, giveOn }), true)
+    outbox.deliver(deliveryOf('a', { qos: 1, reassign: giveOn }), true)
+    outbox.deliver(deliveryOf('b', { qos: 2, reassign: giveOn }), true)
+    outbox.deliver(deliveryOf('c', { qos: 2, reassign: giveOn }), true)
     outbox.deliver(deliveryOf('d', { qos: 1 }), true)
     outbox.clear()
     expect(given).toEqual(['a', 'c'])
@@ -156,12 +156,12 @@ describe('Outbox', () => {
     const { outbox, wire, budget } = setUp(1)
     outbox.deliver(deliveryOf('a'), true)
     const one = budget.used
-    outbox.deliver(deliveryOf('b', { replayed: true }), true)
-    expect([budget.used, outbox.bytes, outbox.replayed]).toEqual([one, one, 1])
+    outbox.deliver(deliveryOf('b', { isReplay: true }), true)
+    expect([budget.used, outbox.bytes, outbox.replayedCount]).toEqual([one, one, 1])
     outbox.puback(wire.sent[0]?.packetId ?? 0)
     expect([budget.used, outbox.bytes]).toEqual([0, 0])
     outbox.puback(wire.sent[1]?.packetId ?? 0)
-    expect(outbox.replayed).toBe(0)
+    expect(outbox.replayedCount).toBe(0)
   })
 
   it('keeps nothing of what is never sent again', () => {

@@ -16,7 +16,7 @@ describe('KeepAlive', () => {
   it('rings when nobody has said who it is in time, whatever else came', () => {
     const { clock, keepAlive, silences } = setUp()
     clock.advance(9_999)
-    keepAlive.seen()
+    keepAlive.recordActivity()
     expect(silences).toEqual([])
     clock.advance(1)
     expect(silences).toEqual([10_000])
@@ -26,7 +26,7 @@ describe('KeepAlive', () => {
     const { clock, keepAlive, silences } = setUp()
     keepAlive.start(3_000)
     clock.advance(2_000)
-    keepAlive.seen()
+    keepAlive.recordActivity()
     clock.advance(2_999)
     expect(silences).toEqual([])
     clock.advance(1)
@@ -56,7 +56,7 @@ describe('KeepAlive', () => {
     const { clock, keepAlive } = setUp()
     keepAlive.start(3_000)
     const before = clock.scheduled
-    for (let i = 0; i < 1_000; i++) keepAlive.seen()
+    for (let i = 0; i < 1_000; i++) keepAlive.recordActivity()
     expect(clock.scheduled).toBe(before)
   })
 })

@@ -9,7 +9,7 @@ import { matchesByTheRules } from '../../../support/reference-filter.js'
 
 const setUp = (limit = 1e9) => {
   const budget = new BrokerMemoryBudget(limit)
-  const host = { budget, now: () => 0, overflowed: () => undefined, pressed: () => undefined }
+  const host = { budget, now: () => 0, evictSession: () => undefined, onMemoryExceeded: () => undefined }
   const session = new Session('ann', host)
   const subscribe = (filter: string, qos: 0 | 1 | 2, id?: number) => {
     const options = { noLocal: false, retainAsPublished: false, retainHandling: 0 as const }
@@ -66,20 +66,20 @@ describe('messages with QoS 2 that come', () => {
   it('are remembered until they are released', () => {
     const { session, budget } = setUp()
     expect(session.isUnreleased(7)).toBe(false)
-    expect(session.remember(7)).toBe(true)
+    expect(session.tryRememberReceived(7)).toBe(true)
     expect(session.isUnreleased(7)).toBe(true)
-    expect(session.release(7)).toBe(true)
+    expect(session.releaseReceived(7)).toBe(true)
     expect(session.isUnreleased(7)).toBe(false)
-    expect(session.release(7)).toBe(false)
+    expect(session.releaseReceived(7)).toBe(false)
     expect(budget.used).toBe(0)
   })
 
   it('are refused when there is no memory for it, and forgotten when the session ends', () => {
     const { session, budget } = setUp(100)
     let remembered = 0
-    while (session.remember(remembered + 1)) remembered++
+    while (session.tryRememberReceived(remembered + 1)) remembered++
     expect(remembered).toBeGreaterThan(0)
-    expect(budget.exceeded).toBe(false)
+    expect(budget.isExceeded).toBe(false)
     session.end()
     expect(budget.used).toBe(0)
   })

@@ -222,7 +222,7 @@ export class Oracle {
     const session = before && present ? before : this.#begin(talk.clientId)
     if (before && session !== before) before.ended = true
     this.wills.returned(session, this.#now())
-    session.expiry = Math.min(talk.expiry, LIMIT.sessionExpiry)
+    session.expiry = Math.min(talk.expiry, LIMIT.sessionExpirySeconds)
     session.link = talk.link
     session.doubtful = this.#tight
     talk.session = session
@@ -471,7 +471,7 @@ export class Oracle {
       this.#giveUp(talk, session)
     }
     // What a client said that takes nothing is not read, and it is given another time.
-    if (talk.link.unsent > LIMIT.unsent) talk.excused = this.#now()
+    if (talk.link.unsentBytes > LIMIT.readPauseBytes) talk.excused = this.#now()
     else if (patience > 0 && this.#now() > Math.max(lastSeen, talk.excused) + patience)
       this.complain(`${clientId} is silent for too long`)
   }

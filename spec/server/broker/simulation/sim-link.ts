@@ -27,9 +27,9 @@ export class SimLink implements Link {
   /** On their way to the broker, and to the client. */
   readonly up: Packet[] = []
   readonly down: Sent[] = []
-  unsent = 0
-  readonly held = 0
-  readonly underway = 0
+  unsentBytes = 0
+  readonly heldBytes = 0
+  readonly transientBytes = 0
   /** The broker has ended it. */
   over = false
   /** The client sends nothing more; when it is `gone`, it takes nothing, either. */
@@ -50,7 +50,7 @@ export class SimLink implements Link {
   }
 
   /** A packet is complete when the next one begins. */
-  readonly room: Room = new FreshRoom(bytes => {
+  readonly writeBuffer: Room = new FreshRoom(bytes => {
     this.flush()
     this.#filling = bytes
   })
@@ -64,7 +64,7 @@ export class SimLink implements Link {
     return piece.length > LARGE
   }
 
-  linger(): void {}
+  delayFlush(): void {}
 
   wake(): void {
     this.woken()
@@ -92,14 +92,14 @@ export class SimLink implements Link {
   /** Takes the next packet to the client. */
   take(): Packet | undefined {
     const sent = this.down.shift()
-    this.unsent -= sent?.size ?? 0
+    this.unsentBytes -= sent?.size ?? 0
     return sent?.packet
   }
 
   /** What is on its way to the client is lost. */
   forget(): void {
     this.down.length = 0
-    this.unsent = 0
+    this.unsentBytes = 0
   }
 
   #parse(piece: Uint8Array): void {
@@ -113,7 +113,7 @@ export class SimLink implements Link {
     this.#observer.sent(this, sent)
     if (this.gone) return
     this.down.push(sent)
-    this.unsent += size
+    this.unsentBytes += size
   }
 }
 

@@ -50,7 +50,7 @@ export class SimNetwork {
   /** The broker hears that a connection is broken. */
   notice(link: SimLink): void {
     this.#oracle.over(link, true)
-    this.#connections.get(link)?.lost()
+    this.#connections.get(link)?.onNetworkClosed()
     this.#connections.delete(link)
   }
 
@@ -66,7 +66,7 @@ export class SimNetwork {
     const client = this.#clients.find(client => client.link === link)
     // What nobody looks at any more the system takes.
     if (link.down.length > 0 && (client === undefined || !client.stalled)) moves.push(() => this.#down(link, client))
-    if (!connection.stalled && (link.up.length > 0 || link.finished)) moves.push(() => this.#up(link, connection))
+    if (!connection.isStalled && (link.up.length > 0 || link.finished)) moves.push(() => this.#up(link, connection))
     return moves
   }
 
@@ -74,22 +74,22 @@ export class SimNetwork {
     const packet = link.take()
     if (packet && client) client.take(link, packet)
     const connection = this.#connections.get(link)
-    if (connection && !connection.ended && !connection.stalled) connection.proceed()
+    if (connection && !connection.isEnded && !connection.isStalled) connection.processNext()
   }
 
   #up(link: SimLink, connection: Connection): void {
-    if (connection.proceed()) return
+    if (connection.processNext()) return
     const packet = link.up.shift()
     if (packet === undefined) {
-      connection.leave()
-      if (!connection.proceed()) connection.finish()
+      connection.endInput()
+      if (!connection.processNext()) connection.finish()
       return
     }
     const bytes = bytesOf(packet, link.version)
     this.#oracle.handed(link, packet)
-    connection.seen()
+    connection.recordActivity()
     connection.receive(bytes)
-    while (!connection.ended && !connection.stalled && connection.proceed());
+    while (!connection.isEnded && !connection.isStalled && connection.processNext());
   }
 
   /** The client sees, after what is on its way, that the broker has ended the connection. */
@@ -97,7 +97,7 @@ export class SimNetwork {
     const client = this.#clients.find(client => client.link === link)
     for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.take(link, packet)
     if (client) client.link = undefined
-    this.#connections.get(link)?.lost()
+    this.#connections.get(link)?.onNetworkClosed()
     this.#connections.delete(link)
   }
 }

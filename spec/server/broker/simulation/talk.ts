@@ -38,7 +38,8 @@ export function talkOf(
   publications: ReadonlyMap<number, Publication>,
   now: number,
 ): Talk {
-  const expiry = protocolVersion === 4 ? (clean ? 0 : LIMIT.sessionExpiry) : (properties?.sessionExpiryInterval ?? 0)
+  const expiry =
+    protocolVersion === 4 ? (clean ? 0 : LIMIT.sessionExpirySeconds) : (properties?.sessionExpiryInterval ?? 0)
   const number = will && Number(will.payload.toString() || '0')
   return {
     link,

@@ -25,9 +25,9 @@ const TIGHT = {
   queuedMessages: 6,
   offlineSessions: 1,
   retainedMessages: 3,
-  unsent: 200,
-  backlog: 600,
-  qos0Backlog: 400,
+  readPauseBytes: 200,
+  backlogBytes: 600,
+  qos0BacklogBytes: 400,
 }
 /** Packets until a world that behaves has come to rest; more is an endless loop. */
 const MOST_MOVES = 20_000
@@ -79,16 +79,16 @@ export class World {
   #handler(): BrokerHandler {
     return {
       topic: STORE_TOPIC,
-      refuse: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'nobody may' } : undefined),
-      take: (client, message) => {
+      checkPublish: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'nobody may' } : undefined),
+      handlePublish: (client, message) => {
         this.#oracle.stored(numberIn({ content: message }), message.topic)
         this.#answer(client)
         return false
       },
       maySubscribe: () => true,
-      connected: () => undefined,
-      disconnected: () => undefined,
-      failed: error => this.#oracle.complain(`the broker failed: ${error instanceof Error ? error.stack : error}`),
+      onConnected: () => undefined,
+      onDisconnected: () => undefined,
+      onError: error => this.#oracle.complain(`the broker failed: ${error instanceof Error ? error.stack : error}`),
     }
   }
 
@@ -225,7 +225,7 @@ export class World {
   /** The broker ends, and leaves nothing behind. */
   #end(): void {
     this.#oracle.wills.forget()
-    if (this.#schedule.ending === 'died') this.#core.die()
+    if (this.#schedule.ending === 'died') this.#core.kill()
     else this.#core.close()
     for (const link of this.#network.links) this.#network.notice(link)
     const { budget, retained, sessionCount, connectionCount } = this.#core

@@ -30,7 +30,7 @@ describe('Turns', () => {
   it('does at once what fits into a slice', () => {
     const clock = new ManualClock()
     const log: string[] = []
-    new FairScheduler(clock).begin(worker(clock, log, 'a', 5, 0.01))
+    new FairScheduler(clock).run(worker(clock, log, 'a', 5, 0.01))
     expect(log).toHaveLength(5)
   })
 
@@ -43,7 +43,7 @@ describe('Turns', () => {
       clock.advance(0.1)
       return false
     }
-    const begun = Array.from({ length: 200 }, () => turns.begin(small))
+    const begun = Array.from({ length: 200 }, () => turns.run(small))
     expect(begun.lastIndexOf(true) + 1).toBe(done)
     expect(done).toBeLessThan(100)
     await turn()
@@ -54,7 +54,7 @@ describe('Turns', () => {
   it('interrupts what does not, and goes on in the next turn', async () => {
     const clock = new ManualClock()
     const log: string[] = []
-    new FairScheduler(clock).begin(worker(clock, log, 'a', 30, 1))
+    new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
     const first = log.length
     expect(first).toBeLessThan(30)
     await turn()
@@ -66,7 +66,7 @@ describe('Turns', () => {
     const clock = new ManualClock()
     const log: string[] = []
     const turns = new FairScheduler(clock)
-    for (const name of ['a', 'b', 'c']) turns.begin(worker(clock, log, name, 100, 1))
+    for (const name of ['a', 'b', 'c']) turns.run(worker(clock, log, name, 100, 1))
     log.length = 0
     while (log.length < 60) await turn()
     const order = log.filter((name, i) => name !== log[i - 1]).slice(0, 6)
@@ -76,7 +76,7 @@ describe('Turns', () => {
   it('asks nobody again who has nothing left', async () => {
     const clock = new ManualClock()
     let asked = 0
-    new FairScheduler(clock).begin(() => ++asked < 3)
+    new FairScheduler(clock).run(() => ++asked < 3)
     for (let i = 0; i < 6; i++) await turn()
     expect(asked).toBe(3)
   })
@@ -89,9 +89,9 @@ const message = (payload: string): Uint8Array =>
   bytesOf({ cmd: 'publish', topic: 'a', payload, qos: 0, dup: false, retain: false })
 const flood = (payload: string, count: number): Uint8Array =>
   Buffer.concat(Array.from({ length: count }, () => message(payload)))
-const HOLDER = { id: 'is mallory', welcome: true, maySubscribe: () => true, mayHear: () => true }
+const OWNER = { id: 'is mallory', canConnect: true, maySubscribe: () => true, canReceive: () => true }
 
-const ACCEPTED = { type: 'accepted', holder: HOLDER } as const
+const ACCEPTED = { type: 'accepted', owner: OWNER } as const
 
 /** A broker with rates, of which all clients are one principal; what it was told is kept, by the payload. */
 function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
@@ -103,7 +103,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     ...openHandler,
     topic: 'a',
     authenticate: () => decided?.then(() => ACCEPTED) ?? ACCEPTED,
-    take: (_, { payload }) => {
+    handlePublish: (_, { payload }) => {
       const name = new TextDecoder().decode(payload).slice(0, 1)
       taken.set(name, (taken.get(name) ?? 0) + 1)
       clock.advance(work)
@@ -119,7 +119,10 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
       stream.destroy()
       socket.destroy()
     })
-    const link = new SocketLink({ stream, socket }, { clock, budget, accounts, timeouts, maximumPacketSize, turns })
+    const link = new SocketLink(
+      { stream, socket },
+      { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: turns },
+    )
     link.attach(core.accept(link))
     return stream
   }

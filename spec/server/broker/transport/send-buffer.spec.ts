@@ -41,12 +41,12 @@ describe('What is written to a connection', () => {
     const at = outflow.take(2)
     outflow.block.set([3, 4], at)
     outflow.write(bytes(5))
-    expect([calls, outflow.unsent]).toEqual([[], 5])
+    expect([calls, outflow.unsentBytes]).toEqual([[], 5])
     await turn()
-    expect([calls, outflow.unsent]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
+    expect([calls, outflow.unsentBytes]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
     take()
     await turn()
-    expect(outflow.unsent).toBe(0)
+    expect(outflow.unsentBytes).toBe(0)
   })
 
   it('leaves at once when that is asked for', () => {
@@ -63,7 +63,7 @@ describe('What is written to a connection', () => {
     setImmediate(() => outflow.write(bytes(2)))
     outflow.hold()
     outflow.write(bytes(1))
-    outflow.linger()
+    outflow.delayFlush()
     outflow.release()
     expect(calls).toEqual([])
     await turn()
@@ -73,7 +73,7 @@ describe('What is written to a connection', () => {
   it('is asked anew each time whether it can wait', () => {
     const { outflow, calls, take } = noting()
     outflow.hold()
-    outflow.linger()
+    outflow.delayFlush()
     outflow.release()
     outflow.hold()
     outflow.write(bytes(1))
@@ -90,7 +90,7 @@ describe('What is written to a connection', () => {
       outflow.write(bytes(value))
       await turn()
     }
-    expect([calls.length, outflow.unsent, taken()]).toEqual([1, 3, 0])
+    expect([calls.length, outflow.unsentBytes, taken()]).toEqual([1, 3, 0])
     take()
     await turn()
     expect([calls.map(call => [...call]), taken()]).toEqual([[[1], [2, 3]], 1])
@@ -115,7 +115,7 @@ describe('What is written to a connection', () => {
           take()
         }
         expect(Buffer.concat(calls).equals(Buffer.concat(steps.map(step => step.piece)))).toBe(true)
-        expect([outflow.unsent, outflow.full]).toEqual([0, false])
+        expect([outflow.unsentBytes, outflow.isFull]).toEqual([0, false])
       }),
       { numRuns: 50 },
     )
@@ -135,16 +135,16 @@ describe('What is written to a connection', () => {
   it('is too much from 64 KiB on', async () => {
     const { outflow, take } = noting()
     outflow.write(new Uint8Array(65_536))
-    expect(outflow.full).toBe(false)
+    expect(outflow.isFull).toBe(false)
     outflow.write(bytes(1))
-    expect(outflow.full).toBe(true)
+    expect(outflow.isFull).toBe(true)
     await turn()
-    expect(outflow.full).toBe(true)
+    expect(outflow.isFull).toBe(true)
     for (let i = 0; i < 3; i++) {
       take()
       await turn()
     }
-    expect(outflow.full).toBe(false)
+    expect(outflow.isFull).toBe(false)
   })
 
   it('costs a connection that does not take a byte of it for a while its life', async () => {
@@ -184,7 +184,7 @@ describe('What is written to a connection', () => {
     await turn()
     outflow.write(bytes(2))
     await turn()
-    expect([calls, outflow.unsent]).toEqual([[], 0])
+    expect([calls, outflow.unsentBytes]).toEqual([[], 0])
   })
 })
 

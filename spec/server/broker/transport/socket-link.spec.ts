@@ -30,7 +30,7 @@ function setUp(memoryBudget = 1e9) {
   const core = new BrokerCore(options, {
     ...openHandler,
     topic: 'a',
-    take: (_, { payload }) => taken.push(new TextDecoder().decode(payload)) === 0,
+    handlePublish: (_, { payload }) => taken.push(new TextDecoder().decode(payload)) === 0,
   })
   const written: Uint8Array[] = []
   const stream = new Duplex({
@@ -54,7 +54,7 @@ function setUp(memoryBudget = 1e9) {
       accounts,
       timeouts,
       maximumPacketSize,
-      turns: new FairScheduler(clock),
+      scheduler: new FairScheduler(clock),
     },
   )
   link.attach(core.accept(link))
@@ -79,7 +79,7 @@ describe('A link over a socket', () => {
   it('cuts off a client that begins a packet and does not end it', async () => {
     const { come, clock, stream, core } = setUp()
     await come(CONNECT, publish('12345').subarray(0, 4))
-    clock.advance(LIMIT.packetTimeout - 1)
+    clock.advance(LIMIT.packetTimeoutMs - 1)
     expect(stream.destroyed).toBe(false)
     clock.advance(1)
     expect(stream.destroyed).toBe(true)
@@ -93,7 +93,7 @@ describe('A link over a socket', () => {
     const [head, tail] = [publish('12345').subarray(0, 4), publish('12345').subarray(4)]
     for (let i = 0; i < 3; i++) {
       await come(head)
-      clock.advance(LIMIT.packetTimeout - 1)
+      clock.advance(LIMIT.packetTimeoutMs - 1)
       await come(tail)
     }
     expect(stream.destroyed).toBe(false)
@@ -104,9 +104,9 @@ describe('A link over a socket', () => {
     const { come, clock, stream } = setUp()
     const bytes = publish('x'.repeat(4_000_000))
     await come(CONNECT, bytes.subarray(0, 2_000_000))
-    clock.advance(LIMIT.packetTimeout)
+    clock.advance(LIMIT.packetTimeoutMs)
     expect(stream.destroyed).toBe(false)
-    clock.advance(2_000_000 / LIMIT.packetRate)
+    clock.advance(2_000_000 / LIMIT.packetBytesPerMs)
     expect(stream.destroyed).toBe(true)
   })
 
@@ -126,15 +126,15 @@ describe('A link over a socket', () => {
     await come(CONNECT)
     const bytes = publish('x'.repeat(500_000))
     let held = -1
-    const receive = core.handler.take
-    core.handler.take = (...message) => {
-      held = link.held
+    const receive = core.handler.handlePublish
+    core.handler.handlePublish = (...message) => {
+      held = link.heldBytes
       return receive(...message)
     }
     await come(bytes.subarray(0, 400_000))
-    expect(link.held).toBeGreaterThanOrEqual(400_000)
+    expect(link.heldBytes).toBeGreaterThanOrEqual(400_000)
     await come(bytes.subarray(400_000))
-    expect([held, link.held]).toEqual([0, 0])
+    expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
   it('holds nothing any more as soon as it is given up, also of what the network does not take', async () => {
@@ -142,9 +142,9 @@ describe('A link over a socket', () => {
     await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
     for (let n = 0; n < 3; n++) link.write(new Uint8Array(500_000))
-    expect(link.held).toBeGreaterThanOrEqual(1_900_000)
+    expect(link.heldBytes).toBeGreaterThanOrEqual(1_900_000)
     link.destroy()
-    expect([link.held, core.budget.used]).toEqual([0, 0])
+    expect([link.heldBytes, core.budget.used]).toEqual([0, 0])
   })
 
   it('does what was said before a client hung up', async () => {
@@ -168,7 +168,7 @@ describe('A link over a socket', () => {
     const { come, stream, clock } = setUp()
     await come(CONNECT, CONNECT)
     expect(stream.destroyed).toBe(false)
-    clock.advance(LIMIT.closeTimeout)
+    clock.advance(LIMIT.closeTimeoutMs)
     expect(stream.destroyed).toBe(true)
   })
 })

@@ -41,7 +41,7 @@ describe('A paced socket', () => {
   it('hands on nothing while others have the turn, and does not read on meanwhile', async () => {
     const turns = new FairScheduler(systemClock)
     let isOver = false
-    turns.begin(() => {
+    turns.run(() => {
       // All of this turn and of the next ones.
       const end = performance.now() + 20
       while (performance.now() < end);
@@ -102,9 +102,9 @@ describe('FrameMeter', () => {
     came(1_000)
     came(500)
     expect(budget.used).toBe(1_500)
-    meter.frame(1_494)
+    meter.onFrame(1_494)
     expect(budget.used).toBe(1_494)
-    meter.read(1_494)
+    meter.onRead(1_494)
     expect(budget.used).toBe(0)
   })
 
@@ -112,14 +112,14 @@ describe('FrameMeter', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(131)
-    meter.control(125)
+    meter.onControlFrame(125)
     expect(budget.used).toBe(1_000)
   })
 
   it('counts nothing any more when the connection is gone', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
-    meter.frame(990)
+    meter.onFrame(990)
     came(1_000)
     meter.clear()
     socket.emit('close')
@@ -129,12 +129,12 @@ describe('FrameMeter', () => {
   it('counts whole frames until they are read, though the socket is gone by then', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
-    meter.frame(990)
+    meter.onFrame(990)
     came(500)
     socket.emit('close')
-    meter.frame(480)
+    meter.onFrame(480)
     expect(budget.used).toBe(1_470)
-    meter.read(990)
+    meter.onRead(990)
     expect(budget.used).toBe(480)
     meter.clear()
     expect(budget.used).toBe(0)
@@ -143,22 +143,22 @@ describe('FrameMeter', () => {
   it('counts nothing that is read or comes when it is over', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
-    meter.frame(990)
+    meter.onFrame(990)
     meter.clear()
-    meter.read(990)
+    meter.onRead(990)
     came(100)
-    meter.frame(90)
-    meter.control(10)
-    expect([meter.held, budget.used]).toEqual([0, 0])
+    meter.onFrame(90)
+    meter.onControlFrame(10)
+    expect([meter.heldBytes, budget.used]).toEqual([0, 0])
   })
 
   it('says what it counts, and counts nothing of what is given up', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
-    meter.frame(990)
+    meter.onFrame(990)
     came(500)
-    expect(meter.held).toBe(1_490)
+    expect(meter.heldBytes).toBe(1_490)
     meter.clear()
-    expect([meter.held, budget.used]).toEqual([0, 0])
+    expect([meter.heldBytes, budget.used]).toEqual([0, 0])
   })
 })

@@ -7,41 +7,41 @@ import type { Clock } from '../../../core/util/clock.js'
 import { Timeouts } from '../../../core/util/timeouts.js'
 import { LIMIT } from '../limits/limits.js'
 import { BrokerMemoryBudget, MemoryEvictor } from '../limits/memory-evictor.js'
-import { type BrokerQuotas, enter, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
-import { type Message, ownContent } from '../routing/delivery.js'
+import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
+import { copyContentIfSparse, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import { RETAINED_BOUNDS, Retained } from '../routing/retained.js'
+import { DEFAULT_RETAINED_LIMITS, RetainedMessages } from '../routing/retained.js'
 import { Router, sharedFilter } from '../routing/router.js'
-import { discountSubscription } from '../session/client-subscriptions.js'
+import { releaseSubscription } from '../session/client-subscriptions.js'
 import { willSize } from '../session/connect-handler.js'
 import { Connection } from '../session/connection.js'
-import type { AuthenticatedClient, Host, SessionAssignment } from '../session/connection-host.js'
+import type { AuthenticatedClient, ConnectionHost, SessionAssignment } from '../session/connection-host.js'
 import type { BrokerHandler } from '../session/handler.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
-import { type AbsencesHost, OfflineSessions } from './offline-sessions.js'
+import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
 
-const FOREIGN = 'the client id belongs to somebody else'
+const CLIENT_ID_TAKEN = 'the client id belongs to somebody else'
 
 /**
  * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
  * is asked for, or when the clock says so; so that it can be driven by a simulation as well as by a network.
  */
-export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
+export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: BrokerMemoryBudget
   readonly accounts: QuotaAccounts
   readonly encoder = new PublishEncoder()
   readonly router = new Router()
-  readonly retained: Retained
+  readonly retained: RetainedMessages
   readonly timeouts: Timeouts<() => void>
   readonly maximumPacketSize: number
   readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
   /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
-  readonly #all = new Set<Connection>()
+  readonly #allConnections = new Set<Connection>()
   readonly #offlineSessions: OfflineSessions
   #closing = false
   readonly #deferredTasks = new DeferredTasks()
@@ -52,11 +52,11 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     this.handler = handler
     this.clock = clock
     this.accounts = new QuotaAccounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
-    this.budget = new BrokerMemoryBudget(memoryBudget, () => this.#memoryEvictor.soon())
-    this.retained = new Retained(this.budget, quotas?.total ?? RETAINED_BOUNDS)
-    this.timeouts = new Timeouts(clock, task => this.#run(task))
+    this.budget = new BrokerMemoryBudget(memoryBudget, () => this.#memoryEvictor.scheduleEviction())
+    this.retained = new RetainedMessages(this.budget, quotas?.total ?? DEFAULT_RETAINED_LIMITS)
+    this.timeouts = new Timeouts(clock, task => this.#runSafely(task))
     this.#offlineSessions = new OfflineSessions(this, memoryBudget)
-    this.#memoryEvictor = new MemoryEvictor(this, this.#all, this.#sessions)
+    this.#memoryEvictor = new MemoryEvictor(this, this.#allConnections, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
   }
@@ -79,12 +79,12 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
   /** Takes a new network connection. */
   accept(link: Link): Connection {
     const connection = new Connection(link, this)
-    this.#all.add(connection)
+    this.#allConnections.add(connection)
     return connection
   }
 
-  ended(connection: Connection): void {
-    this.#all.delete(connection)
+  removeConnection(connection: Connection): void {
+    this.#allConnections.delete(connection)
   }
 
   publish(message: Message, from: Session | undefined): number | undefined {
@@ -92,7 +92,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (isTooDeep(topic)) return 0
     if (retain && content.payload.length === 0) this.retained.delete(topic)
     else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
-    return this.#deferredTasks.during(() => this.router.route(message, from))
+    return this.#deferredTasks.run(() => this.router.route(message, from))
   }
 
   /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
@@ -100,140 +100,140 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     connection: Connection,
     connect: Connect,
     clientId: string,
-    { holder, address }: AuthenticatedClient,
+    { owner, address }: AuthenticatedClient,
   ): SessionAssignment {
-    const before = this.#sessions.get(clientId)
-    if (before?.holder !== undefined && before.holder.id !== holder?.id) {
-      this.handler.shutOut?.(connection, FOREIGN)
-      throw new PacketError(REASON.notAuthorized, FOREIGN)
+    const existing = this.#sessions.get(clientId)
+    if (existing?.owner !== undefined && existing.owner.id !== owner?.id) {
+      this.handler.onAdmissionRejected?.(connection, CLIENT_ID_TAKEN)
+      throw new PacketError(REASON.notAuthorized, CLIENT_ID_TAKEN)
     }
-    const other = before && this.#connections.get(before)
-    const account = this.accounts.of(holder, address)
-    const replacing = other !== undefined && before?.account === account
-    enter(account, replacing, () => this.handler.exceeded?.(connection, 'connect', clientId))
-    this.#all.delete(connection)
-    other?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
-    const kept = connect.cleanStart ? undefined : this.#sessions.get(clientId)
-    if (kept === undefined && before !== undefined) this.end(before)
-    const session = kept ?? new Session(clientId, this)
-    if (kept) this.#offlineSessions.forget(kept)
-    session.expiry = Math.min(connect.sessionExpiry, LIMIT.sessionExpiry)
-    session.holder = holder
-    session.moveTo(account)
-    if (kept) this.#withdraw(kept)
+    const previousConnection = existing && this.#connections.get(existing)
+    const account = this.accounts.of(owner, address)
+    const isTakeover = previousConnection !== undefined && existing?.account === account
+    admitConnection(account, isTakeover, () => this.handler.onQuotaExceeded?.(connection, 'connect', clientId))
+    this.#allConnections.delete(connection)
+    previousConnection?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
+    const resumed = connect.cleanStart ? undefined : this.#sessions.get(clientId)
+    if (resumed === undefined && existing !== undefined) this.end(existing)
+    const session = resumed ?? new Session(clientId, this)
+    if (resumed) this.#offlineSessions.remove(resumed)
+    session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)
+    session.owner = owner
+    session.setAccount(account)
+    if (resumed) this.#revokeSubscriptions(resumed)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
-    this.#all.add(connection)
-    return { session, present: kept !== undefined }
+    this.#allConnections.add(connection)
+    return { session, isSessionPresent: resumed !== undefined }
   }
 
-  leave(connection: Connection, session: Session, will: Will | undefined): void {
+  detach(connection: Connection, session: Session, will: Will | undefined): void {
     session.suspend()
     this.#connections.delete(session)
-    session.account?.connections.give()
-    this.handler.disconnected(connection)
-    const delay = 1000 * Math.min(will?.delay ?? 0, session.expiry)
-    if (will && delay === 0) {
-      this.budget.give(willSize(will))
-      this.bequeath(connection, session, will)
+    session.account?.connections.release()
+    this.handler.onDisconnected(connection)
+    const delayMs = 1000 * Math.min(will?.delay ?? 0, session.expirySeconds)
+    if (will && delayMs === 0) {
+      this.budget.release(willSize(will))
+      this.scheduleWill(connection, session, will)
     }
-    if (session.lasting) this.#offlineSessions.begin(connection, session, will, delay)
+    if (session.isPersistent) this.#offlineSessions.add(connection, session, will, delayMs)
     else this.end(session)
   }
 
   /** Ends a session: it leads nowhere any more, and its last will is published. */
   end(session: Session): void {
-    if (session.ended) return
+    if (session.isEnded) return
     for (const subscription of session.subscriptions.values()) {
       this.router.remove(subscription)
-      discountSubscription(session, subscription.filter, this)
+      releaseSubscription(session, subscription.filter, this)
     }
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
     this.#offlineSessions.publishWill(session)
-    this.#offlineSessions.forget(session)
+    this.#offlineSessions.remove(session)
     session.end()
   }
 
-  bequeath(client: Client, session: Session, will: Will): void {
+  scheduleWill(client: Client, session: Session, will: Will): void {
     // Who is too slow for a message may lose its connection: its will comes behind the message, for all others as well.
-    this.#deferredTasks.later(() => this.#run(() => this.#publishWill(client, session, will)))
+    this.#deferredTasks.defer(() => this.#runSafely(() => this.#publishWill(client, session, will)))
   }
 
   #publishWill(client: Client, session: Session, will: Will): void {
     // There may be other rules than when the client came.
-    if (this.#closing || this.handler.refuse(client, will)) return
+    if (this.#closing || this.handler.checkPublish(client, will)) return
     if (will.topic === this.handler.topic) {
-      this.handler.take(client, will)
+      this.handler.handlePublish(client, will)
       return
     }
     const { topic, payload, carried, qos, retain, messageExpiry } = will
     const expiresAt = messageExpiry === undefined ? undefined : this.clock.monotonic() + 1000 * messageExpiry
-    const content = ownContent({ payload, carried, userProperties: {} })
+    const content = copyContentIfSparse({ payload, carried, userProperties: {} })
     this.publish({ topic, content, qos, retain, expiresAt }, session)
   }
 
-  overflowed(session: Session): void {
+  evictSession(session: Session): void {
     const connection = this.#connections.get(session)
-    if (connection) connection.abandon()
+    if (connection) connection.endWithSession()
     else this.end(session)
   }
 
-  pressed(): void {
-    this.#memoryEvictor.make()
+  onMemoryExceeded(): void {
+    this.#memoryEvictor.evict()
   }
 
   /**
    * Other rules are in force: sessions and subscriptions end that are not allowed any more, also of those who are away; who
    * is connected is told by the end of its connection, and may come back if it is welcome.
    */
-  review(): void {
-    for (const session of Array.from(this.#sessions.values())) this.recheck(session)
+  revalidateSessions(): void {
+    for (const session of Array.from(this.#sessions.values())) this.revalidateSession(session)
   }
 
-  recheck(session: Session, holder = session.holder): void {
-    session.holder = holder
+  revalidateSession(session: Session, owner = session.owner): void {
+    session.owner = owner
     const connection = this.#connections.get(session)
-    if (session.holder?.welcome === false) {
-      session.expiry = 0
+    if (session.owner?.canConnect === false) {
+      session.expirySeconds = 0
       if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
       else this.end(session)
-    } else if (this.#withdraw(session))
+    } else if (this.#revokeSubscriptions(session))
       connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
-    else if (connection && this.handler.overreaches?.(connection))
+    else if (connection && this.handler.hasForbiddenWatch?.(connection))
       connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
   }
 
   /** Ends all connections. Last wills are not published: no connection is left to get them. */
   close(): void {
     this.#closing = true
-    const words = 'the broker is shutting down'
-    for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, words)
+    const reason = 'the broker is shutting down'
+    for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, reason)
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
   /** Ends as a process that is killed: without a word. */
-  die(): void {
+  kill(): void {
     this.#closing = true
     for (const connection of [...this.connections]) connection.cut()
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
   /** An error in what nobody waits for must end neither the process nor what else there is to do. */
-  #run(task: () => void): void {
+  #runSafely(task: () => void): void {
     try {
       task()
     } catch (error) {
-      this.handler.failed(error, '')
+      this.handler.onError(error, '')
     }
   }
 
-  /** Ends what its holder may not subscribe to, and forgets what waits of it; returns whether something ended. */
-  #withdraw(session: Session): boolean {
-    const { holder } = session
-    if (holder === undefined) return false
-    session.forget(({ topic }) => !holder.mayHear(topic))
+  /** Ends what its owner may not subscribe to, and forgets what waits of it; returns whether something ended. */
+  #revokeSubscriptions(session: Session): boolean {
+    const { owner } = session
+    if (owner === undefined) return false
+    session.discard(({ topic }) => !owner.canReceive(topic))
     const filters = Array.from(session.subscriptions.keys())
-    const withdrawn = filters.filter(filter => !holder.maySubscribe(sharedFilter(filter) ?? filter))
+    const withdrawn = filters.filter(filter => !owner.maySubscribe(sharedFilter(filter) ?? filter))
     for (const filter of withdrawn) this.#unsubscribe(session, filter)
     return withdrawn.length > 0
   }
@@ -243,7 +243,7 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
     if (subscription === undefined) return
     session.replays.delete(subscription)
     this.router.remove(subscription)
-    discountSubscription(session, filter, this)
+    releaseSubscription(session, filter, this)
   }
 }
 
@@ -257,24 +257,24 @@ export class BrokerCore implements Host<Connection>, SessionHost, AbsencesHost {
  * ```
  */
 export class DeferredTasks {
-  #busy = false
+  #isRunning = false
   readonly #tasks: (() => void)[] = []
 
   /** Does the work, and then what was to come behind it. */
-  during<T>(work: () => T): T {
-    if (this.#busy) return work()
-    this.#busy = true
+  run<T>(work: () => T): T {
+    if (this.#isRunning) return work()
+    this.#isRunning = true
     try {
       return work()
     } finally {
-      this.#busy = false
+      this.#isRunning = false
       for (const task of this.#tasks.splice(0)) task()
     }
   }
 
   /** Does it now if nothing is under way. */
-  later(task: () => void): void {
-    if (this.#busy) this.#tasks.push(task)
+  defer(task: () => void): void {
+    if (this.#isRunning) this.#tasks.push(task)
     else task()
   }
 }

@@ -3,107 +3,109 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import { LIMIT } from '../limits/limits.js'
 import { willSize } from '../session/connect-handler.js'
-import type { Host } from '../session/connection-host.js'
+import type { ConnectionHost } from '../session/connection-host.js'
 import type { Session } from '../session/session.js'
 
 /** A session whose client is away. */
-interface Absence {
+interface OfflineSession {
   readonly expiry: Deadline<() => void>
   /** To be published unless the client comes back in time (MQTT 5.0, section 3.1.3.2.2). */
-  readonly will: { readonly client: Client; readonly message: Will; readonly due: Deadline<() => void> } | undefined
+  readonly will:
+    | { readonly client: Client; readonly message: Will; readonly deadline: Deadline<() => void> }
+    | undefined
 }
 
 /** What becomes of those who stay away. */
-export interface AbsencesHost extends Pick<Host<never>, 'clock' | 'timeouts' | 'budget'> {
+export interface OfflineSessionsHost extends Pick<ConnectionHost<never>, 'clock' | 'timeouts' | 'budget'> {
   /** Ends a session. */
   end(session: Session): void
   /** Publishes a last will. */
-  bequeath(client: Client, session: Session, will: Will): void
+  scheduleWill(client: Client, session: Session, will: Will): void
 }
 
 /** Of the memory of all clients: what is kept for those who are away must not keep others from coming. */
-const WILL_SHARE = 1 / 8
+const WILL_BUDGET_SHARE = 1 / 8
 
 /**
  * Sessions whose clients are away, each until it expires, with the last wills that wait for their time. When there are too
  * many, or too much of wills, those end that have been away longest, of whoever has most: wills are published then.
  */
 export class OfflineSessions {
-  readonly #host: AbsencesHost
-  readonly #absences = new Map<Session, Absence>()
-  readonly #shares = new OfflineUsageByOwner()
+  readonly #host: OfflineSessionsHost
+  readonly #offline = new Map<Session, OfflineSession>()
+  readonly #usageByOwner = new OfflineUsageByOwner()
   /** Last wills that wait, and the room there is for them, bytes. */
   #willBytes = 0
-  readonly #mostWillBytes: number
+  readonly #maxWillBytes: number
 
   /** @param memoryBudget - what all clients together may have waiting, bytes */
-  constructor(host: AbsencesHost, memoryBudget: number) {
+  constructor(host: OfflineSessionsHost, memoryBudget: number) {
     this.#host = host
-    this.#mostWillBytes = memoryBudget * WILL_SHARE
+    this.#maxWillBytes = memoryBudget * WILL_BUDGET_SHARE
   }
 
-  /** A client goes, and its session stays. @param delay - until its last will is published, ms */
-  begin(client: Client, session: Session, will: Will | undefined, delay: number): void {
+  /** A client goes, and its session stays. @param delayMs - until its last will is published, ms */
+  add(client: Client, session: Session, will: Will | undefined, delayMs: number): void {
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
-    const expiry = timeouts.add(now + 1000 * session.expiry, () => this.#host.end(session))
-    const due = will && delay > 0 ? timeouts.add(now + delay, () => this.publishWill(session)) : undefined
-    this.#absences.set(session, { expiry, will: will && due && { client, message: will, due } })
-    const bytes = will && due ? willSize(will) : 0
+    const expiry = timeouts.add(now + 1000 * session.expirySeconds, () => this.#host.end(session))
+    const deadline = will && delayMs > 0 ? timeouts.add(now + delayMs, () => this.publishWill(session)) : undefined
+    this.#offline.set(session, { expiry, will: will && deadline && { client, message: will, deadline } })
+    const bytes = will && deadline ? willSize(will) : 0
     this.#willBytes += bytes
-    this.#shares.add(session, bytes)
-    this.#bound()
+    this.#usageByOwner.add(session, bytes)
+    this.#enforceLimits()
   }
 
   /** The client is back, or its session has ended: its last will is not published. */
-  forget(session: Session): void {
-    const absence = this.#absences.get(session)
-    if (absence === undefined) return
-    this.#absences.delete(session)
-    this.#host.timeouts.remove(absence.expiry)
-    this.#forgetWill(session, absence)
-    this.#shares.delete(session)
+  remove(session: Session): void {
+    const offline = this.#offline.get(session)
+    if (offline === undefined) return
+    this.#offline.delete(session)
+    this.#host.timeouts.remove(offline.expiry)
+    this.#removeWill(session, offline)
+    this.#usageByOwner.delete(session)
   }
 
   /** Publishes the last will of a client that is away, now: its delay is over, or the session. */
   publishWill(session: Session): void {
-    const absence = this.#absences.get(session)
-    const will = absence?.will
-    if (absence === undefined || will === undefined) return
-    this.#forgetWill(session, absence)
-    this.#absences.set(session, { expiry: absence.expiry, will: undefined })
-    this.#host.bequeath(will.client, session, will.message)
+    const offline = this.#offline.get(session)
+    const will = offline?.will
+    if (offline === undefined || will === undefined) return
+    this.#removeWill(session, offline)
+    this.#offline.set(session, { expiry: offline.expiry, will: undefined })
+    this.#host.scheduleWill(will.client, session, will.message)
   }
 
-  #forgetWill(session: Session, { will }: Absence): void {
+  #removeWill(session: Session, { will }: OfflineSession): void {
     if (will === undefined) return
-    this.#host.timeouts.remove(will.due)
+    this.#host.timeouts.remove(will.deadline)
     const bytes = willSize(will.message)
     this.#willBytes -= bytes
-    this.#shares.dropWill(session, bytes)
-    this.#host.budget.give(bytes)
+    this.#usageByOwner.dropWill(session, bytes)
+    this.#host.budget.release(bytes)
   }
 
   /** Those make room who have most. */
-  #bound(): void {
-    while (this.#absences.size > LIMIT.offlineSessions) if (!this.#endOne('sessions')) return
-    while (this.#willBytes > this.#mostWillBytes) if (!this.#endOne('wills')) return
+  #enforceLimits(): void {
+    while (this.#offline.size > LIMIT.offlineSessions) if (!this.#evictOne('sessions')) return
+    while (this.#willBytes > this.#maxWillBytes) if (!this.#evictOne('wills')) return
   }
 
-  #endOne(of: 'sessions' | 'wills'): boolean {
-    const session = this.#shares.longestOfMost(of)
+  #evictOne(resource: 'sessions' | 'wills'): boolean {
+    const session = this.#usageByOwner.oldestOfLargestOwner(resource)
     if (session === undefined) return false
     this.#host.end(session)
-    return !this.#absences.has(session)
+    return !this.#offline.has(session)
   }
 }
 
 /** What one owner has of those who are away. */
-interface Share {
+interface OwnerUsage {
   /** Those who are away longest come first. */
   readonly sessions: Set<Session>
   /** Those of them with a last will that waits. */
-  readonly mortals: Set<Session>
+  readonly sessionsWithWill: Set<Session>
   willBytes: number
 }
 
@@ -118,41 +120,41 @@ interface Share {
  * ```
  */
 export class OfflineUsageByOwner {
-  readonly #shares = new Map<string, Share>()
+  readonly #usage = new Map<string, OwnerUsage>()
 
   /** @param willBytes - what its last will counts, bytes; 0 for one without */
   add(session: Session, willBytes: number): void {
-    const owner = session.owner
-    const share = this.#shares.get(owner) ?? { sessions: new Set(), mortals: new Set(), willBytes: 0 }
-    this.#shares.set(owner, share)
-    share.sessions.add(session)
+    const name = session.accountName
+    const usage = this.#usage.get(name) ?? { sessions: new Set(), sessionsWithWill: new Set(), willBytes: 0 }
+    this.#usage.set(name, usage)
+    usage.sessions.add(session)
     if (willBytes === 0) return
-    share.mortals.add(session)
-    share.willBytes += willBytes
+    usage.sessionsWithWill.add(session)
+    usage.willBytes += willBytes
   }
 
   /** Its last will waits no more. @param willBytes - as when it was added */
   dropWill(session: Session, willBytes: number): void {
-    const share = this.#shares.get(session.owner)
-    if (share?.mortals.delete(session)) share.willBytes -= willBytes
+    const usage = this.#usage.get(session.accountName)
+    if (usage?.sessionsWithWill.delete(session)) usage.willBytes -= willBytes
   }
 
   /** It is away no more, and has no last will that waits. */
   delete(session: Session): void {
-    const owner = session.owner
-    const share = this.#shares.get(owner)
-    share?.sessions.delete(session)
-    if (share?.sessions.size === 0) this.#shares.delete(owner)
+    const name = session.accountName
+    const usage = this.#usage.get(name)
+    usage?.sessions.delete(session)
+    if (usage?.sessions.size === 0) this.#usage.delete(name)
   }
 
   /** Of the owner with most sessions, or most bytes of last wills, the one that is away longest, or has a will and is. */
-  longestOfMost(what: 'sessions' | 'wills'): Session | undefined {
-    let [most, found]: [number, Share | undefined] = [0, undefined]
-    for (const share of this.#shares.values()) {
-      const size = what === 'sessions' ? share.sessions.size : share.willBytes
-      if (size > most) [most, found] = [size, share]
+  oldestOfLargestOwner(resource: 'sessions' | 'wills'): Session | undefined {
+    let [largestSize, largest]: [number, OwnerUsage | undefined] = [0, undefined]
+    for (const usage of this.#usage.values()) {
+      const size = resource === 'sessions' ? usage.sessions.size : usage.willBytes
+      if (size > largestSize) [largestSize, largest] = [size, usage]
     }
-    const [longest] = (what === 'sessions' ? found?.sessions : found?.mortals) ?? []
-    return longest
+    const [oldest] = (resource === 'sessions' ? largest?.sessions : largest?.sessionsWithWill) ?? []
+    return oldest
   }
 }

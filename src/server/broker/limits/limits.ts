@@ -1,22 +1,22 @@
 /** Every bound of the broker, in one place. Bytes and numbers of pieces both have one; what is over is refused. */
 export const LIMIT = {
   /** How long a connection may take to say CONNECT and to authenticate, ms. */
-  connectTimeout: 10_000,
+  connectTimeoutMs: 10_000,
   /** How long a packet may be incomplete, ms, and the slowest rate above which it may take longer, bytes per ms. */
-  packetTimeout: 60_000,
-  packetRate: 16,
+  packetTimeoutMs: 60_000,
+  packetBytesPerMs: 16,
   /** How long a client may take to close a connection that has ended, ms. */
-  closeTimeout: 5_000,
+  closeTimeoutMs: 5_000,
   /** A session ends so long after its connection at the latest, s. */
-  sessionExpiry: 86_400,
+  sessionExpirySeconds: 86_400,
   /** Sessions without a connection; then those end that have been away longest. */
   offlineSessions: 10_000,
   /** A CONNECT that is larger counts as long as its connection lasts, bytes. */
-  freeConnect: 4_096,
+  freeConnectBytes: 4_096,
   /** UTF-16 units of a client id. The hash of longer texts says nothing, and an attacker could choose equal ones. */
-  clientId: 4_096,
+  clientIdLength: 4_096,
   /** Of one client. */
-  subscriptions: 1_000,
+  subscriptionsPerClient: 1_000,
   /** Levels of a topic or filter. */
   topicLevels: 100,
   /** Messages and bytes that wait for one session's acknowledgement; with more it ends. */
@@ -29,21 +29,21 @@ export const LIMIT = {
   inboundAliases: 16,
   outboundAliases: 64,
   /** A connection with more unsent bytes than this is ended, so that a slow client costs the others nothing. */
-  backlog: 16 * 1024 * 1024,
+  backlogBytes: 16 * 1024 * 1024,
   /** How long a connection with much unsent may take not a single byte, ms. */
-  stall: 5_000,
+  stallTimeoutMs: 5_000,
   /** What a connection that ended for its memory may have still to send: a farewell, bytes. */
-  leftover: 4_096,
+  disconnectBytes: 4_096,
   /** With more unsent bytes QoS 0 messages are dropped, as that QoS allows. */
-  qos0Backlog: 4 * 1024 * 1024,
+  qos0BacklogBytes: 4 * 1024 * 1024,
   /** With more unsent bytes a connection is not read, as long as the network takes none of them. */
-  unsent: 1024 * 1024,
+  readPauseBytes: 1024 * 1024,
   /** Requests of a client that does not acknowledge their answers: as many bytes wait. */
-  deferred: 1024 * 1024,
+  deferredBytes: 1024 * 1024,
 } as const
 
 /** What something costs besides its bytes, roughly, bytes. */
-export const OVERHEAD = 200
+export const OVERHEAD_BYTES = 200
 
 /** What a level of a topic costs where it is a branch of its own, roughly, bytes. */
-export const LEVEL_SIZE = 250
+export const LEVEL_BYTES = 250

@@ -14,16 +14,16 @@ import type { Timeouts } from '../../../core/util/timeouts.js'
 export class BrokerMemoryBudget {
   /** Bytes there are. */
   readonly limit: number
-  readonly #short: () => void
+  readonly #onExceeded: () => void
   #used = 0
 
   /**
    * @param limit - bytes
-   * @param short - called, while it is used, whenever there was not enough
+   * @param onExceeded - called, while it is used, whenever there was not enough
    */
-  constructor(limit: number, short: () => void = () => undefined) {
+  constructor(limit: number, onExceeded: () => void = () => undefined) {
     this.limit = limit
-    this.#short = short
+    this.#onExceeded = onExceeded
   }
 
   /** Bytes that are taken. */
@@ -32,14 +32,14 @@ export class BrokerMemoryBudget {
   }
 
   /** Whether more is taken than there is. */
-  get exceeded(): boolean {
+  get isExceeded(): boolean {
     return this.#used > this.limit
   }
 
   /** Takes bytes if there are as many. */
-  take(bytes: number): boolean {
+  tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.limit) {
-      this.#short()
+      this.#onExceeded()
       return false
     }
     this.#used += bytes
@@ -47,13 +47,13 @@ export class BrokerMemoryBudget {
   }
 
   /** Counts bytes that are taken already, or, negative, given back. */
-  count(bytes: number): void {
+  adjust(bytes: number): void {
     this.#used += bytes
-    if (bytes > 0 && this.exceeded) this.#short()
+    if (bytes > 0 && this.isExceeded) this.#onExceeded()
   }
 
   /** Gives bytes back. */
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#used -= bytes
   }
 }
@@ -61,39 +61,39 @@ export class BrokerMemoryBudget {
 /** What holds memory and can be ended for it. */
 export interface Evictable {
   /** What it holds, bytes. */
-  readonly held: number
+  readonly heldBytes: number
   /** What it has besides that will be done with soon if its client does what it should, bytes. */
-  readonly underway: number
+  readonly transientBytes: number
   /** Whose it is: who has more than others makes room first. `undefined` for somebody who is not let in, who does before all. */
-  readonly owner: string | undefined
+  readonly accountName: string | undefined
   /** Ends it, which gives back what it holds. */
-  giveUp(): void
+  evict(): void
 }
 
 /** All of one kind that hold memory: a map or a set. */
-export interface Burdens {
+export interface EvictableCollection {
   readonly size: number
   values(): Iterable<Evictable>
 }
 
 /** Whose memory it is. */
-export interface ReliefHost {
+export interface MemoryEvictorHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
   readonly budget: BrokerMemoryBudget
 }
 
 /** When it could not make enough room, it looks again after so many ms, and one more for so many that it looks at. */
-const INTERVAL = 10
-const LOOKED_AT_IN_MS = 500
+const BASE_INTERVAL_MS = 10
+const ITEMS_PER_MS = 500
 /** Of all the memory there is, so much is free afterwards: to look at all takes time. */
-const FREE = 1 / 8
+const FREE_TARGET_SHARE = 1 / 8
 /** With what holds less, bytes, not much would be gained. */
-const WORTH_ENDING = 64 * 1024
+const MIN_EVICTED_BYTES = 64 * 1024
 /** What is under way with less, bytes, is what a client that sends and reads as it should has at times. */
-const USUAL = 256 * 1024
+const USUAL_TRANSIENT_BYTES = 256 * 1024
 /** But all together those hold no more than this part of all there is: where there are many, one is worth less. */
-const SMALL_SHARE = 1 / 2
+const SMALL_ITEMS_SHARE = 1 / 2
 
 /**
  * Makes room when the memory of a broker is used up. Connections end first, for what they hold besides their sessions, such as
@@ -108,85 +108,87 @@ const SMALL_SHARE = 1 / 2
  * ```
  */
 export class MemoryEvictor {
-  readonly #host: ReliefHost
-  readonly #connections: Burdens
-  readonly #sessions: Burdens
+  readonly #host: MemoryEvictorHost
+  readonly #connections: EvictableCollection
+  readonly #sessions: EvictableCollection
   /** When it did not suffice, ms of the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY
   /** Connections were looked through, likewise; and are to be again. */
-  #cutAt = Number.NEGATIVE_INFINITY
-  #due = false
+  #lastRunAt = Number.NEGATIVE_INFINITY
+  #isScheduled = false
 
-  constructor(host: ReliefHost, connections: Burdens, sessions: Burdens) {
+  constructor(host: MemoryEvictorHost, connections: EvictableCollection, sessions: EvictableCollection) {
     this.#host = host
     this.#connections = connections
     this.#sessions = sessions
   }
 
   /** Makes room, now. */
-  make(): void {
+  evict(): void {
     const now = this.#host.clock.monotonic()
-    if (now < this.#failedAt + this.#interval) return
-    this.#cutSome()
-    this.#free(this.#sessions, heldBy)
-    if (this.#host.budget.exceeded) this.#failedAt = now
+    if (now < this.#failedAt + this.#intervalMs) return
+    this.#evictConnections()
+    this.#evictLargest(this.#sessions, measureHeld)
+    if (this.#host.budget.isExceeded) this.#failedAt = now
   }
 
   /** Makes room as far as no session has to end for it; not while somebody is about to use it. */
-  soon(): void {
-    if (this.#due || this.#done) return
-    this.#due = true
+  scheduleEviction(): void {
+    if (this.#isScheduled || this.#hasEnoughFree) return
+    this.#isScheduled = true
     const { clock, timeouts } = this.#host
-    timeouts.add(Math.max(clock.monotonic(), this.#cutAt + this.#interval), this.#cut)
+    timeouts.add(Math.max(clock.monotonic(), this.#lastRunAt + this.#intervalMs), this.#runScheduled)
   }
 
-  readonly #cut = (): void => {
-    this.#due = false
-    this.#cutAt = this.#host.clock.monotonic()
-    this.#cutSome()
+  readonly #runScheduled = (): void => {
+    this.#isScheduled = false
+    this.#lastRunAt = this.#host.clock.monotonic()
+    this.#evictConnections()
   }
 
-  #cutSome(): void {
-    this.#free(this.#connections, heldBy)
-    this.#free(this.#connections, allOf, USUAL)
+  #evictConnections(): void {
+    this.#evictLargest(this.#connections, measureHeld)
+    this.#evictLargest(this.#connections, measureAll, USUAL_TRANSIENT_BYTES)
   }
 
-  get #interval(): number {
-    return INTERVAL + Math.floor((this.#connections.size + this.#sessions.size) / LOOKED_AT_IN_MS)
+  get #intervalMs(): number {
+    return BASE_INTERVAL_MS + Math.floor((this.#connections.size + this.#sessions.size) / ITEMS_PER_MS)
   }
 
-  get #done(): boolean {
+  get #hasEnoughFree(): boolean {
     const { used, limit } = this.#host.budget
-    return used <= (1 - FREE) * limit
+    return used <= (1 - FREE_TARGET_SHARE) * limit
   }
 
-  #free(burdens: Burdens, weigh: Weigh, worth = WORTH_ENDING): void {
-    if (this.#done) return
-    const least = Math.min(worth, (SMALL_SHARE * this.#host.budget.limit) / burdens.size)
-    for (const burden of heaviest(burdens, weigh, least)) {
-      burden.giveUp()
-      if (this.#done) return
+  #evictLargest(candidates: EvictableCollection, measure: Measure, maxFloorBytes = MIN_EVICTED_BYTES): void {
+    if (this.#hasEnoughFree) return
+    const minBytes = Math.min(maxFloorBytes, (SMALL_ITEMS_SHARE * this.#host.budget.limit) / candidates.size)
+    for (const item of largestFirst(candidates, measure, minBytes)) {
+      item.evict()
+      if (this.#hasEnoughFree) return
     }
   }
 }
 
-type Weigh = (burden: Evictable) => number
+type Measure = (item: Evictable) => number
 
-const heldBy: Weigh = ({ held }) => held
-const allOf: Weigh = ({ held, underway }) => held + underway
+const measureHeld: Measure = ({ heldBytes }) => heldBytes
+const measureAll: Measure = ({ heldBytes, transientBytes }) => heldBytes + transientBytes
 
 /** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
-function heaviest(burdens: Burdens, weigh: Weigh, least: number): Evictable[] {
-  const heavy: { readonly burden: Evictable; readonly held: number; readonly owner: string | undefined }[] = []
+function largestFirst(candidates: EvictableCollection, measure: Measure, minBytes: number): Evictable[] {
+  const large: { readonly item: Evictable; readonly bytes: number; readonly accountName: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()
-  for (const burden of burdens.values()) {
-    const held = weigh(burden)
-    if (held <= least) continue
-    const { owner } = burden
-    heavy.push({ burden, held, owner })
-    totals.set(owner, (totals.get(owner) ?? 0) + held)
+  for (const item of candidates.values()) {
+    const bytes = measure(item)
+    if (bytes <= minBytes) continue
+    const { accountName } = item
+    large.push({ item, bytes, accountName })
+    totals.set(accountName, (totals.get(accountName) ?? 0) + bytes)
   }
-  const rankOf = (owner: string | undefined): number =>
-    owner === undefined ? Number.MAX_VALUE : (totals.get(owner) ?? 0)
-  return heavy.sort((a, b) => rankOf(b.owner) - rankOf(a.owner) || b.held - a.held).map(({ burden }) => burden)
+  const rankOf = (accountName: string | undefined): number =>
+    accountName === undefined ? Number.MAX_VALUE : (totals.get(accountName) ?? 0)
+  return large
+    .sort((a, b) => rankOf(b.accountName) - rankOf(a.accountName) || b.bytes - a.bytes)
+    .map(({ item }) => item)
 }

@@ -43,29 +43,29 @@ export interface BrokerQuotas {
   readonly userProperties: number
 }
 
-const ANY = Number.POSITIVE_INFINITY
-const ANY_SPEED: RateQuotas = { packetsPerSecond: ANY, bytesPerSecond: ANY, workPerSecond: ANY }
+const UNLIMITED = Number.POSITIVE_INFINITY
+const UNLIMITED_RATES: RateQuotas = { packetsPerSecond: UNLIMITED, bytesPerSecond: UNLIMITED, workPerSecond: UNLIMITED }
 
 /** Any number of anything. */
-const ANY_NUMBER: AccountQuotas = {
-  connections: ANY,
-  subscriptions: ANY,
-  retained: ANY,
-  retainedBytes: ANY,
-  waitingBytes: ANY,
+const UNLIMITED_COUNTS: AccountQuotas = {
+  connections: UNLIMITED,
+  subscriptions: UNLIMITED,
+  retained: UNLIMITED,
+  retainedBytes: UNLIMITED,
+  waitingBytes: UNLIMITED,
 }
 
 /** No quotas at all, for those that have bounds of another kind. */
 export const NO_QUOTAS: BrokerQuotas = {
-  principal: { ...ANY_NUMBER, ...ANY_SPEED },
-  address: ANY_SPEED,
-  total: { ...ANY_NUMBER, ...ANY_SPEED },
+  principal: { ...UNLIMITED_COUNTS, ...UNLIMITED_RATES },
+  address: UNLIMITED_RATES,
+  total: { ...UNLIMITED_COUNTS, ...UNLIMITED_RATES },
   userProperties: MOST_USER_PROPERTIES,
 }
 
 /** Whether a rate slows anybody. */
-const slows = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas): boolean =>
-  Math.min(packetsPerSecond, bytesPerSecond, workPerSecond) < ANY
+const isLimiting = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas): boolean =>
+  Math.min(packetsPerSecond, bytesPerSecond, workPerSecond) < UNLIMITED
 
 /**
  * Counts what there is of something of which there may only be so much.
@@ -76,13 +76,13 @@ const slows = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas):
  * ```
  */
 export class BoundedCounter {
-  readonly most: number
+  readonly limit: number
   #used = 0
   #refused = 0
 
-  /** @param most - `Infinity` for any number */
-  constructor(most: number) {
-    this.most = most
+  /** @param limit - `Infinity` for any number */
+  constructor(limit: number) {
+    this.limit = limit
   }
 
   /** How much there is. */
@@ -96,14 +96,14 @@ export class BoundedCounter {
   }
 
   /** Whether there is no room for more. */
-  get full(): boolean {
-    return this.#used >= this.most
+  get isFull(): boolean {
+    return this.#used >= this.limit
   }
 
   /** Takes some, if there is as much room; returns whether there was. */
-  take(amount = 1): boolean {
-    if (this.#used + amount > this.most) {
-      this.refuse()
+  tryReserve(amount = 1): boolean {
+    if (this.#used + amount > this.limit) {
+      this.recordRefusal()
       return false
     }
     this.#used += amount
@@ -111,17 +111,17 @@ export class BoundedCounter {
   }
 
   /** Counts what is there already, or, negative, is gone. */
-  count(amount: number): void {
+  adjust(amount: number): void {
     this.#used += amount
   }
 
   /** Gives some back. */
-  give(amount = 1): void {
+  release(amount = 1): void {
     this.#used -= amount
   }
 
   /** Counts a refusal for want of room. */
-  refuse(): void {
+  recordRefusal(): void {
     this.#refused++
   }
 }
@@ -167,12 +167,12 @@ export class QuotaAccount {
   charge(packets: number, bytes: number, now: number): number {
     this.#packets.charge(packets, now)
     this.#bytes.charge(bytes, now)
-    return this.wait(now)
+    return this.waitMs(now)
   }
 
   /** How many packets may be taken before it is charged again: those there is room for, and the one that is too many. */
-  room(now: number): number {
-    return this.wait(now) > 0 ? 0 : Math.floor(this.#packets.room(now)) + 1
+  packetAllowance(now: number): number {
+    return this.waitMs(now) > 0 ? 0 : Math.floor(this.#packets.room(now)) + 1
   }
 
   /** Something was done that takes more than most; see `workPerSecond`. */
@@ -181,64 +181,64 @@ export class QuotaAccount {
   }
 
   /** How long to read nothing, ms. */
-  wait(now: number): number {
+  waitMs(now: number): number {
     return Math.max(this.#packets.wait(now), this.#bytes.wait(now), this.#work.wait(now))
   }
 
   /** A connection is made to wait. */
-  paused(): void {
+  recordPause(): void {
     this.#pauses++
   }
 
   /** Whether it has nothing, and nothing that it did counts any more. */
-  idle(now: number): boolean {
-    const tallies = [this.connections, this.subscriptions, this.retained, this.retainedBytes, this.waitingBytes]
+  isIdle(now: number): boolean {
+    const counters = [this.connections, this.subscriptions, this.retained, this.retainedBytes, this.waitingBytes]
     const rates = [this.#packets, this.#bytes, this.#work]
-    return tallies.every(({ used }) => used === 0) && rates.every(rate => rate.rested(now))
+    return counters.every(({ used }) => used === 0) && rates.every(rate => rate.rested(now))
   }
 }
 
 /**
  * Counts a connection. Raises {@link PacketError} when there are as many as there may be.
  *
- * @param replacing - one of them is about to end for this one
- * @param refused - called before it raises that
+ * @param isTakeover - one of them is about to end for this one
+ * @param onRefused - called before it raises that
  */
-export function enter(account: QuotaAccount | undefined, replacing: boolean, refused: () => void): void {
+export function admitConnection(account: QuotaAccount | undefined, isTakeover: boolean, onRefused: () => void): void {
   if (account === undefined) return
   const { connections } = account
-  if (replacing) connections.count(1)
-  else if (!connections.take()) {
-    refused()
-    throw new PacketError(REASON.quotaExceeded, `there are ${connections.most} connections of the same principal`)
+  if (isTakeover) connections.adjust(1)
+  else if (!connections.tryReserve()) {
+    onRefused()
+    throw new PacketError(REASON.quotaExceeded, `there are ${connections.limit} connections of the same principal`)
   }
 }
 
 /** With fewer accounts it is not looked for those that have nothing. */
-const FEW = 1_024
+const MIN_SWEEP_SIZE = 1_024
 
 /** All who have to keep to quotas. */
 export class QuotaAccounts {
   /** Of all together. */
   readonly subscriptions: BoundedCounter
   /** Of one packet. */
-  readonly mostUserProperties: number
+  readonly maxUserProperties: number
   readonly #total: QuotaAccount
   readonly #quotas: BrokerQuotas
   readonly #now: () => number
-  readonly #slowsAll: boolean
+  readonly #hasTotalRateLimit: boolean
   readonly #principals = new Map<string, QuotaAccount>()
   readonly #addresses = new Map<string, QuotaAccount>()
-  #sweepAt = FEW
+  #sweepAt = MIN_SWEEP_SIZE
 
   /** @param now - monotonic, ms */
   constructor(quotas: BrokerQuotas, now: () => number) {
     this.#quotas = quotas
     this.#now = now
-    this.mostUserProperties = quotas.userProperties
-    this.#slowsAll = slows(quotas.total)
+    this.maxUserProperties = quotas.userProperties
+    this.#hasTotalRateLimit = isLimiting(quotas.total)
     this.subscriptions = new BoundedCounter(quotas.total.subscriptions)
-    this.#total = new QuotaAccount('', ANY_NUMBER, quotas.total, now)
+    this.#total = new QuotaAccount('', UNLIMITED_COUNTS, quotas.total, now)
   }
 
   /** Those who have something, or had lately: principals, and addresses of those who have proved nothing. */
@@ -250,28 +250,33 @@ export class QuotaAccounts {
    * Whose a client is that was let in: its principal's; or its address's, when it has proved nothing. `undefined` for one
    * that has proved nothing on this machine, which may do what it likes.
    */
-  of(holder: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {
-    if (holder !== undefined && holder.id !== '') return this.#principal(holder.id)
-    return isForeign(address) ? this.#principal(`at ${networkOf(address)}`) : undefined
+  of(owner: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {
+    if (owner !== undefined && owner.id !== '') return this.#principalAccount(owner.id)
+    return isForeign(address) ? this.#principalAccount(`at ${networkOf(address)}`) : undefined
   }
 
   /** Those by which a connection is slowed before it is known whose it is. */
-  pacersOf(address: string | undefined): QuotaAccount[] {
-    const pacers = this.#slowsAll ? [this.#total] : []
-    if (isForeign(address)) pacers.push(this.#address(networkOf(address)))
-    return pacers
+  rateAccountsOf(address: string | undefined): QuotaAccount[] {
+    const accounts = this.#hasTotalRateLimit ? [this.#total] : []
+    if (isForeign(address)) accounts.push(this.#addressAccount(networkOf(address)))
+    return accounts
   }
 
-  #principal(name: string): QuotaAccount {
+  #principalAccount(name: string): QuotaAccount {
     const { principal } = this.#quotas
-    return this.#account(this.#principals, name, principal, principal)
+    return this.#accountIn(this.#principals, name, principal, principal)
   }
 
-  #address(name: string): QuotaAccount {
-    return this.#account(this.#addresses, name, ANY_NUMBER, this.#quotas.address)
+  #addressAccount(name: string): QuotaAccount {
+    return this.#accountIn(this.#addresses, name, UNLIMITED_COUNTS, this.#quotas.address)
   }
 
-  #account(accounts: Map<string, QuotaAccount>, name: string, quotas: AccountQuotas, rates: RateQuotas): QuotaAccount {
+  #accountIn(
+    accounts: Map<string, QuotaAccount>,
+    name: string,
+    quotas: AccountQuotas,
+    rates: RateQuotas,
+  ): QuotaAccount {
     const known = accounts.get(name)
     if (known !== undefined) return known
     if (this.#principals.size + this.#addresses.size >= this.#sweepAt) this.#sweep()
@@ -284,8 +289,8 @@ export class QuotaAccounts {
   #sweep(): void {
     const now = this.#now()
     for (const accounts of [this.#principals, this.#addresses])
-      for (const [name, account] of accounts) if (account.idle(now)) accounts.delete(name)
-    this.#sweepAt = Math.max(FEW, 2 * (this.#principals.size + this.#addresses.size))
+      for (const [name, account] of accounts) if (account.isIdle(now)) accounts.delete(name)
+    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * (this.#principals.size + this.#addresses.size))
   }
 }
 

@@ -21,22 +21,22 @@ const emptyNode = <T>(): Node<T> => ({ items: undefined, children: undefined })
  * ```
  */
 export class FilterTrie<T> {
-  readonly #plain = new Map<string, Set<T>>()
+  readonly #exact = new Map<string, Set<T>>()
   readonly #root: Node<T> = emptyNode()
 
-  get empty(): boolean {
-    return this.#plain.size === 0 && this.#root.children === undefined
+  get isEmpty(): boolean {
+    return this.#exact.size === 0 && this.#root.children === undefined
   }
 
   add(filter: string, item: T): void {
-    if (isPlain(filter)) {
-      const items = this.#plain.get(filter)
+    if (isExact(filter)) {
+      const items = this.#exact.get(filter)
       if (items) items.add(item)
-      else this.#plain.set(filter, new Set([item]))
+      else this.#exact.set(filter, new Set([item]))
       return
     }
     let node = this.#root
-    for (const level of levelsOf(filter)) {
+    for (const level of levelKeysOf(filter)) {
       node.children ??= new Map()
       const child = node.children.get(level) ?? emptyNode()
       node.children.set(level, child)
@@ -48,13 +48,13 @@ export class FilterTrie<T> {
 
   /** Removes an item, and the branches that nothing is under any more. */
   remove(filter: string, item: T): void {
-    if (isPlain(filter)) {
-      const items = this.#plain.get(filter)
+    if (isExact(filter)) {
+      const items = this.#exact.get(filter)
       items?.delete(item)
-      if (items?.size === 0) this.#plain.delete(filter)
+      if (items?.size === 0) this.#exact.delete(filter)
       return
     }
-    const levels = levelsOf(filter)
+    const levels = levelKeysOf(filter)
     const path: Node<T>[] = [this.#root]
     for (const level of levels) {
       const next = path.at(-1)?.children?.get(level)
@@ -75,35 +75,41 @@ export class FilterTrie<T> {
   /** The items of each filter that matches. */
   matches(topic: string): ReadonlySet<T>[] {
     const found: Set<T>[] = []
-    const plain = topic.length <= LONGEST_HASHED ? this.#plain.get(topic) : undefined
-    if (plain) found.push(plain)
+    const exact = topic.length <= MAX_HASHED_LENGTH ? this.#exact.get(topic) : undefined
+    if (exact) found.push(exact)
     // Wildcards at the start do not stand for what is of the server (MQTT 5.0, section 4.7.2).
-    if (this.#root.children) walk(this.#root, levelsOf(topic), 0, !topic.startsWith('$'), found)
+    if (this.#root.children) collectMatches(this.#root, levelKeysOf(topic), 0, !topic.startsWith('$'), found)
     return found
   }
 }
 
-const isPlain = (filter: string): boolean =>
-  filter.length <= LONGEST_HASHED && !filter.includes('+') && !filter.includes('#')
+const isExact = (filter: string): boolean =>
+  filter.length <= MAX_HASHED_LENGTH && !filter.includes('+') && !filter.includes('#')
 
-function walk<T>(node: Node<T>, levels: readonly string[], at: number, wild: boolean, found: Set<T>[]): void {
+function collectMatches<T>(
+  node: Node<T>,
+  levels: readonly string[],
+  at: number,
+  allowsWildcard: boolean,
+  found: Set<T>[],
+): void {
   const { items, children } = node
-  const ended = at === levels.length
-  if (ended && items) found.push(items)
+  const isAtEnd = at === levels.length
+  if (isAtEnd && items) found.push(items)
   if (children === undefined) return
   // `a/#` matches `a`, too.
-  const rest = wild ? children.get('#')?.items : undefined
-  if (rest) found.push(rest)
-  if (ended) return
+  const multiLevel = allowsWildcard ? children.get('#')?.items : undefined
+  if (multiLevel) found.push(multiLevel)
+  if (isAtEnd) return
   const level = levels[at] ?? ''
-  const same = children.get(level)
+  const literal = children.get(level)
   // Wildcards are not names: no topic has them.
-  if (same !== undefined) walk(same, levels, at + 1, true, found)
-  const any = wild ? children.get('+') : undefined
-  if (any === undefined) return
+  if (literal !== undefined) collectMatches(literal, levels, at + 1, true, found)
+  const wildcard = allowsWildcard ? children.get('+') : undefined
+  if (wildcard === undefined) return
   let next = at + 1
-  while (isContinued(levels[next])) next++
-  walk(any, levels, next, true, found)
+  while (isContinuation(levels[next])) next++
+  collectMatches(wildcard, levels, next, true, found)
 }
 
 function prune<T>(path: Node<T>[], levels: readonly string[]): void {
@@ -117,29 +123,29 @@ function prune<T>(path: Node<T>[], levels: readonly string[]): void {
 }
 
 /** V8 hashes longer texts by their length alone, so that an attacker could have all of them meet in one place of a `Map`; UTF-16 units. */
-export const LONGEST_HASHED = 16_383
+export const MAX_HASHED_LENGTH = 16_383
 /** Comes in no topic (MQTT 5.0, section 1.5.4), so that a continued level is none of its own. */
-const CONTINUED = '\0'
+const CONTINUATION = '\0'
 
 /**
  * The levels of a topic or filter (MQTT 5.0, section 4.7.1.1) as keys of a `Map`; a level that is too long for one key
  * has several.
  */
-export function levelsOf(topic: string): string[] {
+export function levelKeysOf(topic: string): string[] {
   const levels = topic.split('/')
-  return topic.length <= LONGEST_HASHED ? levels : levels.flatMap(keysOf)
+  return topic.length <= MAX_HASHED_LENGTH ? levels : levels.flatMap(keysOf)
 }
 
 function keysOf(level: string): string[] {
-  if (level.length <= LONGEST_HASHED) return [level]
-  const keys = [level.slice(0, LONGEST_HASHED)]
-  for (let at = LONGEST_HASHED; at < level.length; at += LONGEST_HASHED - 1)
-    keys.push(CONTINUED + level.slice(at, at + LONGEST_HASHED - 1))
+  if (level.length <= MAX_HASHED_LENGTH) return [level]
+  const keys = [level.slice(0, MAX_HASHED_LENGTH)]
+  for (let at = MAX_HASHED_LENGTH; at < level.length; at += MAX_HASHED_LENGTH - 1)
+    keys.push(CONTINUATION + level.slice(at, at + MAX_HASHED_LENGTH - 1))
   return keys
 }
 
 /** Whether a key goes on with the level of the one before, so that a wildcard for that one stands for this, too. */
-export const isContinued = (key: string | undefined): boolean => key?.startsWith(CONTINUED) ?? false
+export const isContinuation = (key: string | undefined): boolean => key?.startsWith(CONTINUATION) ?? false
 
 /** Whether a topic or filter has more levels than there may be. */
 export const isTooDeep = (topic: string): boolean =>
@@ -153,20 +159,24 @@ export function matchesFilter(filter: string, topic: string): boolean {
   if (filter === topic) return true
   // A wildcard at the start does not match topics of the broker itself (section 4.7.2).
   if (topic.startsWith('$') && (filter.startsWith('#') || filter.startsWith('+'))) return false
-  let at = 0
-  let from = 0
+  let topicStart = 0
+  let filterStart = 0
   for (;;) {
-    if (filter[from] === '#') return true
-    const to = endOfLevel(topic, at)
-    const until = endOfLevel(filter, from)
-    if (filter[from] === '+') at = to
-    else if (until - from === to - at && topic.startsWith(filter.slice(from, until), at)) at = to
+    if (filter[filterStart] === '#') return true
+    const topicEnd = endOfLevel(topic, topicStart)
+    const filterEnd = endOfLevel(filter, filterStart)
+    if (filter[filterStart] === '+') topicStart = topicEnd
+    else if (
+      filterEnd - filterStart === topicEnd - topicStart &&
+      topic.startsWith(filter.slice(filterStart, filterEnd), topicStart)
+    )
+      topicStart = topicEnd
     else return false
     // `a/#` matches `a` as well (section 4.7.1.2).
-    if (at === topic.length) return until === filter.length || filter.slice(until) === '/#'
-    if (until === filter.length) return false
-    at++
-    from = until + 1
+    if (topicStart === topic.length) return filterEnd === filter.length || filter.slice(filterEnd) === '/#'
+    if (filterEnd === filter.length) return false
+    topicStart++
+    filterStart = filterEnd + 1
   }
 }
 

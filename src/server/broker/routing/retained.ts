@@ -1,9 +1,9 @@
 import { type Deadline, DeadlineQueue } from '../../../core/util/deadlines.js'
-import { LEVEL_SIZE, LIMIT } from '../limits/limits.js'
+import { LEVEL_BYTES, LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import { type Message, sizeOf } from './delivery.js'
-import { LONGEST_HASHED } from './filter-trie.js'
+import { MAX_HASHED_LENGTH } from './filter-trie.js'
 
 interface Node {
   message: Message | undefined
@@ -15,13 +15,13 @@ interface Node {
 }
 
 /** How many messages there may be, and bytes of them. */
-export interface RetainedBounds {
+export interface RetainedLimits {
   readonly retained: number
   readonly retainedBytes: number
 }
 
 /** Those of `LIMIT`. Read when they are asked for, as specs make them smaller. */
-export const RETAINED_BOUNDS: RetainedBounds = {
+export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
   get retained() {
     return LIMIT.retainedMessages
   },
@@ -31,18 +31,18 @@ export const RETAINED_BOUNDS: RetainedBounds = {
 }
 
 /** The last message of each topic that was published to be kept (MQTT 5.0, section 3.3.1.3). */
-export class Retained {
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
-  readonly #most: RetainedBounds
+export class RetainedMessages {
+  readonly #budget: BrokerMemoryBudget
+  readonly #limits: RetainedLimits
   readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
   /** Topics by when their messages are over: what is over holds nobody's quota when somebody else wants room. */
-  readonly #due = new DeadlineQueue<string>()
+  readonly #deadlines = new DeadlineQueue<string>()
 
-  constructor(budget: BrokerMemoryBudget, most: RetainedBounds) {
-    this.#brokerMemoryBudget = budget
-    this.#most = most
+  constructor(budget: BrokerMemoryBudget, limits: RetainedLimits) {
+    this.#budget = budget
+    this.#limits = limits
   }
 
   /** Number of messages. */
@@ -62,26 +62,26 @@ export class Retained {
    * @param account - to whose quotas it counts, if to anybody's
    */
   set(message: Message, now: number, account?: QuotaAccount | undefined): boolean {
-    if (message.topic.length > LONGEST_HASHED) return false
-    const { retained, retainedBytes } = this.#most
-    this.#expire(now)
+    if (message.topic.length > MAX_HASHED_LENGTH) return false
+    const { retained, retainedBytes } = this.#limits
+    this.#removeExpired(now)
     const levels = message.topic.split('/')
-    const before = this.#find(levels)
-    const bytes = retainedSize(message)
-    const old = before?.message ? retainedSize(before.message) : 0
-    const isFull = old === 0 && this.#count >= retained
-    const more = bytes - old
-    if (isFull || (more > 0 && this.#bytes + more > retainedBytes)) return false
-    if (!takeShare(account, before, bytes)) return false
-    if (more > 0 && !this.#brokerMemoryBudget.take(more)) {
-      giveShare(account, bytes)
+    const previous = this.#find(levels)
+    const bytes = retainedBytesOf(message)
+    const previousBytes = previous?.message ? retainedBytesOf(previous.message) : 0
+    const isFull = previousBytes === 0 && this.#count >= retained
+    const addedBytes = bytes - previousBytes
+    if (isFull || (addedBytes > 0 && this.#bytes + addedBytes > retainedBytes)) return false
+    if (!tryCharge(account, previous, bytes)) return false
+    if (addedBytes > 0 && !this.#budget.tryReserve(addedBytes)) {
+      refund(account, bytes)
       return false
     }
-    if (more <= 0) this.#brokerMemoryBudget.count(more)
-    if (old === 0) this.#count++
-    else giveShare(before?.account, old)
-    this.#bytes += more
-    const node = this.#make(levels)
+    if (addedBytes <= 0) this.#budget.adjust(addedBytes)
+    if (previousBytes === 0) this.#count++
+    else refund(previous?.account, previousBytes)
+    this.#bytes += addedBytes
+    const node = this.#ensureNode(levels)
     node.message = message
     node.account = account
     this.#schedule(node, message)
@@ -99,11 +99,11 @@ export class Retained {
     }
     const last = path.at(-1)
     if (last?.message === undefined) return
-    const bytes = retainedSize(last.message)
+    const bytes = retainedBytesOf(last.message)
     this.#count--
     this.#bytes -= bytes
-    this.#brokerMemoryBudget.give(bytes)
-    giveShare(last.account, bytes)
+    this.#budget.release(bytes)
+    refund(last.account, bytes)
     last.message = undefined
     last.account = undefined
     this.#schedule(last, undefined)
@@ -116,21 +116,22 @@ export class Retained {
    * @param now - ms of the monotonic clock
    */
   match(filter: string, now: number): Message[] {
-    this.#expire(now)
+    this.#removeExpired(now)
     const hits: Message[] = []
     collect(this.#root, filter.split('/'), 0, hits)
     return hits
   }
 
   /** Forgets what is over its time. */
-  #expire(now: number): void {
-    for (let topic = this.#due.takeDue(now); topic !== undefined; topic = this.#due.takeDue(now)) this.delete(topic)
+  #removeExpired(now: number): void {
+    for (let topic = this.#deadlines.takeDue(now); topic !== undefined; topic = this.#deadlines.takeDue(now))
+      this.delete(topic)
   }
 
   #schedule(node: Node, message: Message | undefined): void {
-    if (node.deadline) this.#due.remove(node.deadline)
+    if (node.deadline) this.#deadlines.remove(node.deadline)
     const { expiresAt, topic } = message ?? {}
-    node.deadline = expiresAt === undefined || topic === undefined ? undefined : this.#due.add(expiresAt, topic)
+    node.deadline = expiresAt === undefined || topic === undefined ? undefined : this.#deadlines.add(expiresAt, topic)
   }
 
   #find(levels: readonly string[]): Node | undefined {
@@ -139,7 +140,7 @@ export class Retained {
     return node
   }
 
-  #make(levels: readonly string[]): Node {
+  #ensureNode(levels: readonly string[]): Node {
     let node = this.#root
     for (const level of levels) {
       node.children ??= new Map()
@@ -159,52 +160,56 @@ const emptyNode = (): Node => ({
 })
 
 /** Counts a message to its account; less in place of more of the same is always taken. */
-function takeShare(account: QuotaAccount | undefined, before: Node | undefined, bytes: number): boolean {
+function tryCharge(account: QuotaAccount | undefined, previous: Node | undefined, bytes: number): boolean {
   if (account === undefined) return true
-  const own = before?.message && before.account === account ? retainedSize(before.message) : 0
-  const full = own === 0 && account.retained.full
-  if (full || (bytes > own && account.retainedBytes.used + bytes - own > account.retainedBytes.most)) {
-    account.retained.refuse()
+  const previousBytes = previous?.message && previous.account === account ? retainedBytesOf(previous.message) : 0
+  const isFull = previousBytes === 0 && account.retained.isFull
+  if (
+    isFull ||
+    (bytes > previousBytes && account.retainedBytes.used + bytes - previousBytes > account.retainedBytes.limit)
+  ) {
+    account.retained.recordRefusal()
     return false
   }
-  account.retained.count(1)
-  account.retainedBytes.count(bytes)
+  account.retained.adjust(1)
+  account.retainedBytes.adjust(bytes)
   return true
 }
 
-function giveShare(account: QuotaAccount | undefined, bytes: number): void {
-  account?.retained.give()
-  account?.retainedBytes.give(bytes)
+function refund(account: QuotaAccount | undefined, bytes: number): void {
+  account?.retained.release()
+  account?.retainedBytes.release(bytes)
 }
 
 /** What a message counts while it is retained, bytes: with the branches it lies on, of which it may share none. */
-export const retainedSize = (message: Message): number => sizeOf(message) + LEVEL_SIZE * message.topic.split('/').length
+export const retainedBytesOf = (message: Message): number =>
+  sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 
-function collect(node: Node, filter: readonly string[], at: number, hits: Message[]): void {
-  const level = filter[at]
+function collect(node: Node, filter: readonly string[], depth: number, hits: Message[]): void {
+  const level = filter[depth]
   if (level === undefined) {
     if (node.message) hits.push(node.message)
     return
   }
   if (level === '#') {
-    collectAll(node, at === 0, hits)
+    collectAll(node, depth === 0, hits)
     return
   }
   if (level !== '+') {
     const child = node.children?.get(level)
-    if (child) collect(child, filter, at + 1, hits)
+    if (child) collect(child, filter, depth + 1, hits)
     return
   }
   for (const [name, child] of node.children ?? []) {
     // MQTT 5.0, section 4.7.2
-    if (at > 0 || !name.startsWith('$')) collect(child, filter, at + 1, hits)
+    if (depth > 0 || !name.startsWith('$')) collect(child, filter, depth + 1, hits)
   }
 }
 
-function collectAll(node: Node, first: boolean, hits: Message[]): void {
+function collectAll(node: Node, isTopLevel: boolean, hits: Message[]): void {
   if (node.message) hits.push(node.message)
   for (const [name, child] of node.children ?? []) {
-    if (!first || !name.startsWith('$')) collectAll(child, false, hits)
+    if (!isTopLevel || !name.startsWith('$')) collectAll(child, false, hits)
   }
 }
 

@@ -1,16 +1,16 @@
 import type { Qos, SubscriptionRequest } from '../../../core/mqtt5/packets.js'
-import { LEVEL_SIZE } from '../limits/limits.js'
+import { LEVEL_BYTES } from '../limits/limits.js'
 import { type Delivery, lowerQos, type Message } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
 
 /** Who subscribes: a session, as far as routing has to do with it. */
 export interface Subscriber {
   /** Whether its client is connected. */
-  readonly connected: boolean
+  readonly isConnected: boolean
   /** Whether it goes on when its connection ends. */
-  readonly lasting: boolean
+  readonly isPersistent: boolean
   /** Forgets what is over its time if there is no room; returns whether it can keep another message. */
-  makeRoom(): boolean
+  tryMakeRoom(): boolean
   deliver(delivery: Delivery): void
 }
 
@@ -26,18 +26,18 @@ export interface Subscription {
   readonly id: number | undefined
 }
 
-const SHARE = '$share/'
+const SHARED_PREFIX = '$share/'
 
 /** The filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for one that is not shared. */
 export const sharedFilter = (filter: string): string | undefined =>
-  filter.startsWith(SHARE) ? filter.slice(filter.indexOf('/', SHARE.length) + 1) : undefined
+  filter.startsWith(SHARED_PREFIX) ? filter.slice(filter.indexOf('/', SHARED_PREFIX.length) + 1) : undefined
 
 /** Whether a subscription is shared with other sessions. */
-export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARE)
+export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARED_PREFIX)
 
 /** What a subscription counts, bytes: with wildcards it has branches of its own, for all sessions and for its own. */
-export const subscriptionSize = (filter: string): number =>
-  2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_SIZE * filter.split('/').length : 0)
+export const subscriptionBytes = (filter: string): number =>
+  2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_BYTES * filter.split('/').length : 0)
 
 /** A subscription as it was asked for. */
 export const subscriptionOf = (
@@ -69,10 +69,10 @@ export class Router {
       this.#subscriptions.add(filter, subscription)
       return
     }
-    const known = this.#groups.get(filter)
-    const group = known ?? new SharedGroup()
+    const existing = this.#groups.get(filter)
+    const group = existing ?? new SharedGroup()
     group.add(subscription)
-    if (known) return
+    if (existing) return
     this.#groups.set(filter, group)
     this.#shared.add(shared, group)
   }
@@ -94,14 +94,16 @@ export class Router {
   /**
    * Delivers a message to all who subscribe to its topic; returns to how many.
    *
-   * @param from - who published it
+   * @param publisher - who published it
    */
-  route(message: Message, from: Subscriber | undefined): number {
+  route(message: Message, publisher: Subscriber | undefined): number {
     const matches = this.#subscriptions.matches(message.topic)
     const [first] = matches
     let count = 0
     // No session has one filter twice, so that nothing has to be put together.
-    if (first !== undefined) count = matches.length === 1 ? toEach(first, message, from) : toAll(matches, message, from)
+    if (first !== undefined)
+      count =
+        matches.length === 1 ? deliverToAll(first, message, publisher) : deliverMerged(matches, message, publisher)
     this.#shared.match(message.topic, group => {
       if (group.deliver(message)) count++
     })
@@ -109,13 +111,17 @@ export class Router {
   }
 }
 
-function toEach(subscriptions: ReadonlySet<Subscription>, message: Message, from: Subscriber | undefined): number {
+function deliverToAll(
+  subscriptions: ReadonlySet<Subscription>,
+  message: Message,
+  publisher: Subscriber | undefined,
+): number {
   let count = 0
   let delivery: Delivery | undefined
   // Of those who are there now: a session that ends because of what it gets changes the set.
   for (const subscription of Array.from(subscriptions)) {
     const { subscriber, noLocal, retainAsPublished, id } = subscription
-    if (noLocal && subscriber === from) continue
+    if (noLocal && subscriber === publisher) continue
     const qos = lowerQos(subscription.qos, message.qos)
     const retain = retainAsPublished && message.retain
     // Most get the same.
@@ -127,25 +133,29 @@ function toEach(subscriptions: ReadonlySet<Subscription>, message: Message, from
   return count
 }
 
-function toAll(matches: readonly ReadonlySet<Subscription>[], message: Message, from: Subscriber | undefined): number {
+function deliverMerged(
+  matches: readonly ReadonlySet<Subscription>[],
+  message: Message,
+  publisher: Subscriber | undefined,
+): number {
   const hits = new Map<Subscriber, Hit>()
   for (const subscriptions of matches)
-    for (const subscription of subscriptions) gather(hits, subscription, message, from)
+    for (const subscription of subscriptions) mergeHit(hits, subscription, message, publisher)
   for (const [subscriber, { qos, retain, ids = NO_IDS }] of hits)
     subscriber.deliver(deliveryOf(message, lowerQos(qos, message.qos), retain, ids))
   return hits.size
 }
 
-function gather(
+function mergeHit(
   hits: Map<Subscriber, Hit>,
   { subscriber, qos, id, noLocal, retainAsPublished }: Subscription,
   { retain }: Message,
-  from: Subscriber | undefined,
+  publisher: Subscriber | undefined,
 ): void {
-  if (noLocal && subscriber === from) return
-  const known = hits.get(subscriber)
-  const hit = known ?? { qos, retain: false, ids: undefined }
-  if (known === undefined) hits.set(subscriber, hit)
+  if (noLocal && subscriber === publisher) return
+  const existing = hits.get(subscriber)
+  const hit = existing ?? { qos, retain: false, ids: undefined }
+  if (existing === undefined) hits.set(subscriber, hit)
   if (qos > hit.qos) hit.qos = qos
   if (retainAsPublished) hit.retain = retain
   if (id === undefined) return
@@ -185,18 +195,18 @@ export class SharedGroup {
 
   /** Returns whether there was somebody to take it. */
   deliver(message: Message): boolean {
-    const member = this.#takeTurn() ?? this.#anyLasting() ?? this.#members.find(isThere)
-    if (member) this.#hand(message, member)
+    const member = this.#nextReady() ?? this.#findPersistent() ?? this.#members.find(isReachable)
+    if (member) this.#deliverTo(message, member)
     return member !== undefined
   }
 
   /** Where no member has room it is lost: a session that is too full must not bring down the others one by one. */
-  readonly #giveOn = (delivery: Delivery): void => {
-    const member = this.#takeTurn() ?? this.#anyLasting()
-    if (member) this.#hand(delivery, member)
+  readonly #reassign = (delivery: Delivery): void => {
+    const member = this.#nextReady() ?? this.#findPersistent()
+    if (member) this.#deliverTo(delivery, member)
   }
 
-  #hand(message: Message, member: Subscription): void {
+  #deliverTo(message: Message, member: Subscription): void {
     const { topic, content, expiresAt } = message
     member.subscriber.deliver({
       topic,
@@ -205,24 +215,25 @@ export class SharedGroup {
       qos: lowerQos(member.qos, message.qos),
       retain: member.retainAsPublished && message.retain,
       subscriptionIds: member.id === undefined ? [] : [member.id],
-      giveOn: this.#giveOn,
+      reassign: this.#reassign,
     })
   }
 
-  #takeTurn(): Subscription | undefined {
+  #nextReady(): Subscription | undefined {
     const count = this.#members.length
     for (let i = 0; i < count; i++) {
       const member = this.#members[(this.#next + i) % count]
-      if (!member?.subscriber.connected || !member.subscriber.makeRoom()) continue
+      if (!member?.subscriber.isConnected || !member.subscriber.tryMakeRoom()) continue
       this.#next = (this.#next + i + 1) % count
       return member
     }
     return undefined
   }
 
-  #anyLasting(): Subscription | undefined {
-    return this.#members.find(({ subscriber }) => subscriber.lasting && subscriber.makeRoom())
+  #findPersistent(): Subscription | undefined {
+    return this.#members.find(({ subscriber }) => subscriber.isPersistent && subscriber.tryMakeRoom())
   }
 }
 
-const isThere = ({ subscriber: { connected, lasting } }: Subscription): boolean => connected || lasting
+const isReachable = ({ subscriber: { isConnected, isPersistent } }: Subscription): boolean =>
+  isConnected || isPersistent

@@ -9,8 +9,8 @@ import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import { lowerQos } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import { isShared, type Subscription, sharedFilter, subscriptionOf, subscriptionSize } from '../routing/router.js'
-import type { Host } from './connection-host.js'
+import { isShared, type Subscription, sharedFilter, subscriptionBytes, subscriptionOf } from '../routing/router.js'
+import type { ConnectionHost } from './connection-host.js'
 import type { Session } from './session.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
@@ -19,9 +19,9 @@ const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as cons
 export class ClientSubscriptions {
   readonly #client: Client
   readonly #session: Session
-  readonly #host: Host<never>
+  readonly #host: ConnectionHost<never>
 
-  constructor(client: Client, session: Session, host: Host<never>) {
+  constructor(client: Client, session: Session, host: ConnectionHost<never>) {
     this.#client = client
     this.#session = session
     this.#host = host
@@ -56,7 +56,7 @@ export class ClientSubscriptions {
       const subscription = this.#session.unsubscribe(filter)
       if (subscription === undefined) return REASON.noSubscriptionExisted
       this.#host.router.remove(subscription)
-      discountSubscription(this.#session, filter, this.#host)
+      releaseSubscription(this.#session, filter, this.#host)
       return REASON.success
     })
   }
@@ -66,33 +66,33 @@ export class ClientSubscriptions {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
     if (isTooDeep(filter)) return REASON.quotaExceeded
     if (this.#session.subscriptions.has(filter)) return undefined
-    if (countSubscription(this.#session, filter, this.#host)) return undefined
-    this.#host.handler.exceeded?.(this.#client, 'subscribe', filter)
+    if (tryReserveSubscription(this.#session, filter, this.#host)) return undefined
+    this.#host.handler.onQuotaExceeded?.(this.#client, 'subscribe', filter)
     return REASON.quotaExceeded
   }
 
   #grant(request: SubscriptionRequest, id: number | undefined): void {
     const { router } = this.#host
     const subscription = subscriptionOf(this.#session, request, id)
-    const before = this.#session.subscribe(subscription)
-    if (before) router.remove(before)
+    const previous = this.#session.subscribe(subscription)
+    if (previous) router.remove(previous)
     router.add(subscription)
     const { retainHandling } = request
-    const wanted = retainHandling === 0 || (retainHandling === 1 && before === undefined)
-    if (wanted && !isShared(subscription)) this.#session.replays.add(subscription)
+    const sendsRetained = retainHandling === 0 || (retainHandling === 1 && previous === undefined)
+    if (sendsRetained && !isShared(subscription)) this.#session.replays.add(subscription)
   }
 
   #sendRetained({ qos, id, filter }: Subscription): void {
     const messages = this.#host.retained.match(filter, this.#host.clock.monotonic())
     // More than everything that is retained waits already: the client asks for it over and over and takes none of it.
-    if (this.#session.outbox.replayed + messages.length > LIMIT.retainedMessages) return
+    if (this.#session.deliveryQueue.replayedCount + messages.length > LIMIT.retainedMessages) return
     for (const message of messages) {
       this.#session.deliver({
         ...message,
         qos: lowerQos(qos, message.qos),
         retain: true,
         subscriptionIds: id === undefined ? [] : [id],
-        replayed: true,
+        isReplay: true,
       })
     }
   }
@@ -104,26 +104,34 @@ function checkFilter(filter: string): void {
 }
 
 /** Where subscriptions are counted. */
-export interface SubscriptionCounts {
+export interface SubscriptionCounters {
   readonly budget: BrokerMemoryBudget
   readonly accounts: QuotaAccounts
 }
 
 /** Counts another subscription of a session; returns whether there is room for it. */
-export function countSubscription(session: Session, filter: string, { budget, accounts }: SubscriptionCounts): boolean {
-  if (session.subscriptions.size >= LIMIT.subscriptions) return false
-  if (session.account?.subscriptions.take() === false) return false
-  if (accounts.subscriptions.take()) {
-    if (budget.take(subscriptionSize(filter))) return true
-    accounts.subscriptions.give()
+export function tryReserveSubscription(
+  session: Session,
+  filter: string,
+  { budget, accounts }: SubscriptionCounters,
+): boolean {
+  if (session.subscriptions.size >= LIMIT.subscriptionsPerClient) return false
+  if (session.account?.subscriptions.tryReserve() === false) return false
+  if (accounts.subscriptions.tryReserve()) {
+    if (budget.tryReserve(subscriptionBytes(filter))) return true
+    accounts.subscriptions.release()
   }
-  session.account?.subscriptions.give()
+  session.account?.subscriptions.release()
   return false
 }
 
 /** A subscription of a session is gone. */
-export function discountSubscription(session: Session, filter: string, { budget, accounts }: SubscriptionCounts): void {
-  session.account?.subscriptions.give()
-  accounts.subscriptions.give()
-  budget.give(subscriptionSize(filter))
+export function releaseSubscription(
+  session: Session,
+  filter: string,
+  { budget, accounts }: SubscriptionCounters,
+): void {
+  session.account?.subscriptions.release()
+  accounts.subscriptions.release()
+  budget.release(subscriptionBytes(filter))
 }

@@ -8,37 +8,37 @@ import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
-import { ownContent, sizeOf } from '../routing/delivery.js'
-import type { Host } from './connection-host.js'
+import { copyContentIfSparse, sizeOf } from '../routing/delivery.js'
+import type { ConnectionHost } from './connection-host.js'
 import type { BrokerHandler, Refused, Verdict } from './handler.js'
 import type { Link } from './link.js'
 import { DeferredPackets } from './packet-handler.js'
-import { type OutboundPeer, PacketWriter } from './packet-writer.js'
+import { PacketWriter, type PacketWriterPeer } from './packet-writer.js'
 
 /** The connection of somebody who wants to come in. */
-export interface EntrancePeer extends Client, OutboundPeer {
+export interface ConnectHandlerPeer extends Client, PacketWriterPeer {
   /** The client has this id. */
-  named(clientId: string): void
+  setClientId(clientId: string): void
   /** Cuts the network connection without a word. */
   cut(): void
   /** What is made of the client's credentials. */
-  decided(verdict: Verdict): void
+  onVerdict(verdict: Verdict): void
   fail(error: unknown): void
 }
 
 /** How a client comes in: its CONNECT, its credentials, and what it sends before it is decided whether to let it in. */
 export class ConnectHandler {
   readonly #link: Link
-  readonly #host: Host<never>
-  readonly #peer: EntrancePeer
+  readonly #host: ConnectionHost<never>
+  readonly #peer: ConnectHandlerPeer
   /** Packets that came before their sender was let in. */
   readonly early: DeferredPackets
   #version: Version = 5
   #pendingClient: PendingClient | undefined
   /** What CONNECT counts, bytes. */
-  #greeting = 0
+  #connectBytes = 0
 
-  constructor(link: Link, host: Host<never>, peer: EntrancePeer) {
+  constructor(link: Link, host: ConnectionHost<never>, peer: ConnectHandlerPeer) {
     this.#link = link
     this.#host = host
     this.#peer = peer
@@ -51,22 +51,22 @@ export class ConnectHandler {
   }
 
   /** Who is there; `undefined` before CONNECT. */
-  get guest(): PendingClient | undefined {
+  get pendingClient(): PendingClient | undefined {
     return this.#pendingClient
   }
 
   /** What its CONNECT counts, and packets that wait, bytes. */
-  get held(): number {
-    return this.#greeting + this.early.size
+  get heldBytes(): number {
+    return this.#connectBytes + this.early.size
   }
 
   /** Takes a packet of somebody who is not let in. Raises {@link PacketError} for what ends the connection. */
   receive(frame: Uint8Array): void {
-    const guest = this.#pendingClient
-    if (guest === undefined) this.#meet(frame)
-    else if (guest.authentication.deciding) this.#defer(frame)
+    const client = this.#pendingClient
+    if (client === undefined) this.#handleConnect(frame)
+    else if (client.authentication.isDeciding) this.#defer(frame)
     else {
-      const packet = decodePacket(frame, guest.connect.version, this.#host.accounts.mostUserProperties)
+      const packet = decodePacket(frame, client.connect.version, this.#host.accounts.maxUserProperties)
       if (packet.type !== 'auth') throw protocolError('AUTH is awaited')
       this.authenticate(packet)
     }
@@ -74,37 +74,37 @@ export class ConnectHandler {
 
   /** Takes a step of enhanced authentication. */
   authenticate(packet: Auth): void {
-    this.#pendingClient?.authentication.proceed(packet, this.#decided, this.#failed)
+    this.#pendingClient?.authentication.proceed(packet, this.#onVerdict, this.#onError)
   }
 
   /** The connection is gone. */
   close(): void {
     this.#pendingClient?.authentication.close()
     this.early.clear()
-    this.#host.budget.give(this.#greeting)
-    this.#greeting = 0
+    this.#host.budget.release(this.#connectBytes)
+    this.#connectBytes = 0
   }
 
-  readonly #decided = (verdict: Verdict): void => this.#peer.decided(verdict)
-  readonly #failed = (error: unknown): void => this.#peer.fail(error)
+  readonly #onVerdict = (verdict: Verdict): void => this.#peer.onVerdict(verdict)
+  readonly #onError = (error: unknown): void => this.#peer.fail(error)
 
-  #meet(frame: Uint8Array): void {
+  #handleConnect(frame: Uint8Array): void {
     // A client that does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1).
     if ((frame[0] ?? 0) >> 4 !== PACKET.connect) {
       this.#peer.cut()
       return
     }
     this.#version = protocolVersionOf(frame)
-    const connect = decodePacket(frame, this.#version, this.#host.accounts.mostUserProperties)
+    const connect = decodePacket(frame, this.#version, this.#host.accounts.maxUserProperties)
     if (connect.type !== 'connect') return
-    this.#pendingClient = guestOf(connect, this.#link, this.#host, this.#peer)
-    this.#greeting = reserveConnectBytes(frame, this.#host.budget)
-    this.#peer.named(clientIdOf(connect))
-    this.#pendingClient.authentication.begin(this.#decided, this.#failed)
+    this.#pendingClient = pendingClientOf(connect, this.#link, this.#host, this.#peer)
+    this.#connectBytes = reserveConnectBytes(frame, this.#host.budget)
+    this.#peer.setClientId(clientIdOf(connect))
+    this.#pendingClient.authentication.start(this.#onVerdict, this.#onError)
   }
 
   #defer(frame: Uint8Array): void {
-    if (this.early.size + frame.length > LIMIT.deferred)
+    if (this.early.size + frame.length > LIMIT.deferredBytes)
       throw new PacketError(REASON.quotaExceeded, 'too much before the client is let in')
     this.early.push(frame)
   }
@@ -112,7 +112,7 @@ export class ConnectHandler {
 
 const NO_PROPERTIES = {}
 /** A CONNECT has its bytes, and the texts that were made of them. */
-const GREETING_COST = 3
+const CONNECT_COST_FACTOR = 3
 
 /** Somebody who said CONNECT, and is or is not let in. */
 export interface PendingClient {
@@ -122,7 +122,12 @@ export interface PendingClient {
 }
 
 /** A guest who wants to be spoken to as its CONNECT says. */
-const guestOf = (connect: Connect, link: Link, host: Host<never>, peer: Client & OutboundPeer): PendingClient => ({
+const pendingClientOf = (
+  connect: Connect,
+  link: Link,
+  host: ConnectionHost<never>,
+  peer: Client & PacketWriterPeer,
+): PendingClient => ({
   connect,
   outbound: new PacketWriter(link, host, peer, connect),
   authentication: new AuthenticationExchange(host.handler, peer, link, connect),
@@ -130,8 +135,8 @@ const guestOf = (connect: Connect, link: Link, host: Host<never>, peer: Client &
 
 /** The id of a client, made up if it has none. Raises {@link PacketError} when it is too long. */
 function clientIdOf({ clientId }: Connect): string {
-  if (clientId.length > LIMIT.clientId)
-    throw new PacketError(REASON.clientIdentifierNotValid, `a client id has at most ${LIMIT.clientId} characters`)
+  if (clientId.length > LIMIT.clientIdLength)
+    throw new PacketError(REASON.clientIdentifierNotValid, `a client id has at most ${LIMIT.clientIdLength} characters`)
   return clientId === '' ? globalThis.crypto.randomUUID() : clientId
 }
 
@@ -139,12 +144,17 @@ function clientIdOf({ clientId }: Connect): string {
  * The last will of a client, to be kept for as long as it is connected, and longer. Raises {@link PacketError} when it must
  * not be published, or there is no room for it.
  */
-export function willOf({ will }: Connect, client: Client, { handler, budget }: Host<never>): Will | undefined {
+export function reserveWill(
+  { will }: Connect,
+  client: Client,
+  { handler, budget }: ConnectionHost<never>,
+): Will | undefined {
   if (will === undefined) return undefined
-  const refusal = handler.refuse(client, will)
+  const refusal = handler.checkPublish(client, will)
   if (refusal) throw new PacketError(refusal.disconnect ?? REASON.notAuthorized, `the last will: ${refusal.reason}`)
-  if (!budget.take(willSize(will))) throw new PacketError(REASON.quotaExceeded, 'there is no room for a last will')
-  const { payload, correlationData, carried } = ownContent({ ...will, userProperties: NO_PROPERTIES })
+  if (!budget.tryReserve(willSize(will)))
+    throw new PacketError(REASON.quotaExceeded, 'there is no room for a last will')
+  const { payload, correlationData, carried } = copyContentIfSparse({ ...will, userProperties: NO_PROPERTIES })
   return { ...will, payload, correlationData, carried: carried ?? will.carried }
 }
 
@@ -157,10 +167,10 @@ export const willSize = ({ topic, payload, carried }: Will): number =>
  * when there is no room.
  */
 function reserveConnectBytes({ length }: Uint8Array, budget: BrokerMemoryBudget): number {
-  if (length <= LIMIT.freeConnect) return 0
-  if (!budget.take(GREETING_COST * length))
+  if (length <= LIMIT.freeConnectBytes) return 0
+  if (!budget.tryReserve(CONNECT_COST_FACTOR * length))
     throw new PacketError(REASON.quotaExceeded, 'the broker has no room for a CONNECT of this size')
-  return GREETING_COST * length
+  return CONNECT_COST_FACTOR * length
 }
 
 const NO_METHOD = {
@@ -172,7 +182,7 @@ const NO_METHOD = {
 /** What is under way: nothing, a verdict that is awaited, or a further step of the client. */
 type Step =
   | { readonly type: 'none' }
-  | { readonly type: 'deciding'; readonly gone: AbortController }
+  | { readonly type: 'deciding'; readonly abort: AbortController }
   /** `state` is the handler's. */
   | { readonly type: 'asked'; readonly state: unknown }
 
@@ -195,49 +205,53 @@ export class AuthenticationExchange {
   }
 
   /** Whether a verdict is awaited. */
-  get deciding(): boolean {
+  get isDeciding(): boolean {
     return this.#step.type === 'deciding'
   }
 
   /** The client is gone. */
   close(): void {
-    if (this.#step.type === 'deciding') this.#step.gone.abort()
+    if (this.#step.type === 'deciding') this.#step.abort.abort()
   }
 
   /** The first step. `decided` may be called at once. */
-  begin(decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
+  start(onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
     const { authenticationMethod, authenticationData } = this.#connect
-    if (this.#handler.authenticate !== undefined) this.#ask(authenticationData, decided, failed)
-    else decided(authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD)
+    if (this.#handler.authenticate !== undefined) this.#requestVerdict(authenticationData, onVerdict, onError)
+    else onVerdict(authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD)
   }
 
   /** A further step, or the first of another proof. Raises `PacketError` when the client may not take it. */
-  proceed(auth: Auth, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
-    const again = auth.reasonCode === REASON.reAuthenticate
+  proceed(auth: Auth, onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
+    const isReauthentication = auth.reasonCode === REASON.reAuthenticate
     if (this.#connect.authenticationMethod === undefined) throw protocolError('AUTH without an authentication method')
     if (auth.authenticationMethod !== this.#connect.authenticationMethod)
       throw protocolError('AUTH with another authentication method than CONNECT')
-    if (this.#step.type !== (again ? 'none' : 'asked')) throw protocolError('AUTH that was not asked for')
-    this.#ask(auth.authenticationData, decided, failed)
+    if (this.#step.type !== (isReauthentication ? 'none' : 'asked')) throw protocolError('AUTH that was not asked for')
+    this.#requestVerdict(auth.authenticationData, onVerdict, onError)
   }
 
-  #ask(data: Uint8Array | undefined, decided: (verdict: Verdict) => void, failed: (error: unknown) => void): void {
-    const gone = new AbortController()
+  #requestVerdict(
+    data: Uint8Array | undefined,
+    onVerdict: (verdict: Verdict) => void,
+    onError: (error: unknown) => void,
+  ): void {
+    const abort = new AbortController()
     const state = this.#step.type === 'asked' ? this.#step.state : undefined
-    const credentials = { connect: this.#connect, link: this.#link, data, state, signal: gone.signal }
+    const credentials = { connect: this.#connect, link: this.#link, data, state, signal: abort.signal }
     const verdict = this.#handler.authenticate?.(this.#client, credentials)
     if (verdict === undefined) return
     if (!(verdict instanceof Promise)) {
-      this.#take(verdict, decided)
+      this.#applyVerdict(verdict, onVerdict)
       return
     }
-    this.#step = { type: 'deciding', gone }
-    verdict.then(late => this.#take(late, decided)).catch(failed)
+    this.#step = { type: 'deciding', abort }
+    verdict.then(late => this.#applyVerdict(late, onVerdict)).catch(onError)
   }
 
-  #take(verdict: Verdict, decided: (verdict: Verdict) => void): void {
+  #applyVerdict(verdict: Verdict, onVerdict: (verdict: Verdict) => void): void {
     this.#step = verdict.type === 'continue' ? { type: 'asked', state: verdict.state } : { type: 'none' }
-    decided(verdict)
+    onVerdict(verdict)
   }
 }
 
@@ -250,12 +264,13 @@ interface ConnackDetails {
 }
 
 /** The keep-alive of a client, s: what it asked for, or the longest there is. */
-export const keepAliveOf = ({ keepAlive, version }: Connect, longest: number): number =>
+export const keepAliveSecondsOf = ({ keepAlive, version }: Connect, maxSeconds: number): number =>
   // MQTT 3.1.1 cannot be told of another one; 0 turns it off, which only a longest one forbids.
-  version === 4 || longest === 0 ? keepAlive : keepAlive === 0 ? longest : Math.min(keepAlive, longest)
+  version === 4 || maxSeconds === 0 ? keepAlive : keepAlive === 0 ? maxSeconds : Math.min(keepAlive, maxSeconds)
 
 /** How long a client may be silent, ms: one and a half times its keep-alive (MQTT 5.0, section 3.1.2.10); 0 for ever. */
-export const keepAliveTimeoutMs = (connect: Connect, longest: number): number => 1_500 * keepAliveOf(connect, longest)
+export const keepAliveTimeoutMs = (connect: Connect, maxSeconds: number): number =>
+  1_500 * keepAliveSecondsOf(connect, maxSeconds)
 
 /** CONNACK for a client that is let in. */
 export function connackOf(
@@ -265,15 +280,15 @@ export function connackOf(
     handler,
     maximumPacketSize,
     maxKeepAliveSeconds,
-  }: Pick<Host<never>, 'handler' | 'maximumPacketSize' | 'maxKeepAliveSeconds'>,
+  }: Pick<ConnectionHost<never>, 'handler' | 'maximumPacketSize' | 'maxKeepAliveSeconds'>,
 ): Connack {
   const { sessionExpiry, authenticationMethod, requestResponseInformation } = connect
-  const keepAlive = keepAliveOf(connect, maxKeepAliveSeconds)
+  const keepAlive = keepAliveSecondsOf(connect, maxKeepAliveSeconds)
   return {
     type: 'connack',
     sessionPresent,
     reasonCode: REASON.success,
-    sessionExpiry: sessionExpiry > LIMIT.sessionExpiry ? LIMIT.sessionExpiry : undefined,
+    sessionExpiry: sessionExpiry > LIMIT.sessionExpirySeconds ? LIMIT.sessionExpirySeconds : undefined,
     maximumPacketSize,
     topicAliasMaximum: LIMIT.inboundAliases,
     assignedClientId: connect.clientId === '' ? clientId : undefined,
@@ -297,15 +312,15 @@ type DisconnectReason = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'server
 /**
  * What a client is told whose connection is ended; `undefined` when there is no word for it.
  *
- * @param admitted - whether it was let in
+ * @param isAdmitted - whether it was let in
  */
 export function disconnectPacketFor(
   version: Version,
-  admitted: boolean,
-  words: DisconnectReason,
+  isAdmitted: boolean,
+  reason: DisconnectReason,
 ): ServerPacket | undefined {
-  if (admitted) return version === 5 ? { type: 'disconnect', ...words } : undefined
-  return canRefuse(version, words.reasonCode) ? { type: 'connack', sessionPresent: false, ...words } : undefined
+  if (isAdmitted) return version === 5 ? { type: 'disconnect', ...reason } : undefined
+  return canRefuse(version, reason.reasonCode) ? { type: 'connack', sessionPresent: false, ...reason } : undefined
 }
 
 /** Whether a client is told why it is not let in: MQTT 3.1.1 has no word for a CONNECT that makes no sense (its 3.1.4). */

@@ -5,7 +5,7 @@ import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Message } from '../routing/delivery.js'
-import type { Retained } from '../routing/retained.js'
+import type { RetainedMessages } from '../routing/retained.js'
 import type { Router } from '../routing/router.js'
 import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
@@ -14,24 +14,24 @@ import type { Session } from './session.js'
 export interface SessionAssignment {
   readonly session: Session
   /** Whether it was there before. */
-  readonly present: boolean
+  readonly isSessionPresent: boolean
 }
 
 /** Somebody who is let in. */
 export interface AuthenticatedClient {
-  readonly holder: SessionOwner | undefined
+  readonly owner: SessionOwner | undefined
   readonly address: string | undefined
 }
 
 /** What all connections of a broker share; `C` is a connection. */
-export interface Host<C> {
+export interface ConnectionHost<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: BrokerMemoryBudget
   readonly accounts: QuotaAccounts
   readonly encoder: PublishEncoder
   readonly router: Router
-  readonly retained: Retained
+  readonly retained: RetainedMessages
   /** Runs tasks at times of the monotonic clock, ms. */
   readonly timeouts: Timeouts<() => void>
   /** Largest packet a client may send, bytes. */
@@ -42,13 +42,13 @@ export interface Host<C> {
    * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
    * Raises `PacketError` when the session is somebody else's, or its principal has too many.
    */
-  admit(connection: C, connect: Connect, clientId: string, who: AuthenticatedClient): SessionAssignment
+  admit(connection: C, connect: Connect, clientId: string, client: AuthenticatedClient): SessionAssignment
   /** The holder of a session may have other rights than before: what it may not have any more ends. */
-  recheck(session: Session, holder?: SessionOwner): void
+  revalidateSession(session: Session, owner?: SessionOwner): void
   /** A connection is over, whether its client was let in or not. */
-  ended(connection: C): void
+  removeConnection(connection: C): void
   /** Of a client that was let in: a connection is gone; its last will is to be published, if there is one. */
-  leave(connection: C, session: Session, will: Will | undefined): void
+  detach(connection: C, session: Session, will: Will | undefined): void
   /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */
-  publish(message: Message, from: Session | undefined): number | undefined
+  publish(message: Message, publisher: Session | undefined): number | undefined
 }

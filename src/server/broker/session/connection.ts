@@ -8,23 +8,23 @@ import type { Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import {
   ConnectHandler,
+  type ConnectHandlerPeer,
   connackOf,
   disconnectCode,
   disconnectPacketFor,
-  type EntrancePeer,
   keepAliveTimeoutMs,
   type PendingClient,
-  willOf,
+  reserveWill,
   willSize,
 } from './connect-handler.js'
-import type { Host } from './connection-host.js'
+import type { ConnectionHost } from './connection-host.js'
 import type { Accepted, Verdict } from './handler.js'
 import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
-import { type ConversationPeer, PacketHandler } from './packet-handler.js'
+import { PacketHandler, type PacketHandlerPeer } from './packet-handler.js'
 
 /** Reason codes of connections that end for a limit. */
-const LIMITS: ReadonlySet<ReasonCode> = new Set([
+const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
   REASON.receiveMaximumExceeded,
   REASON.packetTooLarge,
   REASON.messageRateTooHigh,
@@ -35,13 +35,13 @@ const LIMITS: ReadonlySet<ReasonCode> = new Set([
  * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
  * and no timer of the system, so that its driver decides what happens when.
  */
-export class Connection implements ConversationPeer, EntrancePeer, Evictable {
+export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evictable {
   account: QuotaAccount | undefined
   /** `open`: the client is let in. */
   #state: 'entering' | 'open' | 'ended' = 'entering'
   #clientId = ''
   readonly #link: Link
-  readonly #host: Host<Connection>
+  readonly #host: ConnectionHost<Connection>
   readonly #connectHandler: ConnectHandler
   readonly #keepAlive: KeepAlive
   /** Counted to the broker's memory until it is published or not wanted any more. */
@@ -50,11 +50,11 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
   #packetHandler: PacketHandler | undefined
   readonly #credentialExpiry: CredentialExpiry
 
-  constructor(link: Link, host: Host<Connection>) {
+  constructor(link: Link, host: ConnectionHost<Connection>) {
     this.#link = link
     this.#host = host
     this.#connectHandler = new ConnectHandler(link, host, this)
-    this.#keepAlive = new KeepAlive(host, LIMIT.connectTimeout, () => this.#silent())
+    this.#keepAlive = new KeepAlive(host, LIMIT.connectTimeoutMs, () => this.#onKeepAliveTimeout())
     this.#credentialExpiry = new CredentialExpiry(host, () =>
       this.disconnect(REASON.maximumConnectTime, 'the credentials have expired'),
     )
@@ -68,30 +68,30 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
     return this.#state === 'open'
   }
 
-  get ended(): boolean {
+  get isEnded(): boolean {
     return this.#state === 'ended'
   }
 
-  get stalled(): boolean {
-    return this.#link.unsent > LIMIT.unsent && !this.#packetHandler?.leaving
+  get isStalled(): boolean {
+    return this.#link.unsentBytes > LIMIT.readPauseBytes && !this.#packetHandler?.hasInputEnded
   }
 
-  get owner(): string | undefined {
+  get accountName(): string | undefined {
     return this.open ? (this.account?.name ?? '') : undefined
   }
 
-  get held(): number {
+  get heldBytes(): number {
     const will = this.#will ? willSize(this.#will) : 0
-    return this.#link.held + this.#connectHandler.held + (this.#packetHandler?.held ?? 0) + will
+    return this.#link.heldBytes + this.#connectHandler.heldBytes + (this.#packetHandler?.heldBytes ?? 0) + will
   }
 
-  get underway(): number {
-    return this.#link.underway
+  get transientBytes(): number {
+    return this.#link.transientBytes
   }
 
   /** Something came over the network. */
-  seen(): void {
-    this.#keepAlive.seen()
+  recordActivity(): void {
+    this.#keepAlive.recordActivity()
   }
 
   /** Takes one packet. */
@@ -107,15 +107,15 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
   }
 
   /** As {@link receive} for a PUBACK that says nothing but success; while {@link open}. */
-  acknowledged(packetId: number): void {
-    this.#packetHandler?.session.outbox.puback(packetId)
+  handlePuback(packetId: number): void {
+    this.#packetHandler?.session.deliveryQueue.puback(packetId)
   }
 
   /** Goes on with one packet that had to wait; returns whether there was one that may go on. */
-  proceed(): boolean {
+  processNext(): boolean {
     if (this.#state !== 'open') return false
     try {
-      return this.#packetHandler?.proceed() ?? false
+      return this.#packetHandler?.processNext() ?? false
     } catch (error) {
       this.fail(error)
       return false
@@ -123,62 +123,62 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
   }
 
   /** The client sends no more than what it has sent by now. */
-  leave(): void {
-    this.#packetHandler?.leave()
+  endInput(): void {
+    this.#packetHandler?.endInput()
   }
 
   /** All is done that the client has sent, and it sends no more. */
   finish(): void {
     this.#link.end()
-    this.lost()
+    this.onNetworkClosed()
   }
 
   /** The network connection is gone, without a word. */
-  lost(): void {
-    this.#leave(this.#packetHandler?.forgoesWill ? undefined : this.#will)
+  onNetworkClosed(): void {
+    this.#end(this.#packetHandler?.discardsWill ? undefined : this.#will)
   }
 
   /** Cuts the network connection without a word, as a broken network does. */
   cut(): void {
     this.#link.destroy()
-    this.lost()
+    this.onNetworkClosed()
   }
 
   /** Cuts it as what has begun is not complete after the time it may take. @param what - what has begun */
-  overdue(what: string): void {
+  cutOverdue(what: string): void {
     this.#reportCut(`${what} took too long`)
     this.cut()
   }
 
   /** Ends it with its session: too much is unacknowledged. */
-  abandon(): void {
-    if (this.#packetHandler) this.#packetHandler.session.expiry = 0
+  endWithSession(): void {
+    if (this.#packetHandler) this.#packetHandler.session.expirySeconds = 0
     this.disconnect(REASON.quotaExceeded, 'too many unacknowledged messages')
   }
 
-  giveUp(): void {
+  evict(): void {
     this.disconnect(REASON.quotaExceeded, 'the broker has no room for what this connection holds')
     // Of what is left it would get rid when the network likes.
-    if (this.#link.held + this.#link.underway > LIMIT.leftover) this.#link.destroy()
+    if (this.#link.heldBytes + this.#link.transientBytes > LIMIT.disconnectBytes) this.#link.destroy()
   }
 
   /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
-    if (LIMITS.has(reasonCode)) this.#reportCut(reasonString)
-    const farewell = disconnectPacketFor(this.#connectHandler.version, this.open, {
+    if (LIMIT_REASON_CODES.has(reasonCode)) this.#reportCut(reasonString)
+    const packet = disconnectPacketFor(this.#connectHandler.version, this.open, {
       reasonCode,
       reasonString,
       serverReference,
     })
-    if (farewell) this.send(farewell)
+    if (packet) this.send(packet)
     this.#link.end()
-    this.lost()
+    this.onNetworkClosed()
   }
 
-  goodbye(withWill: boolean): void {
+  closeByClient(withWill: boolean): void {
     this.#link.end()
-    this.#leave(withWill ? this.#will : undefined)
+    this.#end(withWill ? this.#will : undefined)
   }
 
   /** Ends the connection because of an error: the client's, or one of ours. */
@@ -186,7 +186,7 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
     if (error instanceof PacketError) this.disconnect(error.reasonCode, error.message)
     else {
       this.disconnect(REASON.implementationSpecificError, 'the broker failed')
-      this.#host.handler.failed(error, this.clientId)
+      this.#host.handler.onError(error, this.clientId)
     }
   }
 
@@ -199,13 +199,13 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
   }
 
   send(packet: ServerPacket): void {
-    const { guest } = this.#connectHandler
-    if (guest) guest.outbound.send(packet)
+    const { pendingClient } = this.#connectHandler
+    if (pendingClient) pendingClient.outbound.send(packet)
     // The client has not said what it takes.
     else this.#link.write(encodePacket(packet, this.#connectHandler.version))
   }
 
-  named(clientId: string): void {
+  setClientId(clientId: string): void {
     this.#clientId = clientId
   }
 
@@ -213,40 +213,41 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
     this.#connectHandler.authenticate(packet)
   }
 
-  decided(verdict: Verdict): void {
-    const { guest } = this.#connectHandler
-    if (this.#state === 'ended' || guest === undefined) return
-    const { authenticationMethod } = guest.connect
+  onVerdict(verdict: Verdict): void {
+    const { pendingClient } = this.#connectHandler
+    if (this.#state === 'ended' || pendingClient === undefined) return
+    const { authenticationMethod } = pendingClient.connect
     if (verdict.type === 'refused')
       this.disconnect(this.open ? disconnectCode(verdict) : verdict.reasonCode, verdict.reason, verdict.serverReference)
-    else if (verdict.type === 'accepted' && this.#state === 'entering') this.#admit(guest, verdict)
+    else if (verdict.type === 'accepted' && this.#state === 'entering') this.#admit(pendingClient, verdict)
     else {
-      if (verdict.type === 'accepted' && !this.#renew(verdict)) return
+      if (verdict.type === 'accepted' && !this.#reauthenticate(verdict)) return
       const reasonCode = verdict.type === 'continue' ? REASON.continueAuthentication : REASON.success
       this.send({ type: 'auth', reasonCode, authenticationMethod, authenticationData: verdict.data })
     }
   }
 
-  tooSlow(): void {
+  disconnectSlowClient(): void {
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
   }
 
   /** Takes over what a client has proved anew; returns whether it may stay. */
-  #renew(accepted: Accepted): boolean {
+  #reauthenticate(accepted: Accepted): boolean {
     const { session } = this.#packetHandler ?? {}
-    this.#credentialExpiry.until(accepted.expiresAt)
-    if (session && session.holder?.id !== accepted.holder?.id)
+    this.#credentialExpiry.set(accepted.expiresAt)
+    if (session && session.owner?.id !== accepted.owner?.id)
       this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
-    else if (session) this.#host.recheck(session, accepted.holder)
-    return !this.ended
+    else if (session) this.#host.revalidateSession(session, accepted.owner)
+    return !this.isEnded
   }
 
-  #admit({ connect, outbound }: PendingClient, { data: authenticationData, holder, expiresAt }: Accepted): void {
+  #admit({ connect, outbound }: PendingClient, { data: authenticationData, owner, expiresAt }: Accepted): void {
     const host = this.#host
-    this.#will = willOf(connect, this, host)
-    const { session, present } = host.admit(this, connect, this.clientId, { holder, address: this.#link.remoteAddress })
+    this.#will = reserveWill(connect, this, host)
+    const address = this.#link.remoteAddress
+    const { session, isSessionPresent: sessionPresent } = host.admit(this, connect, this.clientId, { owner, address })
     this.account = session.account
-    this.#credentialExpiry.until(expiresAt)
+    this.#credentialExpiry.set(expiresAt)
     const { early } = this.#connectHandler
     this.#packetHandler = new PacketHandler({
       peer: this,
@@ -258,42 +259,43 @@ export class Connection implements ConversationPeer, EntrancePeer, Evictable {
     })
     this.#state = 'open'
     this.#keepAlive.start(keepAliveTimeoutMs(connect, host.maxKeepAliveSeconds))
-    const welcome = { clientId: this.clientId, sessionPresent: present, authenticationData }
-    outbound.send(connackOf(connect, welcome, host))
-    host.handler.connected(this)
+    const details = { clientId: this.clientId, sessionPresent, authenticationData }
+    outbound.send(connackOf(connect, details, host))
+    host.handler.onConnected(this)
     session.resume(outbound, connect.receiveMaximum)
     if (early.length > 0) this.#link.wake()
   }
 
-  #silent(): void {
-    if (this.#state === 'entering') this.overdue('the login')
+  #onKeepAliveTimeout(): void {
+    if (this.#state === 'entering') this.cutOverdue('the login')
     // It may have said something that was not read.
-    else if (!this.stalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
+    else if (!this.isStalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
   }
 
   #reportCut(reason: string): void {
     const { remoteAddress: address, transport, secure } = this.#link
     const clientId = this.clientId === '' ? undefined : this.clientId
-    this.#host.handler.cut?.(
+    this.#host.handler.onConnectionCut?.(
       { reason, address, listener: listenerName(transport, secure !== undefined), clientId },
       this,
     )
   }
 
-  #leave(will: Will | undefined): void {
+  #end(will: Will | undefined): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    this.#host.ended(this)
+    this.#host.removeConnection(this)
     this.#keepAlive.stop()
-    this.#credentialExpiry.until(undefined)
+    this.#credentialExpiry.set(undefined)
     this.#connectHandler.close()
-    const conversation = this.#packetHandler
-    if (this.#will && (will === undefined || conversation === undefined)) this.#host.budget.give(willSize(this.#will))
+    const packetHandler = this.#packetHandler
+    if (this.#will && (will === undefined || packetHandler === undefined))
+      this.#host.budget.release(willSize(this.#will))
     this.#will = undefined
-    if (conversation === undefined) return
-    conversation.end()
+    if (packetHandler === undefined) return
+    packetHandler.end()
     try {
-      this.#host.leave(this, conversation.session, will)
+      this.#host.detach(this, packetHandler.session, will)
     } catch (error) {
       this.fail(error)
     }

@@ -1,7 +1,7 @@
 import { Fifo, SlotMap } from '../../../core/util/collections.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
-import { type Delivery, ownDelivery, sizeOf } from '../routing/delivery.js'
+import { copyDeliveryIfSparse, type Delivery, sizeOf } from '../routing/delivery.js'
 
 /** How messages leave. */
 export interface Sender {
@@ -19,19 +19,19 @@ interface InFlight {
   delivery: Delivery | undefined
   readonly qos: 1 | 2
   /** Rises, which packet ids do not. */
-  readonly number: number
+  readonly sequence: number
   packetId: number
   /** What is awaited; `turn`: it is to be sent again on this connection. */
   state: 'turn' | 'puback' | 'pubrec' | 'pubcomp'
   /** Counts against the client's receive maximum. */
-  counted: boolean
+  isCounted: boolean
 }
 
 /** Stands for all deliveries of QoS 1 that are never sent again. */
-const SENT: InFlight = { delivery: undefined, qos: 1, number: 0, packetId: 0, state: 'puback', counted: true }
+const SENT_ONCE: InFlight = { delivery: undefined, qos: 1, sequence: 0, packetId: 0, state: 'puback', isCounted: true }
 
 /** MQTT 5.0, section 2.2.1 */
-const MOST_IDS = 65_535
+const MAX_PACKET_IDS = 65_535
 
 /**
  * What goes to one session with QoS 1 and 2: sent as far as the client's receive maximum allows, kept until it is
@@ -41,20 +41,20 @@ export class DeliveryQueue {
   readonly #sessionUsage: SessionUsage
   readonly #inFlight = new SlotMap<InFlight>()
   /** In flight on an earlier connection: to be sent before anything else. */
-  #again: InFlight[] = []
+  #toResend: InFlight[] = []
   readonly #pendingDeliveries = new PendingDeliveries()
   #sender: Sender | undefined
   #receiveMaximum = 0
   #unacknowledged = 0
-  #number = 0
+  #lastSequence = 0
 
   constructor(budget: BrokerMemoryBudget) {
     this.#sessionUsage = new SessionUsage(budget)
   }
 
   /** Retained messages that wait. */
-  get replayed(): number {
-    return this.#sessionUsage.replayed
+  get replayedCount(): number {
+    return this.#sessionUsage.replayedCount
   }
 
   /** What is kept, bytes. */
@@ -63,13 +63,13 @@ export class DeliveryQueue {
   }
 
   /** Whether so much is unacknowledged that the client should get no more if that can be helped. */
-  get strained(): boolean {
-    return this.#sessionUsage.strained
+  get isOverHalfFull(): boolean {
+    return this.#sessionUsage.isOverHalfFull
   }
 
   /** Whether there is no room for another message. */
-  get full(): boolean {
-    return this.#sessionUsage.full
+  get isFull(): boolean {
+    return this.#sessionUsage.isFull
   }
 
   /** A connection begins: what the one before did not finish is done again. */
@@ -77,17 +77,17 @@ export class DeliveryQueue {
     this.#sender = sender
     this.#receiveMaximum = receiveMaximum
     this.#unacknowledged = 0
-    this.#again = []
-    for (const item of this.#inFlight.values.sort((a, b) => a.number - b.number)) {
-      item.counted = false
+    this.#toResend = []
+    for (const item of this.#inFlight.values.sort((a, b) => a.sequence - b.sequence)) {
+      item.isCounted = false
       if (item.state === 'pubcomp') sender.pubrel(item.packetId)
       else {
         item.state = 'turn'
-        this.#again.push(item)
+        this.#toResend.push(item)
       }
     }
-    this.#again.reverse()
-    this.#sendWaiting()
+    this.#toResend.reverse()
+    this.#sendPending()
   }
 
   /** The connection is gone. */
@@ -96,32 +96,32 @@ export class DeliveryQueue {
   }
 
   /**
-   * Sends a message, now or as soon as the client takes it. There has to be room, see {@link full}.
+   * Sends a message, now or as soon as the client takes it. There has to be room, see {@link isFull}.
    *
-   * @param lasting - whether the session goes on when the connection ends
+   * @param isPersistent - whether the session goes on when the connection ends
    */
-  deliver(delivery: Delivery, lasting: boolean): void {
-    const now = this.#sender !== undefined && this.#idle && this.#taken
-    if (now && !lasting && delivery.qos === 1 && delivery.giveOn === undefined) {
+  deliver(delivery: Delivery, isPersistent: boolean): void {
+    const canSendNow = this.#sender !== undefined && this.#isIdle && this.#hasReceiveQuota
+    if (canSendNow && !isPersistent && delivery.qos === 1 && delivery.reassign === undefined) {
       this.#sendOnce(delivery)
       return
     }
-    const kept = ownDelivery(delivery)
-    this.#sessionUsage.keep(kept)
-    if (now) this.#send(kept)
-    else this.#pendingDeliveries.push(kept)
+    const copied = copyDeliveryIfSparse(delivery)
+    this.#sessionUsage.add(copied)
+    if (canSendNow) this.#send(copied)
+    else this.#pendingDeliveries.push(copied)
   }
 
   /** Forgets what waits for its turn beyond its time; returns whether there is room now. */
-  forgetExpired(now: number): boolean {
-    this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.release(delivery))
-    return !this.full
+  discardExpired(now: number): boolean {
+    this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.remove(delivery))
+    return !this.isFull
   }
 
   /** Forgets what fits, as far as it was not sent; what was sent is not sent again. */
-  forget(fits: (delivery: Delivery) => boolean): void {
-    this.#pendingDeliveries.take(fits, delivery => this.#sessionUsage.release(delivery))
-    for (const item of this.#inFlight.values) if (item.delivery && fits(item.delivery)) this.#forget(item)
+  discard(matches: (delivery: Delivery) => boolean): void {
+    this.#pendingDeliveries.extract(matches, delivery => this.#sessionUsage.remove(delivery))
+    for (const item of this.#inFlight.values) if (item.delivery && matches(item.delivery)) this.#releaseDelivery(item)
   }
 
   /** Whether it is about something that was sent. */
@@ -135,13 +135,13 @@ export class DeliveryQueue {
   /**
    * Whether it is about something that was sent.
    *
-   * @param received - whether the client took it (reason code below 0x80)
+   * @param isAccepted - whether the client took it (reason code below 0x80)
    */
-  pubrec(packetId: number, received: boolean): boolean {
+  pubrec(packetId: number, isAccepted: boolean): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item === undefined || item.qos !== 2 || item.state === 'turn') return false
-    if (!received) this.#finish(item, packetId)
-    else this.#received(item)
+    if (!isAccepted) this.#finish(item, packetId)
+    else this.#awaitPubcomp(item)
     return true
   }
 
@@ -158,34 +158,34 @@ export class DeliveryQueue {
    * section 4.8.2).
    */
   clear(): void {
-    const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.number - b.number)
-    const left = sent.flatMap(({ delivery }) => delivery ?? [])
+    const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.sequence - b.sequence)
+    const undelivered = sent.flatMap(({ delivery }) => delivery ?? [])
     for (let next = this.#pendingDeliveries.shift(); next !== undefined; next = this.#pendingDeliveries.shift())
-      left.push(next)
+      undelivered.push(next)
     this.#inFlight.clear()
-    this.#again = []
+    this.#toResend = []
     this.#sessionUsage.clear()
     this.#unacknowledged = 0
     this.#sender = undefined
-    for (const delivery of left) delivery.giveOn?.(delivery)
+    for (const delivery of undelivered) delivery.reassign?.(delivery)
   }
 
   /** Whether the client takes another message. */
-  get #taken(): boolean {
-    return this.#unacknowledged < this.#receiveMaximum && this.#inFlight.size < MOST_IDS
+  get #hasReceiveQuota(): boolean {
+    return this.#unacknowledged < this.#receiveMaximum && this.#inFlight.size < MAX_PACKET_IDS
   }
 
-  get #idle(): boolean {
-    return this.#pendingDeliveries.length === 0 && this.#again.length === 0
+  get #isIdle(): boolean {
+    return this.#pendingDeliveries.length === 0 && this.#toResend.length === 0
   }
 
   #finish(item: InFlight, packetId: number): void {
     this.#drop(item, packetId)
-    this.#sendWaiting()
+    this.#sendPending()
   }
 
   #sendOnce(delivery: Delivery): void {
-    const packetId = this.#inFlight.add(SENT) + 1
+    const packetId = this.#inFlight.add(SENT_ONCE) + 1
     this.#unacknowledged++
     if (this.#sender?.publish(delivery, packetId, false)) return
     this.#inFlight.delete(packetId - 1)
@@ -195,7 +195,7 @@ export class DeliveryQueue {
   #send(delivery: Delivery): void {
     const qos = delivery.qos === 2 ? 2 : 1
     const state = qos === 2 ? 'pubrec' : 'puback'
-    const item: InFlight = { delivery, qos, number: ++this.#number, packetId: 0, state, counted: true }
+    const item: InFlight = { delivery, qos, sequence: ++this.#lastSequence, packetId: 0, state, isCounted: true }
     item.packetId = this.#inFlight.add(item) + 1
     this.#unacknowledged++
     if (!this.#sender?.publish(delivery, item.packetId, false)) this.#drop(item)
@@ -203,14 +203,14 @@ export class DeliveryQueue {
 
   #drop(item: InFlight, packetId = item.packetId): void {
     this.#inFlight.delete(packetId - 1)
-    if (item.counted) this.#unacknowledged--
-    if (item.delivery) this.#sessionUsage.release(item.delivery)
+    if (item.isCounted) this.#unacknowledged--
+    if (item.delivery) this.#sessionUsage.remove(item.delivery)
   }
 
-  #sendWaiting(): void {
-    while (this.#sender !== undefined && this.#taken) {
-      const again = this.#again.pop()
-      if (again !== undefined) this.#sendAgain(again, this.#sender)
+  #sendPending(): void {
+    while (this.#sender !== undefined && this.#hasReceiveQuota) {
+      const item = this.#toResend.pop()
+      if (item !== undefined) this.#resend(item, this.#sender)
       else {
         const delivery = this.#pendingDeliveries.shift()
         if (delivery === undefined) return
@@ -219,30 +219,30 @@ export class DeliveryQueue {
     }
   }
 
-  #sendAgain(item: InFlight, sender: Sender): void {
+  #resend(item: InFlight, sender: Sender): void {
     this.#unacknowledged++
-    item.counted = true
+    item.isCounted = true
     item.state = item.qos === 2 ? 'pubrec' : 'puback'
     if (item.delivery !== undefined && sender.publish(item.delivery, item.packetId, true)) return
     if (item.qos === 1) this.#drop(item)
-    else this.#settle(item, sender)
+    else this.#skipToPubrel(item, sender)
   }
 
   /** The client may have it already, and would take the next message with this packet id for the same. */
-  #settle(item: InFlight, sender: Sender): void {
+  #skipToPubrel(item: InFlight, sender: Sender): void {
     this.#unacknowledged--
-    item.counted = false
-    this.#received(item)
+    item.isCounted = false
+    this.#awaitPubcomp(item)
     sender.pubrel(item.packetId)
   }
 
-  #received(item: InFlight): void {
-    this.#forget(item)
+  #awaitPubcomp(item: InFlight): void {
+    this.#releaseDelivery(item)
     item.state = 'pubcomp'
   }
 
-  #forget(item: InFlight): void {
-    if (item.delivery) this.#sessionUsage.release(item.delivery)
+  #releaseDelivery(item: InFlight): void {
+    if (item.delivery) this.#sessionUsage.remove(item.delivery)
     item.delivery = undefined
   }
 }
@@ -251,7 +251,7 @@ export class DeliveryQueue {
 export class PendingDeliveries {
   readonly #queue = new Fifo<Delivery>()
   /** Nothing expires before this, ms. */
-  #soonest = Number.POSITIVE_INFINITY
+  #earliestExpiry = Number.POSITIVE_INFINITY
 
   get length(): number {
     return this.#queue.length
@@ -259,7 +259,7 @@ export class PendingDeliveries {
 
   push(delivery: Delivery): void {
     this.#queue.push(delivery)
-    this.#soonest = Math.min(this.#soonest, delivery.expiresAt ?? Number.POSITIVE_INFINITY)
+    this.#earliestExpiry = Math.min(this.#earliestExpiry, delivery.expiresAt ?? Number.POSITIVE_INFINITY)
   }
 
   shift(): Delivery | undefined {
@@ -267,18 +267,18 @@ export class PendingDeliveries {
   }
 
   /** Takes out what is over its time at `now` (ms of the monotonic clock), and hands it to `expired`. */
-  expire(now: number, expired: (delivery: Delivery) => void): void {
-    if (now < this.#soonest) return
-    this.take(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, expired)
+  expire(now: number, onExpired: (delivery: Delivery) => void): void {
+    if (now < this.#earliestExpiry) return
+    this.extract(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, onExpired)
   }
 
   /** Takes out what fits, and hands it to `taken`. */
-  take(fits: (delivery: Delivery) => boolean, taken: (delivery: Delivery) => void): void {
-    this.#soonest = Number.POSITIVE_INFINITY
-    for (let left = this.#queue.length; left > 0; left--) {
+  extract(matches: (delivery: Delivery) => boolean, onExtracted: (delivery: Delivery) => void): void {
+    this.#earliestExpiry = Number.POSITIVE_INFINITY
+    for (let remaining = this.#queue.length; remaining > 0; remaining--) {
       const delivery = this.#queue.shift()
       if (delivery === undefined) break
-      if (fits(delivery)) taken(delivery)
+      if (matches(delivery)) onExtracted(delivery)
       else this.push(delivery)
     }
   }
@@ -286,18 +286,18 @@ export class PendingDeliveries {
 
 /** The account of what is kept for one session: messages, and their bytes, which the budget counts, too. */
 export class SessionUsage {
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
+  readonly #budget: BrokerMemoryBudget
   #messages = 0
-  #replayed = 0
+  #replayedCount = 0
   #bytes = 0
 
   constructor(budget: BrokerMemoryBudget) {
-    this.#brokerMemoryBudget = budget
+    this.#budget = budget
   }
 
   /** Retained messages that wait. They are kept anyway, and cost nothing here. */
-  get replayed(): number {
-    return this.#replayed
+  get replayedCount(): number {
+    return this.#replayedCount
   }
 
   /** What is kept, bytes. */
@@ -306,36 +306,36 @@ export class SessionUsage {
   }
 
   /** Whether more than half of what may be kept is. */
-  get strained(): boolean {
+  get isOverHalfFull(): boolean {
     return this.#messages > LIMIT.queuedMessages / 2 || this.#bytes > LIMIT.queuedBytes / 2
   }
 
   /** Whether nothing more may be kept. */
-  get full(): boolean {
+  get isFull(): boolean {
     return this.#messages >= LIMIT.queuedMessages || this.#bytes >= LIMIT.queuedBytes
   }
 
   /** Counts a delivery, whose content has memory of its own. */
-  keep(delivery: Delivery): void {
-    if (delivery.replayed) this.#replayed++
-    else this.#count(1, sizeOf(delivery))
+  add(delivery: Delivery): void {
+    if (delivery.isReplay) this.#replayedCount++
+    else this.#adjust(1, sizeOf(delivery))
   }
 
   /** A delivery is not kept any more. */
-  release(delivery: Delivery): void {
-    if (delivery.replayed) this.#replayed--
-    else this.#count(-1, -sizeOf(delivery))
+  remove(delivery: Delivery): void {
+    if (delivery.isReplay) this.#replayedCount--
+    else this.#adjust(-1, -sizeOf(delivery))
   }
 
   /** Nothing is kept any more. */
   clear(): void {
-    this.#count(-this.#messages, -this.#bytes)
-    this.#replayed = 0
+    this.#adjust(-this.#messages, -this.#bytes)
+    this.#replayedCount = 0
   }
 
-  #count(messages: number, bytes: number): void {
+  #adjust(messages: number, bytes: number): void {
     this.#messages += messages
     this.#bytes += bytes
-    this.#brokerMemoryBudget.count(bytes)
+    this.#budget.adjust(bytes)
   }
 }

@@ -5,7 +5,7 @@ import type { Cut } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
 
 /** Somebody who wants to be let in, or, with enhanced authentication, to stay. */
-export interface Credentials {
+export interface ConnectCredentials {
   readonly connect: Connect
   readonly link: Pick<Link, 'remoteAddress' | 'transport' | 'secure'>
   /** What the client has to say in this step of enhanced authentication (MQTT 5.0, section 4.12). */
@@ -20,11 +20,11 @@ export interface Credentials {
 export interface SessionOwner {
   readonly id: string
   /** Whether it may be connected at all. */
-  readonly welcome: boolean
+  readonly canConnect: boolean
   /** Whether it may subscribe to a filter, now that there may be other rules than when it did. */
   maySubscribe(filter: string): boolean
   /** Whether it may get a message with this topic that waits for it. */
-  mayHear(topic: string): boolean
+  canReceive(topic: string): boolean
 }
 
 /** A client is let in, or may stay. */
@@ -32,7 +32,7 @@ export interface Accepted {
   readonly type: 'accepted'
   readonly data?: Uint8Array | undefined
   /** Without one everybody has the same rights, and any client that knows a client id may take its session over. */
-  readonly holder?: SessionOwner | undefined
+  readonly owner?: SessionOwner | undefined
   /** When the connection ends unless the client proves anew who it is, ms since the Unix epoch; default never. */
   readonly expiresAt?: number | undefined
 }
@@ -58,27 +58,27 @@ export interface BrokerHandler {
   /** The topic of its own: it takes what is published there, and subscribers do not get it. */
   readonly topic: string
   /** Whom to let in. Without it everybody, but for those who ask for enhanced authentication. */
-  authenticate?(client: Client, credentials: Credentials): Verdict | Promise<Verdict>
+  authenticate?(client: Client, credentials: ConnectCredentials): Verdict | Promise<Verdict>
   /** Whether and why a PUBLISH is refused, to whatever topic; of a last will it is asked when the client connects. */
-  refuse(client: Client, message: Incoming): PublishRejection | undefined
+  checkPublish(client: Client, message: Incoming): PublishRejection | undefined
   /**
    * Takes a PUBLISH to its topic. The bytes are views of what was read. Returns whether an answer comes as soon as what the
    * event loop has read is worked off: what is written to the client until then may leave with it.
    */
-  take(client: Client, message: Incoming): boolean
+  handlePublish(client: Client, message: Incoming): boolean
   maySubscribe(client: Client, filter: string): boolean
   /** Below what topics a client may expect responses, if it asks for it (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
-  connected(client: Client): void
+  onConnected(client: Client): void
   /** A client that was accepted is not let in after all. */
-  shutOut?(client: Client, reason: string): void
+  onAdmissionRejected?(client: Client, reason: string): void
   /** Whether a client has something by a right that it has no more; its connection ends then. */
-  overreaches?(client: Client): boolean
-  disconnected(client: Client): void
+  hasForbiddenWatch?(client: Client): boolean
+  onDisconnected(client: Client): void
   /** What a client asked for would be more than there may be, and was refused. */
-  exceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
+  onQuotaExceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
   /** A network connection was ended for a limit. @param client - whose it was, if it was taken at all */
-  cut?(cut: Cut, client?: Client): void
+  onConnectionCut?(cut: Cut, client?: Client): void
   /** An error of ours in what a client asked for; its connection has ended. */
-  failed(error: unknown, clientId: string): void
+  onError(error: unknown, clientId: string): void
 }

@@ -1,74 +1,75 @@
 import type { Deadline } from '../../../core/util/deadlines.js'
-import type { Host } from './connection-host.js'
+import type { ConnectionHost } from './connection-host.js'
 
 /** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
 export class KeepAlive {
-  readonly #host: Pick<Host<never>, 'clock' | 'timeouts'>
-  readonly #silent: () => void
+  readonly #host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>
+  readonly #onTimeout: () => void
   #deadline: Deadline<() => void> | undefined
   /** ms */
-  #limit = 0
-  #seen = 0
+  #limitMs = 0
+  #lastActivityMs = 0
 
   /**
-   * @param timeout - until {@link start}, ms
-   * @param silent - called when the time is over, again and again until {@link stop}
+   * @param timeoutMs - until {@link start}, ms
+   * @param onTimeout - called when the time is over, again and again until {@link stop}
    */
-  constructor(host: Pick<Host<never>, 'clock' | 'timeouts'>, timeout: number, silent: () => void) {
+  constructor(host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>, timeoutMs: number, onTimeout: () => void) {
     this.#host = host
-    this.#silent = silent
-    this.#deadline = host.timeouts.add(host.clock.monotonic() + timeout, silent)
+    this.#onTimeout = onTimeout
+    this.#deadline = host.timeouts.add(host.clock.monotonic() + timeoutMs, onTimeout)
   }
 
   /** Something came. */
-  seen(): void {
-    if (this.#limit > 0) this.#seen = this.#host.clock.monotonic()
+  recordActivity(): void {
+    if (this.#limitMs > 0) this.#lastActivityMs = this.#host.clock.monotonic()
   }
 
-  /** @param limit - longest silence from now on, ms; 0 for any */
-  start(limit: number): void {
+  /** @param limitMs - longest silence from now on, ms; 0 for any */
+  start(limitMs: number): void {
     this.stop()
-    this.#limit = limit
-    if (limit === 0) return
-    this.#seen = this.#host.clock.monotonic()
-    this.#arm()
+    this.#limitMs = limitMs
+    if (limitMs === 0) return
+    this.#lastActivityMs = this.#host.clock.monotonic()
+    this.#scheduleCheck()
   }
 
   stop(): void {
     if (this.#deadline) this.#host.timeouts.remove(this.#deadline)
     this.#deadline = undefined
-    this.#limit = 0
+    this.#limitMs = 0
   }
 
-  #arm(): void {
-    this.#deadline = this.#host.timeouts.add(this.#seen + this.#limit, this.#ring)
+  #scheduleCheck(): void {
+    this.#deadline = this.#host.timeouts.add(this.#lastActivityMs + this.#limitMs, this.#check)
   }
 
-  readonly #ring = (): void => {
-    if (this.#seen + this.#limit <= this.#host.clock.monotonic()) {
-      this.#silent()
-      this.seen()
+  readonly #check = (): void => {
+    if (this.#lastActivityMs + this.#limitMs <= this.#host.clock.monotonic()) {
+      this.#onTimeout()
+      this.recordActivity()
     }
-    if (this.#limit > 0) this.#arm()
+    if (this.#limitMs > 0) this.#scheduleCheck()
   }
 }
 
 /** How long a client may stay by what it has proved. */
 export class CredentialExpiry {
-  readonly #host: Pick<Host<never>, 'clock' | 'timeouts'>
-  readonly #over: () => void
+  readonly #host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>
+  readonly #onExpired: () => void
   #deadline: Deadline<() => void> | undefined
 
-  /** @param over - the time has come */
-  constructor(host: Pick<Host<never>, 'clock' | 'timeouts'>, over: () => void) {
+  /** @param onExpired - the time has come */
+  constructor(host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>, onExpired: () => void) {
     this.#host = host
-    this.#over = over
+    this.#onExpired = onExpired
   }
 
-  /** @param time - ms since the Unix epoch; `undefined` for ever */
-  until(time: number | undefined): void {
+  /** @param expiresAt - ms since the Unix epoch; `undefined` for ever */
+  set(expiresAt: number | undefined): void {
     const { clock, timeouts } = this.#host
     if (this.#deadline) timeouts.remove(this.#deadline)
-    this.#deadline = time === undefined ? undefined : timeouts.add(clock.monotonic() + time - clock.now(), this.#over)
+    this.#deadline =
+      expiresAt === undefined ? undefined : timeouts.add(clock.monotonic() + expiresAt - clock.now(), this.#onExpired)
   }
 }

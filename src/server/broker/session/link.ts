@@ -22,19 +22,19 @@ export interface Link {
   /** Over TLS. */
   readonly secure?: SecureLink | undefined
   /** What the network has not taken yet, bytes. */
-  readonly unsent: number
+  readonly unsentBytes: number
   /** What came and waits for more to come, and, when it is much, of what the network has not taken, bytes. */
-  readonly held: number
+  readonly heldBytes: number
   /** What else came and is not done with, or is written and not taken, bytes. */
-  readonly underway: number
+  readonly transientBytes: number
   /** Memory for a piece that is to leave; it is to be filled at once. */
-  readonly room: Room
+  readonly writeBuffer: Room
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */
   write(piece: Uint8Array): void
   /** Whether a piece is so large that {@link write} does not copy it. */
   isLarge(piece: Uint8Array): boolean
   /** Lets what is written in this turn leave together with what is written when all is worked off that was read. */
-  linger(): void
+  delayFlush(): void
   /** Goes on with what waits, in its turn: nothing may come over the network any more that would remind of it. */
   wake(): void
   /** Sends what is written, then ends the connection; what came is forgotten. */

@@ -14,60 +14,60 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { copyIfSparse } from '../../../core/util/bytes.js'
 import { CountedFifo } from '../../../core/util/collections.js'
-import { LIMIT, OVERHEAD } from '../limits/limits.js'
+import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import { ClientSubscriptions } from './client-subscriptions.js'
-import type { Host } from './connection-host.js'
+import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
 import { PublishHandler } from './publish-handler.js'
 import type { Session } from './session.js'
 
 /** The connection a conversation is held over. */
-export interface ConversationPeer extends Client {
+export interface PacketHandlerPeer extends Client {
   /** Whether the client takes so little of what it is sent that nothing more should be done for it. */
-  readonly stalled: boolean
+  readonly isStalled: boolean
   send(packet: ServerPacket): void
   /** The client goes; its last will is not published unless it says so. */
-  goodbye(withWill: boolean): void
+  closeByClient(withWill: boolean): void
   /** A step of enhanced authentication. */
   authenticate(packet: Auth): void
   /** The client does not take what it is sent. */
-  tooSlow(): void
+  disconnectSlowClient(): void
 }
 
 /** What a conversation is made of. */
-export interface ConversationParts {
-  readonly peer: ConversationPeer
+export interface PacketHandlerParts {
+  readonly peer: PacketHandlerPeer
   readonly link: Link
   readonly session: Session
-  readonly host: Host<never>
+  readonly host: ConnectionHost<never>
   readonly version: Version
   /** Packets that came before the client was let in; they are done first, in their turn. */
   readonly early: DeferredPackets
 }
 
 /** How a client goes that sends no more: with DISCONNECT, or without a word. */
-type Departure = Disconnect | 'silent' | undefined
+type InputEnd = Disconnect | 'silent' | undefined
 
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
 /** Packets whose order counts: they wait for each other. What a client acknowledges, and PINGREQ, is heard at once. */
-const WAITS: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
+const ORDERED_TYPES: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
 
 /** What a client that is let in says, and what is done about it. Its methods raise `PacketError` for what ends it. */
 export class PacketHandler {
   readonly session: Session
-  readonly #peer: ConversationPeer
+  readonly #peer: PacketHandlerPeer
   readonly #link: Link
   readonly #version: Version
   readonly #quotaAccounts: QuotaAccounts
   readonly #publishHandler: PublishHandler
   readonly #clientSubscriptions: ClientSubscriptions
   readonly #deferredPackets: DeferredPackets
-  #departure: Departure
+  #inputEnd: InputEnd
 
-  constructor({ peer, link, session, host, version, early }: ConversationParts) {
+  constructor({ peer, link, session, host, version, early }: PacketHandlerParts) {
     this.session = session
     this.#peer = peer
     this.#link = link
@@ -81,51 +81,51 @@ export class PacketHandler {
   /** Takes a packet; it may have to wait. */
   receive(frame: Uint8Array): void {
     // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
-    if (this.#farewell !== undefined) return
+    if (this.#pendingDisconnect !== undefined) return
     const type = (frame[0] ?? 0) >> 4
-    if (WAITS.has(type) && this.#waits) this.#deferredPackets.push(frame)
+    if (ORDERED_TYPES.has(type) && this.#hasEarlierWork) this.#deferredPackets.push(frame)
     else this.#handle(frame)
   }
 
   /** The client sends no more: what waits is done, in its turn, without waiting for what it would acknowledge. */
-  leave(): void {
-    this.#departure ??= 'silent'
+  endInput(): void {
+    this.#inputEnd ??= 'silent'
   }
 
   /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
-  proceed(): boolean {
+  processNext(): boolean {
     if (this.session.replays.size > 0) {
       this.#clientSubscriptions.replayNext()
       return true
     }
     if (this.#deferredPackets.length === 0) {
-      const farewell = this.#farewell
-      if (farewell !== undefined) this.#part(farewell)
-      return farewell !== undefined
+      const disconnect = this.#pendingDisconnect
+      if (disconnect !== undefined) this.#closeByClient(disconnect)
+      return disconnect !== undefined
     }
-    const frame = this.#holds ? undefined : this.#deferredPackets.shift()
+    const frame = this.#isThrottled ? undefined : this.#deferredPackets.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
   }
 
   /** Whether the client has said goodbye so that its last will is not to be published. */
-  get forgoesWill(): boolean {
-    return this.#farewell?.reasonCode === REASON.success
+  get discardsWill(): boolean {
+    return this.#pendingDisconnect?.reasonCode === REASON.success
   }
 
   /** Whether the client sends no more. */
-  get leaving(): boolean {
-    return this.#departure !== undefined
+  get hasInputEnded(): boolean {
+    return this.#inputEnd !== undefined
   }
 
   /** What it holds, bytes, besides packets that wait. */
-  get held(): number {
-    return this.#publishHandler.held
+  get heldBytes(): number {
+    return this.#publishHandler.heldBytes
   }
 
   /** Sends what the handler has for the client. */
   deliver(topic: string, content: Content): void {
-    if (this.#link.unsent > LIMIT.backlog) this.#peer.tooSlow()
+    if (this.#link.unsentBytes > LIMIT.backlogBytes) this.#peer.disconnectSlowClient()
     const grant = this.session.grant(topic)
     this.session.deliver({
       topic,
@@ -144,36 +144,39 @@ export class PacketHandler {
   }
 
   /** With which the client has taken its leave; there may be something to do before. */
-  get #farewell(): Disconnect | undefined {
-    return this.#departure === 'silent' ? undefined : this.#departure
+  get #pendingDisconnect(): Disconnect | undefined {
+    return this.#inputEnd === 'silent' ? undefined : this.#inputEnd
   }
 
   /** Whether something that came before is still to be done. */
-  get #waits(): boolean {
-    return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#holds
+  get #hasEarlierWork(): boolean {
+    return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#isThrottled
   }
 
   /** Whether the client is to get on with what it has before anything new is done for it. */
-  get #holds(): boolean {
-    if (this.#departure !== undefined) return false
-    return this.#peer.stalled || (this.session.outbox.strained && this.#deferredPackets.size < LIMIT.deferred)
+  get #isThrottled(): boolean {
+    if (this.#inputEnd !== undefined) return false
+    return (
+      this.#peer.isStalled ||
+      (this.session.deliveryQueue.isOverHalfFull && this.#deferredPackets.size < LIMIT.deferredBytes)
+    )
   }
 
   #handle(frame: Uint8Array): void {
     if ((frame[0] ?? 0) >> 4 === PACKET.publish) this.#publishHandler.publish(frame)
-    else this.#take(decodePacket(frame, this.#version, this.#quotaAccounts.mostUserProperties))
+    else this.#dispatch(decodePacket(frame, this.#version, this.#quotaAccounts.maxUserProperties))
   }
 
-  #take(packet: ClientPacket): void {
+  #dispatch(packet: ClientPacket): void {
     switch (packet.type) {
       case 'puback':
-        this.session.outbox.puback(packet.packetId)
+        this.session.deliveryQueue.puback(packet.packetId)
         return
       case 'pubrec':
-        this.#received(packet)
+        this.#handlePubrec(packet)
         return
       case 'pubcomp':
-        this.session.outbox.pubcomp(packet.packetId)
+        this.session.deliveryQueue.pubcomp(packet.packetId)
         return
       case 'pubrel':
         this.#publishHandler.pubrel(packet.packetId)
@@ -192,7 +195,7 @@ export class PacketHandler {
         this.#link.write(PINGRESP)
         return
       case 'disconnect':
-        this.#goodbye(packet)
+        this.#handleDisconnect(packet)
         return
       case 'auth':
         this.#peer.authenticate(packet)
@@ -202,28 +205,28 @@ export class PacketHandler {
     }
   }
 
-  #received({ packetId, reasonCode }: Acknowledgement): void {
-    const received = reasonCode < REASON.unspecifiedError
-    const known = this.session.outbox.pubrec(packetId, received)
-    if (!received) return
-    const outcome = known ? REASON.success : REASON.packetIdentifierNotFound
-    this.#peer.send({ type: 'pubrel', packetId, reasonCode: outcome })
+  #handlePubrec({ packetId, reasonCode }: Acknowledgement): void {
+    const isAccepted = reasonCode < REASON.unspecifiedError
+    const isKnown = this.session.deliveryQueue.pubrec(packetId, isAccepted)
+    if (!isAccepted) return
+    const code = isKnown ? REASON.success : REASON.packetIdentifierNotFound
+    this.#peer.send({ type: 'pubrel', packetId, reasonCode: code })
   }
 
-  #goodbye(packet: Disconnect): void {
+  #handleDisconnect(packet: Disconnect): void {
     const { sessionExpiry } = packet
     if (sessionExpiry !== undefined) {
       // MQTT 5.0, section 3.14.2.2.2
-      if (sessionExpiry > 0 && this.session.expiry === 0)
+      if (sessionExpiry > 0 && this.session.expirySeconds === 0)
         throw protocolError('an ending session cannot be kept after all')
-      this.session.expiry = Math.min(sessionExpiry, LIMIT.sessionExpiry)
+      this.session.expirySeconds = Math.min(sessionExpiry, LIMIT.sessionExpirySeconds)
     }
-    this.#departure = packet
-    if (!this.#waits) this.#part(packet)
+    this.#inputEnd = packet
+    if (!this.#hasEarlierWork) this.#closeByClient(packet)
   }
 
-  #part({ reasonCode }: Disconnect): void {
-    this.#peer.goodbye(reasonCode !== REASON.success)
+  #closeByClient({ reasonCode }: Disconnect): void {
+    this.#peer.closeByClient(reasonCode !== REASON.success)
   }
 }
 
@@ -231,8 +234,8 @@ export class PacketHandler {
 export class DeferredPackets extends CountedFifo<Uint8Array> {
   constructor(budget: BrokerMemoryBudget) {
     super(
-      packet => packet.length + OVERHEAD,
-      bytes => budget.count(bytes),
+      packet => packet.length + OVERHEAD_BYTES,
+      bytes => budget.adjust(bytes),
     )
   }
 

@@ -6,49 +6,49 @@ import { PublishDecoder } from '../../../core/mqtt5/publish-decoder.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { copyIfSparse } from '../../../core/util/bytes.js'
-import { LIMIT, OVERHEAD } from '../limits/limits.js'
+import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import type { Host } from './connection-host.js'
+import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
 import type { Session } from './session.js'
 
 /** What becomes of a PUBLISH. */
-interface Outcome {
+interface PublishOutcome {
   readonly reasonCode: ReasonCode
   readonly reasonString?: string
 }
 
 /** What a client's messages need of its connection. */
-export interface InboundPeer extends Client {
+export interface PublishHandlerPeer extends Client {
   send(packet: Acknowledgement): void
 }
 
 /** Between whom messages go. */
-export interface InboundParts {
-  readonly peer: InboundPeer
+export interface PublishHandlerParts {
+  readonly peer: PublishHandlerPeer
   readonly link: Link
   readonly session: Session
-  readonly host: Host<never>
+  readonly host: ConnectionHost<never>
   readonly version: Version
 }
 
-const SUCCESS: Outcome = { reasonCode: REASON.success }
+const SUCCESS: PublishOutcome = { reasonCode: REASON.success }
 const NO_PROPERTIES = {}
-const asItIs = (bytes: Uint8Array): Uint8Array => bytes
+const unchanged = (bytes: Uint8Array): Uint8Array => bytes
 
 /** The messages that one client publishes (MQTT 5.0, sections 3.3 and 4.3). */
 export class PublishHandler {
-  readonly #peer: InboundPeer
+  readonly #peer: PublishHandlerPeer
   readonly #link: Link
   readonly #session: Session
-  readonly #host: Host<never>
+  readonly #host: ConnectionHost<never>
   readonly #version: Version
   /** Who only listens needs none. */
   #decoder: PublishDecoder | undefined
   readonly #aliases: AliasTable
 
-  constructor({ peer, link, session, host, version }: InboundParts) {
+  constructor({ peer, link, session, host, version }: PublishHandlerParts) {
     this.#peer = peer
     this.#link = link
     this.#session = session
@@ -67,16 +67,16 @@ export class PublishHandler {
     if (!isForHandler && isTooDeep(topic))
       throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
     if (qos === 2) {
-      this.#exactlyOnce(message)
+      this.#publishQos2(message)
       return
     }
-    const refusal = this.#refusal(message)
-    if (refusal === undefined && isForHandler) {
+    const rejection = this.#rejectionOf(message)
+    if (rejection === undefined && isForHandler) {
       if (qos === 1) this.#acknowledge(packetId)
-      if (handler.take(this.#peer, message)) this.#link.linger()
+      if (handler.handlePublish(this.#peer, message)) this.#link.delayFlush()
       return
     }
-    const outcome = refusal ?? this.#pass(message)
+    const outcome = rejection ?? this.#route(message)
     if (qos === 0) return
     if (outcome === SUCCESS) this.#acknowledge(packetId)
     else this.#peer.send({ type: 'puback', packetId, ...outcome })
@@ -84,19 +84,19 @@ export class PublishHandler {
 
   /** Takes a PUBREL: its packet id may be used anew. */
   pubrel(packetId: number): void {
-    const reasonCode = this.#session.release(packetId) ? REASON.success : REASON.packetIdentifierNotFound
+    const reasonCode = this.#session.releaseReceived(packetId) ? REASON.success : REASON.packetIdentifierNotFound
     this.#peer.send({ type: 'pubcomp', packetId, reasonCode })
   }
 
   /** Topics that the client has given numbers, bytes. */
-  get held(): number {
+  get heldBytes(): number {
     return this.#aliases.bytes
   }
 
   #acknowledge(packetId: number): void {
-    const { room } = this.#link
-    const at = room.take(PUBACK_SIZE)
-    putPuback(room.block, at, packetId)
+    const { writeBuffer } = this.#link
+    const at = writeBuffer.take(PUBACK_SIZE)
+    putPuback(writeBuffer.block, at, packetId)
   }
 
   /** The connection is gone. */
@@ -109,68 +109,70 @@ export class PublishHandler {
     return new PublishDecoder({
       version: this.#version,
       endTopic: handler.topic,
-      mostUserProperties: accounts.mostUserProperties,
+      mostUserProperties: accounts.maxUserProperties,
     })
   }
 
   /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
-  #exactlyOnce(message: InboundPublish): void {
+  #publishQos2(message: InboundPublish): void {
     const { packetId } = message
-    const outcome = this.#session.isUnreleased(packetId) ? SUCCESS : (this.#refusal(message) ?? this.#once(message))
+    const outcome = this.#session.isUnreleased(packetId)
+      ? SUCCESS
+      : (this.#rejectionOf(message) ?? this.#acceptQos2(message))
     this.#peer.send({ type: 'pubrec', packetId, ...outcome })
   }
 
-  #once(message: InboundPublish): Outcome {
-    if (!this.#session.remember(message.packetId))
-      return this.#noRoom('there is no room for another message with QoS 2')
+  #acceptQos2(message: InboundPublish): PublishOutcome {
+    if (!this.#session.tryRememberReceived(message.packetId))
+      return this.#quotaExceeded('there is no room for another message with QoS 2')
     if (message.topic === this.#host.handler.topic) {
-      this.#host.handler.take(this.#peer, message)
+      this.#host.handler.handlePublish(this.#peer, message)
       return SUCCESS
     }
-    const outcome = this.#pass(message)
+    const outcome = this.#route(message)
     // No PUBREL follows what was refused: the next message may have the same packet id.
-    if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.release(message.packetId)
+    if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.releaseReceived(message.packetId)
     return outcome
   }
 
-  #refusal(message: InboundPublish): Outcome | undefined {
-    const refusal = this.#host.handler.refuse(this.#peer, message)
-    if (refusal === undefined) return undefined
+  #rejectionOf(message: InboundPublish): PublishOutcome | undefined {
+    const rejection = this.#host.handler.checkPublish(this.#peer, message)
+    if (rejection === undefined) return undefined
     // MQTT 3.1.1 has no other way to say so (its section 3.3.5).
-    if (this.#version === 4) throw new PacketError(REASON.notAuthorized, refusal.reason)
-    if (refusal.disconnect !== undefined) throw new PacketError(refusal.disconnect, refusal.reason)
-    return { reasonCode: REASON.notAuthorized, reasonString: refusal.reason }
+    if (this.#version === 4) throw new PacketError(REASON.notAuthorized, rejection.reason)
+    if (rejection.disconnect !== undefined) throw new PacketError(rejection.disconnect, rejection.reason)
+    return { reasonCode: REASON.notAuthorized, reasonString: rejection.reason }
   }
 
   /** An acknowledgement of MQTT 3.1.1 would say that the message was taken. */
-  #noRoom(reasonString: string): Outcome {
+  #quotaExceeded(reasonString: string): PublishOutcome {
     const reasonCode = REASON.quotaExceeded
     if (this.#version === 4) throw new PacketError(reasonCode, reasonString)
     return { reasonCode, reasonString }
   }
 
-  #pass(inbound: InboundPublish): Outcome {
+  #route(inbound: InboundPublish): PublishOutcome {
     const { topic, qos, retain, payload, carried, messageExpiry } = inbound
     const expiresAt = messageExpiry === undefined ? undefined : this.#host.clock.monotonic() + 1000 * messageExpiry
-    const own = qos > 0 || retain ? copyIfSparse : asItIs
-    const content = { payload: own(payload), carried: own(carried), userProperties: NO_PROPERTIES }
-    const receivers = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
-    if (receivers === undefined) {
-      this.#host.handler.exceeded?.(this.#peer, 'publish', topic)
-      return this.#noRoom('there is no room for another retained message')
+    const copy = qos > 0 || retain ? copyIfSparse : unchanged
+    const content = { payload: copy(payload), carried: copy(carried), userProperties: NO_PROPERTIES }
+    const receiverCount = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
+    if (receiverCount === undefined) {
+      this.#host.handler.onQuotaExceeded?.(this.#peer, 'publish', topic)
+      return this.#quotaExceeded('there is no room for another retained message')
     }
-    return receivers > 0 || qos === 0 ? SUCCESS : { reasonCode: REASON.noMatchingSubscribers }
+    return receiverCount > 0 || qos === 0 ? SUCCESS : { reasonCode: REASON.noMatchingSubscribers }
   }
 }
 
 /** The topics that a client has given numbers on its connection (MQTT 5.0, section 3.3.2.3.4). */
 export class AliasTable {
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
+  readonly #budget: BrokerMemoryBudget
   #topics: Map<number, string> | undefined
   #bytes = 0
 
   constructor(budget: BrokerMemoryBudget) {
-    this.#brokerMemoryBudget = budget
+    this.#budget = budget
   }
 
   /** What it counts. */
@@ -194,18 +196,18 @@ export class AliasTable {
   }
 
   clear(): void {
-    this.#brokerMemoryBudget.give(this.#bytes)
+    this.#budget.release(this.#bytes)
     this.#bytes = 0
     this.#topics = undefined
   }
 
   #set(alias: number, topic: string): void {
     this.#topics ??= new Map()
-    const before = this.#topics.get(alias)
-    if (before === topic) return
-    const bytes = topic.length - (before === undefined ? -OVERHEAD : before.length)
+    const previous = this.#topics.get(alias)
+    if (previous === topic) return
+    const bytes = topic.length - (previous === undefined ? -OVERHEAD_BYTES : previous.length)
     this.#bytes += bytes
-    this.#brokerMemoryBudget.count(bytes)
+    this.#budget.adjust(bytes)
     this.#topics.set(alias, topic)
   }
 }

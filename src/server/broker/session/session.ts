@@ -3,7 +3,7 @@ import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import type { Delivery } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
-import { isShared, type Subscriber, type Subscription, subscriptionSize } from '../routing/router.js'
+import { isShared, type Subscriber, type Subscription, subscriptionBytes } from '../routing/router.js'
 import { DeliveryQueue, type Sender } from './delivery-queue.js'
 import type { SessionOwner } from './handler.js'
 
@@ -16,9 +16,9 @@ export interface Grant {
 
 const NO_IDS: readonly number[] = []
 /** So many filters are compared one by one. */
-const FEW = 8
+const MAX_LINEAR_FILTERS = 8
 /** An id that waits for PUBREL, bytes. */
-const ID_SIZE = 32
+const PACKET_ID_BYTES = 32
 
 /** What a session needs of its broker. */
 export interface SessionHost {
@@ -26,48 +26,48 @@ export interface SessionHost {
   /** ms of the monotonic clock */
   now(): number
   /** More waits for the session than it may: it has to end. */
-  overflowed(session: Session): void
+  evictSession(session: Session): void
   /** More memory is in use than all may have together. */
-  pressed(): void
+  onMemoryExceeded(): void
 }
 
 /** What the broker knows of a client, and keeps while it is away (MQTT 5.0, section 4.1). */
 export class Session implements Subscriber, Evictable {
   readonly clientId: string
-  readonly outbox: DeliveryQueue
+  readonly deliveryQueue: DeliveryQueue
   /** By filter, as the client wrote it; see {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
   /** Those whose retained messages have still to be sent: one after the other, as each may have many. */
   readonly replays = new Set<Subscription>()
   /** How long it is kept without a connection, s. */
-  expiry = 0
+  expirySeconds = 0
   /** Whom it belongs to, if anybody asks. */
-  holder: SessionOwner | undefined
+  owner: SessionOwner | undefined
   /** Nothing is kept for it any more. */
-  ended = false
+  isEnded = false
   /** Its connection has what is. */
-  readonly underway = 0
+  readonly transientBytes = 0
   readonly #host: SessionHost
   #quotaAccount: QuotaAccount | undefined
   /** What of it counts as waiting for a client that is away, bytes. */
-  #waiting = 0
+  #offlineBytes = 0
   #sender: Sender | undefined
   /** Packet ids with QoS 2 that came and wait for PUBREL. */
-  #received: Set<number> | undefined
+  #unreleasedIds: Set<number> | undefined
   /** Those of {@link subscriptions} that are not shared, when they are many and something is asked of them. */
-  #filters: FilterTrie<Subscription> | undefined
-  #topic: string | undefined
-  #grant: Grant | undefined
+  #filterTrie: FilterTrie<Subscription> | undefined
+  #cachedTopic: string | undefined
+  #cachedGrant: Grant | undefined
   /** What its subscriptions count, bytes. */
-  #subscribed = 0
+  #subscriptionBytes = 0
 
   constructor(clientId: string, host: SessionHost) {
     this.clientId = clientId
-    this.outbox = new DeliveryQueue(host.budget)
+    this.deliveryQueue = new DeliveryQueue(host.budget)
     this.#host = host
   }
 
-  get connected(): boolean {
+  get isConnected(): boolean {
     return this.#sender !== undefined
   }
 
@@ -76,35 +76,35 @@ export class Session implements Subscriber, Evictable {
     return this.#quotaAccount
   }
 
-  get owner(): string {
+  get accountName(): string {
     return this.#quotaAccount?.name ?? ''
   }
 
-  get held(): number {
-    return this.outbox.bytes + this.#subscribed + ID_SIZE * (this.#received?.size ?? 0)
+  get heldBytes(): number {
+    return this.deliveryQueue.bytes + this.#subscriptionBytes + PACKET_ID_BYTES * (this.#unreleasedIds?.size ?? 0)
   }
 
-  giveUp(): void {
-    this.#host.overflowed(this)
+  evict(): void {
+    this.#host.evictSession(this)
   }
 
-  get lasting(): boolean {
-    return this.expiry > 0 && !this.ended
+  get isPersistent(): boolean {
+    return this.expirySeconds > 0 && !this.isEnded
   }
 
-  makeRoom(): boolean {
-    if (!this.outbox.full && !this.#waitsTooMuch) return true
-    const forgotten = this.outbox.forgetExpired(this.#host.now())
-    this.#recount()
-    return forgotten && !this.#waitsTooMuch
+  tryMakeRoom(): boolean {
+    if (!this.deliveryQueue.isFull && !this.#exceedsOfflineQuota) return true
+    const hasRoom = this.deliveryQueue.discardExpired(this.#host.now())
+    this.#updateOfflineBytes()
+    return hasRoom && !this.#exceedsOfflineQuota
   }
 
   /** It counts to somebody's quotas from now on, with all it has. */
-  moveTo(account: QuotaAccount | undefined): void {
+  setAccount(account: QuotaAccount | undefined): void {
     if (account === this.#quotaAccount) return
-    for (const [each, sign] of [[this.#quotaAccount, -1] as const, [account, 1] as const]) {
-      each?.subscriptions.count(sign * this.subscriptions.size)
-      each?.waitingBytes.count(sign * this.#waiting)
+    for (const [owner, sign] of [[this.#quotaAccount, -1] as const, [account, 1] as const]) {
+      owner?.subscriptions.adjust(sign * this.subscriptions.size)
+      owner?.waitingBytes.adjust(sign * this.#offlineBytes)
     }
     this.#quotaAccount = account
   }
@@ -112,15 +112,15 @@ export class Session implements Subscriber, Evictable {
   /** A connection begins: what the one before left is sent again. */
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
-    this.#recount()
-    this.outbox.resume(sender, receiveMaximum)
+    this.#updateOfflineBytes()
+    this.deliveryQueue.resume(sender, receiveMaximum)
   }
 
   /** The connection is gone. */
   suspend(): void {
     this.#sender = undefined
-    this.outbox.suspend()
-    this.#recount()
+    this.deliveryQueue.suspend()
+    this.#updateOfflineBytes()
   }
 
   /** Sends a message, or keeps it until the client takes it; with QoS 0 nothing is kept. */
@@ -129,99 +129,99 @@ export class Session implements Subscriber, Evictable {
       this.#sender?.publish(delivery, 0, false)
       return
     }
-    if (!this.connected && !this.lasting) return
-    if (!delivery.replayed && !this.makeRoom()) {
-      if (this.#waitsTooMuch) this.#quotaAccount?.waitingBytes.refuse()
-      this.#host.overflowed(this)
+    if (!this.isConnected && !this.isPersistent) return
+    if (!delivery.isReplay && !this.tryMakeRoom()) {
+      if (this.#exceedsOfflineQuota) this.#quotaAccount?.waitingBytes.recordRefusal()
+      this.#host.evictSession(this)
       return
     }
-    this.outbox.deliver(delivery, this.lasting)
-    if (!this.connected) this.#recount()
-    if (this.#host.budget.exceeded) this.#host.pressed()
+    this.deliveryQueue.deliver(delivery, this.isPersistent)
+    if (!this.isConnected) this.#updateOfflineBytes()
+    if (this.#host.budget.isExceeded) this.#host.onMemoryExceeded()
   }
 
   /** What the subscriptions grant for a topic; `undefined` when none matches. */
   grant(topic: string): Grant | undefined {
-    if (topic !== this.#topic) {
-      this.#grant = this.#match(topic)
-      this.#topic = topic
+    if (topic !== this.#cachedTopic) {
+      this.#cachedGrant = this.#match(topic)
+      this.#cachedTopic = topic
     }
-    return this.#grant
+    return this.#cachedGrant
   }
 
   /** Subscribes, or replaces the subscription with the same filter, which is returned. */
   subscribe(subscription: Subscription): Subscription | undefined {
-    const before = this.unsubscribe(subscription.filter)
+    const previous = this.unsubscribe(subscription.filter)
     this.subscriptions.set(subscription.filter, subscription)
-    this.#subscribed += subscriptionSize(subscription.filter)
-    if (!isShared(subscription)) this.#filters?.add(subscription.filter, subscription)
-    return before
+    this.#subscriptionBytes += subscriptionBytes(subscription.filter)
+    if (!isShared(subscription)) this.#filterTrie?.add(subscription.filter, subscription)
+    return previous
   }
 
   /** Removes a subscription, which is returned if there was one. */
   unsubscribe(filter: string): Subscription | undefined {
     const subscription = this.subscriptions.get(filter)
-    this.#topic = undefined
+    this.#cachedTopic = undefined
     if (subscription === undefined) return undefined
     this.subscriptions.delete(filter)
-    this.#subscribed -= subscriptionSize(filter)
-    this.#filters?.remove(filter, subscription)
+    this.#subscriptionBytes -= subscriptionBytes(filter)
+    this.#filterTrie?.remove(filter, subscription)
     return subscription
   }
 
   /** Whether a PUBLISH with QoS 2 came, and its PUBREL did not. */
   isUnreleased(packetId: number): boolean {
-    return this.#received?.has(packetId) ?? false
+    return this.#unreleasedIds?.has(packetId) ?? false
   }
 
   /** Remembers that a PUBLISH with QoS 2 came; returns whether there is room for that. */
-  remember(packetId: number): boolean {
-    if (!this.#host.budget.take(ID_SIZE)) return false
-    this.#received ??= new Set()
-    this.#received.add(packetId)
+  tryRememberReceived(packetId: number): boolean {
+    if (!this.#host.budget.tryReserve(PACKET_ID_BYTES)) return false
+    this.#unreleasedIds ??= new Set()
+    this.#unreleasedIds.add(packetId)
     return true
   }
 
   /** Forgets that a PUBLISH with QoS 2 came, as its PUBREL has; returns whether it was remembered. */
-  release(packetId: number): boolean {
-    if (!this.#received?.delete(packetId)) return false
-    this.#host.budget.give(ID_SIZE)
+  releaseReceived(packetId: number): boolean {
+    if (!this.#unreleasedIds?.delete(packetId)) return false
+    this.#host.budget.release(PACKET_ID_BYTES)
     return true
   }
 
   /** Forgets what waits, or is to be sent again, and fits. */
-  forget(fits: (delivery: Delivery) => boolean): void {
-    this.outbox.forget(fits)
-    this.#recount()
+  discard(matches: (delivery: Delivery) => boolean): void {
+    this.deliveryQueue.discard(matches)
+    this.#updateOfflineBytes()
   }
 
   /** Forgets everything; to be called when its subscriptions lead nowhere any more. */
   end(): void {
-    this.ended = true
+    this.isEnded = true
     this.#sender = undefined
     this.subscriptions.clear()
     this.replays.clear()
-    this.#filters = undefined
-    this.#topic = undefined
-    this.outbox.clear()
-    this.#recount()
-    this.#host.budget.give(ID_SIZE * (this.#received?.size ?? 0))
-    this.#received = undefined
+    this.#filterTrie = undefined
+    this.#cachedTopic = undefined
+    this.deliveryQueue.clear()
+    this.#updateOfflineBytes()
+    this.#host.budget.release(PACKET_ID_BYTES * (this.#unreleasedIds?.size ?? 0))
+    this.#unreleasedIds = undefined
   }
 
-  get #waitsTooMuch(): boolean {
-    return !this.connected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.full
+  get #exceedsOfflineQuota(): boolean {
+    return !this.isConnected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.isFull
   }
 
   /** Counts what waits while the client is away. */
-  #recount(): void {
-    const waiting = this.connected ? 0 : this.outbox.bytes
-    this.#quotaAccount?.waitingBytes.count(waiting - this.#waiting)
-    this.#waiting = waiting
+  #updateOfflineBytes(): void {
+    const offlineBytes = this.isConnected ? 0 : this.deliveryQueue.bytes
+    this.#quotaAccount?.waitingBytes.adjust(offlineBytes - this.#offlineBytes)
+    this.#offlineBytes = offlineBytes
   }
 
   #match(topic: string): Grant | undefined {
-    const matches = this.subscriptions.size <= FEW ? this.#search(topic) : this.#walk(topic)
+    const matches = this.subscriptions.size <= MAX_LINEAR_FILTERS ? this.#matchLinear(topic) : this.#matchTrie(topic)
     const [first] = matches
     if (first === undefined) return undefined
     const subscriptionIds = matches.flatMap(({ id }) => id ?? [])
@@ -229,20 +229,20 @@ export class Session implements Subscriber, Evictable {
     return { qos, subscriptionIds: subscriptionIds.length > 0 ? subscriptionIds : NO_IDS }
   }
 
-  #search(topic: string): Subscription[] {
+  #matchLinear(topic: string): Subscription[] {
     const all = Array.from(this.subscriptions.values())
     return all.filter(subscription => matchesFilter(subscription.filter, topic) && !isShared(subscription))
   }
 
-  #walk(topic: string): Subscription[] {
-    if (this.#filters === undefined) {
-      this.#filters = new FilterTrie()
+  #matchTrie(topic: string): Subscription[] {
+    if (this.#filterTrie === undefined) {
+      this.#filterTrie = new FilterTrie()
       for (const [filter, subscription] of this.subscriptions) {
-        if (!isShared(subscription)) this.#filters.add(filter, subscription)
+        if (!isShared(subscription)) this.#filterTrie.add(filter, subscription)
       }
     }
     const matches: Subscription[] = []
-    this.#filters.match(topic, subscription => matches.push(subscription))
+    this.#filterTrie.match(topic, subscription => matches.push(subscription))
     return matches
   }
 }

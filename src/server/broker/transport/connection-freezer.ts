@@ -2,7 +2,7 @@ import { type Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 
 /** Connections that wait to be served, as many as a system keeps for a process that does not take them. */
-export const MOST_WAITING = 511
+export const MAX_QUEUED_CONNECTIONS = 511
 
 /** What tells of a connection over which something can be said. */
 export const connectionEvent = (server: Server): string =>
@@ -21,8 +21,8 @@ export class ConnectionFreezer {
   readonly #servers: readonly Server[]
   readonly #sockets = new Set<Socket>()
   /** What lets each socket and server go on; undefined while nothing is held. */
-  #releases: (() => void)[] | undefined
-  #passing = false
+  #thawTasks: (() => void)[] | undefined
+  #allowsDestroy = false
 
   constructor(servers: readonly Server[]) {
     this.#servers = servers
@@ -31,32 +31,32 @@ export class ConnectionFreezer {
 
   /** Nothing moves from now on, until {@link thaw}. */
   freeze(): void {
-    this.#releases ??= [
-      ...Array.from(this.#sockets, socket => this.#hold(socket)),
-      ...this.#servers.map(server => this.#holdNew(server)),
+    this.#thawTasks ??= [
+      ...Array.from(this.#sockets, socket => this.#freezeSocket(socket)),
+      ...this.#servers.map(server => this.#freezeServer(server)),
     ]
   }
 
   /** Everything goes on where it stood. */
   thaw(): void {
-    const releases = this.#releases ?? []
-    this.#releases = undefined
-    for (const release of releases) release()
+    const tasks = this.#thawTasks ?? []
+    this.#thawTasks = undefined
+    for (const task of tasks) task()
   }
 
   /** Runs a task that may end connections although they are held. */
-  pass(task: () => void): void {
-    this.#passing = true
+  runWithDestroy(task: () => void): void {
+    this.#allowsDestroy = true
     try {
       task()
     } finally {
-      this.#passing = false
+      this.#allowsDestroy = false
     }
   }
 
   /** Cuts all connections; what was held for them is lost. */
   destroy(): void {
-    this.pass(() => {
+    this.runWithDestroy(() => {
       for (const socket of this.#sockets) socket.destroy()
     })
     this.thaw()
@@ -69,27 +69,27 @@ export class ConnectionFreezer {
   }
 
   /** Replaces the methods by which a socket reads and ends; what it would have done is done in order afterwards. */
-  #hold(socket: Socket): () => void {
-    const held: (() => void)[] = []
+  #freezeSocket(socket: Socket): () => void {
+    const deferred: (() => void)[] = []
     // Not bound: it is these that are put back.
     const { push, destroy, end }: Pick<Socket, 'push' | 'destroy' | 'end'> = socket
-    const later = (method: Method, args: unknown[]): void => {
-      held.push(() => Reflect.apply(method, socket, args))
+    const defer = (method: Method, args: unknown[]): void => {
+      deferred.push(() => Reflect.apply(method, socket, args))
     }
     Object.assign(socket, {
       // What the system has read; `false` asks for no more.
       push(...args: unknown[]): boolean {
-        later(push, args)
+        defer(push, args)
         return false
       },
       destroy: (...args: unknown[]): Socket => {
-        if (this.#passing) Reflect.apply(destroy, socket, args)
-        else later(destroy, args)
+        if (this.#allowsDestroy) Reflect.apply(destroy, socket, args)
+        else defer(destroy, args)
         return socket
       },
       // It would send what is corked.
       end(...args: unknown[]): Socket {
-        later(end, args)
+        defer(end, args)
         return socket
       },
     })
@@ -97,27 +97,27 @@ export class ConnectionFreezer {
     return () => {
       Object.assign(socket, { push, destroy, end })
       socket.uncork()
-      for (const task of held) if (!socket.destroyed) task()
+      for (const task of deferred) if (!socket.destroyed) task()
     }
   }
 
   /** Keeps a server from hearing of connections. */
-  #holdNew(server: Server): () => void {
+  #freezeServer(server: Server): () => void {
     const { emit }: Pick<Server, 'emit'> = server
-    const waiting = new Map<Socket, string>()
+    const queued = new Map<Socket, string>()
     Object.assign(server, {
       emit(event: string, ...args: unknown[]): unknown {
         const [socket] = args
         if (!CONNECTION_EVENTS.has(event) || !(socket instanceof Socket))
           return Reflect.apply(emit, server, [event, ...args])
-        if (waiting.size >= MOST_WAITING) socket.destroy()
-        else wait(socket, event, waiting)
+        if (queued.size >= MAX_QUEUED_CONNECTIONS) socket.destroy()
+        else queueConnection(socket, event, queued)
         return true
       },
     })
     return () => {
       Object.assign(server, { emit })
-      for (const [socket, event] of waiting) {
+      for (const [socket, event] of queued) {
         socket.off('error', ignore)
         server.emit(event, socket)
       }
@@ -126,10 +126,10 @@ export class ConnectionFreezer {
 }
 
 /** A connection may break while it waits. */
-function wait(socket: Socket, event: string, waiting: Map<Socket, string>): void {
-  waiting.set(socket, event)
+function queueConnection(socket: Socket, event: string, queued: Map<Socket, string>): void {
+  queued.set(socket, event)
   socket.on('error', ignore)
-  socket.once('close', () => waiting.delete(socket))
+  socket.once('close', () => queued.delete(socket))
 }
 
 const ignore = (): void => undefined

@@ -21,7 +21,7 @@ import type { FairScheduler } from './fair-scheduler.js'
 import { ThrottledSocket, WebSocketBufferMeter } from './web-socket.js'
 
 /** Where to listen. */
-export interface Addresses {
+export interface ListenAddresses {
   readonly host: string
   /** TCP port, 0 for any. */
   readonly port: number
@@ -38,38 +38,38 @@ export interface Addresses {
 }
 
 /** What is known of a connection over WebSocket. */
-export interface Upgraded {
+export interface WebSocketDetails {
   /** Between stream and socket. */
-  readonly unwrapping: WebSocketBufferMeter
+  readonly meter: WebSocketBufferMeter
   /** Where it comes from. */
   readonly remoteAddress: string
 }
 
 /** A connection: what it carries, and the socket below, which over TCP is the same. */
-export interface Arrival {
+export interface IncomingConnection {
   readonly stream: Duplex
   readonly socket: Socket
   /** Over WebSocket. */
-  readonly upgraded?: Upgraded
+  readonly upgraded?: WebSocketDetails
 }
 
 /** Who takes the connections, and what all of them share. */
 export interface ListenersHost {
   readonly budget: BrokerMemoryBudget
-  readonly turns: FairScheduler
+  readonly scheduler: FairScheduler
   /** Largest frame of a WebSocket, bytes. */
-  readonly largestFrame: number
-  accept(arrival: Arrival): void
+  readonly maxFrameBytes: number
+  accept(arrival: IncomingConnection): void
   /** A connection was cut because there were too many. */
-  cut(cut: Cut): void
+  onConnectionCut(cut: Cut): void
 }
 
 /** WebSocket close codes (RFC 6455, section 7.4.1). */
 const UNSUPPORTED_DATA = 1003
 /** So long a connection that is gone without a word is not noticed, at least, ms. */
-const PROBE_AFTER = 60_000
-const ANY_NUMBER = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
-const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER } as const
+const KEEP_ALIVE_DELAY_MS = 60_000
+const UNLIMITED = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
+const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS } as const
 /**
  * A client that sends no more may still have something to be read, which would be lost if its end were ours at once. With TLS
  * that begins after the handshake: a client that closes before it is done has nothing to be read.
@@ -87,19 +87,19 @@ export class Listeners {
   readonly #host: ListenersHost
   readonly #trustProxy: boolean
 
-  constructor(addresses: Addresses, takes: ListenersHost) {
-    const { host, allowedOrigins, trustProxy = false, tls, connections = ANY_NUMBER } = addresses
-    this.#host = takes
+  constructor(addresses: ListenAddresses, listenersHost: ListenersHost) {
+    const { host, allowedOrigins, trustProxy = false, tls, connections = UNLIMITED } = addresses
+    this.#host = listenersHost
     this.#trustProxy = trustProxy
     this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
     this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
       socket.allowHalfOpen = true
-      takes.accept({ stream: socket, socket })
+      listenersHost.accept({ stream: socket, socket })
     })
     this.#http = tls
       ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
       : createHttpServer(HEAD_TIMEOUTS, explain)
-    this.#connectionLimiter = new ConnectionLimiter(connections, cut => takes.cut(cut))
+    this.#connectionLimiter = new ConnectionLimiter(connections, cut => listenersHost.onConnectionCut(cut))
     for (const server of this.servers) {
       this.#connectionLimiter.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
@@ -108,7 +108,7 @@ export class Listeners {
     const origins = new Origins(host, allowedOrigins)
     this.#webSockets = new WebSocketServer({
       noServer: true,
-      maxPayload: takes.largestFrame,
+      maxPayload: listenersHost.maxFrameBytes,
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
       verifyClient: ({ req }: { req: IncomingMessage }, done) => done(origins.allow(req.headers), 403, 'Forbidden'),
     })
@@ -120,7 +120,7 @@ export class Listeners {
   }
 
   /** Who is connected, let in or not. */
-  get visitors(): Pick<ConnectionLimiter, 'count' | 'refused' | 'addresses'> {
+  get networkConnections(): Pick<ConnectionLimiter, 'count' | 'refused' | 'addresses'> {
     return this.#connectionLimiter
   }
 
@@ -133,7 +133,7 @@ export class Listeners {
   }
 
   /** Rejects when an address is taken. */
-  async listen({ host, port, wsPort }: Addresses): Promise<void> {
+  async listen({ host, port, wsPort }: ListenAddresses): Promise<void> {
     await listen(this.#tcp, port, host)
     await listen(this.#http, wsPort, host)
   }
@@ -152,27 +152,29 @@ export class Listeners {
   }
 
   #upgrade(request: IncomingMessage, head: Buffer): void {
-    const below = request.socket
-    below.setNoDelay(true)
-    below.setKeepAlive(true, PROBE_AFTER)
-    const paced = new ThrottledSocket(below, this.#host.turns)
-    const caller = callerOf(below.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#trustProxy)
-    this.#webSockets.handleUpgrade(request, paced, head, webSocket => this.#connected(webSocket, below, caller))
+    const socket = request.socket
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
+    const throttled = new ThrottledSocket(socket, this.#host.scheduler)
+    const remoteAddress = callerOf(socket.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#trustProxy)
+    this.#webSockets.handleUpgrade(request, throttled, head, webSocket =>
+      this.#connected(webSocket, socket, remoteAddress),
+    )
   }
 
   #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
     const meter = new WebSocketBufferMeter(socket, this.#host.budget)
     // Heard before the stream hears of it.
     webSocket.on('message', (data: Buffer, isBinary) => {
-      meter.frame(data.length)
+      meter.onFrame(data.length)
       // MQTT 5.0, section 6: Control Packets are sent in binary frames.
       if (!isBinary) webSocket.close(UNSUPPORTED_DATA)
     })
-    for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.control(data.length))
+    for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.onControlFrame(data.length))
     const stream = createWebSocketStream(webSocket)
-    stream.on('data', (chunk: Uint8Array) => meter.read(chunk.length))
+    stream.on('data', (chunk: Uint8Array) => meter.onRead(chunk.length))
     stream.on('close', () => meter.clear())
-    this.#host.accept({ stream, socket, upgraded: { unwrapping: meter, remoteAddress } })
+    this.#host.accept({ stream, socket, upgraded: { meter, remoteAddress } })
   }
 
   #track(socket: Socket): void {

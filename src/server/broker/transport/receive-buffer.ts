@@ -9,67 +9,67 @@ import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
 /** What all that comes over connections shares. */
-export interface InflowHost extends UnfinishedHost {
+export interface ReceiveBufferHost extends IncompletePacketHost {
   readonly budget: BrokerMemoryBudget
   readonly maximumPacketSize: number
 }
 
 /** What came over a connection and is not done with: pieces, and packets that are not complete. The budget counts it. */
-export class ReceiveBuffer implements UnfinishedReader {
-  readonly overdue: () => void
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
+export class ReceiveBuffer implements IncompletePacketReader {
+  readonly onOverdue: () => void
+  readonly #budget: BrokerMemoryBudget
   readonly #maximumPacketSize: number
   #cutter: FrameCutter
   /** What came and is not cut yet: little, as nothing more is read meanwhile. */
   readonly #chunks = new Fifo<Uint8Array>()
-  #unread = 0
-  #held = 0
-  #kept = 0
+  #uncutBytes = 0
+  #heldBytes = 0
+  #incompleteBytes = 0
   readonly #incompletePacketGuard: IncompletePacketGuard
 
-  /** @param overdue - a packet takes longer than it may */
-  constructor(host: InflowHost, overdue: () => void) {
-    this.overdue = overdue
-    this.#brokerMemoryBudget = host.budget
+  /** @param onOverdue - a packet takes longer than it may */
+  constructor(host: ReceiveBufferHost, onOverdue: () => void) {
+    this.onOverdue = onOverdue
+    this.#budget = host.budget
     this.#maximumPacketSize = host.maximumPacketSize
     this.#cutter = new FrameCutter(host.maximumPacketSize)
     this.#incompletePacketGuard = new IncompletePacketGuard(host, this)
   }
 
   /** What is counted, bytes. */
-  get held(): number {
-    return this.#held
+  get heldBytes(): number {
+    return this.#heldBytes
   }
 
   /** What of that waits for the client and not for us, bytes: who only sends much at once keeps none. */
-  get kept(): number {
-    return this.#kept
+  get incompleteBytes(): number {
+    return this.#incompleteBytes
   }
 
   /** A piece came. */
   push(chunk: Uint8Array): void {
-    this.#count(chunk.length)
+    this.#adjust(chunk.length)
     // Nearly always it is all there is, and need not wait.
-    if (this.#cutter.held + this.#unread === 0) {
-      this.#incompletePacketGuard.first(chunk)
+    if (this.#cutter.held + this.#uncutBytes === 0) {
+      this.#incompletePacketGuard.onFirstFragment(chunk)
       this.#cutter.push(chunk)
       return
     }
     this.#chunks.push(chunk)
-    this.#unread += chunk.length
+    this.#uncutBytes += chunk.length
   }
 
   /** The next packet that is complete. Raises `PacketError` for one that cannot become a packet. */
   next(): Uint8Array | undefined {
     const frame = this.#cutter.next()
-    if (frame !== undefined) this.#end()
+    if (frame !== undefined) this.#completePacket()
     return frame
   }
 
   /** As {@link FrameCutter.nextPuback}. */
   nextPuback(): number {
     const packetId = this.#cutter.nextPuback()
-    if (packetId !== 0) this.#end()
+    if (packetId !== 0) this.#completePacket()
     return packetId
   }
 
@@ -77,123 +77,126 @@ export class ReceiveBuffer implements UnfinishedReader {
   feed(): boolean {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return false
-    this.#unread -= chunk.length
-    this.#incompletePacketGuard.piece(chunk)
+    this.#uncutBytes -= chunk.length
+    this.#incompletePacketGuard.onFragment(chunk)
     this.#cutter.push(chunk)
     return true
   }
 
-  /** Counts what is left when packets were taken. @param done - all that can be for now */
-  settle(done: boolean): void {
-    this.#count(this.#cutter.held + this.#unread - this.#held)
-    if (done) this.#kept = this.#held
+  /** Counts what is left when packets were taken. @param isDone - all that can be for now */
+  settle(isDone: boolean): void {
+    this.#adjust(this.#cutter.held + this.#uncutBytes - this.#heldBytes)
+    if (isDone) this.#incompleteBytes = this.#heldBytes
   }
 
   /** All is done that can be: what is left is to be completed in time. */
   watch(): void {
     if (this.#cutter.partial) this.#incompletePacketGuard.watch()
-    else this.#incompletePacketGuard.begun = undefined
+    else this.#incompletePacketGuard.startedAt = undefined
   }
 
   /** For so many ms nothing was read. */
-  postpone(ms: number): void {
-    this.#incompletePacketGuard.postpone(ms)
+  extendDeadline(ms: number): void {
+    this.#incompletePacketGuard.extendDeadline(ms)
   }
 
   /** Forgets it all; nothing more is to come. */
   clear(): void {
     this.#incompletePacketGuard.stop()
     this.#chunks.clear()
-    this.#unread = 0
+    this.#uncutBytes = 0
     this.#cutter = new FrameCutter(this.#maximumPacketSize)
     this.settle(true)
   }
 
   /** A packet is complete. */
-  #end(): void {
-    this.#kept = 0
-    this.#incompletePacketGuard.end()
+  #completePacket(): void {
+    this.#incompleteBytes = 0
+    this.#incompletePacketGuard.complete()
   }
 
-  #count(bytes: number): void {
-    this.#held += bytes
-    this.#brokerMemoryBudget.count(bytes)
+  #adjust(bytes: number): void {
+    this.#heldBytes += bytes
+    this.#budget.adjust(bytes)
   }
 }
 
 /** A shorter piece takes as much time as a longer one, bytes; and of so many of them no packet is made. */
-const [CRUMB, MOST_CRUMBS] = [32, 16_384]
+const [SHORT_FRAGMENT_BYTES, MAX_SHORT_FRAGMENTS] = [32, 16_384]
 
 /** Where a packet comes in. */
-interface UnfinishedHost {
+interface IncompletePacketHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
 }
 
 /** What reads the packet. */
-interface UnfinishedReader {
+interface IncompletePacketReader {
   /** How much of it is there, bytes. */
-  readonly held: number
+  readonly heldBytes: number
   /** It takes longer than it may. */
-  overdue(): void
+  onOverdue(): void
 }
 
 /** A packet that is not complete: a client that begins one has to end it some time. */
 class IncompletePacketGuard {
   /** When it began, ms; `undefined` when there is none, or that has to be looked up. */
-  begun: number | undefined
-  readonly #host: UnfinishedHost
-  readonly #reader: UnfinishedReader
+  startedAt: number | undefined
+  readonly #host: IncompletePacketHost
+  readonly #reader: IncompletePacketReader
   #deadline: Deadline<() => void> | undefined
   /** Short pieces of it. */
-  #crumbs = 0
+  #shortFragments = 0
 
-  constructor(host: UnfinishedHost, reader: UnfinishedReader) {
+  constructor(host: IncompletePacketHost, reader: IncompletePacketReader) {
     this.#host = host
     this.#reader = reader
   }
 
   /** A packet is complete. */
-  end(): void {
-    this.begun = undefined
-    this.#crumbs = 0
+  complete(): void {
+    this.startedAt = undefined
+    this.#shortFragments = 0
   }
 
   /** A piece came, and nothing was left of what came before. */
-  first({ length }: Uint8Array): void {
-    this.#crumbs = length < CRUMB ? 1 : 0
+  onFirstFragment({ length }: Uint8Array): void {
+    this.#shortFragments = length < SHORT_FRAGMENT_BYTES ? 1 : 0
   }
 
   /** Another piece came. Raises {@link PacketError} when there are too many, and short ones. */
-  piece({ length }: Uint8Array): void {
-    if (length < CRUMB && ++this.#crumbs > MOST_CRUMBS)
+  onFragment({ length }: Uint8Array): void {
+    if (length < SHORT_FRAGMENT_BYTES && ++this.#shortFragments > MAX_SHORT_FRAGMENTS)
       throw new PacketError(REASON.messageRateTooHigh, 'a packet in so many pieces is not worth the time they take')
   }
 
   /** There is one. */
   watch(): void {
     const { clock, timeouts } = this.#host
-    this.begun ??= clock.monotonic()
-    this.#deadline ??= timeouts.add(this.begun + LIMIT.packetTimeout, this.#late)
+    this.startedAt ??= clock.monotonic()
+    this.#deadline ??= timeouts.add(this.startedAt + LIMIT.packetTimeoutMs, this.#onDeadline)
   }
 
   /** For so many ms nothing of it was read. */
-  postpone(ms: number): void {
-    if (this.begun !== undefined) this.begun += ms
+  extendDeadline(ms: number): void {
+    if (this.startedAt !== undefined) this.startedAt += ms
   }
 
   /** There will be no more. */
   stop(): void {
     if (this.#deadline) this.#host.timeouts.remove(this.#deadline)
-    this.begun = undefined
+    this.startedAt = undefined
   }
 
-  readonly #late = (): void => {
+  readonly #onDeadline = (): void => {
     this.#deadline = undefined
-    if (this.begun === undefined) return
+    if (this.startedAt === undefined) return
     const { clock, timeouts } = this.#host
-    const due = Math.max(this.begun + LIMIT.packetTimeout, this.begun + this.#reader.held / LIMIT.packetRate)
-    if (due <= clock.monotonic()) this.#reader.overdue()
-    else this.#deadline = timeouts.add(due, this.#late)
+    const dueAt = Math.max(
+      this.startedAt + LIMIT.packetTimeoutMs,
+      this.startedAt + this.#reader.heldBytes / LIMIT.packetBytesPerMs,
+    )
+    if (dueAt <= clock.monotonic()) this.#reader.onOverdue()
+    else this.#deadline = timeouts.add(dueAt, this.#onDeadline)
   }
 }

@@ -6,19 +6,19 @@ import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
 /** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
-const SMALLEST_BLOCK = 512
-const LARGEST_BLOCK = 65_536
-const LARGEST_PIECE = 16_384
-/** With more unsent bytes a connection is {@link SendBuffer.full}. */
-const HIGH_WATER = 65_536
+const MIN_BLOCK_BYTES = 512
+const MAX_BLOCK_BYTES = 65_536
+const MAX_COPIED_BYTES = 16_384
+/** With more unsent bytes a connection is {@link SendBuffer.isFull}. */
+const HIGH_WATER_MARK_BYTES = 65_536
 
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
 /**
  * When what is gathered leaves: not before something is, when what the event loop has read is worked off, or on `release`,
  * unless it lingers.
  */
-type Departure = 'none' | 'due' | 'held' | 'lingering'
+type FlushState = 'none' | 'due' | 'held' | 'lingering'
 
 /**
  * What leaves over a connection: what is written in one turn of the event loop leaves as one piece, one system call over
@@ -28,43 +28,43 @@ type Departure = 'none' | 'due' | 'held' | 'lingering'
 export class SendBuffer implements Room {
   readonly #stream: Duplex
   readonly #socket: Socket
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
-  readonly #taken: () => void
+  readonly #budget: BrokerMemoryBudget
+  readonly #onDrained: () => void
   /** Full blocks and large pieces, before what is in the block. */
   #pieces: Uint8Array[] = []
-  #block = NOTHING
+  #block = EMPTY
   #from = 0
   #to = 0
-  #blockSize = SMALLEST_BLOCK
-  #gathered = 0
+  #blockBytes = MIN_BLOCK_BYTES
+  #queuedBytes = 0
   /** What the stream has and has not got rid of, bytes. */
-  #sent = 0
-  #departure: Departure = 'none'
+  #writingBytes = 0
+  #flushState: FlushState = 'none'
   /** Whether the stream has something to write; `watched`: so much that it has to take some of it in time. */
   #writing: 'no' | 'yes' | 'watched' = 'no'
-  #ending = false
+  #isEnding = false
 
   /**
    * @param socket - below the stream, or the stream itself
-   * @param taken - called when the network has taken what it was given
+   * @param onDrained - called when the network has taken what it was given
    */
-  constructor(stream: Duplex, socket: Socket, budget: BrokerMemoryBudget, taken: () => void) {
+  constructor(stream: Duplex, socket: Socket, budget: BrokerMemoryBudget, onDrained: () => void) {
     this.#stream = stream
     this.#socket = socket
-    this.#brokerMemoryBudget = budget
-    this.#taken = taken
-    socket.on('timeout', () => this.#stalled())
+    this.#budget = budget
+    this.#onDrained = onDrained
+    socket.on('timeout', () => this.#onStall())
     stream.on('close', () => this.drop())
   }
 
   /** What the network has not taken yet, bytes. */
-  get unsent(): number {
-    return this.#gathered + this.#sent
+  get unsentBytes(): number {
+    return this.#queuedBytes + this.#writingBytes
   }
 
   /** Whether senders that can wait should. */
-  get full(): boolean {
-    return this.unsent > HIGH_WATER
+  get isFull(): boolean {
+    return this.unsentBytes > HIGH_WATER_MARK_BYTES
   }
 
   get block(): Uint8Array {
@@ -73,7 +73,7 @@ export class SendBuffer implements Room {
 
   /** Memory for a piece that is to leave; it is to be filled at once. */
   take(bytes: number): number {
-    this.#gather(bytes)
+    this.#enqueue(bytes)
     if (this.#to + bytes > this.#block.length) this.#newBlock(bytes)
     const at = this.#to
     this.#to += bytes
@@ -82,77 +82,80 @@ export class SendBuffer implements Room {
 
   /** Writes a piece; a large one is not copied, and is not to be changed any more. */
   write(piece: Uint8Array): void {
-    if (piece.length <= LARGEST_PIECE) {
+    if (piece.length <= MAX_COPIED_BYTES) {
       const at = this.take(piece.length)
       this.#block.set(piece, at)
       return
     }
-    this.#gather(piece.length)
+    this.#enqueue(piece.length)
     this.#closeBlock()
     this.#pieces.push(piece)
   }
 
   /** Whether a piece is so large that {@link write} does not copy it. */
   isLarge(piece: Uint8Array): boolean {
-    return piece.length > LARGEST_PIECE
+    return piece.length > MAX_COPIED_BYTES
   }
 
   /** Sends nothing until {@link release}, which has to follow in the same turn. */
   hold(): void {
-    this.#departure = 'held'
+    this.#flushState = 'held'
   }
 
   /** Has the next {@link release} send nothing before all is worked off that the event loop has read. */
-  linger(): void {
-    if (this.#departure === 'held') this.#departure = 'lingering'
+  delayFlush(): void {
+    if (this.#flushState === 'held') this.#flushState = 'lingering'
   }
 
   /** Sends what is there, unless more is to come with it. */
   release(): void {
-    if (this.#departure !== 'lingering') {
+    if (this.#flushState !== 'lingering') {
       this.flush()
       return
     }
-    this.#departure = 'due'
-    afterIo(this.#turnOver)
+    this.#flushState = 'due'
+    afterIo(this.#onTurnEnd)
   }
 
   /** Sends what is there, then ends the connection; what is written later is not sent. */
   end(): void {
-    this.#ending = true
+    this.#isEnding = true
     this.flush()
   }
 
   /** Sends what is there, as soon as the network has taken what it has. */
   flush(): void {
-    this.#departure = 'none'
+    this.#flushState = 'none'
     if (this.#writing !== 'no') return
-    if (this.#gathered === 0) {
-      if (this.#ending) this.#stream.end()
+    if (this.#queuedBytes === 0) {
+      if (this.#isEnding) this.#stream.end()
       return
     }
     this.#closeBlock()
     const pieces = this.#pieces
-    this.#blockSize = Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, 2 ** Math.ceil(Math.log2(this.#gathered))))
+    this.#blockBytes = Math.min(
+      MAX_BLOCK_BYTES,
+      Math.max(MIN_BLOCK_BYTES, 2 ** Math.ceil(Math.log2(this.#queuedBytes))),
+    )
     this.#pieces = []
-    this.#block = NOTHING
+    this.#block = EMPTY
     this.#from = this.#to = 0
     if (!this.#stream.writable) {
-      this.#brokerMemoryBudget.give(this.#gathered)
-      this.#gathered = 0
+      this.#budget.release(this.#queuedBytes)
+      this.#queuedBytes = 0
       return
     }
-    this.#sent = this.#gathered
-    this.#gathered = 0
+    this.#writingBytes = this.#queuedBytes
+    this.#queuedBytes = 0
     this.#writing = 'yes'
     this.#send(pieces)
-    this.#watch()
+    this.#startStallTimer()
   }
 
   /** Forgets what is there: the connection is gone, or about to be. */
   drop(): void {
-    this.#brokerMemoryBudget.give(this.unsent)
-    this.#gathered = this.#sent = 0
+    this.#budget.release(this.unsentBytes)
+    this.#queuedBytes = this.#writingBytes = 0
     this.#pieces = []
   }
 
@@ -160,37 +163,37 @@ export class SendBuffer implements Room {
     const last = pieces.pop()
     if (pieces.length > 0) this.#stream.cork()
     for (const piece of pieces) this.#stream.write(piece)
-    this.#stream.write(last, this.#written)
+    this.#stream.write(last, this.#onWritten)
     if (pieces.length > 0) this.#stream.uncork()
   }
 
-  readonly #turnOver = (): void => this.flush()
+  readonly #onTurnEnd = (): void => this.flush()
 
-  readonly #written = (): void => {
+  readonly #onWritten = (): void => {
     const wasWatched = this.#writing === 'watched'
     this.#writing = 'no'
-    this.#brokerMemoryBudget.give(this.#sent)
-    this.#sent = 0
+    this.#budget.release(this.#writingBytes)
+    this.#writingBytes = 0
     this.flush()
-    if (wasWatched) this.#watchOn()
-    this.#taken()
+    if (wasWatched) this.#updateStallTimer()
+    this.#onDrained()
   }
 
-  #gather(bytes: number): void {
-    this.#gathered += bytes
-    this.#brokerMemoryBudget.count(bytes)
-    if (this.#writing !== 'no') this.#watch()
-    else if (this.#departure === 'none') {
-      this.#departure = 'due'
-      runAtTurnEnd(this.#turnOver)
+  #enqueue(bytes: number): void {
+    this.#queuedBytes += bytes
+    this.#budget.adjust(bytes)
+    if (this.#writing !== 'no') this.#startStallTimer()
+    else if (this.#flushState === 'none') {
+      this.#flushState = 'due'
+      runAtTurnEnd(this.#onTurnEnd)
     }
   }
 
   #newBlock(bytes: number): void {
     this.#closeBlock()
-    this.#block = Buffer.allocUnsafe(Math.max(bytes, this.#blockSize))
+    this.#block = Buffer.allocUnsafe(Math.max(bytes, this.#blockBytes))
     this.#from = this.#to = 0
-    this.#blockSize = Math.min(LARGEST_BLOCK, 2 * this.#blockSize)
+    this.#blockBytes = Math.min(MAX_BLOCK_BYTES, 2 * this.#blockBytes)
   }
 
   #closeBlock(): void {
@@ -198,23 +201,23 @@ export class SendBuffer implements Room {
     this.#from = this.#to
   }
 
-  #watch(): void {
-    if (this.#writing === 'watched' || !this.full) return
+  #startStallTimer(): void {
+    if (this.#writing === 'watched' || !this.isFull) return
     this.#writing = 'watched'
-    this.#socket.setTimeout(LIMIT.stall)
+    this.#socket.setTimeout(LIMIT.stallTimeoutMs)
   }
 
   /** Goes on watching while there is something to write. */
-  #watchOn(): void {
+  #updateStallTimer(): void {
     if (this.#writing === 'no') this.#socket.setTimeout(0)
     else this.#writing = 'watched'
   }
 
   /** The system tells of a socket that neither reads nor gets rid of a byte. */
-  #stalled(): void {
+  #onStall(): void {
     if (this.#writing !== 'watched') return
     // One that is held still on purpose is not to blame.
-    if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stall)
+    if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stallTimeoutMs)
     else this.#stream.destroy()
   }
 }
@@ -231,21 +234,21 @@ let tasks: (() => void)[] = []
  * ```
  */
 export function runAtTurnEnd(task: () => void): void {
-  if (tasks.length === 0) afterIo(doAll)
+  if (tasks.length === 0) afterIo(runAll)
   tasks.push(task)
 }
 
-function doAll(): void {
+function runAll(): void {
   const due = tasks
   tasks = []
-  let done = 0
+  let completed = 0
   try {
     for (const task of due) {
-      done++
+      completed++
       task()
     }
   } finally {
     // After an error: the others go on when it is dealt with.
-    for (const task of due.slice(done)) runAtTurnEnd(task)
+    for (const task of due.slice(completed)) runAtTurnEnd(task)
   }
 }

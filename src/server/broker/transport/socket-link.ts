@@ -7,22 +7,22 @@ import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Connection } from '../session/connection.js'
 import type { Link } from '../session/link.js'
 import { type FairScheduler, ReadThrottle } from './fair-scheduler.js'
-import type { Arrival } from './listeners.js'
-import { type InflowHost, ReceiveBuffer } from './receive-buffer.js'
+import type { IncomingConnection } from './listeners.js'
+import { ReceiveBuffer, type ReceiveBufferHost } from './receive-buffer.js'
 import { SendBuffer } from './send-buffer.js'
 import type { WebSocketBufferMeter } from './web-socket.js'
 
 /** What all links of a broker share. */
-export interface LinkHost extends InflowHost {
+export interface LinkHost extends ReceiveBufferHost {
   readonly accounts: QuotaAccounts
-  readonly turns: FairScheduler
+  readonly scheduler: FairScheduler
 }
 
 /** `new`: nothing came yet. `half-closed`: the client sends no more. `over`: what comes is read and forgotten. */
-type State = 'new' | 'open' | 'half-closed' | 'over'
+type LinkState = 'new' | 'open' | 'half-closed' | 'over'
 
 /** Why the packets of a connection stop: there may be more, all is done, the client takes no more, or it is over. */
-type Stop = 'more' | 'done' | 'stalled' | 'over'
+type StopReason = 'more' | 'done' | 'stalled' | 'over'
 
 /** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
 export class SocketLink implements Link {
@@ -33,43 +33,43 @@ export class SocketLink implements Link {
   readonly #host: LinkHost
   readonly #sendBuffer: SendBuffer
   readonly #receiveBuffer: ReceiveBuffer
-  readonly #unwrapping: WebSocketBufferMeter | undefined
+  readonly #webSocketMeter: WebSocketBufferMeter | undefined
   readonly #readThrottle: ReadThrottle
-  readonly room: Link['room']
+  readonly writeBuffer: Link['writeBuffer']
   #connection: Connection | undefined
-  #state: State = 'new'
+  #state: LinkState = 'new'
   /** Work is under way, or waits for its turn. */
-  #working = false
-  #paused = false
-  #closing: Deadline<() => void> | undefined
+  #isWorking = false
+  #isPaused = false
+  #closeDeadline: Deadline<() => void> | undefined
 
-  constructor({ stream, socket, upgraded }: Arrival, host: LinkHost) {
+  constructor({ stream, socket, upgraded }: IncomingConnection, host: LinkHost) {
     this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
     this.transport = stream === socket ? 'tcp' : 'websocket'
     this.secure = socket instanceof TLSSocket ? socket : undefined
     this.#stream = stream
     this.#host = host
-    this.#sendBuffer = new SendBuffer(stream, socket, host.budget, () => this.#taken())
-    this.#receiveBuffer = new ReceiveBuffer(host, () => this.#connection?.overdue('a packet'))
-    this.#unwrapping = upgraded?.unwrapping
-    this.#readThrottle = new ReadThrottle(host, host.accounts.pacersOf(this.remoteAddress), paused =>
-      this.#goOn(paused),
+    this.#sendBuffer = new SendBuffer(stream, socket, host.budget, () => this.#onDrained())
+    this.#receiveBuffer = new ReceiveBuffer(host, () => this.#connection?.cutOverdue('a packet'))
+    this.#webSocketMeter = upgraded?.meter
+    this.#readThrottle = new ReadThrottle(host, host.accounts.rateAccountsOf(this.remoteAddress), paused =>
+      this.#resume(paused),
     )
-    this.room = this.#sendBuffer
+    this.writeBuffer = this.#sendBuffer
   }
 
-  get unsent(): number {
-    return this.#sendBuffer.unsent
+  get unsentBytes(): number {
+    return this.#sendBuffer.unsentBytes
   }
 
-  get held(): number {
-    const unsent = this.unsent > LIMIT.unsent ? this.unsent : 0
-    return this.#receiveBuffer.kept + (this.#unwrapping?.held ?? 0) + unsent
+  get heldBytes(): number {
+    const unsentBytes = this.unsentBytes > LIMIT.readPauseBytes ? this.unsentBytes : 0
+    return this.#receiveBuffer.incompleteBytes + (this.#webSocketMeter?.heldBytes ?? 0) + unsentBytes
   }
 
-  get underway(): number {
-    const unsent = this.unsent > LIMIT.unsent ? 0 : this.unsent
-    return this.#receiveBuffer.held - this.#receiveBuffer.kept + unsent
+  get transientBytes(): number {
+    const unsentBytes = this.unsentBytes > LIMIT.readPauseBytes ? 0 : this.unsentBytes
+    return this.#receiveBuffer.heldBytes - this.#receiveBuffer.incompleteBytes + unsentBytes
   }
 
   write(piece: Uint8Array): void {
@@ -80,8 +80,8 @@ export class SocketLink implements Link {
     return this.#sendBuffer.isLarge(piece)
   }
 
-  linger(): void {
-    this.#sendBuffer.linger()
+  delayFlush(): void {
+    this.#sendBuffer.delayFlush()
   }
 
   end(): void {
@@ -89,14 +89,14 @@ export class SocketLink implements Link {
     this.#receiveBuffer.clear()
     this.#sendBuffer.end()
     const { timeouts, clock } = this.#host
-    this.#closing ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeout, this.#destroyed)
+    this.#closeDeadline ??= timeouts.add(clock.monotonic() + LIMIT.closeTimeoutMs, this.#destroyStream)
   }
 
   destroy(): void {
     this.#state = 'over'
     // The stream tells of its end later; who gives it up for its memory wants that at once.
     this.#receiveBuffer.clear()
-    this.#unwrapping?.clear()
+    this.#webSocketMeter?.clear()
     this.#sendBuffer.drop()
     this.#stream.destroy()
   }
@@ -107,15 +107,15 @@ export class SocketLink implements Link {
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
     this.#stream.on('end', () => {
       if (this.#state !== 'over') this.#state = 'half-closed'
-      connection.leave()
+      connection.endInput()
       this.wake()
     })
     // Its end says all there is to say.
-    this.#stream.on('error', this.#destroyed)
-    this.#stream.on('close', () => this.#closed())
+    this.#stream.on('error', this.#destroyStream)
+    this.#stream.on('close', () => this.#onClose())
   }
 
-  readonly #destroyed = (): void => this.destroy()
+  readonly #destroyStream = (): void => this.destroy()
 
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
@@ -129,104 +129,104 @@ export class SocketLink implements Link {
       }
       this.#state = 'open'
     }
-    connection.seen()
+    connection.recordActivity()
     this.#receiveBuffer.push(chunk)
     this.#readThrottle.bytes += chunk.length
     this.wake()
   }
 
   /** The network has taken what it had: what waited for that goes on. */
-  #taken(): void {
-    if (this.#paused || this.#state === 'half-closed') this.wake()
+  #onDrained(): void {
+    if (this.#isPaused || this.#state === 'half-closed') this.wake()
   }
 
   wake(): void {
-    if (this.#working || this.#readThrottle.pausing) return
-    this.#working = true
-    if (!this.#host.turns.begin(this.#slice)) this.#pause(true)
+    if (this.#isWorking || this.#readThrottle.isPausing) return
+    this.#isWorking = true
+    if (!this.#host.scheduler.run(this.#slice)) this.#setPaused(true)
   }
 
   /** Packets, one after the other, until the time is over, it is ahead of its rate, or it takes no more. */
-  readonly #slice = (until: number): boolean => {
+  readonly #slice = (deadlineMs: number): boolean => {
     const connection = this.#connection
     if (connection === undefined) return false
     this.#sendBuffer.hold()
     // Whose it is, and how much it may send, is known when it is let in.
-    const room = connection.open ? this.#readThrottle.room(connection.account) : 1
-    const stop = this.#packets(connection, until, room)
+    const packetAllowance = connection.open ? this.#readThrottle.packetAllowance(connection.account) : 1
+    const stop = this.#processPackets(connection, deadlineMs, packetAllowance)
     this.#sendBuffer.release()
     this.#receiveBuffer.settle(stop !== 'more')
-    const slowed = stop !== 'over' && this.#readThrottle.settle(connection.account)
-    this.#pause(slowed || stop === 'more' || stop === 'stalled')
-    this.#working = stop === 'more' && !slowed
+    const isPausing = stop !== 'over' && this.#readThrottle.chargeAndPause(connection.account)
+    this.#setPaused(isPausing || stop === 'more' || stop === 'stalled')
+    this.#isWorking = stop === 'more' && !isPausing
     // What comes meanwhile is not read; that is not the client's silence.
-    if (slowed || stop === 'more') connection.seen()
+    if (isPausing || stop === 'more') connection.recordActivity()
     else if (stop === 'done' && this.#state === 'half-closed') connection.finish()
     else if (stop !== 'over') this.#receiveBuffer.watch()
-    return this.#working
+    return this.#isWorking
   }
 
-  #packets(connection: Connection, until: number, room: number): Stop {
-    let taken = 0
+  #processPackets(connection: Connection, deadlineMs: number, packetAllowance: number): StopReason {
+    let frameCount = 0
     let isLate = false
     try {
       while (this.#state !== 'over') {
-        if (this.#stalls(connection)) return 'stalled'
+        if (this.#isStalled(connection)) return 'stalled'
         // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
-        if (connection.open && this.#acknowledged(connection)) continue
-        if (isLate || taken >= room) return 'more'
-        if (!connection.proceed()) {
+        if (connection.open && this.#processPuback(connection)) continue
+        if (isLate || frameCount >= packetAllowance) return 'more'
+        if (!connection.processNext()) {
           const frame = this.#receiveBuffer.next()
           if (frame !== undefined) {
-            taken++
+            frameCount++
             connection.receive(frame)
           } else if (!this.#receiveBuffer.feed()) return 'done'
         }
-        isLate = this.#host.clock.monotonic() >= until
+        isLate = this.#host.clock.monotonic() >= deadlineMs
       }
     } catch (error) {
       connection.fail(error)
     } finally {
-      this.#readThrottle.packets += taken
+      this.#readThrottle.packets += frameCount
     }
     return 'over'
   }
 
-  /** As {@link Connection.stalled}, which nearly always need not be asked. */
-  #stalls(connection: Connection): boolean {
-    return this.unsent > LIMIT.unsent && connection.stalled
+  /** As {@link Connection.isStalled}, which nearly always need not be asked. */
+  #isStalled(connection: Connection): boolean {
+    return this.unsentBytes > LIMIT.readPauseBytes && connection.isStalled
   }
 
   /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
-  #goOn(paused: number): void {
+  #resume(pausedMs: number): void {
     const connection = this.#connection
-    connection?.seen()
-    this.#receiveBuffer.postpone(paused)
+    connection?.recordActivity()
+    this.#receiveBuffer.extendDeadline(pausedMs)
     // It may take more than one.
-    if (this.#state === 'over' || !this.#readThrottle.settle(connection?.account)) this.wake()
+    if (this.#state === 'over' || !this.#readThrottle.chargeAndPause(connection?.account)) this.wake()
   }
 
-  #acknowledged(connection: Connection): boolean {
+  #processPuback(connection: Connection): boolean {
     const packetId = this.#receiveBuffer.nextPuback()
     if (packetId === 0) return false
-    connection.acknowledged(packetId)
+    connection.handlePuback(packetId)
     return true
   }
 
   /** What is not read stays with the system, which slows the sender down. */
-  #pause(paused: boolean): void {
-    if (paused === this.#paused) return
-    this.#paused = paused
-    if (paused) this.#stream.pause()
+  #setPaused(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return
+    this.#isPaused = isPaused
+    if (isPaused) this.#stream.pause()
     else this.#stream.resume()
   }
 
-  #closed(): void {
+  #onClose(): void {
     this.#state = 'over'
-    if (this.#closing) this.#host.timeouts.remove(this.#closing)
+    if (this.#closeDeadline) this.#host.timeouts.remove(this.#closeDeadline)
     this.#readThrottle.stop()
     this.#receiveBuffer.clear()
-    this.#connection?.lost()
+    this.#connection?.onNetworkClosed()
     this.#connection = undefined
   }
 }

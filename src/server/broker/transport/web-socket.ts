@@ -5,8 +5,8 @@ import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { FairScheduler } from './fair-scheduler.js'
 
 /** What is handed on at a time, bytes: as WebSocket frames it may be a thousand pieces. */
-const PIECE = 4_096
-const NOTHING = new Uint8Array(0)
+const MAX_PIECE_BYTES = 4_096
+const EMPTY = new Uint8Array(0)
 
 /**
  * A socket whose bytes come in its turn: what takes a WebSocket apart does not stop before it has gone through all that it
@@ -14,30 +14,30 @@ const NOTHING = new Uint8Array(0)
  */
 export class ThrottledSocket extends Duplex {
   readonly #socket: Socket
-  readonly #fairScheduler: FairScheduler
+  readonly #scheduler: FairScheduler
   /** What came, as far as it is not handed on. */
-  #chunk: Uint8Array = NOTHING
-  #at = 0
-  #hungry = false
-  #working = false
-  #ended = false
+  #chunk: Uint8Array = EMPTY
+  #offset = 0
+  #isReadRequested = false
+  #isScheduled = false
+  #hasEnded = false
 
-  constructor(socket: Socket, turns: FairScheduler) {
+  constructor(socket: Socket, scheduler: FairScheduler) {
     super({ allowHalfOpen: true })
     this.#socket = socket
-    this.#fairScheduler = turns
-    socket.on('data', (chunk: Uint8Array) => this.#came(chunk))
+    this.#scheduler = scheduler
+    socket.on('data', (chunk: Uint8Array) => this.#onData(chunk))
     socket.on('end', () => {
-      this.#ended = true
-      this.#work()
+      this.#hasEnded = true
+      this.#scheduleSlice()
     })
     socket.on('error', error => this.destroy(error))
     socket.on('close', () => this.destroy())
   }
 
   override _read(): void {
-    this.#hungry = true
-    this.#work()
+    this.#isReadRequested = true
+    this.#scheduleSlice()
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -57,106 +57,106 @@ export class ThrottledSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#chunk = NOTHING
+    this.#chunk = EMPTY
     this.#socket.destroy()
     done(error)
   }
 
-  #came(chunk: Uint8Array): void {
+  #onData(chunk: Uint8Array): void {
     // More may come after it was paused.
-    this.#chunk = this.#at < this.#chunk.length ? concatBytes([this.#chunk.subarray(this.#at), chunk]) : chunk
-    this.#at = 0
+    this.#chunk = this.#offset < this.#chunk.length ? concatBytes([this.#chunk.subarray(this.#offset), chunk]) : chunk
+    this.#offset = 0
     this.#socket.pause()
-    this.#work()
+    this.#scheduleSlice()
   }
 
-  #work(): void {
-    if (this.#working) return
-    this.#working = true
-    this.#fairScheduler.begin(this.#slice)
+  #scheduleSlice(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#scheduler.run(this.#slice)
   }
 
   readonly #slice = (): boolean => {
-    if (this.#hungry && this.#at < this.#chunk.length) {
-      const piece = this.#chunk.subarray(this.#at, this.#at + PIECE)
-      this.#at += piece.length
+    if (this.#isReadRequested && this.#offset < this.#chunk.length) {
+      const piece = this.#chunk.subarray(this.#offset, this.#offset + MAX_PIECE_BYTES)
+      this.#offset += piece.length
       // It may ask for more while it is given this.
-      this.#hungry = false
-      if (this.push(piece)) this.#hungry = true
+      this.#isReadRequested = false
+      if (this.push(piece)) this.#isReadRequested = true
     }
-    if (this.#at < this.#chunk.length) {
-      this.#working = this.#hungry
-      return this.#hungry
+    if (this.#offset < this.#chunk.length) {
+      this.#isScheduled = this.#isReadRequested
+      return this.#isReadRequested
     }
-    this.#working = false
-    if (this.#ended) this.push(null)
+    this.#isScheduled = false
+    if (this.#hasEnded) this.push(null)
     else this.#socket.resume()
     return false
   }
 }
 
 /** Of a ping or pong, with its mask (RFC 6455, section 5.2), bytes. */
-const CONTROL_HEADER = 6
+const CONTROL_HEADER_BYTES = 6
 
 /** Counts what a WebSocket holds before it is a whole frame to the memory that all clients share. */
 export class WebSocketBufferMeter {
-  readonly #brokerMemoryBudget: BrokerMemoryBudget
+  readonly #budget: BrokerMemoryBudget
   /** Came over the socket, and is not part of a whole frame yet, bytes. */
-  #pending = 0
+  #incompleteBytes = 0
   /** Of whole frames that are not read yet, bytes. */
-  #waiting = 0
-  #over = false
+  #unreadBytes = 0
+  #isCleared = false
 
   constructor(socket: Socket, budget: BrokerMemoryBudget) {
-    this.#brokerMemoryBudget = budget
+    this.#budget = budget
     // Before the listener that takes frames out of it.
-    socket.prependListener('data', (chunk: Uint8Array) => this.#came(chunk.length))
+    socket.prependListener('data', (chunk: Uint8Array) => this.#onData(chunk.length))
     // Whole frames may still be read then.
-    socket.once('close', () => this.#lost())
+    socket.once('close', () => this.#onClose())
   }
 
   /** What is counted, bytes. */
-  get held(): number {
-    return this.#pending + this.#waiting
+  get heldBytes(): number {
+    return this.#incompleteBytes + this.#unreadBytes
   }
 
   /** A frame is complete, and waits to be read. What came behind it is not counted until more comes: it is little. */
-  frame(bytes: number): void {
-    if (this.#over) return
-    this.#brokerMemoryBudget.count(bytes - this.#pending)
-    this.#pending = 0
-    this.#waiting += bytes
+  onFrame(bytes: number): void {
+    if (this.#isCleared) return
+    this.#budget.adjust(bytes - this.#incompleteBytes)
+    this.#incompleteBytes = 0
+    this.#unreadBytes += bytes
   }
 
   /** Bytes of whole frames were read. */
-  read(bytes: number): void {
-    if (this.#over) return
-    this.#brokerMemoryBudget.give(bytes)
-    this.#waiting -= bytes
+  onRead(bytes: number): void {
+    if (this.#isCleared) return
+    this.#budget.release(bytes)
+    this.#unreadBytes -= bytes
   }
 
   /** A ping or a pong came, maybe amid a frame: nothing of it is kept. */
-  control(bytes: number): void {
-    const size = Math.min(this.#pending, bytes + CONTROL_HEADER)
-    this.#brokerMemoryBudget.give(size)
-    this.#pending -= size
+  onControlFrame(bytes: number): void {
+    const size = Math.min(this.#incompleteBytes, bytes + CONTROL_HEADER_BYTES)
+    this.#budget.release(size)
+    this.#incompleteBytes -= size
   }
 
   /** Nothing counts any more: the connection is gone, or about to be. */
   clear(): void {
-    this.#over = true
-    this.#brokerMemoryBudget.give(this.held)
-    this.#pending = this.#waiting = 0
+    this.#isCleared = true
+    this.#budget.release(this.heldBytes)
+    this.#incompleteBytes = this.#unreadBytes = 0
   }
 
-  #lost(): void {
-    this.#brokerMemoryBudget.give(this.#pending)
-    this.#pending = 0
+  #onClose(): void {
+    this.#budget.release(this.#incompleteBytes)
+    this.#incompleteBytes = 0
   }
 
-  #came(bytes: number): void {
-    if (this.#over) return
-    this.#pending += bytes
-    this.#brokerMemoryBudget.count(bytes)
+  #onData(bytes: number): void {
+    if (this.#isCleared) return
+    this.#incompleteBytes += bytes
+    this.#budget.adjust(bytes)
   }
 }
