@@ -3,21 +3,21 @@ import { ArgumentError } from '../../core/util/errors.js'
 import { nameOf } from '../../core/util/host-name.js'
 import { buildStreamsBy, changeOptions, type StreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
 
-/** So long an attempt may take where there are others to try, ms; twice as long in each round that follows. */
+/** Timeout of an attempt while other addresses are left to try, ms. It doubles in each round. */
 const FIRST_PATIENCE = 1_500
 
-/** How a route is chosen; times in ms. */
+/** Options of an {@link AddressRouter}; times in ms. */
 export interface RouteOptions {
   readonly urls: readonly string[]
   readonly connectTimeout: number
   readonly cleanStart: boolean
-  /** Source of chance in [0, 1). */
+  /** Random source in [0, 1). */
   readonly random: () => number
-  /** Whether a broker may send us to any other, and not only to those of `urls`. */
+  /** Whether a server reference may name hosts outside `urls`. */
   readonly followReferences: boolean
 }
 
-/** What differs between the addresses of one client. */
+/** Settings of one mqtt.js client that depend on its address. */
 interface Way {
   readonly build: StreamBuilder | undefined
   readonly username: IClientOptions['username'] | undefined
@@ -25,8 +25,8 @@ interface Way {
 }
 
 /**
- * Leads one client of mqtt.js to several addresses. What an address means is mqtt.js's to say: for each there is a client
- * that never connects, and lends how it makes its streams.
+ * Routes one mqtt.js client to several addresses. mqtt.js interprets each address: per address, a client that never
+ * connects supplies its stream builder.
  */
 export class AddressRouter {
   readonly client: MqttClient
@@ -36,7 +36,7 @@ export class AddressRouter {
   readonly #ways = new Map<string, Way>()
   #isAnew = false
 
-  /** @param make - makes a client that is not connected yet. Throws what it throws for any of the addresses. */
+  /** @param make - creates an unconnected client; may throw for any of the addresses */
   constructor(options: RouteOptions, make: (url: string) => MqttClient) {
     const { urls, random } = options
     this.#options = options
@@ -47,39 +47,31 @@ export class AddressRouter {
     for (const url of urls) this.#wayTo(url)
     const { build } = this.#wayTo(this.#addressRotation.current)
     if (build) buildStreamsBy(this.client, (...args) => this.#wayTo(this.#addressRotation.current).build?.(...args))
-    else if (urls.length > 1) throw new ArgumentError('Expected one address, as this mqtt.js can lead to no other')
+    else if (urls.length > 1) throw new ArgumentError('Expected one address: this mqtt.js cannot use several')
   }
 
-  /** What to call the address that is in use, or tried next. */
   get name(): string {
     return nameOfAddress(this.#addressRotation.current)
   }
 
-  /** How many addresses there are to be tried. */
   get count(): number {
     return this.#addressRotation.count
   }
 
-  /** Goes on to the next address. */
   next(): void {
     this.#addressRotation.next()
   }
 
-  /** Takes the server reference of a broker that sends us away; whether there is an address of ours in it. */
+  /** Uses a broker's server reference for the next attempt. Returns whether it named a usable address. */
   refer(reference: unknown): boolean {
     return this.#addressRotation.refer(reference, this.#options.followReferences)
   }
 
-  /** The next session is a new one, whatever the broker has kept. */
+  /** Makes the next session a new one, even if the broker kept the last. */
   beginAnew(): void {
     this.#isAnew = true
   }
 
-  /**
-   * Makes all ready for an attempt at the address.
-   *
-   * @param round - 0 for the first
-   */
   prepare(round: number): void {
     const { current } = this.#addressRotation
     const { connectTimeout, cleanStart } = this.#options
@@ -88,12 +80,11 @@ export class AddressRouter {
       username,
       password,
       clean: cleanStart || this.#isAnew || this.#addressRotation.isChange,
-      // One that swallows what it is sent must not keep us from the others.
+      // An unresponsive broker must not block the attempts at the others.
       connectTimeout: this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_PATIENCE * 2 ** round),
     })
   }
 
-  /** There is a session at the address now. */
   connected(): void {
     this.#isAnew = false
     this.#addressRotation.arrived()
@@ -103,7 +94,7 @@ export class AddressRouter {
     const known = this.#ways.get(url)
     if (known) return known
     const way = wayOf(this.#make(url))
-    // Those a broker sends us to are as many as it likes.
+    // Brokers can refer to any number of addresses: cache only one besides our own.
     if (this.#ways.size > this.#options.urls.length) this.#ways.delete(Array.from(this.#ways.keys()).at(-1) ?? '')
     this.#ways.set(url, way)
     return way
@@ -119,26 +110,25 @@ const wayOf = (client: MqttClient): Way => ({
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'ws:': '80', 'wss:': '443', 'mqtt:': '1883', 'tcp:': '1883' }
 const DEFAULT_TLS_PORT = '8883'
 
-/** What to call an address in a message: without user, password and query, which may be secrets. */
+/** Formats an address for messages: omits user, password and query, which may be secrets. */
 export function nameOfAddress(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
 }
 
 /**
- * The brokers a connection may lead to, in an order of its own for every client, so that those of a broker that ends do
- * not all go to the same one next; and a guest besides, to which a broker sent us.
+ * The brokers of a connection, shuffled per client, so that the clients of a stopped broker do not all move to the same
+ * one. A server reference can add one address temporarily.
  */
 export class AddressRotation {
   readonly #order: readonly string[]
   #at = 0
   #guest: string | undefined
-  /** Where the next is to be, if a broker said so. */
+  /** The address of a server reference, to use next. */
   #referred: string | undefined
-  /** Where the last session was had. */
   #last: string | undefined
 
-  /** @param random - source of chance in [0, 1) */
+  /** @param random - random source in [0, 1) */
   constructor(urls: readonly string[], random: () => number) {
     this.#order = shuffled(Array.from(new Set(urls)), random)
   }
@@ -147,25 +137,23 @@ export class AddressRotation {
     return this.#guest ?? this.#order[this.#at] ?? ''
   }
 
-  /** How many there are to be tried. */
   get count(): number {
     return this.#order.length + (this.#guest === undefined ? 0 : 1)
   }
 
   /**
-   * Whether a session there is to begin anew, as the last one was had somewhere else: what a broker kept of an earlier
-   * visit is out of date, and tells us nothing we need.
+   * Whether the last session was at another address. The state that this broker kept is then outdated, so the session
+   * starts clean.
    */
   get isChange(): boolean {
     return this.#last !== undefined && this.#last !== this.current
   }
 
-  /** There is a session at the address now. */
   arrived(): void {
     this.#last = this.current
   }
 
-  /** Goes on to the next; a guest is not come back to. */
+  /** Advances to the next address. A referred address outside the list is used only once. */
   next(): void {
     const referred = this.#referred
     const known = referred === undefined ? this.#at + 1 : this.#order.indexOf(referred)
@@ -175,8 +163,8 @@ export class AddressRotation {
   }
 
   /**
-   * Takes what a broker says of where to go instead: one of ours, or, if others are allowed, any. Returns whether there
-   * is such a one; then it is {@link next}.
+   * Parses a server reference; `others` allows hosts outside the list. Returns whether it named a usable address, which
+   * {@link next} then selects.
    */
   refer(reference: unknown, others: boolean): boolean {
     const { current } = this
@@ -190,7 +178,7 @@ export class AddressRotation {
   }
 }
 
-// Where chance is always 0, the order stays; of one address it is not asked.
+// A `random` of constant 0 keeps the order. A single address draws no random number.
 function shuffled(urls: string[], random: () => number): string[] {
   for (let left = urls.length; left > 0 && urls.length > 1; left--)
     urls.push(...urls.splice(Math.floor(random() * left), 1))
@@ -200,11 +188,11 @@ function shuffled(urls: string[], random: () => number): string[] {
 function isAt(url: string, { host, port }: ServerReference): boolean {
   const { hostname, protocol, port: given } = new URL(url)
   if (hostname.toLowerCase() !== host) return false
-  // Who names no port has one in mind, which only we know.
+  // A reference without a port means the port we have configured.
   return port === undefined || String(port) === (given || (DEFAULT_PORTS[protocol] ?? DEFAULT_TLS_PORT))
 }
 
-/** The same way to another host: its protocol stays, so that nobody is led from TLS to plain text. */
+/** Replaces the host of an address. The scheme stays, so a reference cannot downgrade TLS to plain text. */
 function moved(from: string, { host, port }: ServerReference): string {
   const url = new URL(from)
   url.hostname = host
@@ -212,20 +200,20 @@ function moved(from: string, { host, port }: ServerReference): string {
   return url.href
 }
 
-/** A broker that another one names in its place. */
+/** A broker that another one refers to. */
 interface ServerReference {
   /** In lower case; an IPv6 address in brackets. */
   readonly host: string
   readonly port: number | undefined
 }
 
-/** Nobody has more brokers than this to name; the rest is not read. */
+/** Limits on a reference: its length in characters, and the brokers read from it. */
 const LONGEST = 4_096
 const MOST = 16
 
 /**
- * Reads a server reference (MQTT 5.0, section 4.11): `host` or `host:port`, several with a space between. It comes from
- * the wire: whatever is neither is left out, and of too long a text everything.
+ * Parses a server reference (MQTT 5.0, section 4.11): `host` or `host:port`, separated by spaces. It comes from the
+ * wire: malformed parts are skipped, and a text that exceeds the limit yields nothing.
  *
  * @example
  * ```ts

@@ -1,55 +1,51 @@
 import type { Packet } from 'mqtt'
 import { ConnectionLostError, ConnectionRefusedError, reason } from '../../core/util/errors.js'
 
-/** Why a connection ended, or was not made, as far as anybody said. */
 interface Cause {
   readonly error: Error
   /** MQTT 5.0, section 2.4. */
   readonly reasonCode: number | undefined
 }
 
-/** The end of a connection, or of an attempt. */
+/** The end of a connection or of a failed attempt. */
 export interface ConnectionLoss {
   readonly error: ConnectionLostError
   readonly reasonCode: number | undefined
   /** Whether the broker had accepted the connection. */
   readonly wasConnected: boolean
-  /** Where the broker sends us instead. */
+  /** Server reference of the broker, unvalidated. */
   readonly reference: unknown
   /**
-   * Whether the broker is looked for where it was: not if it sent us away or fell silent, for it will be no better there.
-   * A connection that broke may well have its session there, and the answers that were on their way.
+   * Whether to retry the same address. False after an unavailable or silent broker; a dropped connection may still have
+   * its session and pending responses there.
    */
   readonly stays: boolean
-  /** The error if it is of no use to try again. */
+  /** The error to close with if retrying is pointless. */
   readonly refusal: ConnectionRefusedError
 }
 
-/** Gathers what the end of a connection is due to. */
+/** Collects the cause of a connection's end. */
 export class LossDetails {
   #cause: Cause | undefined
-  /** Whether the broker took this connection. */
+  /** Whether the broker accepted this connection. */
   #reached = false
   #reference: unknown
 
-  /** Something that will end the connection. */
   because(error: Error, reasonCode: number | undefined): void {
     this.#cause = { error, reasonCode }
   }
 
-  /** To be called with what the broker sends. */
   received(packet: Packet): void {
     if (packet.cmd === 'connack') this.#reached = packet.reasonCode === 0
     if (packet.cmd === 'connack' || packet.cmd === 'disconnect') this.#reference = packet.properties?.serverReference
   }
 
-  /** What was said before counts no more. */
   connected(): void {
     this.#cause = undefined
     this.#reached = true
   }
 
-  /** What it was; the next connection begins anew. @param url - where it was looked for */
+  /** Returns the loss and resets. @param url - address of the attempt */
   take(url: string | undefined): ConnectionLoss {
     const cause = this.#cause
     const loss = {
@@ -67,7 +63,7 @@ export class LossDetails {
   }
 }
 
-/** Reasons with which a broker sends us away: it may be a while until it takes us again (MQTT 5.0, section 2.4). */
+/** Reason codes of a temporarily unavailable broker (MQTT 5.0, section 2.4). */
 const SENT_AWAY = new Set([
   3, // server unavailable, before MQTT 5
   136, // server unavailable
@@ -79,49 +75,49 @@ const SENT_AWAY = new Set([
   159, // connection rate exceeded
 ])
 
-/** Ports that are another protocol's by custom, and what to write for that. */
+/** Schemes that conventionally use a port, where another scheme was given. */
 const ODD_PORTS: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tcp:8083': 'ws', 'ws:1883': 'mqtt' }
 
 const mayBeThere = (cause: Cause | undefined): boolean =>
   cause === undefined || (cause.reasonCode === undefined ? 'code' in cause.error : !SENT_AWAY.has(cause.reasonCode))
 
-/** Unacceptable protocol version, as brokers before MQTT 5 and those of MQTT 5 say it. */
+/** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
 const OLD_PROTOCOL: ReadonlySet<number | undefined> = new Set([1, 132])
 
 function refusalOf(cause: Cause | undefined): ConnectionRefusedError {
   const hint = OLD_PROTOCOL.has(cause?.reasonCode)
-    ? ': it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'
+    ? ': it supports at most MQTT 3.1.1, and a state store needs MQTT 5'
     : ''
   const message = `The broker refused the connection: ${reason(cause?.error)}${hint}`
   return new ConnectionRefusedError(message, cause?.reasonCode, cause && { cause: cause.error })
 }
 
-/** The error of a connection that ended, or, with an address, of one that never was. */
+/** @param unreached - address of an attempt that never connected */
 function lossOf(cause: Cause | undefined, unreached: string | undefined): ConnectionLostError {
   const options = cause && { cause: cause.error }
   const why = cause && reason(cause.error)
   if (unreached === undefined)
     return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
-  const words = why?.trim() ?? 'the connection ended before the broker took it'
+  const words = why?.trim() ?? 'the connection ended before the broker accepted it'
   return new ConnectionLostError(`Cannot reach ${unreached}: ${words}${hintFor(unreached, words)}`, options)
 }
 
-/** What the words of a failed connection mean where another protocol answers; for TCP see `foreign-protocol.ts`. */
+/** Socket errors that indicate another protocol; for TCP see `foreign-protocol.ts`. */
 const FOREIGN: readonly (readonly [words: RegExp, hint: string])[] = [
   [
     /wrong version number|packet length too long|EPROTO|before secure TLS/,
-    'what answers there does not speak TLS: write mqtt:// or ws://',
+    'the server does not speak TLS: use mqtt:// or ws://',
   ],
-  [/^Parse Error/, 'what answers there does not speak HTTP: for MQTT over TCP write mqtt:// or mqtts://'],
-  [/connack timeout/, 'something listens there that does not answer as an MQTT broker does'],
+  [/^Parse Error/, 'the server does not speak HTTP: for MQTT over TCP use mqtt:// or mqtts://'],
+  [/connack timeout/, 'the server does not respond like an MQTT broker'],
 ]
-const NO_MQTT = 'is there an MQTT broker at this address, and does it expect TLS, mqtts://?'
-const NO_WEB_SOCKET = 'is there MQTT over WebSocket at this address and path, and is it ws:// or wss://?'
+const NO_MQTT = 'is this the address of an MQTT broker, and does it expect TLS, mqtts://?'
+const NO_WEB_SOCKET = 'does this address and path serve MQTT over WebSocket, and is it ws:// or wss://?'
 
 function hintFor(url: string, words: string): string {
   const { protocol, host, port } = new URL(url)
   const usual = ODD_PORTS[protocol + port]
-  if (usual !== undefined) return ` (port ${port} is usually one for ${usual}://${host})`
+  if (usual !== undefined) return ` (port ${port} is usually for ${usual}://${host})`
   const [, foreign] = FOREIGN.find(([fits]) => fits.test(words)) ?? []
   if (foreign !== undefined) return ` (${foreign})`
   const isUnclear = /socket hang up|ended before|Unexpected server response/.test(words)

@@ -16,52 +16,51 @@ import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
 
 /**
- * When to try again after a lost connection or a failed attempt: ms to wait, or `false` to give up. `attempt` is 1 for
- * the first retry, and again after a connection that held for five seconds. With several addresses it is asked when all of
- * them have failed, and `attempt` counts these rounds.
+ * Decides when to reconnect after a lost connection or a failed attempt: returns the delay in ms, or `false` to give
+ * up. `attempt` is 1 for the first retry, and again after a connection that lasted five seconds. With several addresses
+ * it is called once all of them have failed, and `attempt` counts these rounds.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
-/** Exponential backoff with jitter, for ever. */
+/** Returns a strategy that retries without limit, with exponential backoff and jitter. */
 export const backingOff =
   (options: BackoffOptions): ReconnectStrategy =>
   attempt =>
     backoff(attempt, options)
 
-/** How a connection of our own comes back. */
+/** How an owned connection reconnects. */
 export interface Reconnecting {
   readonly strategy: ReconnectStrategy
-  /** Asked before every attempt to connect; without it the credentials stay those of the options. */
+  /** Called before every attempt to connect. Default: the credentials of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
-  /** Whether to come back though another one has taken the client id; default never. */
+  /** Whether to reconnect after another client has taken over the client id. Default: never. */
   readonly contests?: () => boolean
   /**
-   * Whether to come back whatever the broker says when it ends a connection that it had accepted, unless another client has
-   * the client id or the broker is elsewhere: a refusal that lasts is repeated in CONNACK. Default false.
+   * Whether to reconnect after any DISCONNECT of an accepted connection, unless another client took over the client id
+   * or the broker moved. Permanent refusals are repeated in CONNACK. Default `false`.
    */
   readonly isPersistent?: boolean
-  /** How the strategy backs off, if it does: whence chance comes, and how near to each other attempts may be. */
+  /** Backoff of the strategy, if any: supplies the random source and the spread of attempts. */
   readonly backoff?: BackoffOptions
 }
 
-/** What it tells. */
 interface DiallerEvents {
   waiting(cause: StateStoreError, retry: Retry): void
   gaveUp(cause: StateStoreError): void
 }
 
-/** A connection that held for so long starts the count of attempts anew, ms. */
+/** A connection that lasted this long resets the attempt count, ms. */
 const STABLE_AFTER = 5_000
 
-/** Within so long the next of several addresses is tried, ms. */
+/** Maximum delay before the next of several addresses, ms. */
 const MOST_SPREAD = 100
 
-/** So long a CONNECT may be under way, ms. */
+/** Maximum time in which the network may still deliver an old CONNECT, ms. */
 const LATE_CONNECT = 60_000
 
 /**
- * Decides when to connect, where to, and with which credentials. Attempts are made in rounds of all addresses: within one
- * the next address is tried at once, and only when all have failed there is a pause, which the strategy decides.
+ * Decides when, where and with which credentials to connect. A round tries all addresses in quick succession; once all
+ * have failed, the strategy decides the pause.
  */
 export class ConnectionManager {
   readonly #addressRouter: AddressRouter
@@ -69,20 +68,18 @@ export class ConnectionManager {
   readonly #clock: Clock
   readonly #events: DiallerEvents
   readonly #reauthenticator: Reauthenticator | undefined
-  /** With which the last attempt was made. */
+  /** Credentials of the last attempt. */
   #authentication: Authentication | undefined
-  /** Attempts and rounds that failed since a connection held. */
+  /** Failed attempts and rounds since the last stable connection. */
   #attempt = 0
   #round = 0
-  /** Addresses that failed in this round. */
   #tried = 0
   #connectedAt: number | undefined
-  /** When an attempt was given up that got no answer. */
+  /** When the last attempt without a response was abandoned, monotonic ms. */
   #abandonedAt: number | undefined
   #waiting = false
   #cancel: () => void = () => undefined
   #dialled = false
-  /** Whether the connection was ended to begin a new session. */
   #isRenewing = false
 
   constructor(route: AddressRouter, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
@@ -95,17 +92,16 @@ export class ConnectionManager {
       credentials && new Reauthenticator(credentials, clock, packet => route.client.stream.write(packet))
   }
 
-  /** Whether there was an attempt; mqtt.js cannot end what was never begun. */
+  /** Whether an attempt was made; mqtt.js cannot end a client that never connected. */
   get dialled(): boolean {
     return this.#dialled
   }
 
-  /** What to call the address that is in use, or tried next. */
   get url(): string {
     return this.#addressRouter.name
   }
 
-  /** The first attempt. Throws what the options make mqtt.js throw. */
+  /** Makes the first attempt. Throws if mqtt.js rejects the options. */
   start(): void {
     this.#waiting = false
     const { credentials } = this.#reconnecting
@@ -119,23 +115,20 @@ export class ConnectionManager {
     this.#reauthenticator?.connected(this.#authentication)
   }
 
-  /** The connection is about to be ended: the next session is to be a new one, at once. */
+  /** Makes the next attempt immediate, and its session a new one; the caller then ends the connection. */
   beginAnew(): void {
     this.#isRenewing = true
     this.#addressRouter.beginAnew()
   }
 
-  /**
-   * Whether an attempt that was given up may have reached the broker after a later one, and taken our own session over.
-   * The network may hold its CONNECT back for a while.
-   */
+  /** Whether an abandoned attempt of ours may have taken over our newer session: the network can delay its CONNECT. */
   get #mayHaveTakenOver(): boolean {
     return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
   }
 
-  /** The connection is gone, or was not made: tries again, or gives up where that is of no use. */
+  /** Handles a lost connection or failed attempt: retries, or gives up if retrying is pointless. */
   lost(loss: ConnectionLoss): void {
-    // A broker that sends us elsewhere may leave us somewhere to go.
+    // A redirected client may have another address to try.
     const isLed =
       isElsewhere(loss.reasonCode) && (this.#addressRouter.refer(loss.reference) || this.#addressRouter.count > 1)
     if (!isLed && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
@@ -149,7 +142,7 @@ export class ConnectionManager {
     return isFatalReason(reasonCode)
   }
 
-  /** @param stays - whether a connection that held is looked for where it was, as its session is there */
+  /** @param stays - whether to retry the address of a stable connection, which has its session */
   #retry(cause: StateStoreError, stays: boolean): void {
     const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
     if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
@@ -170,7 +163,6 @@ export class ConnectionManager {
     else this.#pause(cause)
   }
 
-  /** Does not wait out the pause before the next attempt. */
   hurry(): void {
     if (!this.#waiting) return
     this.#cancel()
@@ -183,7 +175,7 @@ export class ConnectionManager {
     this.#cancel()
   }
 
-  // What mqtt.js throws then, for malformed credentials, would go unheard.
+  // Without this, nothing would report what mqtt.js throws for malformed credentials.
   #again(): void {
     try {
       this.start()
@@ -192,7 +184,6 @@ export class ConnectionManager {
     }
   }
 
-  /** After a round. */
   #pause(cause: StateStoreError): void {
     this.#tried = 0
     this.#round++
@@ -208,19 +199,19 @@ export class ConnectionManager {
     this.#events.waiting(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
   }
 
-  /** Not at once: a broker that ends has many clients. */
+  /** Random delay that spreads the clients of a stopped broker. */
   #spread(): number {
     const { backoff = {} } = this.#reconnecting
     return Math.round(Math.min(backoff.initial ?? MOST_SPREAD, MOST_SPREAD) * chanceOf(backoff)())
   }
 
-  /** ms until the next round, or why there is none. */
+  /** Returns the ms until the next round, or the error that ends the retries. */
   #delay(cause: StateStoreError): number | StateStoreError {
     try {
       const delay = this.#reconnecting.strategy(this.#round, cause)
       if (delay === false) return cause
       if (Number.isFinite(delay) && delay >= 0) return delay
-      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${formatValue(delay)}\``)
+      return new ArgumentError(`Expected the reconnect strategy to return ms or false, got \`${formatValue(delay)}\``)
     } catch (error) {
       return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
     }
@@ -232,15 +223,15 @@ export class ConnectionManager {
       cancelled = true
     }
     const failed = (cause: unknown): void => {
-      // No other address has any.
-      if (!cancelled) this.#pause(new ConnectionLostError(`There are no credentials: ${reason(cause)}`, { cause }))
+      // Credentials are the same for all addresses, so the round ends here.
+      if (!cancelled) this.#pause(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
     }
     const connect = (fresh: Credentials): void => {
       if (cancelled) return
       this.#authentication = fresh.authentication
       this.#dial(fresh)
     }
-    // A function that throws fails like one that rejects, and so do malformed credentials.
+    // Synchronous throws and malformed credentials fail like rejections.
     Promise.resolve().then(credentials).then(connect).catch(failed)
   }
 

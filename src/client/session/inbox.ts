@@ -10,18 +10,16 @@ import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import { hasStreamBuilder, onStream, tapStream } from './mqttjs-internals.js'
 
 /**
- * Packets that are left to mqtt.js are small, bytes: those of a connection, not of messages. It takes much memory and
- * time for what is long in them.
+ * Maximum size of packets left to mqtt.js, bytes. They are small control packets, and mqtt.js is slow with large ones.
  */
 const LARGEST_OTHER = 65_536
 
-/** What it tells. */
 export interface InboxEvents {
-  /** A PUBLISH came; with QoS 1 it wants a PUBACK. Its bytes are views of what was read. */
+  /** A PUBLISH; with QoS 1 it awaits a PUBACK. Its bytes are views of the read buffer. */
   published(message: InboundPublish): void
-  /** Whether the PUBACK answers a PUBLISH of ours. */
+  /** A PUBACK. Returns whether it belongs to a PUBLISH of ours. */
   acknowledged(packetId: number, reasonCode: number): boolean
-  /** What came is more than was agreed, or no MQTT; nothing more is read from this stream. */
+  /** The broker exceeded a limit or does not speak MQTT. Reading from this stream stops. */
   unreadable(error: StateStoreError): void
 }
 
@@ -30,7 +28,7 @@ function refuseForeign(first: Uint8Array): void {
   if (foreign !== undefined) throw new PayloadError(foreign)
 }
 
-/** Reads what all streams of a client bring; `undefined` where they {@link hasStreamBuilder cannot be seen}. */
+/** Creates an inbox for all streams of a client; `undefined` if they {@link hasStreamBuilder cannot be observed}. */
 export function inboxFor(client: object, events: InboxEvents, largest: number): Inbox | undefined {
   if (!hasStreamBuilder(client)) return undefined
   const inbox = new Inbox(events, largest)
@@ -39,33 +37,32 @@ export function inboxFor(client: object, events: InboxEvents, largest: number): 
 }
 
 /**
- * Reads messages and their acknowledgements from a stream before mqtt.js does. mqtt.js takes twenty steps and a turn of
- * its queue for a packet, which is half of a busy client's time; here it is read in one go. All else is mqtt.js's.
+ * Reads messages and PUBACKs from a stream before mqtt.js does, which takes twenty steps and a turn of its queue per
+ * packet: half of a busy client's time. mqtt.js reads all other packets.
  */
 export class Inbox {
   readonly #events: InboxEvents
   readonly #largest: number
   #stream: unknown
   #decoder = new PublishDecoder({ sender: 'server' })
-  /** What came behind CONNACK, until mqtt.js has dealt with it; `undefined` before CONNACK and after that. */
+  /** Packets that followed CONNACK, held until mqtt.js has processed it. */
   #held: Uint8Array[] | undefined
-  /** Leaves to mqtt.js what is not taken after all. */
   #leave: ((frame: Uint8Array) => boolean) | undefined
 
   #received = 0
 
-  /** @param largest - packet that is read, bytes */
+  /** @param largest - maximum packet size, bytes */
   constructor(events: InboxEvents, largest: number) {
     this.#events = events
     this.#largest = largest
   }
 
-  /** Bytes that all its streams have brought. */
+  /** Bytes read from all streams. */
   get received(): number {
     return this.#received
   }
 
-  /** From now on reads what a new connection's stream brings. */
+  /** Starts reading the stream of a new connection. */
   attach(stream: unknown): void {
     const cutter = new FrameCutter(this.#largest)
     let readable = true
@@ -92,7 +89,7 @@ export class Inbox {
     })
   }
 
-  /** mqtt.js has dealt with CONNACK. */
+  /** Releases the held packets, once mqtt.js has processed CONNACK. */
   ready(): void {
     const held = this.#held ?? []
     this.#held = undefined
@@ -103,7 +100,7 @@ export class Inbox {
     }
   }
 
-  /** Skips what acknowledges messages of ours. */
+  /** Returns the next packet, skipping PUBACKs of our own messages. */
   #next(cutter: FrameCutter): Uint8Array | undefined {
     while (this.#held === undefined) {
       const packetId = cutter.nextPuback()
@@ -113,12 +110,12 @@ export class Inbox {
     return cutter.next()
   }
 
-  /** Whether the packet is ours; mqtt.js gets it otherwise. */
+  /** Returns whether the packet was consumed; mqtt.js gets it otherwise. */
   #take(frame: Uint8Array): boolean {
     if (this.#isOurs(frame)) return true
     if (frame.length <= LARGEST_OTHER) return false
     const type = (frame[0] ?? 0) >> 4
-    throw new PayloadError(`the broker sent too large a packet of type ${type}: ${frame.length} bytes`)
+    throw new PayloadError(`the broker sent an oversized packet of type ${type}: ${frame.length} bytes`)
   }
 
   #isOurs(frame: Uint8Array): boolean {
@@ -150,13 +147,13 @@ export class Inbox {
     const message = this.#decode(frame)
     if (message === undefined) return false
     if (message.topicAlias !== undefined) throw aliasNotGranted(message.topicAlias)
-    // Of QoS 2 mqtt.js has the state.
+    // mqtt.js keeps the state of QoS 2.
     if (message.qos === 2) return false
     this.#events.published(message)
     return true
   }
 
-  /** mqtt.js complains about what is not as it should be. */
+  /** Returns `undefined` for malformed packets, which mqtt.js reports. */
   #decode(frame: Uint8Array): InboundPublish | undefined {
     try {
       return this.#decoder.decode(frame)
@@ -170,9 +167,9 @@ export class Inbox {
 
 /** CONNECT grants no topic aliases (MQTT 5.0, section 3.1.2.11.5). */
 const aliasNotGranted = (alias: number): PayloadError =>
-  new PayloadError(`a message with the topic alias ${alias} came, and none was granted to the broker`)
+  new PayloadError(`the broker used the topic alias ${alias}, but none was granted`)
 
-/** How servers of other protocols begin, and what to do about it. */
+/** First bytes of other protocols, and advice. */
 const BEGINNINGS: readonly (readonly [beginning: Uint8Array, what: string])[] = [
   [utf8('HTTP/'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
   [utf8('<'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
@@ -182,12 +179,12 @@ const BEGINNINGS: readonly (readonly [beginning: Uint8Array, what: string])[] = 
   [utf8('-ERR'), 'the protocol of Redis'],
   [utf8('INFO {'), 'the protocol of NATS'],
 ]
-/** CONNACK and AUTH, with which a broker answers CONNECT; DISCONNECT, with which some refuse it. */
+/** CONNACK and AUTH, which respond to CONNECT; some brokers refuse it with DISCONNECT. */
 const FIRST_BYTES = [0x20, 0xf0, 0xe0]
 
-/** What a server speaks whose first bytes are no MQTT, in words; `undefined` for MQTT. */
+/** Describes the protocol of a server by its first bytes; `undefined` for MQTT. */
 export function foreignProtocol(first: Uint8Array): string | undefined {
   const [, what] = BEGINNINGS.find(([beginning]) => beginning.every((byte, at) => first[at] === byte)) ?? []
-  if (what !== undefined) return `what answers there speaks ${what}`
-  return first[0] === undefined || FIRST_BYTES.includes(first[0]) ? undefined : 'what answers there does not speak MQTT'
+  if (what !== undefined) return `the server speaks ${what}`
+  return first[0] === undefined || FIRST_BYTES.includes(first[0]) ? undefined : 'the server does not speak MQTT'
 }

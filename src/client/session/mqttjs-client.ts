@@ -2,7 +2,7 @@ import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt'
 import { utf8 } from '../../core/util/bytes.js'
 import type { InboundMessage } from './session.js'
 
-/** What is told to those who listen to an `MqttClient`. */
+/** Listener methods of an `MqttClient`. */
 export interface MqttJsEvents {
   (event: 'connect', listener: (packet: IConnackPacket) => void): unknown
   (event: 'message', listener: (topic: string, payload: Uint8Array, packet: IPublishPacket) => void): unknown
@@ -12,7 +12,7 @@ export interface MqttJsEvents {
   (event: 'close' | 'end', listener: () => void): unknown
 }
 
-/** What the broker of an `MqttClient` says of itself in CONNACK. */
+/** CONNACK properties of an `MqttClient`. */
 export type MqttJsServer = Pick<
   NonNullable<IConnackPacket['properties']>,
   | 'maximumPacketSize'
@@ -23,7 +23,7 @@ export type MqttJsServer = Pick<
   | 'wildcardSubscriptionAvailable'
 >
 
-/** The stream under an `MqttClient`; a browser's need not be able to cork. */
+/** The stream of an `MqttClient`; in browsers it may lack `cork`. */
 export interface MqttJsStream {
   write(chunk: Uint8Array): unknown
   cork?(): void
@@ -34,8 +34,9 @@ export interface MqttJsStream {
 }
 
 /**
- * What is asked of an `MqttClient` of mqtt.js. A shape and not its class, so that one of another copy or version of the
- * package than ours will do.
+ * The members of an mqtt.js `MqttClient` that this package uses. Structural, so that a client of another copy or
+ * version
+ * of mqtt.js fits.
  *
  * @example
  * ```ts
@@ -52,13 +53,13 @@ export interface MqttJsClient {
   }
   readonly serverProperties?: MqttJsServer | undefined
   /**
-   * Where packets of our own are written, between those of mqtt.js, which writes each in one piece.
+   * The stream to which we write packets between those of mqtt.js, which writes each packet in one piece.
    *
-   * Missing in public: publishing with QoS 1 what is not to be sent again after a reconnect.
+   * Not in the public API of mqtt.js: publishing with QoS 1 without resending after a reconnect.
    */
   readonly stream: MqttJsStream
   readonly messageIdProvider: { allocate(): number | null; deallocate(id: number): void }
-  /** What has no acknowledgement yet, by packet id. */
+  /** Unacknowledged packets by packet id. */
   readonly outgoing: Readonly<Record<number, unknown>>
   on: MqttJsEvents
   once: MqttJsEvents
@@ -74,7 +75,6 @@ export interface MqttJsClient {
   sendPing(): void
 }
 
-/** Who is told what an `MqttClient` tells. */
 interface MqttJsListener {
   connect(packet: IConnackPacket): void
   packetreceive(packet: Packet): void
@@ -85,7 +85,7 @@ interface MqttJsListener {
   end(): void
 }
 
-/** Listens to a client; the returned function ends it. */
+/** Adds a listener; the returned function removes it. */
 export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => void {
   const { connect, packetreceive, message, disconnect, error, close, end } = listener
   client.on('connect', connect)
@@ -107,14 +107,14 @@ export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => 
 }
 
 /**
- * A message as mqtt.js gives it; its `properties` may be missing.
+ * Converts a message of mqtt.js, whose `properties` may be missing.
  *
- * @param topic - what mqtt.js made of a topic alias; the packet's own is empty then (MQTT 5.0, section 3.3.2.3.4)
+ * @param topic - resolved by mqtt.js; the packet's topic is empty with a topic alias (MQTT 5.0, section 3.3.2.3.4)
  */
 export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
   return {
     topic,
-    // A copy: a value that is kept must not keep alive the network buffer it came in.
+    // A copy: a stored value must not retain its network buffer.
     payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
     correlationData: properties?.correlationData,
     contentType: properties?.contentType,
@@ -123,6 +123,6 @@ export function toMessage(topic: string, { payload, properties }: IPublishPacket
   }
 }
 
-/** The MQTT reason code of an error of mqtt.js; those of the system have names. */
+/** Returns the MQTT reason code of an mqtt.js error; system errors have string codes. */
 export const numericCode = (error: Error): number | undefined =>
   'code' in error && typeof error.code === 'number' ? error.code : undefined

@@ -1,25 +1,25 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
 import type { MqttJsClient } from './mqttjs-client.js'
 
-// All that this package knows of mqtt.js beyond what its pages promise. docs/decisions/reading-past-mqttjs.md says why it
-// is needed at all. `spec/client/session/mqttjs-internals.spec.ts` has a spec for each, which the oldest and the newest version pass.
+// All uses of undocumented mqtt.js behaviour; docs/decisions/reading-past-mqttjs.md says why. Each has a spec in
+// `spec/client/session/mqttjs-internals.spec.ts`, run against the oldest and the newest supported version.
 
-/** A stream into which its source pushes what it reads, as Node's streams and their copies in browsers do. */
+/** A stream that receives data by `push`, as Node's streams and their browser ports do. */
 interface Source {
   push(chunk: unknown, ...rest: unknown[]): boolean
 }
 
-/** Takes a chunk before its reader; `pass` hands on what is not taken. Returns whether the source may go on. */
+/** Receives a chunk before its reader; `pass` forwards data to the reader. Returns whether the source may continue. */
 export type Tap = (chunk: Uint8Array, pass: (chunk: Uint8Array) => boolean) => boolean
 
 /**
- * Whether we may see what comes before mqtt.js does. Where not, its own events tell it all, only slower.
+ * Whether packets can be read before mqtt.js does. Otherwise its events supply them, only slower.
  *
- * Missing in public: an event for a new stream, before mqtt.js reads from it.
+ * Not in the public API of mqtt.js: an event for a new stream, before mqtt.js reads from it.
  */
 export const hasStreamBuilder = (client: object): boolean => typeof Reflect.get(client, 'streamBuilder') === 'function'
 
-/** Tells every new stream of a client that {@link hasStreamBuilder}. */
+/** Calls `made` with every new stream of a client that {@link hasStreamBuilder}. */
 export function onStream(client: object, made: (stream: unknown) => void): void {
   const build: unknown = Reflect.get(client, 'streamBuilder')
   if (typeof build !== 'function') return
@@ -30,29 +30,28 @@ export function onStream(client: object, made: (stream: unknown) => void): void 
   })
 }
 
-/** Makes the stream for the next connection of the client it is given. */
 export type StreamBuilder = (...args: unknown[]) => unknown
 
-/** How a client makes its streams; `undefined` where it cannot {@link hasStreamBuilder be seen}. */
+/** Returns a client's stream builder; `undefined` if it {@link hasStreamBuilder has none}. */
 export function streamBuilderOf(client: object): StreamBuilder | undefined {
   const build: unknown = Reflect.get(client, 'streamBuilder')
   return typeof build === 'function' ? (...args) => Reflect.apply(build, client, args) : undefined
 }
 
 /**
- * Lets another client's builder make the streams of a client, so that it goes where that one would.
+ * Replaces the stream builder of a client, so that it connects to another client's address.
  *
- * Missing in public: another address for the next attempt. `servers` knows of no paths and names for TLS, and decides by
- * itself which is next.
+ * Not in the public API of mqtt.js: choosing the address of the next attempt. `servers` supports neither paths nor TLS
+ * names, and picks the next address itself.
  */
 export const buildStreamsBy = (client: object, build: StreamBuilder): boolean =>
   Reflect.set(client, 'streamBuilder', build)
 
 /**
- * Sees what a stream's source pushes before its reader does. Returns a function that hands something on to the reader, or
- * `undefined` when nothing can be seen of this stream.
+ * Intercepts data pushed into a stream. Returns a function that passes data to its reader, or `undefined` if the stream
+ * cannot be intercepted.
  *
- * Missing in public: reading a packet past the queue of mqtt.js, which takes twenty steps and a turn for each.
+ * Not in the public API of mqtt.js: reading packets before its queue, which takes twenty steps and a turn for each.
  */
 export function tapStream(stream: unknown, tap: Tap): ((chunk: Uint8Array) => boolean) | undefined {
   if (!isSource(stream)) return undefined
@@ -67,9 +66,9 @@ const isSource = (stream: unknown): stream is Source =>
   typeof stream === 'object' && stream !== null && 'push' in stream && typeof stream.push === 'function'
 
 /**
- * Changes the options with which a client connects the next time.
+ * Changes the options of a client's next CONNECT.
  *
- * Missing in public: credentials for the next attempt alone. mqtt.js reads its options anew for every CONNECT.
+ * Not in the public API of mqtt.js: credentials per attempt. It reads its options for every CONNECT.
  */
 export const changeOptions = (
   { options }: Pick<MqttClient, 'options'>,
@@ -77,10 +76,10 @@ export const changeOptions = (
 ): IClientOptions => Object.assign(options, changed)
 
 /**
- * Filters for SUBSCRIBE, of which a packet is sent in any case. `rap`: messages say whether they are retained from now on,
- * and not only those that were before (MQTT 5.0, section 3.8.3.1).
+ * Filters for a SUBSCRIBE that is always sent. `rap` is Retain As Published (MQTT 5.0, section 3.8.3.1).
  *
- * Missing in public: subscribing again. Without this flag mqtt.js answers by itself for a filter it subscribed before.
+ * Not in the public API of mqtt.js: subscribing again. Without this flag it does not send a filter it has subscribed
+ * before.
  */
 export const subscribedAnew = (
   filters: readonly string[],
@@ -89,8 +88,8 @@ export const subscribedAnew = (
   Object.assign(Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const, rap }])), { resubscribe: true })
 
 /**
- * Whether mqtt.js waits for the acknowledgement of a packet.
+ * Whether mqtt.js awaits the acknowledgement of a packet.
  *
- * Missing in public: packet ids that are in use. Its provider hands them out again after 65,535 others.
+ * Not in the public API of mqtt.js: the packet ids in use. Its provider reuses ids after 65,535 others.
  */
 export const isOutgoing = ({ outgoing }: MqttJsClient, packetId: number): boolean => outgoing[packetId] !== undefined

@@ -3,60 +3,62 @@ import { otherIds } from './publisher.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
 export interface Authentication {
-  /** Such as `K8S-SAT`. */
+  /** Authentication method, such as `K8S-SAT`. */
   readonly method: string
   readonly data: Uint8Array
   /**
-   * When it counts no more, ms since the Unix epoch; fresh credentials are asked for before, and sent over the same
-   * connection. Default never: then they are for the next connection alone.
+   * When the credentials expire, ms since the Unix epoch. They are renewed before that over the same connection.
+   * Default: never; each connection then requests its own.
    */
   readonly expiresAt?: number | undefined
 }
 
-/** Who connects; what is missing is not sent. */
+/** Credentials of a client; undefined fields are not sent. */
 export interface Credentials {
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** Such as `{ method: 'K8S-SAT', data: token }`. */
+  /** Enhanced authentication, such as `{ method: 'K8S-SAT', data: token }`. */
   readonly authentication?: Authentication | undefined
 }
 
-/** How to reach a broker; times in ms. */
+/** Connection options; times in ms. */
 export interface MqttConnectOptions extends Credentials {
-  /** At least one; see {@link Route}. */
+  /** At least one; see {@link AddressRouter}. */
   readonly urls: readonly string[]
-  /** Whether a broker may send us to any other, and not only to those of `urls`. */
+  /** Whether a server reference may name hosts outside `urls`. */
   readonly followReferences?: boolean | undefined
   readonly clientId: string
-  /** PEM texts for TLS. */
+  /** PEM text. */
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
   readonly keepAlive: number
-  /** Keep alive by timers, in a page as well, where it is done from a worker otherwise. */
+  /** Whether to send keep-alives with timers, even in a page, where a worker sends them by default. */
   readonly nativeTimers?: boolean | undefined
   readonly sessionExpiry: number
   readonly cleanStart: boolean
   readonly connectTimeout: number
-  /** Largest packet the broker may send, bytes. */
+  /** Maximum size of packets from the broker, bytes. */
   readonly maximumPacketSize: number
-  /** How many messages may come before the first of them is acknowledged; default as many as MQTT can count. */
+  /** Maximum number of unacknowledged inbound messages. Default: the maximum of MQTT. */
   readonly receiveMaximum?: number | undefined
   readonly will?: Will | undefined
-  /** Whether messages say also that they are retained from now on (MQTT 5.0, section 3.8.3.1, Retain As Published). Default `false`. */
+  /** Retain As Published: whether live messages keep their retain flag (MQTT 5.0, section 3.8.3.1). Default `false`. */
   readonly asPublished?: boolean | undefined
 }
 
-/** What the broker publishes, retained, when the connection has been gone for a while. */
+/** A retained message that the broker publishes `delay` seconds after the connection is lost. */
 export interface Will {
   readonly topic: string
   readonly payload: string
-  /** s */
   readonly delay: number
 }
 
-/** The options for mqtt.js. We connect, reconnect and subscribe ourselves, in the order the state store needs. */
+/**
+ * Converts to mqtt.js options. Reconnecting and resubscribing are disabled: the session does both, in the order the
+ * state store needs.
+ */
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
   const wanted = {
     clientId: options.clientId,
@@ -66,7 +68,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     passphrase: options.keyPassphrase,
     clean: options.cleanStart,
     keepalive: Math.ceil(options.keepAlive / 1000),
-    // Of Node's WebSockets, where a whole message is read before its packets are; some brokers put several into one.
+    // Node's WebSockets read a whole message before its packets; some brokers put several packets into one.
     wsOptions: { maxPayload: 2 * options.maximumPacketSize },
     timerVariant: options.nativeTimers ? 'native' : undefined,
     connectTimeout: options.connectTimeout,
@@ -75,7 +77,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     reconnectPeriod: 0,
     resubscribe: false,
     messageIdProvider: otherIds(),
-    // The largest number means for ever (MQTT 5.0, section 3.1.2.11.2).
+    // The maximum means no expiry (MQTT 5.0, section 3.1.2.11.2).
     properties: {
       sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1),
       maximumPacketSize: options.maximumPacketSize,
@@ -94,14 +96,14 @@ const willOf = ({ topic, payload, delay }: Will): NonNullable<IClientOptions['wi
   properties: { willDelayInterval: delay },
 })
 
-// mqtt.js takes the brackets off an IPv6 address, and builds the address of a WebSocket without them.
+// mqtt.js strips the brackets of an IPv6 address and then builds an invalid WebSocket URL.
 function addressOf(url: string): IClientOptions {
   const { host, pathname, search } = new URL(url)
   if (!host.startsWith('[')) return {}
   return { transformWsUrl: (_url, { protocol }) => `${protocol}://${host}${pathname}${search}` }
 }
 
-/** Options with the credentials for the next attempt, whatever they had before. */
+/** Returns options with the credentials of the next attempt, replacing earlier ones. */
 export function withCredentials(options: IClientOptions, credentials: Credentials): IClientOptions {
   const { username, password, authentication } = credentials
   const { authenticationMethod: _method, authenticationData: _data, ...properties } = options.properties ?? {}
@@ -114,6 +116,6 @@ export function withCredentials(options: IClientOptions, credentials: Credential
   })
 }
 
-// mqtt.js reads an option that is there but undefined as a wish.
+// mqtt.js treats an undefined option as set.
 const withoutUndefined = (options: object): IClientOptions =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

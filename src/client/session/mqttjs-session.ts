@@ -13,49 +13,45 @@ import { disconnectMessage, isFatalReason } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { checkAlive, onWake } from './wake.js'
 
-/** How long the answer to SUBSCRIBE may take before the connection is given up, ms. */
+/** Maximum wait for SUBACK before the connection is dropped, ms. */
 const SUBACK_TIMEOUT = 10_000
 
-/** How long a polite end may take before the connection is cut, ms. */
+/** Maximum time of a graceful close before the connection is dropped, ms. */
 const CLOSE_TIMEOUT = 1_000
 
-/** Marks a client of somebody else's that has a session, for every copy of this package: there is no room for two on one. */
+/** Marks a caller's client that has a session, across copies of this package: a client can serve only one. */
 const SHARED = Symbol.for('rx-statestore.shared')
 
-/** Whether a client of somebody else's has a session. */
+/** Whether a caller's client already has a session. */
 export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
 
-/** A connection of our own. */
+/** A connection that the session owns. */
 export interface OwnedConnection {
   readonly route: AddressRouter
   readonly reconnecting: Reconnecting
-  /** Of what is read, bytes. */
+  /** Of inbound packets, bytes. */
   readonly maximumPacketSize: number
-  /** Whether who listens acknowledges messages. */
+  /** Whether the listener acknowledges messages. */
   readonly byHand: boolean
-  /** Whether messages say that they are retained from now on. */
+  /** Retain As Published. */
   readonly asPublished: boolean
 }
 
-/**
- * What there is of a connection. `mute`: the broker kept the session, and nothing has come in it yet. `broken`: it is there,
- * and nothing is expected of it.
- */
+/** `mute`: the broker resumed the session, and no message has arrived yet. `broken`: connected, but unusable. */
 type Connection = 'none' | 'mute' | 'used' | 'broken'
 
-/** A session as mqtt.js has it; what is known of its insides is in `mqttjs-insides.ts`. */
+/** A session on an mqtt.js client. `mqttjs-internals.ts` has everything undocumented that it relies on. */
 export class MqttJsSession implements MqttSession, ServiceSession {
   readonly clientId: string
   readonly shared: boolean
   readonly #client: MqttJsClient
-  /** Makes it come back; `undefined` when it is somebody else's. */
+  /** `undefined` for a caller's client. */
   readonly #connectionManager: ConnectionManager | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
-  /** What was subscribed. */
   readonly #filters = new Set<string>()
   readonly #asPublished: boolean
-  /** Reads our messages itself; what comes over somebody else's connection may be theirs. */
+  /** Reads inbound messages directly; `undefined` for a caller's client, whose messages may be the caller's. */
   readonly #inbox: Inbox | undefined
   #listener: SessionListener | undefined
   #detach: () => void = () => undefined
@@ -103,7 +99,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       disconnect: ({ reasonCode = 0 }) =>
         this.#break(new Error(disconnectMessage(reasonCode, this.clientId)), reasonCode),
       error: error => {
-        // mqtt.js tells of packets that make no sense, and waits for more.
+        // mqtt.js reports malformed packets and then keeps waiting.
         if (!this.shared) this.#break(error, numericCode(error))
         else this.#lossDetails.because(error, numericCode(error))
       },
@@ -112,14 +108,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     })
     this.#detach = () => {
       detach()
-      // A socket may still fail after us, and an 'error' without a listener ends the process.
+      // A socket may fail later, and an 'error' without a listener ends the process.
       if (!this.shared) client.on('error', () => undefined)
     }
     if (this.#connectionManager) {
       this.#stopChecking = onWake(this.#clock, () => this.#woke())
       this.#connectionManager.start()
     }
-    // Whether the broker kept the session of a client that is connected already is not known: assume that it did.
+    // For a client that is already connected, assume that the broker resumed its session.
     if (client.connected) this.#connected(true, client.serverProperties)
   }
 
@@ -143,8 +139,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     for (const filter of filters) this.#filters.add(filter)
     const { stream } = this.#client
     const cancel = this.#clock.schedule(SUBACK_TIMEOUT, () => {
-      this.#lossDetails.because(new Error('no answer to SUBSCRIBE'), undefined)
-      // Somebody else's connection is theirs to end.
+      this.#lossDetails.because(new Error('no response to SUBSCRIBE'), undefined)
+      // Only the caller may end its connection.
       if (!this.shared) stream.destroy()
     })
     stream.once('close', cancel)
@@ -166,7 +162,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   doubt(): void {
     if (this.#connectionManager === undefined || this.#connection !== 'mute') return
     this.#connectionManager.beginAnew()
-    this.#break(new Error('nothing comes in the session that the broker kept'))
+    this.#break(new Error('no messages arrive in the resumed session'))
   }
 
   close(keep = false): void {
@@ -184,13 +180,13 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       this.#ended(undefined)
       return
     }
-    // mqtt.js waits for every answer that is due before it says `end`, and some may never come.
+    // mqtt.js awaits all pending acknowledgements before `end`, and some may never arrive.
     const giveUp = this.#clock.schedule(CLOSE_TIMEOUT, () => client.stream.destroy())
     client.once('close', () => {
       giveUp()
       this.#ended(undefined)
     })
-    // Closed on purpose: the broker need not keep anything for us.
+    // After a deliberate close the broker can discard the session.
     client.end(false, keep ? {} : { properties: { sessionExpiryInterval: 0 } })
   }
 
@@ -213,7 +209,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #connected(sessionPresent: boolean, properties: MqttJsServer | undefined): void {
     const { stream } = this.#client
-    // What came together with CONNACK was reason enough to end it, and is told when it has ended.
+    // Packets that arrived with CONNACK already ended the connection; the loss is reported on close.
     if ('destroyed' in stream && stream.destroyed) return
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
@@ -231,10 +227,10 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#inbox?.ready()
   }
 
-  /** The connection is there and of no use. A broker that says that it ends it need not do so (MQTT 5.0, section 3.14.4). */
+  /** Drops an unusable connection. A broker may leave it open after DISCONNECT (MQTT 5.0, section 3.14.4). */
   #break(error: Error, reasonCode?: number): void {
     this.#lossDetails.because(error, reasonCode)
-    // Somebody else's connection is theirs to end.
+    // Only the caller may end its connection.
     if (!this.shared) this.#client.stream.destroy()
     else if (this.#connection !== 'broken') this.#lost()
     this.#connection = 'broken'
@@ -254,14 +250,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     else this.#listener?.disconnected(loss.error, undefined)
   }
 
-  /** A machine that slept may have lost its connection without a word. */
+  /** The connection may have died silently while the machine slept. */
   #woke(): void {
     const client = this.#client
     if (!client.connected) {
       this.#connectionManager?.hurry()
       return
     }
-    checkAlive(client, this.#clock, () => this.#break(new Error('no answer after the machine slept')))
+    checkAlive(client, this.#clock, () => this.#break(new Error('no response after system sleep')))
   }
 
   #giveUp(cause: StateStoreError): void {
@@ -269,7 +265,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#ended(cause)
   }
 
-  /** mqtt.js cannot end what was never begun. */
+  /** mqtt.js cannot end a client that never connected. */
   #abandon(): void {
     if (this.#connectionManager?.dialled) this.#client.end(true)
   }
@@ -287,15 +283,13 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 }
 
-/** MQTT 5.0, section 2.4. */
 const QOS_NOT_SUPPORTED = 155
 const ONLY_QOS_0 =
-  'The broker takes messages with QoS 0 alone (its CONNACK says so), and requests to a state store need QoS 1: allow QoS 1 there'
+  'The broker supports only QoS 0 (Maximum QoS in CONNACK), but requests to a state store need QoS 1: allow QoS 1 there'
 
 /**
- * What a broker says of itself in CONNACK. Raises {@link PayloadError} for a limit with which nothing could be sent: it is
- * a protocol error (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker that does
- * not take the QoS of requests.
+ * Reads the broker's limits from CONNACK. Raises {@link PayloadError} for an unusable limit, which is a protocol error
+ * (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker without QoS 1.
  */
 function connectionInfo(sessionPresent: boolean, properties: MqttJsServer | undefined): ConnectionInfo {
   if (properties?.maximumQoS === 0) throw new ConnectionRefusedError(ONLY_QOS_0, QOS_NOT_SUPPORTED)
@@ -309,8 +303,8 @@ function connectionInfo(sessionPresent: boolean, properties: MqttJsServer | unde
   }
 }
 
-// One that came twice is an array.
+// mqtt.js makes an array of a repeated property.
 function limit(name: string, value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value > 0)) return value
-  throw new PayloadError(`the broker has a ${name} of ${value}`)
+  throw new PayloadError(`the broker sent a ${name} of ${value}`)
 }

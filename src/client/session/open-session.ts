@@ -1,4 +1,4 @@
-// By its default alone: the build for browsers exports nothing else.
+// Default import: the browser build has no named exports.
 import mqtt, { type MqttClient } from 'mqtt'
 import { chanceOf } from '../../core/util/backoff.js'
 import { checkHas, checkObject } from '../../core/util/check.js'
@@ -11,12 +11,12 @@ import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
-/** A session on a connection of our own. Throws what the options make mqtt.js throw, some of it once it is opened. */
+/** Opens a session on a connection that it owns. Throws if mqtt.js rejects the options, partly only in `open`. */
 export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
   return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
 }
 
-/** A session of one who answers, on a connection of its own, as {@link openSession}. */
+/** Opens a session for a service; see {@link openSession}. */
 export function openServiceSession(
   options: MqttConnectOptions,
   reconnecting: Reconnecting,
@@ -41,24 +41,27 @@ function connectionFor(
   return [route.client, { route, reconnecting, maximumPacketSize, byHand, asPublished }]
 }
 
-/** In a page mqtt.js makes WebSockets of whatever it is given, and would try for ever. React Native's may have others. */
+/** In a page mqtt.js uses WebSockets for any scheme and would retry forever. React Native can use other schemes. */
 function checkProtocol(url: string, made: string | undefined): void {
   if (url.startsWith('ws') || !made?.startsWith('ws') || navigator.product === 'ReactNative') return
   const { protocol, hostname } = new URL(url)
   throw new ArgumentError(
     `Expected an address that begins with ws:// or wss://, got one with ${protocol}// for ${hostname}: ` +
-      'pages can reach a broker by WebSocket alone',
+      'pages can reach a broker only by WebSocket',
   )
 }
 
 const CLIENT_METHODS = ['on', 'once', 'off', 'publish', 'subscribe', 'unsubscribe', 'end']
 
-/** A session on somebody else's `MqttClient`, which is never closed by us. Throws {@link ArgumentError} before MQTT 5. */
+/**
+ * Opens a session on a caller's `MqttClient` and never closes the client. Throws {@link ArgumentError} for MQTT
+ * versions before 5.
+ */
 export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
   checkHas('the MqttClient', client, CLIENT_METHODS)
   checkObject('`options` of the MqttClient', client.options)
   if (client.disconnecting || client.disconnected) {
-    throw new ArgumentError('Expected an MqttClient that is in use, got one that was ended')
+    throw new ArgumentError('Expected an open MqttClient, got one that was ended')
   }
   if (client.options.protocolVersion !== 5) {
     throw new ArgumentError(
@@ -68,7 +71,7 @@ export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
   }
   if (isShared(client)) {
     throw new ArgumentError(
-      'Expected an MqttClient that serves no other state store, for two would end each other’s subscriptions: ' +
+      'Expected an MqttClient without another state store, as two would end each other’s subscriptions: ' +
         'use that one, or wait until its `close()` has settled',
     )
   }

@@ -9,20 +9,20 @@ import { isOutgoing } from './mqttjs-internals.js'
 import { reasonWords } from './reasons.js'
 import type { Done } from './session.js'
 
-/** MQTT 5.0, section 3.4.2.1: nobody gets the message, and reason codes from here on are refusals. */
+/** MQTT 5.0, section 3.4.2.1: no subscriber received the message. Reason codes from 128 are refusals. */
 const NO_MATCHING_SUBSCRIBERS = 16
 const FIRST_REFUSAL = 128
 
 /**
- * Publishes over the connection of an mqtt.js client, past its store: that would send again after a reconnect what has no
- * PUBACK, and apply a write twice.
+ * Publishes over the connection of an mqtt.js client but bypasses its store, which would resend unacknowledged messages
+ * after a reconnect and so apply a write twice.
  */
 export class Publisher {
   readonly #client: MqttJsClient
   readonly #writeCoalescer = new WriteCoalescer()
   readonly #encoder = new PublishEncoder()
   readonly #ids: PacketIds
-  /** By packet id. */
+  /** Callbacks by packet id. */
   readonly #unacknowledged: (Done | undefined)[] = []
 
   constructor(client: MqttJsClient, ids: PacketIds) {
@@ -30,7 +30,7 @@ export class Publisher {
     this.#ids = ids
   }
 
-  /** Size of the packet with a message, bytes. */
+  /** Returns the size of the PUBLISH packet, bytes. */
   sizeOf(message: Publish): number {
     return this.#encoder.sizeOf(message.topic, message, envelopeOf(1))
   }
@@ -48,14 +48,13 @@ export class Publisher {
     this.#encoder.encodeTo(message.topic, message, envelope, this.#writeCoalescer)
   }
 
-  /** To be called with every packet that mqtt.js read, before it deals with it. */
   received(packet: Packet): void {
-    // The PUBACKs of what arrives together leave together.
+    // Coalesces the PUBACKs of messages that arrive together.
     if (packet.cmd === 'publish') this.#writeCoalescer.hold(this.#client.stream)
     else if (packet.cmd === 'puback') this.acknowledged(packet.messageId ?? 0, packet.reasonCode ?? 0)
   }
 
-  /** To be called with every PUBACK; whether it is about something published here. */
+  /** Handles a PUBACK. Returns whether it belongs to a message published here. */
   acknowledged(packetId: number, reasonCode: number): boolean {
     const done = this.#unacknowledged[packetId]
     if (done === undefined) return false
@@ -66,17 +65,15 @@ export class Publisher {
     return true
   }
 
-  /** Says that a PUBLISH with QoS 1 has come. */
   acknowledge(packetId: number): void {
     this.#writeCoalescer.add(this.#client.stream, pubackOf(packetId))
   }
 
-  /** Lets everything leave now. */
   flush(): void {
     this.#writeCoalescer.flush()
   }
 
-  /** The connection is gone: no PUBACK will come. */
+  /** Drops all callbacks: after a lost connection no PUBACK arrives. */
   forget(): void {
     for (const [id, done] of this.#unacknowledged.entries()) {
       this.#unacknowledged[id] = undefined
@@ -86,28 +83,27 @@ export class Publisher {
 }
 
 function refusal(code: number): RequestRejectedError {
-  return new RequestRejectedError(code, `The broker refused the request: ${reasonWords(code)}`)
+  return new RequestRejectedError(code, `The broker rejected the request: ${reasonWords(code)}`)
 }
 
 type Stream = Pick<MqttJsStream, 'write' | 'cork' | 'uncork'>
 
-/** As much leaves without waiting for the end of the turn, bytes. */
+/** Bytes that are written without waiting for the end of the turn. */
 const LARGEST_PIECE = 8_192
-/** Memory is taken in blocks, bytes: one for each packet is a good part of what garbage collection has to do. */
+/** Bytes per allocation: one allocation per packet would cost much garbage collection. */
 const BLOCK = 16_384
 
 /**
- * Lets what is written in one turn of the event loop leave as one piece: one system call over TCP, one frame over
- * WebSocket. The writes of many small packets are a quarter of a busy client's time otherwise.
+ * Coalesces the writes of one turn of the event loop: one system call over TCP, one frame over WebSocket. Writes of
+ * many small packets otherwise take a quarter of a busy client's time.
  */
 export class WriteCoalescer implements Room {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
-  /** What waits in the block. */
+  /** Bounds of the unwritten bytes in the block. */
   #from = 0
   #to = 0
 
-  /** Adds a packet to what leaves at the end of this turn. */
   add(stream: Stream, packet: Uint8Array): void {
     this.hold(stream)
     const at = this.take(packet.length)
@@ -118,7 +114,7 @@ export class WriteCoalescer implements Room {
     return this.#block
   }
 
-  /** Memory for a packet that leaves with what is held back, to be filled at once; to be called after {@link hold}. */
+  /** Reserves memory for a packet, which the caller must fill synchronously, after {@link hold}. */
   take(bytes: number): number {
     if (this.#to - this.#from + bytes > LARGEST_PIECE) this.#release()
     if (this.#to + bytes > this.#block.length) this.#renew(bytes)
@@ -127,7 +123,7 @@ export class WriteCoalescer implements Room {
     return at
   }
 
-  /** Holds back what others write to the stream until the end of this turn. */
+  /** Holds back all writes to the stream until the end of this turn. */
   hold(stream: Stream): void {
     if (this.#stream === stream) return
     this.flush()
@@ -138,7 +134,6 @@ export class WriteCoalescer implements Room {
     })
   }
 
-  /** Lets it leave now. */
   flush(): void {
     this.#write()
     const stream = this.#stream
@@ -146,7 +141,7 @@ export class WriteCoalescer implements Room {
     stream?.uncork?.()
   }
 
-  /** Not all at the end: the other side may begin. */
+  /** Writes early, so that the peer can start reading. */
   #release(): void {
     this.#write()
     this.#stream?.uncork?.()
@@ -160,7 +155,7 @@ export class WriteCoalescer implements Room {
     this.#to = 0
   }
 
-  /** What is written belongs to the stream; the rest of the block is still ours. */
+  /** Written bytes belong to the stream; the rest of the block is still free. */
   #write(): void {
     if (this.#to === this.#from) return
     const piece = this.#block.subarray(this.#from, this.#to)
@@ -171,19 +166,19 @@ export class WriteCoalescer implements Room {
 
 /** Packet ids for PUBLISH: 16 bits and not zero (MQTT 5.0, section 2.2.1). */
 export interface PacketIds {
-  /** An id that is not in use; `undefined` when all are. */
+  /** Returns an unused id; `undefined` if there is none. */
   allocate(): number | undefined
   release(id: number): void
 }
 
 const MOST_IDS = 65_535
-/** From here on ids are left to mqtt.js, which subscribes. */
+/** mqtt.js uses the ids from here on, for SUBSCRIBE. */
 const FIRST_OTHER = 64_512
 
-/** As many may be in use. */
+/** Maximum number of ids in use. */
 export const MOST_OWN_IDS = FIRST_OTHER - 1
 
-/** Ids of a connection of our own, in which {@link otherIds} are mqtt.js's: always small ones, used again at once. */
+/** Ids for an owned connection, below those of {@link otherIds}. Reuses released ids first, which keeps them small. */
 export class OwnPacketIds implements PacketIds {
   readonly #free: number[] = []
   #next = 1
@@ -197,7 +192,7 @@ export class OwnPacketIds implements PacketIds {
   }
 }
 
-/** Gives mqtt.js the ids that {@link OwnPacketIds} leaves. */
+/** Creates the id provider of mqtt.js, with the ids that {@link OwnPacketIds} does not use. */
 export function otherIds(): NonNullable<IClientOptions['messageIdProvider']> {
   let last = MOST_IDS
   return {
@@ -212,7 +207,7 @@ export function otherIds(): NonNullable<IClientOptions['messageIdProvider']> {
   }
 }
 
-/** Ids of somebody else's connection: mqtt.js goes round and round through its own, past those that are in use. */
+/** Ids for a caller's connection: mqtt.js cycles through all ids; those in use are skipped. */
 export class SharedPacketIds implements PacketIds {
   readonly #client: MqttJsClient
   readonly #used = new Set<number>()

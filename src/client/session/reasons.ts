@@ -1,23 +1,23 @@
-// By its default alone: the build for browsers exports nothing else.
+// Default import: the browser build has no named exports.
 import mqtt from 'mqtt'
 
-/** What a reason code of MQTT 5.0 (section 2.4) is called; `reason 7` for one that nobody knows. */
+/** Returns the name of a reason code (MQTT 5.0, section 2.4), or `reason 7` if unknown. */
 export const reasonWords = (code: number): string =>
   Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code)?.[1] ?? `reason ${code}`
 
-/** Why a broker ended a connection, and what to do where that alone does not tell. */
+/** Describes why a broker ended a connection, with advice where the reason alone is unclear. */
 export function disconnectMessage(code: number, clientId: string): string {
   if (code === TAKEN_OVER) {
-    return `another client took the id ${JSON.stringify(clientId)}: every client needs an id of its own`
+    return `another client took over the id ${JSON.stringify(clientId)}: client ids must be unique`
   }
-  return `it said ${code}, ${reasonWords(code)}`
+  return `DISCONNECT ${code}, ${reasonWords(code)}`
 }
 
-/** Session taken over: by another client with our id, or by an attempt of ours that was given up and arrived late. */
+/** Session taken over: by another client with our id, or by a delayed attempt of ours. */
 export const TAKEN_OVER = 142
 
-// Reasons for which the same CONNECT would fail again, or would fight another client for the session (MQTT 5.0,
-// section 2.4). 1, 2, 4 and 5 are what brokers before MQTT 5 answer.
+// Reasons for which the same CONNECT would fail again or take the session from another client (MQTT 5.0, section 2.4).
+// 1, 2, 4 and 5 are sent by brokers before MQTT 5.
 const FATAL_REASONS = new Set([
   1, // unacceptable protocol version
   2, // identifier rejected
@@ -32,21 +32,21 @@ const FATAL_REASONS = new Set([
   140, // bad authentication method
   TAKEN_OVER,
   144, // topic name invalid
-  // Of a will, which is ours alone to change; only a store beside a broker has one.
+  // Refers to the will. Only attached stores have one, and only they can change it.
   154, // retain not supported
   155, // QoS not supported
   156, // use another server
   157, // server moved
 ])
 
-/** Whether a reason code says that another broker would take us. */
+/** Whether a reason code refers to another broker. */
 export const isElsewhere = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
 
 /** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 
-/** Reasons with which a broker objects to what it was sent (MQTT 5.0, section 2.4). */
+/** Reasons that blame a packet of the client (MQTT 5.0, section 2.4). */
 const OBJECTIONS: ReadonlySet<number> = new Set([
   129, // malformed packet
   130, // protocol error
@@ -59,6 +59,6 @@ const OBJECTIONS: ReadonlySet<number> = new Set([
   155, // QoS not supported
 ])
 
-/** Returns whether a reason code of DISCONNECT says that the broker ended the connection over something it was sent. */
+/** Returns whether a DISCONNECT reason code blames a packet that the client sent. */
 export const isObjection = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && OBJECTIONS.has(reasonCode)

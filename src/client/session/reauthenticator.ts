@@ -2,15 +2,16 @@ import { concatBytes, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Authentication, Credentials } from './mqttjs-options.js'
 
-/** Of the time that is left, so much passes until fresh credentials are looked for: Kubernetes renews tokens by then. */
+/**
+ * Fraction of the remaining lifetime after which credentials are requested; Kubernetes has renewed its tokens by then.
+ */
 const PATIENCE = 0.8
-/** ms */
 const SHORTEST_WAIT = 1_000
 const LONGEST_WAIT = 86_400_000
 
 /**
- * Proves anew who a client is before its credentials expire, by AUTH, so that its connection goes on. When there are no
- * fresh ones in time, the broker ends the connection, and it comes back with what there is by then.
+ * Reauthenticates a client by AUTH before its credentials expire, so that the connection continues. Without newer
+ * credentials the broker ends the connection, and the reconnect requests them again.
  */
 export class Reauthenticator {
   readonly #credentials: () => Credentials | Promise<Credentials>
@@ -24,7 +25,6 @@ export class Reauthenticator {
     this.#send = send
   }
 
-  /** A connection was made with this, if with anything. */
   connected(authentication: Authentication | undefined): void {
     this.stop()
     const expiresAt = authentication?.expiresAt
@@ -35,7 +35,6 @@ export class Reauthenticator {
     this.#cancel = this.#clock.schedule(wait, () => this.#renew(authentication, expiresAt))
   }
 
-  /** The connection is gone. */
   stop(): void {
     this.#cancel()
   }
@@ -51,7 +50,7 @@ export class Reauthenticator {
       if (isNewer) this.#send(reauthenticationOf(fresh.method, fresh.data))
       this.connected(isNewer ? fresh : current)
     }
-    // Failing, they are looked for again later, as if there were no fresh ones.
+    // On failure, retry later as if the credentials were unchanged.
     Promise.resolve()
       .then(this.#credentials)
       .then(
@@ -62,12 +61,11 @@ export class Reauthenticator {
 }
 
 const AUTH = 0xf0
-/** MQTT 5.0, section 3.15.2.1 */
 const REAUTHENTICATE = 0x19
 const METHOD = 0x15
 const DATA = 0x16
 
-/** An AUTH packet by which a client proves anew who it is (MQTT 5.0, section 4.12.1). */
+/** Encodes an AUTH packet that reauthenticates (MQTT 5.0, sections 3.15 and 4.12.1). */
 export function reauthenticationOf(method: string, data: Uint8Array): Uint8Array {
   const properties = concatBytes([field(METHOD, utf8(method)), field(DATA, data)])
   const content = concatBytes([Uint8Array.of(REAUTHENTICATE, ...varint(properties.length)), properties])

@@ -1,37 +1,38 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
 
-/** A message that arrived. */
 export interface InboundMessage extends Publish {
-  /** Identifiers of the subscriptions it was sent for; empty where the broker adds none. */
+  /** Ids of the matching subscriptions; empty if the broker does not send them. */
   readonly subscriptionIds: readonly number[]
-  /** Of a {@link ServiceSession}: what has to be acknowledged, and how it came; `retain` also when it is retained from now on, if that was asked for. */
+  /**
+   * Set in a {@link ServiceSession}, which acknowledges by `packetId`. With Retain As Published, live messages keep
+   * their `retain` flag.
+   */
   readonly packetId?: number
   readonly qos?: 0 | 1 | 2
   readonly dup?: boolean
   readonly retain?: boolean
 }
 
-/** What is published, QoS 1, to be answered. */
+/** A request, published with QoS 1. */
 export interface OutboundRequest extends Publish {
   readonly responseTopic: string
   readonly correlationData: Uint8Array
-  /** s */
   readonly messageExpiry: number
   readonly contentType: string
   readonly userProperties: Record<string, string>
 }
 
-/** Told on the PUBACK, with an error if it carries a reason for refusal. */
+/** Called on PUBACK, with an error if its reason code is a refusal. */
 export type Done = (refusal: RequestRejectedError | undefined) => void
 
-/** What the broker said when it took the connection. */
+/** CONNACK of the broker. */
 export interface ConnectionInfo {
-  /** Whether it kept the MQTT session: answers and notifications of before may still come. */
+  /** Whether the broker resumed the MQTT session, so that earlier responses and notifications may still arrive. */
   readonly sessionPresent: boolean
-  /** How many publishes may await their PUBACK. */
+  /** Maximum number of publishes that await PUBACK. */
   readonly receiveMaximum: number
-  /** Largest packet the broker takes, bytes; `undefined` for no limit. */
+  /** Maximum packet size of the broker, bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
   /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
   readonly subscriptionIds: boolean
@@ -41,46 +42,43 @@ export interface ConnectionInfo {
   readonly retain: boolean
 }
 
-/** When the session tries again. */
 export interface Retry {
-  /** 1 for the first attempt after the connection was lost. */
+  /** 1 for the first attempt after a loss. */
   readonly attempt: number
   /** Wall time of the attempt, ms since the Unix epoch. */
   readonly at: number
 }
 
-/** What a session tells. After `closed` it is silent. */
+/** Events of a session; none follow `closed`. */
 export interface SessionListener {
   connected(info: ConnectionInfo): void
   disconnected(cause: StateStoreError, retry: Retry | undefined): void
-  /** For good: by `close` (no cause), or because trying again is pointless. */
+  /** Final: after `close` (no cause), or when retrying is pointless. */
   closed(cause: StateStoreError | undefined): void
   message(message: InboundMessage): void
 }
 
 /**
- * What the client needs of an MQTT 5 client: the port behind which mqtt.js stands, or a simulation.
- * It reconnects by itself and never sends anything again by itself.
+ * The MQTT 5 client that the library needs, implemented by mqtt.js or a simulation. It reconnects by itself and never
+ * resends anything by itself.
  */
 export interface MqttSession {
   readonly clientId: string
-  /** Whether the connection is somebody else's, and outlives us: then we clean up behind us. */
+  /** Whether the caller owns the connection and keeps it open; `close` then only unsubscribes. */
   readonly shared: boolean
-  /** The address in use, or tried next, without what is secret in it; `undefined` where it is not known. */
+  /** The address in use or tried next, without secrets; `undefined` if unknown. */
   readonly url?: string | undefined
-  /** Grows by what is read from the connection; `undefined` where it is not known. */
+  /** Grows with the data read from the connection; `undefined` if unknown. */
   readonly received?: number | undefined
-  /** Starts to tell; called once. */
+  /** Starts emitting events; called once. */
   open(listener: SessionListener): void
-  /** What {@link publish} would send, bytes. */
+  /** Returns the size of the packet that {@link publish} sends, bytes. */
   sizeOf(request: OutboundRequest): number
-  /**
-   * Publishes while connected. `done` is never called when the connection is lost first.
-   */
+  /** Publishes while connected. `done` is never called if the connection is lost first. */
   publish(request: OutboundRequest, done: Done): void
   /**
-   * Subscribes with QoS 1, and with an identifier (1 to 268,435,455) if there is one, in the place of what was subscribed
-   * before. Calls `done` on the SUBACK with one MQTT 5 reason code per filter (below 128 is granted); never when the
+   * Subscribes with QoS 1, and an identifier (1 to 268,435,455) if given, replacing earlier subscriptions to the same
+   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter (below 128 is granted); never if the
    * connection is lost first.
    */
   subscribe(
@@ -89,23 +87,25 @@ export interface MqttSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void
   /**
-   * Something that had to come over this connection did not. A session that the broker kept, and in which nothing has come
-   * since, is given up for a new one. Does nothing on a connection of somebody else.
+   * Called when an expected message has not arrived. Replaces a resumed session without messages by a new one. Has no
+   * effect on a caller's connection.
    */
   doubt(): void
-  /** Ends it; `closed` follows. */
+  /** Closes the session; `closed` follows. */
   close(): void
 }
 
-/** A session of one who answers: it says itself when a message with QoS 1 is dealt with. */
+/** The session of a service, which acknowledges QoS 1 messages itself. */
 export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'doubt'> {
-  /** Ends subscriptions; calls `done` on the UNSUBACK, and never when the connection is lost first. */
+  /** Unsubscribes; calls `done` on UNSUBACK, never if the connection is lost first. */
   unsubscribe(filters: readonly string[], done: () => void): void
-  /** Sends the PUBACK. */
   acknowledge(packetId: number): void
   sizeOf(message: Publish): number
-  /** Publishes with QoS 1 while connected; `done` is never called when the connection is lost first. */
+  /** Publishes with QoS 1 while connected; `done` is never called if the connection is lost first. */
   publish(message: Publish, done: Done, retain?: boolean): void
-  /** Ends it; `closed` follows. @param keep - whether the broker is to keep the session for whoever comes with this client id */
+  /**
+   * Closes the session; `closed` follows. @param keep - whether the broker keeps the session for the next client with
+   * this id
+   */
   close(keep?: boolean): void
 }

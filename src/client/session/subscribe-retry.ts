@@ -3,40 +3,39 @@ import type { Clock } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttSession } from './session.js'
 
-/** MQTT 5.0, section 3.9.3: reason codes from here on are refusals. */
+/** Reason codes from here on are refusals (MQTT 5.0, section 3.9.3). */
 const FIRST_REFUSAL = 128
 
-/** MQTT 5.0, section 2.4. */
 const WILDCARDS_NOT_SUPPORTED = 162
 
-/** Refusals of a filter that no later attempt can mend (MQTT 5.0, section 3.9.3). */
+/** Refusals that no retry can change (MQTT 5.0, sections 2.4 and 3.9.3). */
 const LASTING = new Set([
   135, // not authorized
   143, // topic filter invalid
   WILDCARDS_NOT_SUPPORTED,
 ])
 
-/** Why a filter with a wildcard is not asked for at all, at a broker that says so in CONNACK. */
+/** Creates the error for wildcard filters at a broker whose CONNACK excludes them. */
 export const withoutWildcards = (): RequestRejectedError =>
   new RequestRejectedError(
     WILDCARDS_NOT_SUPPORTED,
-    'The broker takes no subscriptions with wildcards, without which keys cannot be watched; other requests work',
+    'The broker does not support wildcard subscriptions, which watching keys requires; other requests work',
   )
 
-/** A filter to be subscribed, and who is told of it. */
+/** A filter to subscribe, and its callbacks. */
 export interface DesiredSubscription {
   readonly filter: string
   readonly granted: () => void
-  /** `forGood`: it is not asked for again. */
+  /** `forGood`: it is not retried. */
   readonly refused: (error: RequestRejectedError, forGood: boolean) => void
 }
 
-/** Subscribes on a connection, and asks again, with ever longer pauses, for what a broker refuses that may change its mind. */
+/** Subscribes on a connection, and retries refused filters with backoff unless the refusal is permanent. */
 export class SubscribeRetry {
   readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
-  /** What is asked for now; answers to anything else are too late. */
+  /** The current set; responses for earlier sets are ignored. */
   #wanted: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
@@ -45,9 +44,9 @@ export class SubscribeRetry {
   }
 
   /**
-   * In place of what was asked for before, all in one SUBSCRIBE.
+   * Replaces the current set, all in one SUBSCRIBE.
    *
-   * @param subscriptionId - of all the filters, if the broker knows identifiers
+   * @param subscriptionId - for all filters; `undefined` if the broker does not support identifiers
    */
   ask(subscriptionId: number | undefined, wanted: readonly DesiredSubscription[], attempt = 1): void {
     this.#cancel()
@@ -56,19 +55,19 @@ export class SubscribeRetry {
     this.#session.subscribe(filters, subscriptionId, reasonCodes => {
       if (this.#wanted !== wanted) return
       const again = this.#answered(wanted, reasonCodes)
-      // Who was told may have ended it.
+      // A callback may have cancelled or replaced the set.
       if (again.length === 0 || this.#wanted !== wanted) return
       this.#cancel = this.#clock.schedule(backoff(attempt), () => this.ask(subscriptionId, again, attempt + 1))
     })
   }
 
-  /** The connection is gone, or nothing is wanted any more. */
+  /** Stops retrying. */
   cancel(): void {
     this.#cancel()
     this.#wanted = undefined
   }
 
-  /** Tells of each; returns what is to be asked for again. */
+  /** Calls the callbacks; returns the subscriptions to retry. */
   #answered(wanted: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
     const again: DesiredSubscription[] = []
     for (const [i, each] of wanted.entries()) {
@@ -79,7 +78,7 @@ export class SubscribeRetry {
         const forGood = LASTING.has(reasonCode)
         if (!forGood) again.push(each)
         each.refused(
-          new RequestRejectedError(reasonCode, `The broker refused the subscription to ${each.filter}`),
+          new RequestRejectedError(reasonCode, `The broker rejected the subscription to ${each.filter}`),
           forGood,
         )
       }

@@ -1,15 +1,15 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 
-/** How often the clocks are compared, and by how much the wall clock must be ahead of them, ms. */
+/** How often the clocks are compared, and how far the wall clock must jump ahead, ms. */
 const INTERVAL = 5_000
 const JUMP = 10_000
-/** How long a connection may be silent after that, ms. */
+/** Maximum silence of a connection after a jump, ms. */
 const WAKE_TIMEOUT = 3_000
 
 /**
- * Calls `task` when the wall clock has jumped ahead, as it does for a machine that slept: its connections may be dead
- * without anybody having said so. The returned function ends the watching.
+ * Calls `task` when the wall clock has jumped ahead, as after system sleep, when connections may have died silently.
+ * The returned function stops the checks.
  */
 export function onWake(clock: Clock, task: () => void): () => void {
   let last = clock.now()
@@ -24,7 +24,7 @@ export function onWake(clock: Clock, task: () => void): () => void {
   return () => cancel()
 }
 
-/** Looks whether a connection still answers; calls `dead` if it does not. */
+/** Pings the broker; calls `dead` if no packet arrives in time. */
 export function checkAlive(client: MqttJsClient, clock: Clock, dead: () => void): void {
   const alive = clock.schedule(WAKE_TIMEOUT, dead)
   client.once('packetreceive', alive)
