@@ -71,7 +71,7 @@ export const watch: Mutants = {
       seed: 5,
       code: 'this.#session.subscribe(filters, subscriptionId, reasonCodes => {',
       becomes: `this.#session.subscribe(filters, subscriptionId, () => undefined)
-    this.#answered(wanted, filters.map(() => 0))
+    this.#notify(desired, filters.map(() => 0))
     void (reasonCodes => {`,
     },
   },

@@ -90,7 +90,7 @@ export class SimSession implements MqttSession {
   }
 
   /** The broker of the simulation delivers whatever it keeps. */
-  doubt(): void {}
+  verifyConnection(): void {}
 
   close(): void {
     const end = this.#end
@@ -147,7 +147,7 @@ export class SimSession implements MqttSession {
     this.#end = end
     this.#isUp = false
     const broker = this.#broker
-    const moved = this.#addressRotation.isChange
+    const moved = this.#addressRotation.isAddressChanged
     wire.up(() => {
       const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)
       if (sessionPresent === undefined) wire.cut()
@@ -166,7 +166,7 @@ export class SimSession implements MqttSession {
     if (this.#end !== end) return
     this.#attempt = 0
     this.#isUp = true
-    this.#addressRotation.arrived()
+    this.#addressRotation.markConnected()
     this.#tellConnected(sessionPresent)
   }
 
@@ -175,7 +175,13 @@ export class SimSession implements MqttSession {
     this.anonymous = false
     this.notified.clear()
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
-    this.#listener?.connected({ sessionPresent, subscriptionIds: true, wildcards: true, retain: true, ...limits })
+    this.#listener?.connected({
+      sessionPresent,
+      hasSubscriptionIds: true,
+      hasWildcards: true,
+      canRetain: true,
+      ...limits,
+    })
   }
 
   #deliver(end: ClientEnd, delivered: Delivered): void {

@@ -12,9 +12,9 @@ export const CONNECTION: ConnectionInfo = {
   sessionPresent: false,
   receiveMaximum: 65_535,
   maximumPacketSize: undefined,
-  subscriptionIds: true,
-  wildcards: true,
-  retain: true,
+  hasSubscriptionIds: true,
+  hasWildcards: true,
+  canRetain: true,
 }
 
 /** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */
@@ -61,7 +61,7 @@ export class FakeSession implements MqttSession {
     else this.#subacks.push(reasonCodes => done(reasonCodes))
   }
 
-  doubt(): void {
+  verifyConnection(): void {
     this.doubts++
   }
 

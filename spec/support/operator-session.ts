@@ -59,9 +59,9 @@ export class FakeSession implements MqttSession {
       sessionPresent,
       receiveMaximum: 65_535,
       maximumPacketSize: undefined,
-      subscriptionIds: false,
-      wildcards: true,
-      retain: true,
+      hasSubscriptionIds: false,
+      hasWildcards: true,
+      canRetain: true,
     })
   }
 
@@ -115,7 +115,7 @@ export class FakeSession implements MqttSession {
     })
   }
 
-  doubt(): void {}
+  verifyConnection(): void {}
 
   close(): void {
     this.#listener?.closed(undefined)

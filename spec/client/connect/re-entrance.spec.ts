@@ -104,7 +104,7 @@ describe('a watch that a handler changes', () => {
     const seen: (string | undefined)[] = []
     const versions = [1, 2, 3].map(n => store.put('a', `v${n}`))
     store.disconnect()
-    store.connect({ sessionPresent: true, subscriptionIds: false })
+    store.connect({ sessionPresent: true, hasSubscriptionIds: false })
     key.entries$.subscribe(({ value }) => {
       if (seen.length === 0) key.value$.subscribe(now => late.push(now))
       seen.push(value)

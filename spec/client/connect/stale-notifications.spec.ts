@@ -68,7 +68,7 @@ describe('after a reconnect to a kept session', () => {
   })
 
   it('gives no identifier to a broker that takes none, and reads again', () => {
-    const { session, second, notify } = resumed({ subscriptionIds: false })
+    const { session, second, notify } = resumed({ hasSubscriptionIds: false })
     expect(second).toBeUndefined()
     notify('y', 6, [])
     expect(session.published).toHaveLength(5)

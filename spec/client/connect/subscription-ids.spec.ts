@@ -2,7 +2,7 @@ import { connect as connectMqtt } from 'mqtt'
 import type { ISubscribePacket } from 'mqtt-packet'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { SubscriptionIds } from '../../../src/client/connect/subscription-manager.js'
-import { backingOff } from '../../../src/client/session/connection-manager.js'
+import { backoffStrategy } from '../../../src/client/session/connection-manager.js'
 import { openSession, shareSession } from '../../../src/client/session/open-session.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../../../src/client/session/session.js'
 import { systemClock } from '../../../src/core/util/clock.js'
@@ -37,7 +37,7 @@ function own(url: string): MqttSession {
   }
   return openSession(
     { urls: [url], clientId: 'own', ...times },
-    { strategy: backingOff({}), credentials: undefined },
+    { strategy: backoffStrategy({}), credentials: undefined },
     systemClock,
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AddressRotation, nameOfAddress } from '../../../src/client/session/addresses.js'
+import { AddressRotation, formatAddress } from '../../../src/client/session/addresses.js'
 import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
@@ -40,8 +40,8 @@ describe('addresses', () => {
   })
 
   it('have names without secrets', () => {
-    expect(nameOfAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
-    expect(nameOfAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
+    expect(formatAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
+    expect(formatAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
   })
 })
 
@@ -55,7 +55,7 @@ describe('a server reference', () => {
     ['x y c', 'mqtts://c'],
   ])('to one of the addresses is followed: %s', (reference, expected) => {
     const addresses = order()
-    expect(addresses.refer(reference, false)).toBe(true)
+    expect(addresses.followServerReference(reference, false)).toBe(true)
     expect(addresses.current).toBe('mqtt://a')
     addresses.next()
     expect(addresses.current).toBe(expected)
@@ -66,13 +66,13 @@ describe('a server reference', () => {
     'to none of them, or to where we are, is not: %s',
     reference => {
       const addresses = order()
-      expect(addresses.refer(reference, false)).toBe(false)
+      expect(addresses.followServerReference(reference, false)).toBe(false)
     },
   )
 
   it('to any other is followed where that is allowed, by the same protocol and with the same credentials', () => {
     const addresses = new AddressRotation(['wss://u:p@a/mqtt?x=1'], last)
-    expect(addresses.refer('[::1]:9001', true)).toBe(true)
+    expect(addresses.followServerReference('[::1]:9001', true)).toBe(true)
     addresses.next()
     expect(addresses.current).toBe('wss://u:p@[::1]:9001/mqtt?x=1')
     expect(addresses.count).toBe(2)
@@ -80,7 +80,7 @@ describe('a server reference', () => {
 
   it('is forgotten when it leads nowhere', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
-    addresses.refer('x', true)
+    addresses.followServerReference('x', true)
     addresses.next()
     expect(visits(addresses, 3)).toEqual(['mqtt://x', 'mqtt://a', 'mqtt://a'])
     expect(addresses.count).toBe(1)
@@ -89,7 +89,7 @@ describe('a server reference', () => {
   it('leads from guest to guest, and back to the addresses', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
     for (const reference of ['x', 'y', 'a']) {
-      expect(addresses.refer(reference, true)).toBe(true)
+      expect(addresses.followServerReference(reference, true)).toBe(true)
       addresses.next()
     }
     expect(addresses.current).toBe('mqtt://a')
@@ -99,7 +99,7 @@ describe('a server reference', () => {
   it('to the same host at another port leads to that', () => {
     const addresses = new AddressRotation(['mqtt://a:1', 'mqtt://a:2'], last)
     const before = addresses.current
-    expect(addresses.refer('a', false)).toBe(true)
+    expect(addresses.followServerReference('a', false)).toBe(true)
     addresses.next()
     expect(addresses.current).not.toBe(before)
   })

@@ -2,7 +2,11 @@ import mqtt from 'mqtt'
 import { describe, expect, it, vi } from 'vitest'
 import { AddressRouter } from '../../../src/client/session/addresses.js'
 import type { ConnectionLoss } from '../../../src/client/session/connection-loss.js'
-import { backingOff, ConnectionManager, type Reconnecting } from '../../../src/client/session/connection-manager.js'
+import {
+  backoffStrategy,
+  ConnectionManager,
+  type ReconnectSettings,
+} from '../../../src/client/session/connection-manager.js'
 import { ConnectionLostError, ConnectionRefusedError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
@@ -10,8 +14,8 @@ const LOST: ConnectionLoss = {
   error: new ConnectionLostError(),
   reasonCode: undefined,
   wasConnected: true,
-  reference: undefined,
-  stays: false,
+  serverReference: undefined,
+  shouldRetrySameAddress: false,
   refusal: new ConnectionRefusedError('refused', undefined),
 }
 const HELD = 5_000
@@ -24,7 +28,10 @@ interface Attempt {
 }
 
 /** Several addresses that are never dialled but noted; a spec says what became of each attempt. */
-function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonly followReferences?: boolean } = {}) {
+function lay(
+  urls: readonly string[],
+  options: Partial<ReconnectSettings> & { readonly followReferences?: boolean } = {},
+) {
   const clock = new ManualClock()
   const attempts: Attempt[] = []
   const waits: { attempt: number; wait: number }[] = []
@@ -43,16 +50,16 @@ function lay(urls: readonly string[], options: Partial<Reconnecting> & { readonl
   })
   const dialler = new ConnectionManager(
     route,
-    { strategy: backingOff(backoff), credentials: undefined, backoff, ...reconnecting },
+    { strategy: backoffStrategy(backoff), credentials: undefined, backoff, ...reconnecting },
     clock,
     {
-      waiting: (_cause, { attempt, at }) => waits.push({ attempt, wait: at - clock.now() }),
+      retryScheduled: (_cause, { attempt, at }) => waits.push({ attempt, wait: at - clock.now() }),
       gaveUp: cause => gaveUp.push(cause),
     },
   )
   /** The attempt, or the connection, fails; what follows is waited for. */
   const fail = (stays = false, loss: Partial<ConnectionLoss> = {}): void => {
-    dialler.lost({ ...LOST, stays, ...loss })
+    dialler.lost({ ...LOST, shouldRetrySameAddress: stays, ...loss })
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
   /** Whether it gives up over that. */
@@ -215,8 +222,8 @@ describe('a broker that sends us elsewhere', () => {
     const { dialler, fail, gaveUp, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
     dialler.start()
     hold()
-    fail(false, { reasonCode: 156, reference: 'b' })
-    fail(false, { reasonCode: 157, reference: 'a' })
+    fail(false, { reasonCode: 156, serverReference: 'b' })
+    fail(false, { reasonCode: 157, serverReference: 'a' })
     expect(gaveUp).toEqual([])
     expect(urls()).toEqual(['mqtt://a', 'mqtt://b', 'mqtt://a'])
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
@@ -224,7 +231,7 @@ describe('a broker that sends us elsewhere', () => {
 
   it('leaves nowhere to go if there is one address and no other is allowed', () => {
     for (const reasonCode of [156, 157]) {
-      expect(lay(['mqtt://a']).isFatal({ reasonCode, reference: 'b' })).toBe(true)
+      expect(lay(['mqtt://a']).isFatal({ reasonCode, serverReference: 'b' })).toBe(true)
       expect(lay(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
     }
   })
@@ -244,7 +251,7 @@ describe('a session that is given up', () => {
     const { dialler, fail, attempts, waits } = lay(['mqtt://a'])
     dialler.start()
     dialler.connected()
-    dialler.beginAnew()
+    dialler.startNewSession()
     fail()
     expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 0])
     fail()

@@ -44,7 +44,7 @@ describe('the inbox', () => {
 
   const connected = (): void => {
     stream.push(CONNACK)
-    inbox.ready()
+    inbox.releaseHeld()
     stream.pushed.length = 0
   }
 
@@ -62,7 +62,7 @@ describe('the inbox', () => {
     network.fill(0, CONNACK.length)
     stream.push(second)
     expect([told, stream.pushed.length]).toEqual([[], 1])
-    inbox.ready()
+    inbox.releaseHeld()
     expect(told).toEqual(['7: first', '7: second'])
   })
 
@@ -118,13 +118,13 @@ describe('the inbox', () => {
     inbox.attach(next)
     next.push(concatBytes([CONNACK, publish('new')]))
     stream.push(publish('old'))
-    inbox.ready()
+    inbox.releaseHeld()
     expect(told).toEqual(['7: new'])
     expect(stream.pushed).toHaveLength(1)
   })
 
   it('leaves all to mqtt.js when that has another kind of stream', () => {
     expect(() => inbox.attach({})).not.toThrow()
-    expect(() => inbox.ready()).not.toThrow()
+    expect(() => inbox.releaseHeld()).not.toThrow()
   })
 })

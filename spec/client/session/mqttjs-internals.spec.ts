@@ -1,14 +1,14 @@
 import { connect, type MqttClient } from 'mqtt'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
-  buildStreamsBy,
   changeOptions,
   hasStreamBuilder,
   isOutgoing,
   onStream,
+  setStreamBuilder,
   streamBuilderOf,
-  subscribedAnew,
   tapStream,
+  toSubscribeFilters,
 } from '../../../src/client/session/mqttjs-internals.js'
 import { openStore } from '../../support/open-store.js'
 
@@ -83,7 +83,7 @@ describe('what is known of the insides of mqtt.js', () => {
       const other = connect(url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
       const build = streamBuilderOf(other)
       if (build === undefined) throw new Error('it has none')
-      buildStreamsBy(client, build)
+      setStreamBuilder(client, build)
       await connected(client)
       expect(store.stats.connections).toBe(1)
       await closed(client)
@@ -97,8 +97,8 @@ describe('what is known of the insides of mqtt.js', () => {
     await connected(client)
     const sent: string[] = []
     client.on('packetsend', ({ cmd }) => sent.push(cmd))
-    await client.subscribeAsync(subscribedAnew(['a'], true))
-    await client.subscribeAsync(subscribedAnew(['a'], true))
+    await client.subscribeAsync(toSubscribeFilters(['a'], true))
+    await client.subscribeAsync(toSubscribeFilters(['a'], true))
     expect(sent).toEqual(['subscribe', 'subscribe'])
   })
 

@@ -338,7 +338,7 @@ describe('a session that the broker kept', () => {
 
   it('is given up for a new one when it is doubted and nothing has come in it', async () => {
     const { session, starts } = await opened(true)
-    session.doubt()
+    session.verifyConnection()
     await vi.waitFor(() => expect(starts()).toEqual([false, true]))
   })
 
@@ -347,7 +347,7 @@ describe('a session that the broker kept', () => {
     ['it is new', false, undefined],
   ])('is not given up when %s', async (_why, sessionPresent, message) => {
     const { session, starts } = await opened(sessionPresent, message)
-    session.doubt()
+    session.verifyConnection()
     // On a connection that is given up nothing is answered any more.
     await new Promise(resolve => session.subscribe(['b'], undefined, resolve))
     expect(starts()).toEqual([false])

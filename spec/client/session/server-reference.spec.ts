@@ -1,6 +1,6 @@
 import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { referencesOf } from '../../../src/client/session/addresses.js'
+import { parseReferences } from '../../../src/client/session/addresses.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 
 describe('a server reference', () => {
@@ -24,7 +24,7 @@ describe('a server reference', () => {
       ],
     ],
   ])('names hosts: %j', (text, expected) => {
-    expect(referencesOf(text)).toEqual(expected)
+    expect(parseReferences(text)).toEqual(expected)
   })
 
   it.each([
@@ -47,15 +47,15 @@ describe('a server reference', () => {
     'a\0',
     'b\n:1',
   ])('that names none is empty: %j', text => {
-    expect(referencesOf(text)).toEqual([])
+    expect(parseReferences(text)).toEqual([])
   })
 
   it.each([undefined, null, 7, ['b', 'c'], {}, 'b '.repeat(3_000)])('that is not one is empty: %#', text => {
-    expect(referencesOf(text)).toEqual([])
+    expect(parseReferences(text)).toEqual([])
   })
 
   it('is read up to its sixteenth part', () => {
-    expect(referencesOf(Array.from({ length: 100 }, (_, i) => `b${i}`).join(' '))).toHaveLength(16)
+    expect(parseReferences(Array.from({ length: 100 }, (_, i) => `b${i}`).join(' '))).toHaveLength(16)
   })
 
   it('is found among whatever a broker sends, and what is found makes an address', () => {
@@ -66,7 +66,7 @@ describe('a server reference', () => {
     )
     assert(
       property(tuple(piece, piece, piece), pieces => {
-        for (const { host, port } of referencesOf(pieces.join(''))) {
+        for (const { host, port } of parseReferences(pieces.join(''))) {
           const { hostname, username, pathname } = new URL(`mqtt://${host}:${port ?? 1}/`)
           expect([hostname.startsWith('[') || hostname === host, username, pathname]).toEqual([true, '', '/'])
         }
@@ -78,7 +78,7 @@ describe('a server reference', () => {
     const host = stringMatching(/^[a-z][a-z0-9-]{0,20}(\.[a-z][a-z0-9]{0,5}){0,3}$/)
     assert(
       property(host, integer({ min: 1, max: 65_535 }), (name, port) => {
-        expect(referencesOf(`${name}:${port}`)).toEqual([{ host: name, port }])
+        expect(parseReferences(`${name}:${port}`)).toEqual([{ host: name, port }])
       }),
     )
   })

@@ -10,7 +10,7 @@ import {
 } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
-import { backingOff, type ReconnectStrategy } from '../session/connection-manager.js'
+import { backoffStrategy, type ReconnectStrategy } from '../session/connection-manager.js'
 import type { MqttJsClient } from '../session/mqttjs-client.js'
 import type { Authentication, Credentials } from '../session/mqttjs-options.js'
 import { openSession, shareSession } from '../session/open-session.js'
@@ -177,7 +177,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
   checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
   const { maxPacketSize = DEFAULT_PACKET_SIZE } = options
   checkPacketSize(maxPacketSize)
-  const { reconnectStrategy: strategy = backingOff(reconnect), credentials } = options
+  const { reconnectStrategy: strategy = backoffStrategy(reconnect), credentials } = options
   checkFunction('reconnectStrategy', strategy)
   if (credentials !== undefined) checkFunction('credentials', credentials)
   checkFlag('followReferences', options.followReferences ?? false)

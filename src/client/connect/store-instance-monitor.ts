@@ -69,7 +69,9 @@ export class StoreInstanceMonitor {
   #ask(): void {
     if (this.#asked) return
     this.#asked = true
-    this.#subscribeRetry.ask(undefined, [{ filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined }])
+    this.#subscribeRetry.subscribe(undefined, [
+      { filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined },
+    ])
   }
 
   #heard(life: string): void {

@@ -2,7 +2,7 @@ import { randomBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { RequestRejectedError } from '../../core/util/errors.js'
 import type { ConnectionInfo, MqttSession } from '../session/session.js'
-import { type DesiredSubscription, SubscribeRetry, withoutWildcards } from '../session/subscribe-retry.js'
+import { type DesiredSubscription, SubscribeRetry, wildcardsNotSupported } from '../session/subscribe-retry.js'
 import type { WatchedConnection } from '../watch/registry.js'
 
 /** What it tells. */
@@ -55,8 +55,8 @@ export class SubscriptionManager {
     }
     const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
     // Some brokers end the connection of who asks for a wildcard nevertheless.
-    this.#subscribeRetry.ask(subscriptionId, info.wildcards ? wanted : wanted.slice(0, 1))
-    if (!info.wildcards) this.#events.refused('changes', withoutWildcards(), true)
+    this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? wanted : wanted.slice(0, 1))
+    if (!info.hasWildcards) this.#events.refused('changes', wildcardsNotSupported(), true)
   }
 
   /**
@@ -68,7 +68,7 @@ export class SubscriptionManager {
     const subscriptionId = this.#next(this.#info)
     const granted = (): void => this.#events.changes({ fresh: false, subscriptionId, late: true })
     if (subscriptionId === undefined) granted()
-    else this.#subscribeRetry.ask(subscriptionId, [this.#wanted('changes', granted)])
+    else this.#subscribeRetry.subscribe(subscriptionId, [this.#wanted('changes', granted)])
   }
 
   /** The connection is gone, or nothing is wanted any more. */
@@ -78,7 +78,7 @@ export class SubscriptionManager {
   }
 
   /** A new one every time: a notification that carries it was not queued before. */
-  #next({ subscriptionIds }: ConnectionInfo): number | undefined {
+  #next({ hasSubscriptionIds: subscriptionIds }: ConnectionInfo): number | undefined {
     return subscriptionIds ? this.#ids.next() : undefined
   }
 

@@ -214,7 +214,7 @@ export class Invoker {
     const error = timedOut(pending, this.#cause)
     if (!this.#forget(pending)) return
     pending.request.failed(error)
-    if (isSent && this.#connection) this.#session.doubt()
+    if (isSent && this.#connection) this.#session.verifyConnection()
   }
 
   /** In the order in which they were sent. */

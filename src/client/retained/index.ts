@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { checkedUrls } from '../connect/connect.js'
 import { StoreView } from '../keys/store-view.js'
-import { backingOff } from '../session/connection-manager.js'
+import { backoffStrategy } from '../session/connection-manager.js'
 import { openServiceSession } from '../session/open-session.js'
 import type { ServiceSession } from '../session/session.js'
 import { type RetainedOptions, type RetainedStats, type RetainedStatus, type Terms, termsOf } from './options.js'
@@ -95,8 +95,8 @@ export function retained(store: StoreView, from: string | readonly string[], opt
   const { reconnect = { max: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
   const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
   const session = openServiceSession(
-    { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false, asPublished: true },
-    { strategy: backingOff(reconnect), credentials, backoff: reconnect, isPersistent: true },
+    { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false, retainAsPublished: true },
+    { strategy: backoffStrategy(reconnect), credentials, backoff: reconnect, isPersistent: true },
     systemClock,
   )
   return new RetainedSync(store, session, terms, systemClock)

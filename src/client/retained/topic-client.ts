@@ -104,7 +104,7 @@ export class TopicClient {
     return { topic, payload, userProperties: { [ORIGIN]: `${this.#id} ${number}` } }
   }
 
-  #connected({ retain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+  #connected({ canRetain: retain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
     this.#maximumPacketSize = maximumPacketSize
     if (!retain)
       throw new ConnectionRefusedError('The broker keeps no retained messages, so that there is nothing to carry')
@@ -120,7 +120,7 @@ export class TopicClient {
         else this.#events.refused(error)
       },
     }
-    this.#subscribeRetry.ask(undefined, [
+    this.#subscribeRetry.subscribe(undefined, [
       { filter: this.#filter, ...each },
       { filter: this.#marker, ...each },
     ])

@@ -1,13 +1,13 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
 import { ArgumentError } from '../../core/util/errors.js'
 import { nameOf } from '../../core/util/host-name.js'
-import { buildStreamsBy, changeOptions, type StreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
+import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
 
 /** Timeout of an attempt while other addresses are left to try, ms. It doubles in each round. */
-const FIRST_PATIENCE = 1_500
+const FIRST_ATTEMPT_TIMEOUT_MS = 1_500
 
 /** Options of an {@link AddressRouter}; times in ms. */
-export interface RouteOptions {
+export interface AddressRouterOptions {
   readonly urls: readonly string[]
   readonly connectTimeout: number
   readonly cleanStart: boolean
@@ -18,7 +18,7 @@ export interface RouteOptions {
 }
 
 /** Settings of one mqtt.js client that depend on its address. */
-interface Way {
+interface AddressSettings {
   readonly build: StreamBuilder | undefined
   readonly username: IClientOptions['username'] | undefined
   readonly password: IClientOptions['password'] | undefined
@@ -30,28 +30,29 @@ interface Way {
  */
 export class AddressRouter {
   readonly client: MqttClient
-  readonly #options: RouteOptions
-  readonly #make: (url: string) => MqttClient
+  readonly #options: AddressRouterOptions
+  readonly #createClient: (url: string) => MqttClient
   readonly #addressRotation: AddressRotation
-  readonly #ways = new Map<string, Way>()
-  #isAnew = false
+  readonly #settings = new Map<string, AddressSettings>()
+  #mustStartClean = false
 
-  /** @param make - creates an unconnected client; may throw for any of the addresses */
-  constructor(options: RouteOptions, make: (url: string) => MqttClient) {
+  /** @param createClient - creates an unconnected client; may throw for any of the addresses */
+  constructor(options: AddressRouterOptions, createClient: (url: string) => MqttClient) {
     const { urls, random } = options
     this.#options = options
-    this.#make = make
+    this.#createClient = createClient
     this.#addressRotation = new AddressRotation(urls, random)
-    this.client = make(this.#addressRotation.current)
-    this.#ways.set(this.#addressRotation.current, wayOf(this.client))
-    for (const url of urls) this.#wayTo(url)
-    const { build } = this.#wayTo(this.#addressRotation.current)
-    if (build) buildStreamsBy(this.client, (...args) => this.#wayTo(this.#addressRotation.current).build?.(...args))
+    this.client = createClient(this.#addressRotation.current)
+    this.#settings.set(this.#addressRotation.current, settingsOf(this.client))
+    for (const url of urls) this.#settingsFor(url)
+    const { build } = this.#settingsFor(this.#addressRotation.current)
+    if (build)
+      setStreamBuilder(this.client, (...args) => this.#settingsFor(this.#addressRotation.current).build?.(...args))
     else if (urls.length > 1) throw new ArgumentError('Expected one address: this mqtt.js cannot use several')
   }
 
   get name(): string {
-    return nameOfAddress(this.#addressRotation.current)
+    return formatAddress(this.#addressRotation.current)
   }
 
   get count(): number {
@@ -63,45 +64,47 @@ export class AddressRouter {
   }
 
   /** Uses a broker's server reference for the next attempt. Returns whether it named a usable address. */
-  refer(reference: unknown): boolean {
-    return this.#addressRotation.refer(reference, this.#options.followReferences)
+  followServerReference(reference: unknown): boolean {
+    return this.#addressRotation.followServerReference(reference, this.#options.followReferences)
   }
 
   /** Makes the next session a new one, even if the broker kept the last. */
-  beginAnew(): void {
-    this.#isAnew = true
+  startNewSession(): void {
+    this.#mustStartClean = true
   }
 
   prepare(round: number): void {
     const { current } = this.#addressRotation
     const { connectTimeout, cleanStart } = this.#options
-    const { username, password } = this.#wayTo(current)
+    const { username, password } = this.#settingsFor(current)
     changeOptions(this.client, {
       username,
       password,
-      clean: cleanStart || this.#isAnew || this.#addressRotation.isChange,
+      clean: cleanStart || this.#mustStartClean || this.#addressRotation.isAddressChanged,
       // An unresponsive broker must not block the attempts at the others.
-      connectTimeout: this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_PATIENCE * 2 ** round),
+      connectTimeout:
+        this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_ATTEMPT_TIMEOUT_MS * 2 ** round),
     })
   }
 
   connected(): void {
-    this.#isAnew = false
-    this.#addressRotation.arrived()
+    this.#mustStartClean = false
+    this.#addressRotation.markConnected()
   }
 
-  #wayTo(url: string): Way {
-    const known = this.#ways.get(url)
+  #settingsFor(url: string): AddressSettings {
+    const known = this.#settings.get(url)
     if (known) return known
-    const way = wayOf(this.#make(url))
+    const settings = settingsOf(this.#createClient(url))
     // Brokers can refer to any number of addresses: cache only one besides our own.
-    if (this.#ways.size > this.#options.urls.length) this.#ways.delete(Array.from(this.#ways.keys()).at(-1) ?? '')
-    this.#ways.set(url, way)
-    return way
+    if (this.#settings.size > this.#options.urls.length)
+      this.#settings.delete(Array.from(this.#settings.keys()).at(-1) ?? '')
+    this.#settings.set(url, settings)
+    return settings
   }
 }
 
-const wayOf = (client: MqttClient): Way => ({
+const settingsOf = (client: MqttClient): AddressSettings => ({
   build: streamBuilderOf(client),
   username: client.options.username,
   password: client.options.password,
@@ -111,7 +114,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'ws:': '80', 'wss:': '
 const DEFAULT_TLS_PORT = '8883'
 
 /** Formats an address for messages: omits user, password and query, which may be secrets. */
-export function nameOfAddress(url: string): string {
+export function formatAddress(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
 }
@@ -122,11 +125,11 @@ export function nameOfAddress(url: string): string {
  */
 export class AddressRotation {
   readonly #order: readonly string[]
-  #at = 0
-  #guest: string | undefined
+  #index = 0
+  #referredAddress: string | undefined
   /** The address of a server reference, to use next. */
-  #referred: string | undefined
-  #last: string | undefined
+  #nextReferred: string | undefined
+  #lastConnected: string | undefined
 
   /** @param random - random source in [0, 1) */
   constructor(urls: readonly string[], random: () => number) {
@@ -134,45 +137,45 @@ export class AddressRotation {
   }
 
   get current(): string {
-    return this.#guest ?? this.#order[this.#at] ?? ''
+    return this.#referredAddress ?? this.#order[this.#index] ?? ''
   }
 
   get count(): number {
-    return this.#order.length + (this.#guest === undefined ? 0 : 1)
+    return this.#order.length + (this.#referredAddress === undefined ? 0 : 1)
   }
 
   /**
    * Whether the last session was at another address. The state that this broker kept is then outdated, so the session
    * starts clean.
    */
-  get isChange(): boolean {
-    return this.#last !== undefined && this.#last !== this.current
+  get isAddressChanged(): boolean {
+    return this.#lastConnected !== undefined && this.#lastConnected !== this.current
   }
 
-  arrived(): void {
-    this.#last = this.current
+  markConnected(): void {
+    this.#lastConnected = this.current
   }
 
   /** Advances to the next address. A referred address outside the list is used only once. */
   next(): void {
-    const referred = this.#referred
-    const known = referred === undefined ? this.#at + 1 : this.#order.indexOf(referred)
-    this.#referred = undefined
-    this.#guest = known < 0 ? referred : undefined
-    if (known >= 0) this.#at = known % this.#order.length
+    const referred = this.#nextReferred
+    const known = referred === undefined ? this.#index + 1 : this.#order.indexOf(referred)
+    this.#nextReferred = undefined
+    this.#referredAddress = known < 0 ? referred : undefined
+    if (known >= 0) this.#index = known % this.#order.length
   }
 
   /**
    * Parses a server reference; `others` allows hosts outside the list. Returns whether it named a usable address, which
    * {@link next} then selects.
    */
-  refer(reference: unknown, others: boolean): boolean {
+  followServerReference(reference: unknown, allowOthers: boolean): boolean {
     const { current } = this
-    for (const one of referencesOf(reference)) {
+    for (const one of parseReferences(reference)) {
       const known = this.#order.find(url => url !== current && isAt(url, one))
-      const other = others && !isAt(current, one) ? moved(current, one) : undefined
-      this.#referred = known ?? other
-      if (this.#referred !== undefined) return true
+      const other = allowOthers && !isAt(current, one) ? withHost(current, one) : undefined
+      this.#nextReferred = known ?? other
+      if (this.#nextReferred !== undefined) return true
     }
     return false
   }
@@ -193,7 +196,7 @@ function isAt(url: string, { host, port }: ServerReference): boolean {
 }
 
 /** Replaces the host of an address. The scheme stays, so a reference cannot downgrade TLS to plain text. */
-function moved(from: string, { host, port }: ServerReference): string {
+function withHost(from: string, { host, port }: ServerReference): string {
   const url = new URL(from)
   url.hostname = host
   if (port !== undefined) url.port = String(port)
@@ -208,8 +211,8 @@ interface ServerReference {
 }
 
 /** Limits on a reference: its length in characters, and the brokers read from it. */
-const LONGEST = 4_096
-const MOST = 16
+const MAX_REFERENCE_LENGTH = 4_096
+const MAX_REFERENCES = 16
 
 /**
  * Parses a server reference (MQTT 5.0, section 4.11): `host` or `host:port`, separated by spaces. It comes from the
@@ -220,13 +223,13 @@ const MOST = 16
  * referencesOf('b:1883 [::1]') // [{ host: 'b', port: 1883 }, { host: '[::1]', port: undefined }]
  * ```
  */
-export function referencesOf(text: unknown): readonly ServerReference[] {
-  if (typeof text !== 'string' || text.length > LONGEST) return []
+export function parseReferences(text: unknown): readonly ServerReference[] {
+  if (typeof text !== 'string' || text.length > MAX_REFERENCE_LENGTH) return []
   const parts = text.split(' ').filter(part => part !== '')
-  return parts.slice(0, MOST).flatMap(part => referenceOf(part) ?? [])
+  return parts.slice(0, MAX_REFERENCES).flatMap(part => parseReference(part) ?? [])
 }
 
-function referenceOf(text: string): ServerReference | undefined {
+function parseReference(text: string): ServerReference | undefined {
   const host = nameOf(text)
   if (host === undefined || !URL.canParse(`ws://${host}`)) return undefined
   const port = text.slice(host.length + 1)

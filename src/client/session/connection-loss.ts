@@ -14,12 +14,12 @@ export interface ConnectionLoss {
   /** Whether the broker had accepted the connection. */
   readonly wasConnected: boolean
   /** Server reference of the broker, unvalidated. */
-  readonly reference: unknown
+  readonly serverReference: unknown
   /**
    * Whether to retry the same address. False after an unavailable or silent broker; a dropped connection may still have
    * its session and pending responses there.
    */
-  readonly stays: boolean
+  readonly shouldRetrySameAddress: boolean
   /** The error to close with if retrying is pointless. */
   readonly refusal: ConnectionRefusedError
 }
@@ -28,43 +28,44 @@ export interface ConnectionLoss {
 export class LossDetails {
   #cause: Cause | undefined
   /** Whether the broker accepted this connection. */
-  #reached = false
-  #reference: unknown
+  #wasAccepted = false
+  #serverReference: unknown
 
-  because(error: Error, reasonCode: number | undefined): void {
+  setCause(error: Error, reasonCode: number | undefined): void {
     this.#cause = { error, reasonCode }
   }
 
   received(packet: Packet): void {
-    if (packet.cmd === 'connack') this.#reached = packet.reasonCode === 0
-    if (packet.cmd === 'connack' || packet.cmd === 'disconnect') this.#reference = packet.properties?.serverReference
+    if (packet.cmd === 'connack') this.#wasAccepted = packet.reasonCode === 0
+    if (packet.cmd === 'connack' || packet.cmd === 'disconnect')
+      this.#serverReference = packet.properties?.serverReference
   }
 
   connected(): void {
     this.#cause = undefined
-    this.#reached = true
+    this.#wasAccepted = true
   }
 
   /** Returns the loss and resets. @param url - address of the attempt */
-  take(url: string | undefined): ConnectionLoss {
+  takeLoss(url: string | undefined): ConnectionLoss {
     const cause = this.#cause
     const loss = {
-      error: lossOf(cause, this.#reached ? undefined : url),
+      error: lossError(cause, this.#wasAccepted ? undefined : url),
       reasonCode: cause?.reasonCode,
-      wasConnected: this.#reached,
-      reference: this.#reference,
-      stays: mayBeThere(cause),
-      refusal: refusalOf(cause),
+      wasConnected: this.#wasAccepted,
+      serverReference: this.#serverReference,
+      shouldRetrySameAddress: mayHaveSession(cause),
+      refusal: refusalError(cause),
     }
     this.#cause = undefined
-    this.#reached = false
-    this.#reference = undefined
+    this.#wasAccepted = false
+    this.#serverReference = undefined
     return loss
   }
 }
 
 /** Reason codes of a temporarily unavailable broker (MQTT 5.0, section 2.4). */
-const SENT_AWAY = new Set([
+const UNAVAILABLE_REASONS = new Set([
   3, // server unavailable, before MQTT 5
   136, // server unavailable
   137, // server busy
@@ -76,16 +77,17 @@ const SENT_AWAY = new Set([
 ])
 
 /** Schemes that conventionally use a port, where another scheme was given. */
-const ODD_PORTS: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tcp:8083': 'ws', 'ws:1883': 'mqtt' }
+const USUAL_SCHEMES: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tcp:8083': 'ws', 'ws:1883': 'mqtt' }
 
-const mayBeThere = (cause: Cause | undefined): boolean =>
-  cause === undefined || (cause.reasonCode === undefined ? 'code' in cause.error : !SENT_AWAY.has(cause.reasonCode))
+const mayHaveSession = (cause: Cause | undefined): boolean =>
+  cause === undefined ||
+  (cause.reasonCode === undefined ? 'code' in cause.error : !UNAVAILABLE_REASONS.has(cause.reasonCode))
 
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
-const OLD_PROTOCOL: ReadonlySet<number | undefined> = new Set([1, 132])
+const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, 132])
 
-function refusalOf(cause: Cause | undefined): ConnectionRefusedError {
-  const hint = OLD_PROTOCOL.has(cause?.reasonCode)
+function refusalError(cause: Cause | undefined): ConnectionRefusedError {
+  const hint = UNSUPPORTED_VERSION_REASONS.has(cause?.reasonCode)
     ? ': it supports at most MQTT 3.1.1, and a state store needs MQTT 5'
     : ''
   const message = `The broker refused the connection: ${reason(cause?.error)}${hint}`
@@ -93,17 +95,17 @@ function refusalOf(cause: Cause | undefined): ConnectionRefusedError {
 }
 
 /** @param unreached - address of an attempt that never connected */
-function lossOf(cause: Cause | undefined, unreached: string | undefined): ConnectionLostError {
+function lossError(cause: Cause | undefined, unreached: string | undefined): ConnectionLostError {
   const options = cause && { cause: cause.error }
   const why = cause && reason(cause.error)
   if (unreached === undefined)
     return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
-  const words = why?.trim() ?? 'the connection ended before the broker accepted it'
-  return new ConnectionLostError(`Cannot reach ${unreached}: ${words}${hintFor(unreached, words)}`, options)
+  const text = why?.trim() ?? 'the connection ended before the broker accepted it'
+  return new ConnectionLostError(`Cannot reach ${unreached}: ${text}${hintFor(unreached, text)}`, options)
 }
 
 /** Socket errors that indicate another protocol; for TCP see `foreign-protocol.ts`. */
-const FOREIGN: readonly (readonly [words: RegExp, hint: string])[] = [
+const PROTOCOL_HINTS: readonly (readonly [words: RegExp, hint: string])[] = [
   [
     /wrong version number|packet length too long|EPROTO|before secure TLS/,
     'the server does not speak TLS: use mqtt:// or ws://',
@@ -111,16 +113,16 @@ const FOREIGN: readonly (readonly [words: RegExp, hint: string])[] = [
   [/^Parse Error/, 'the server does not speak HTTP: for MQTT over TCP use mqtt:// or mqtts://'],
   [/connack timeout/, 'the server does not respond like an MQTT broker'],
 ]
-const NO_MQTT = 'is this the address of an MQTT broker, and does it expect TLS, mqtts://?'
-const NO_WEB_SOCKET = 'does this address and path serve MQTT over WebSocket, and is it ws:// or wss://?'
+const NO_MQTT_HINT = 'is this the address of an MQTT broker, and does it expect TLS, mqtts://?'
+const NO_WEB_SOCKET_HINT = 'does this address and path serve MQTT over WebSocket, and is it ws:// or wss://?'
 
-function hintFor(url: string, words: string): string {
+function hintFor(url: string, text: string): string {
   const { protocol, host, port } = new URL(url)
-  const usual = ODD_PORTS[protocol + port]
+  const usual = USUAL_SCHEMES[protocol + port]
   if (usual !== undefined) return ` (port ${port} is usually for ${usual}://${host})`
-  const [, foreign] = FOREIGN.find(([fits]) => fits.test(words)) ?? []
-  if (foreign !== undefined) return ` (${foreign})`
-  const isUnclear = /socket hang up|ended before|Unexpected server response/.test(words)
+  const [, hint] = PROTOCOL_HINTS.find(([pattern]) => pattern.test(text)) ?? []
+  if (hint !== undefined) return ` (${hint})`
+  const isUnclear = /socket hang up|ended before|Unexpected server response/.test(text)
   if (!isUnclear) return ''
-  return ` (${protocol.startsWith('ws') ? NO_WEB_SOCKET : NO_MQTT})`
+  return ` (${protocol.startsWith('ws') ? NO_WEB_SOCKET_HINT : NO_MQTT_HINT})`
 }

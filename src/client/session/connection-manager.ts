@@ -23,18 +23,18 @@ import type { Retry } from './session.js'
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
 /** Returns a strategy that retries without limit, with exponential backoff and jitter. */
-export const backingOff =
+export const backoffStrategy =
   (options: BackoffOptions): ReconnectStrategy =>
   attempt =>
     backoff(attempt, options)
 
 /** How an owned connection reconnects. */
-export interface Reconnecting {
+export interface ReconnectSettings {
   readonly strategy: ReconnectStrategy
   /** Called before every attempt to connect. Default: the credentials of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
   /** Whether to reconnect after another client has taken over the client id. Default: never. */
-  readonly contests?: () => boolean
+  readonly shouldReclaimClientId?: () => boolean
   /**
    * Whether to reconnect after any DISCONNECT of an accepted connection, unless another client took over the client id
    * or the broker moved. Permanent refusals are repeated in CONNACK. Default `false`.
@@ -44,139 +44,139 @@ export interface Reconnecting {
   readonly backoff?: BackoffOptions
 }
 
-interface DiallerEvents {
-  waiting(cause: StateStoreError, retry: Retry): void
+interface ConnectionManagerEvents {
+  retryScheduled(cause: StateStoreError, retry: Retry): void
   gaveUp(cause: StateStoreError): void
 }
 
 /** A connection that lasted this long resets the attempt count, ms. */
-const STABLE_AFTER = 5_000
+const STABLE_AFTER_MS = 5_000
 
 /** Maximum delay before the next of several addresses, ms. */
-const MOST_SPREAD = 100
+const MAX_SPREAD_MS = 100
 
 /** Maximum time in which the network may still deliver an old CONNECT, ms. */
-const LATE_CONNECT = 60_000
+const LATE_CONNECT_MS = 60_000
 
 /**
  * Decides when, where and with which credentials to connect. A round tries all addresses in quick succession; once all
  * have failed, the strategy decides the pause.
  */
 export class ConnectionManager {
-  readonly #addressRouter: AddressRouter
-  readonly #reconnecting: Reconnecting
+  readonly #router: AddressRouter
+  readonly #settings: ReconnectSettings
   readonly #clock: Clock
-  readonly #events: DiallerEvents
+  readonly #events: ConnectionManagerEvents
   readonly #reauthenticator: Reauthenticator | undefined
   /** Credentials of the last attempt. */
   #authentication: Authentication | undefined
   /** Failed attempts and rounds since the last stable connection. */
   #attempt = 0
   #round = 0
-  #tried = 0
+  #triedAddresses = 0
   #connectedAt: number | undefined
   /** When the last attempt without a response was abandoned, monotonic ms. */
-  #abandonedAt: number | undefined
-  #waiting = false
+  #unansweredAt: number | undefined
+  #isWaiting = false
   #cancel: () => void = () => undefined
-  #dialled = false
-  #isRenewing = false
+  #hasDialled = false
+  #isStartingNewSession = false
 
-  constructor(route: AddressRouter, reconnecting: Reconnecting, clock: Clock, events: DiallerEvents) {
-    this.#addressRouter = route
-    this.#reconnecting = reconnecting
+  constructor(router: AddressRouter, settings: ReconnectSettings, clock: Clock, events: ConnectionManagerEvents) {
+    this.#router = router
+    this.#settings = settings
     this.#clock = clock
     this.#events = events
-    const { credentials } = reconnecting
+    const { credentials } = settings
     this.#reauthenticator =
-      credentials && new Reauthenticator(credentials, clock, packet => route.client.stream.write(packet))
+      credentials && new Reauthenticator(credentials, clock, packet => router.client.stream.write(packet))
   }
 
   /** Whether an attempt was made; mqtt.js cannot end a client that never connected. */
-  get dialled(): boolean {
-    return this.#dialled
+  get hasDialled(): boolean {
+    return this.#hasDialled
   }
 
   get url(): string {
-    return this.#addressRouter.name
+    return this.#router.name
   }
 
   /** Makes the first attempt. Throws if mqtt.js rejects the options. */
   start(): void {
-    this.#waiting = false
-    const { credentials } = this.#reconnecting
-    if (credentials) this.#ask(credentials)
+    this.#isWaiting = false
+    const { credentials } = this.#settings
+    if (credentials) this.#fetchCredentials(credentials)
     else this.#dial()
   }
 
   connected(): void {
     this.#connectedAt = this.#clock.monotonic()
-    this.#addressRouter.connected()
+    this.#router.connected()
     this.#reauthenticator?.connected(this.#authentication)
   }
 
   /** Makes the next attempt immediate, and its session a new one; the caller then ends the connection. */
-  beginAnew(): void {
-    this.#isRenewing = true
-    this.#addressRouter.beginAnew()
+  startNewSession(): void {
+    this.#isStartingNewSession = true
+    this.#router.startNewSession()
   }
 
   /** Whether an abandoned attempt of ours may have taken over our newer session: the network can delay its CONNECT. */
   get #mayHaveTakenOver(): boolean {
-    return this.#abandonedAt !== undefined && this.#clock.monotonic() - this.#abandonedAt < LATE_CONNECT
+    return this.#unansweredAt !== undefined && this.#clock.monotonic() - this.#unansweredAt < LATE_CONNECT_MS
   }
 
   /** Handles a lost connection or failed attempt: retries, or gives up if retrying is pointless. */
   lost(loss: ConnectionLoss): void {
     // A redirected client may have another address to try.
-    const isLed =
-      isElsewhere(loss.reasonCode) && (this.#addressRouter.refer(loss.reference) || this.#addressRouter.count > 1)
-    if (!isLed && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
-    else this.#retry(loss.error, loss.stays)
+    const isRedirected =
+      isElsewhere(loss.reasonCode) && (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
+    if (!isRedirected && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
+    else this.#retry(loss.error, loss.shouldRetrySameAddress)
   }
 
   #isFatal({ reasonCode, wasConnected }: ConnectionLoss): boolean {
-    const { contests, isPersistent = false } = this.#reconnecting
-    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || contests?.())) return false
+    const { shouldReclaimClientId, isPersistent = false } = this.#settings
+    if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || shouldReclaimClientId?.())) return false
     if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
     return isFatalReason(reasonCode)
   }
 
-  /** @param stays - whether to retry the address of a stable connection, which has its session */
-  #retry(cause: StateStoreError, stays: boolean): void {
-    const stable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER
-    if (this.#dialled && this.#connectedAt === undefined) this.#abandonedAt = this.#clock.monotonic()
+  /** @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has its session */
+  #retry(cause: StateStoreError, shouldRetrySameAddress: boolean): void {
+    const isStable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER_MS
+    if (this.#hasDialled && this.#connectedAt === undefined) this.#unansweredAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#reauthenticator?.stop()
-    if (this.#isRenewing) {
-      this.#isRenewing = false
-      this.#wait(0, cause)
+    if (this.#isStartingNewSession) {
+      this.#isStartingNewSession = false
+      this.#scheduleRetry(0, cause)
       return
     }
-    if (stable) this.#attempt = this.#round = this.#tried = 0
-    const several = this.#addressRouter.count > 1
-    if (!(several && stable && stays)) {
-      this.#tried++
-      this.#addressRouter.next()
+    if (isStable) this.#attempt = this.#round = this.#triedAddresses = 0
+    const hasSeveral = this.#router.count > 1
+    if (!(hasSeveral && isStable && shouldRetrySameAddress)) {
+      this.#triedAddresses++
+      this.#router.next()
     }
-    if (this.#tried < this.#addressRouter.count) this.#wait(this.#spread(), cause)
-    else this.#pause(cause)
+    if (this.#triedAddresses < this.#router.count) this.#scheduleRetry(this.#spreadDelay(), cause)
+    else this.#endRound(cause)
   }
 
-  hurry(): void {
-    if (!this.#waiting) return
+  skipRetryDelay(): void {
+    if (!this.#isWaiting) return
     this.#cancel()
-    this.#again()
+    this.#retryNow()
   }
 
   cancel(): void {
-    this.#waiting = false
+    this.#isWaiting = false
     this.#reauthenticator?.stop()
     this.#cancel()
   }
 
   // Without this, nothing would report what mqtt.js throws for malformed credentials.
-  #again(): void {
+  #retryNow(): void {
     try {
       this.start()
     } catch (cause) {
@@ -184,31 +184,31 @@ export class ConnectionManager {
     }
   }
 
-  #pause(cause: StateStoreError): void {
-    this.#tried = 0
+  #endRound(cause: StateStoreError): void {
+    this.#triedAddresses = 0
     this.#round++
-    const delay = this.#delay(cause)
-    if (typeof delay === 'number') this.#wait(delay, cause)
+    const delay = this.#roundDelay(cause)
+    if (typeof delay === 'number') this.#scheduleRetry(delay, cause)
     else this.#events.gaveUp(delay)
   }
 
-  #wait(delay: number, cause: StateStoreError): void {
+  #scheduleRetry(delay: number, cause: StateStoreError): void {
     this.#attempt++
-    this.#waiting = true
-    this.#cancel = this.#clock.schedule(delay, () => this.#again())
-    this.#events.waiting(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
+    this.#isWaiting = true
+    this.#cancel = this.#clock.schedule(delay, () => this.#retryNow())
+    this.#events.retryScheduled(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
   }
 
   /** Random delay that spreads the clients of a stopped broker. */
-  #spread(): number {
-    const { backoff = {} } = this.#reconnecting
-    return Math.round(Math.min(backoff.initial ?? MOST_SPREAD, MOST_SPREAD) * chanceOf(backoff)())
+  #spreadDelay(): number {
+    const { backoff = {} } = this.#settings
+    return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * chanceOf(backoff)())
   }
 
   /** Returns the ms until the next round, or the error that ends the retries. */
-  #delay(cause: StateStoreError): number | StateStoreError {
+  #roundDelay(cause: StateStoreError): number | StateStoreError {
     try {
-      const delay = this.#reconnecting.strategy(this.#round, cause)
+      const delay = this.#settings.strategy(this.#round, cause)
       if (delay === false) return cause
       if (Number.isFinite(delay) && delay >= 0) return delay
       return new ArgumentError(`Expected the reconnect strategy to return ms or false, got \`${formatValue(delay)}\``)
@@ -217,14 +217,14 @@ export class ConnectionManager {
     }
   }
 
-  #ask(credentials: () => Credentials | Promise<Credentials>): void {
+  #fetchCredentials(credentials: () => Credentials | Promise<Credentials>): void {
     let cancelled = false
     this.#cancel = () => {
       cancelled = true
     }
     const failed = (cause: unknown): void => {
       // Credentials are the same for all addresses, so the round ends here.
-      if (!cancelled) this.#pause(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
+      if (!cancelled) this.#endRound(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
     }
     const connect = (fresh: Credentials): void => {
       if (cancelled) return
@@ -236,10 +236,10 @@ export class ConnectionManager {
   }
 
   #dial(fresh?: Credentials): void {
-    const { client } = this.#addressRouter
-    this.#addressRouter.prepare(this.#round)
+    const { client } = this.#router
+    this.#router.prepare(this.#round)
     if (fresh) changeOptions(client, withCredentials(client.options, fresh))
     client.reconnect()
-    this.#dialled = true
+    this.#hasDialled = true
   }
 }

@@ -12,7 +12,7 @@ import { hasStreamBuilder, onStream, tapStream } from './mqttjs-internals.js'
 /**
  * Maximum size of packets left to mqtt.js, bytes. They are small control packets, and mqtt.js is slow with large ones.
  */
-const LARGEST_OTHER = 65_536
+const MAX_OTHER_PACKET_BYTES = 65_536
 
 export interface InboxEvents {
   /** A PUBLISH; with QoS 1 it awaits a PUBACK. Its bytes are views of the read buffer. */
@@ -23,15 +23,15 @@ export interface InboxEvents {
   unreadable(error: StateStoreError): void
 }
 
-function refuseForeign(first: Uint8Array): void {
+function rejectForeignProtocol(first: Uint8Array): void {
   const foreign = foreignProtocol(first)
   if (foreign !== undefined) throw new PayloadError(foreign)
 }
 
 /** Creates an inbox for all streams of a client; `undefined` if they {@link hasStreamBuilder cannot be observed}. */
-export function inboxFor(client: object, events: InboxEvents, largest: number): Inbox | undefined {
+export function inboxFor(client: object, events: InboxEvents, maxPacketBytes: number): Inbox | undefined {
   if (!hasStreamBuilder(client)) return undefined
-  const inbox = new Inbox(events, largest)
+  const inbox = new Inbox(events, maxPacketBytes)
   onStream(client, stream => inbox.attach(stream))
   return inbox
 }
@@ -42,66 +42,66 @@ export function inboxFor(client: object, events: InboxEvents, largest: number): 
  */
 export class Inbox {
   readonly #events: InboxEvents
-  readonly #largest: number
+  readonly #maxPacketBytes: number
   #stream: unknown
   #decoder = new PublishDecoder({ sender: 'server' })
   /** Packets that followed CONNACK, held until mqtt.js has processed it. */
   #held: Uint8Array[] | undefined
-  #leave: ((frame: Uint8Array) => boolean) | undefined
+  #passToMqttJs: ((frame: Uint8Array) => boolean) | undefined
 
-  #received = 0
+  #receivedBytes = 0
 
-  /** @param largest - maximum packet size, bytes */
-  constructor(events: InboxEvents, largest: number) {
+  /** @param maxPacketBytes - maximum packet size, bytes */
+  constructor(events: InboxEvents, maxPacketBytes: number) {
     this.#events = events
-    this.#largest = largest
+    this.#maxPacketBytes = maxPacketBytes
   }
 
   /** Bytes read from all streams. */
-  get received(): number {
-    return this.#received
+  get receivedBytes(): number {
+    return this.#receivedBytes
   }
 
   /** Starts reading the stream of a new connection. */
   attach(stream: unknown): void {
-    const cutter = new FrameCutter(this.#largest)
-    let readable = true
+    const cutter = new FrameCutter(this.#maxPacketBytes)
+    let isReadable = true
     let hasBegun = false
     this.#stream = stream
     this.#decoder = new PublishDecoder({ sender: 'server' })
     this.#held = undefined
-    this.#leave = tapStream(stream, (chunk, pass) => {
+    this.#passToMqttJs = tapStream(stream, (chunk, pass) => {
       if (this.#stream !== stream) return pass(chunk)
-      this.#received += chunk.length
-      if (!readable) return false
-      let more = true
+      this.#receivedBytes += chunk.length
+      if (!isReadable) return false
+      let canContinue = true
       try {
-        if (!hasBegun) refuseForeign(chunk)
+        if (!hasBegun) rejectForeignProtocol(chunk)
         hasBegun = true
         cutter.push(chunk)
-        for (let frame = this.#next(cutter); frame; frame = this.#next(cutter))
-          if (!this.#take(frame)) more = pass(frame)
+        for (let frame = this.#nextFrame(cutter); frame; frame = this.#nextFrame(cutter))
+          if (!this.#consume(frame)) canContinue = pass(frame)
       } catch (error) {
-        readable = false
-        this.#refuse(error)
+        isReadable = false
+        this.#reportUnreadable(error)
       }
-      return readable && more
+      return isReadable && canContinue
     })
   }
 
   /** Releases the held packets, once mqtt.js has processed CONNACK. */
-  ready(): void {
+  releaseHeld(): void {
     const held = this.#held ?? []
     this.#held = undefined
     try {
-      for (const frame of held) if (!this.#take(frame)) this.#leave?.(frame)
+      for (const frame of held) if (!this.#consume(frame)) this.#passToMqttJs?.(frame)
     } catch (error) {
-      this.#refuse(error)
+      this.#reportUnreadable(error)
     }
   }
 
   /** Returns the next packet, skipping PUBACKs of our own messages. */
-  #next(cutter: FrameCutter): Uint8Array | undefined {
+  #nextFrame(cutter: FrameCutter): Uint8Array | undefined {
     while (this.#held === undefined) {
       const packetId = cutter.nextPuback()
       if (packetId === 0) break
@@ -111,14 +111,14 @@ export class Inbox {
   }
 
   /** Returns whether the packet was consumed; mqtt.js gets it otherwise. */
-  #take(frame: Uint8Array): boolean {
-    if (this.#isOurs(frame)) return true
-    if (frame.length <= LARGEST_OTHER) return false
+  #consume(frame: Uint8Array): boolean {
+    if (this.#consumeKnown(frame)) return true
+    if (frame.length <= MAX_OTHER_PACKET_BYTES) return false
     const type = (frame[0] ?? 0) >> 4
     throw new PayloadError(`the broker sent an oversized packet of type ${type}: ${frame.length} bytes`)
   }
 
-  #isOurs(frame: Uint8Array): boolean {
+  #consumeKnown(frame: Uint8Array): boolean {
     const type = (frame[0] ?? 0) >> 4
     if (type === PACKET.connack) {
       this.#held = []
@@ -128,25 +128,25 @@ export class Inbox {
       this.#held.push(frame.slice())
       return true
     }
-    if (type === PACKET.puback) return this.#puback(frame)
-    return type === PACKET.publish && this.#publish(frame)
+    if (type === PACKET.puback) return this.#consumePuback(frame)
+    return type === PACKET.publish && this.#consumePublish(frame)
   }
 
-  #refuse(error: unknown): void {
+  #reportUnreadable(error: unknown): void {
     if (!(error instanceof StateStoreError)) throw error
     this.#events.unreadable(error)
   }
 
   /** MQTT 5.0, section 3.4.2.1: no reason code means success. */
-  #puback(frame: Uint8Array): boolean {
+  #consumePuback(frame: Uint8Array): boolean {
     const at = startOfContent(frame)
     return frame.length >= at + 2 && this.#events.acknowledged(uint16(frame, at), frame[at + 2] ?? 0)
   }
 
-  #publish(frame: Uint8Array): boolean {
+  #consumePublish(frame: Uint8Array): boolean {
     const message = this.#decode(frame)
     if (message === undefined) return false
-    if (message.topicAlias !== undefined) throw aliasNotGranted(message.topicAlias)
+    if (message.topicAlias !== undefined) throw aliasError(message.topicAlias)
     // mqtt.js keeps the state of QoS 2.
     if (message.qos === 2) return false
     this.#events.published(message)
@@ -159,18 +159,18 @@ export class Inbox {
       return this.#decoder.decode(frame)
     } catch (error) {
       if (!(error instanceof PacketError)) throw error
-      if (error.reasonCode === REASON.topicAliasInvalid) throw aliasNotGranted(0)
+      if (error.reasonCode === REASON.topicAliasInvalid) throw aliasError(0)
       return undefined
     }
   }
 }
 
 /** CONNECT grants no topic aliases (MQTT 5.0, section 3.1.2.11.5). */
-const aliasNotGranted = (alias: number): PayloadError =>
+const aliasError = (alias: number): PayloadError =>
   new PayloadError(`the broker used the topic alias ${alias}, but none was granted`)
 
 /** First bytes of other protocols, and advice. */
-const BEGINNINGS: readonly (readonly [beginning: Uint8Array, what: string])[] = [
+const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string])[] = [
   [utf8('HTTP/'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
   [utf8('<'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
   [new Uint8Array([0x15, 3]), 'TLS: write mqtts:// or wss://'],
@@ -180,11 +180,11 @@ const BEGINNINGS: readonly (readonly [beginning: Uint8Array, what: string])[] = 
   [utf8('INFO {'), 'the protocol of NATS'],
 ]
 /** CONNACK and AUTH, which respond to CONNECT; some brokers refuse it with DISCONNECT. */
-const FIRST_BYTES = [0x20, 0xf0, 0xe0]
+const MQTT_FIRST_BYTES = [0x20, 0xf0, 0xe0]
 
 /** Describes the protocol of a server by its first bytes; `undefined` for MQTT. */
 export function foreignProtocol(first: Uint8Array): string | undefined {
-  const [, what] = BEGINNINGS.find(([beginning]) => beginning.every((byte, at) => first[at] === byte)) ?? []
+  const [, what] = FOREIGN_PREFIXES.find(([prefix]) => prefix.every((byte, at) => first[at] === byte)) ?? []
   if (what !== undefined) return `the server speaks ${what}`
-  return first[0] === undefined || FIRST_BYTES.includes(first[0]) ? undefined : 'the server does not speak MQTT'
+  return first[0] === undefined || MQTT_FIRST_BYTES.includes(first[0]) ? undefined : 'the server does not speak MQTT'
 }

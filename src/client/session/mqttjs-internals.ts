@@ -44,7 +44,7 @@ export function streamBuilderOf(client: object): StreamBuilder | undefined {
  * Not in the public API of mqtt.js: choosing the address of the next attempt. `servers` supports neither paths nor TLS
  * names, and picks the next address itself.
  */
-export const buildStreamsBy = (client: object, build: StreamBuilder): boolean =>
+export const setStreamBuilder = (client: object, build: StreamBuilder): boolean =>
   Reflect.set(client, 'streamBuilder', build)
 
 /**
@@ -81,7 +81,7 @@ export const changeOptions = (
  * Not in the public API of mqtt.js: subscribing again. Without this flag it does not send a filter it has subscribed
  * before.
  */
-export const subscribedAnew = (
+export const toSubscribeFilters = (
   filters: readonly string[],
   rap: boolean,
 ): Record<string, { qos: 1; rap: boolean }> & { resubscribe: boolean } =>

@@ -1,5 +1,5 @@
 import type { IClientOptions } from 'mqtt'
-import { otherIds } from './publisher.js'
+import { mqttJsPacketIds } from './publisher.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
 export interface Authentication {
@@ -45,7 +45,7 @@ export interface MqttConnectOptions extends Credentials {
   readonly receiveMaximum?: number | undefined
   readonly will?: Will | undefined
   /** Retain As Published: whether live messages keep their retain flag (MQTT 5.0, section 3.8.3.1). Default `false`. */
-  readonly asPublished?: boolean | undefined
+  readonly retainAsPublished?: boolean | undefined
 }
 
 /** A retained message that the broker publishes `delay` seconds after the connection is lost. */
@@ -60,7 +60,7 @@ export interface Will {
  * state store needs.
  */
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
-  const wanted = {
+  const converted = {
     clientId: options.clientId,
     ca: options.ca,
     cert: options.cert,
@@ -76,7 +76,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     manualConnect: true,
     reconnectPeriod: 0,
     resubscribe: false,
-    messageIdProvider: otherIds(),
+    messageIdProvider: mqttJsPacketIds(),
     // The maximum means no expiry (MQTT 5.0, section 3.1.2.11.2).
     properties: {
       sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1),
@@ -85,7 +85,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     },
     will: options.will && willOf(options.will),
   }
-  return withCredentials({ ...withoutUndefined(wanted), ...addressOf(url) }, options)
+  return withCredentials({ ...omitUndefined(converted), ...addressOf(url) }, options)
 }
 
 const willOf = ({ topic, payload, delay }: Will): NonNullable<IClientOptions['will']> => ({
@@ -111,11 +111,11 @@ export function withCredentials(options: IClientOptions, credentials: Credential
     authenticationMethod: authentication.method,
     authenticationData: authentication.data,
   }
-  return Object.assign({ ...options }, withoutUndefined({ username, password }), {
+  return Object.assign({ ...options }, omitUndefined({ username, password }), {
     properties: { ...properties, ...secrets },
   })
 }
 
 // mqtt.js treats an undefined option as set.
-const withoutUndefined = (options: object): IClientOptions =>
+const omitUndefined = (options: object): IClientOptions =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

@@ -5,45 +5,58 @@ import { checkHas, checkObject } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { AddressRouter } from './addresses.js'
-import type { Reconnecting } from './connection-manager.js'
+import type { ReconnectSettings } from './connection-manager.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
 /** Opens a session on a connection that it owns. Throws if mqtt.js rejects the options, partly only in `open`. */
-export function openSession(options: MqttConnectOptions, reconnecting: Reconnecting, clock: Clock): MqttSession {
-  return new MqttJsSession(...connectionFor(options, reconnecting, false), clock)
+export function openSession(
+  options: MqttConnectOptions,
+  reconnectSettings: ReconnectSettings,
+  clock: Clock,
+): MqttSession {
+  return new MqttJsSession(...createConnection(options, reconnectSettings, false), clock)
 }
 
 /** Opens a session for a service; see {@link openSession}. */
 export function openServiceSession(
   options: MqttConnectOptions,
-  reconnecting: Reconnecting,
+  reconnectSettings: ReconnectSettings,
   clock: Clock,
 ): ServiceSession {
-  return new MqttJsSession(...connectionFor(options, reconnecting, true), clock)
+  return new MqttJsSession(...createConnection(options, reconnectSettings, true), clock)
 }
 
-function connectionFor(
+function createConnection(
   options: MqttConnectOptions,
-  reconnecting: Reconnecting,
-  byHand: boolean,
+  reconnectSettings: ReconnectSettings,
+  isManualAck: boolean,
 ): [MqttJsClient, OwnedConnection] {
-  const { followReferences = false, maximumPacketSize, asPublished = false } = options
-  const random = chanceOf(reconnecting.backoff)
-  const make = (url: string): MqttClient => {
+  const { followReferences = false, maximumPacketSize, retainAsPublished = false } = options
+  const random = chanceOf(reconnectSettings.backoff)
+  const createClient = (url: string): MqttClient => {
     const client = mqtt.connect(url, toClientOptions(options, url))
     checkProtocol(url, client.options.protocol)
     return client
   }
-  const route = new AddressRouter({ ...options, followReferences, random }, make)
-  return [route.client, { route, reconnecting, maximumPacketSize, byHand, asPublished }]
+  const router = new AddressRouter({ ...options, followReferences, random }, createClient)
+  return [
+    router.client,
+    {
+      router,
+      reconnectSettings,
+      maximumPacketSize,
+      isManualAck,
+      retainAsPublished,
+    },
+  ]
 }
 
 /** In a page mqtt.js uses WebSockets for any scheme and would retry forever. React Native can use other schemes. */
-function checkProtocol(url: string, made: string | undefined): void {
-  if (url.startsWith('ws') || !made?.startsWith('ws') || navigator.product === 'ReactNative') return
+function checkProtocol(url: string, actual: string | undefined): void {
+  if (url.startsWith('ws') || !actual?.startsWith('ws') || navigator.product === 'ReactNative') return
   const { protocol, hostname } = new URL(url)
   throw new ArgumentError(
     `Expected an address that begins with ws:// or wss://, got one with ${protocol}// for ${hostname}: ` +

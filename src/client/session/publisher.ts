@@ -6,7 +6,7 @@ import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
 import { isOutgoing } from './mqttjs-internals.js'
-import { reasonWords } from './reasons.js'
+import { reasonName } from './reasons.js'
 import type { Done } from './session.js'
 
 /** MQTT 5.0, section 3.4.2.1: no subscriber received the message. Reason codes from 128 are refusals. */
@@ -60,8 +60,8 @@ export class Publisher {
     if (done === undefined) return false
     this.#unacknowledged[packetId] = undefined
     this.#ids.release(packetId)
-    const taken = reasonCode < FIRST_REFUSAL && reasonCode !== NO_MATCHING_SUBSCRIBERS
-    done(taken ? undefined : refusal(reasonCode))
+    const isAccepted = reasonCode < FIRST_REFUSAL && reasonCode !== NO_MATCHING_SUBSCRIBERS
+    done(isAccepted ? undefined : rejectionError(reasonCode))
     return true
   }
 
@@ -74,7 +74,7 @@ export class Publisher {
   }
 
   /** Drops all callbacks: after a lost connection no PUBACK arrives. */
-  forget(): void {
+  dropCallbacks(): void {
     for (const [id, done] of this.#unacknowledged.entries()) {
       this.#unacknowledged[id] = undefined
       if (done) this.#ids.release(id)
@@ -82,16 +82,16 @@ export class Publisher {
   }
 }
 
-function refusal(code: number): RequestRejectedError {
-  return new RequestRejectedError(code, `The broker rejected the request: ${reasonWords(code)}`)
+function rejectionError(code: number): RequestRejectedError {
+  return new RequestRejectedError(code, `The broker rejected the request: ${reasonName(code)}`)
 }
 
 type Stream = Pick<MqttJsStream, 'write' | 'cork' | 'uncork'>
 
 /** Bytes that are written without waiting for the end of the turn. */
-const LARGEST_PIECE = 8_192
+const MAX_CHUNK_BYTES = 8_192
 /** Bytes per allocation: one allocation per packet would cost much garbage collection. */
-const BLOCK = 16_384
+const BLOCK_BYTES = 16_384
 
 /**
  * Coalesces the writes of one turn of the event loop: one system call over TCP, one frame over WebSocket. Writes of
@@ -101,8 +101,8 @@ export class WriteCoalescer implements Room {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
   /** Bounds of the unwritten bytes in the block. */
-  #from = 0
-  #to = 0
+  #start = 0
+  #end = 0
 
   add(stream: Stream, packet: Uint8Array): void {
     this.hold(stream)
@@ -116,10 +116,10 @@ export class WriteCoalescer implements Room {
 
   /** Reserves memory for a packet, which the caller must fill synchronously, after {@link hold}. */
   take(bytes: number): number {
-    if (this.#to - this.#from + bytes > LARGEST_PIECE) this.#release()
-    if (this.#to + bytes > this.#block.length) this.#renew(bytes)
-    const at = this.#to
-    this.#to += bytes
+    if (this.#end - this.#start + bytes > MAX_CHUNK_BYTES) this.#flushEarly()
+    if (this.#end + bytes > this.#block.length) this.#allocateBlock(bytes)
+    const at = this.#end
+    this.#end += bytes
     return at
   }
 
@@ -142,25 +142,25 @@ export class WriteCoalescer implements Room {
   }
 
   /** Writes early, so that the peer can start reading. */
-  #release(): void {
+  #flushEarly(): void {
     this.#write()
     this.#stream?.uncork?.()
     this.#stream?.cork?.()
   }
 
-  #renew(bytes: number): void {
+  #allocateBlock(bytes: number): void {
     this.#write()
-    this.#block = new Uint8Array(Math.max(BLOCK, bytes))
-    this.#from = 0
-    this.#to = 0
+    this.#block = new Uint8Array(Math.max(BLOCK_BYTES, bytes))
+    this.#start = 0
+    this.#end = 0
   }
 
   /** Written bytes belong to the stream; the rest of the block is still free. */
   #write(): void {
-    if (this.#to === this.#from) return
-    const piece = this.#block.subarray(this.#from, this.#to)
-    this.#from = this.#to
-    this.#stream?.write(piece)
+    if (this.#end === this.#start) return
+    const chunk = this.#block.subarray(this.#start, this.#end)
+    this.#start = this.#end
+    this.#stream?.write(chunk)
   }
 }
 
@@ -171,20 +171,20 @@ export interface PacketIds {
   release(id: number): void
 }
 
-const MOST_IDS = 65_535
+const MAX_PACKET_ID = 65_535
 /** mqtt.js uses the ids from here on, for SUBSCRIBE. */
-const FIRST_OTHER = 64_512
+const FIRST_MQTTJS_ID = 64_512
 
 /** Maximum number of ids in use. */
-export const MOST_OWN_IDS = FIRST_OTHER - 1
+export const MAX_OWN_IDS = FIRST_MQTTJS_ID - 1
 
-/** Ids for an owned connection, below those of {@link otherIds}. Reuses released ids first, which keeps them small. */
+/** Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps them small. */
 export class OwnPacketIds implements PacketIds {
   readonly #free: number[] = []
   #next = 1
 
   allocate(): number | undefined {
-    return this.#free.pop() ?? (this.#next < FIRST_OTHER ? this.#next++ : undefined)
+    return this.#free.pop() ?? (this.#next < FIRST_MQTTJS_ID ? this.#next++ : undefined)
   }
 
   release(id: number): void {
@@ -193,11 +193,11 @@ export class OwnPacketIds implements PacketIds {
 }
 
 /** Creates the id provider of mqtt.js, with the ids that {@link OwnPacketIds} does not use. */
-export function otherIds(): NonNullable<IClientOptions['messageIdProvider']> {
-  let last = MOST_IDS
+export function mqttJsPacketIds(): NonNullable<IClientOptions['messageIdProvider']> {
+  let last = MAX_PACKET_ID
   return {
     allocate: () => {
-      last = last === MOST_IDS ? FIRST_OTHER : last + 1
+      last = last === MAX_PACKET_ID ? FIRST_MQTTJS_ID : last + 1
       return last
     },
     getLastAllocated: () => last,
@@ -218,7 +218,7 @@ export class SharedPacketIds implements PacketIds {
 
   allocate(): number | undefined {
     const { messageIdProvider } = this.#client
-    for (let tried = 0; tried < MOST_IDS; tried++) {
+    for (let tried = 0; tried < MAX_PACKET_ID; tried++) {
       const id = messageIdProvider.allocate()
       if (id === null) return undefined
       if (this.#used.has(id) || isOutgoing(this.#client, id)) continue

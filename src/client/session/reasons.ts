@@ -2,7 +2,7 @@
 import mqtt from 'mqtt'
 
 /** Returns the name of a reason code (MQTT 5.0, section 2.4), or `reason 7` if unknown. */
-export const reasonWords = (code: number): string =>
+export const reasonName = (code: number): string =>
   Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code)?.[1] ?? `reason ${code}`
 
 /** Describes why a broker ended a connection, with advice where the reason alone is unclear. */
@@ -10,7 +10,7 @@ export function disconnectMessage(code: number, clientId: string): string {
   if (code === TAKEN_OVER) {
     return `another client took over the id ${JSON.stringify(clientId)}: client ids must be unique`
   }
-  return `DISCONNECT ${code}, ${reasonWords(code)}`
+  return `DISCONNECT ${code}, ${reasonName(code)}`
 }
 
 /** Session taken over: by another client with our id, or by a delayed attempt of ours. */
@@ -47,7 +47,7 @@ export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 
 /** Reasons that blame a packet of the client (MQTT 5.0, section 2.4). */
-const OBJECTIONS: ReadonlySet<number> = new Set([
+const OBJECTION_REASONS: ReadonlySet<number> = new Set([
   129, // malformed packet
   130, // protocol error
   135, // not authorized
@@ -61,4 +61,4 @@ const OBJECTIONS: ReadonlySet<number> = new Set([
 
 /** Returns whether a DISCONNECT reason code blames a packet that the client sent. */
 export const isObjection = (reasonCode: number | undefined): boolean =>
-  reasonCode !== undefined && OBJECTIONS.has(reasonCode)
+  reasonCode !== undefined && OBJECTION_REASONS.has(reasonCode)

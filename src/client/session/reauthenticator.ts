@@ -5,9 +5,9 @@ import type { Authentication, Credentials } from './mqttjs-options.js'
 /**
  * Fraction of the remaining lifetime after which credentials are requested; Kubernetes has renewed its tokens by then.
  */
-const PATIENCE = 0.8
-const SHORTEST_WAIT = 1_000
-const LONGEST_WAIT = 86_400_000
+const RENEWAL_FRACTION = 0.8
+const MIN_WAIT_MS = 1_000
+const MAX_WAIT_MS = 86_400_000
 
 /**
  * Reauthenticates a client by AUTH before its credentials expire, so that the connection continues. Without newer
@@ -29,10 +29,10 @@ export class Reauthenticator {
     this.stop()
     const expiresAt = authentication?.expiresAt
     if (authentication === undefined || expiresAt === undefined) return
-    const left = expiresAt - this.#clock.now()
-    if (left <= 0) return
-    const wait = Math.min(Math.max(PATIENCE * left, SHORTEST_WAIT), LONGEST_WAIT)
-    this.#cancel = this.#clock.schedule(wait, () => this.#renew(authentication, expiresAt))
+    const remainingMs = expiresAt - this.#clock.now()
+    if (remainingMs <= 0) return
+    const waitMs = Math.min(Math.max(RENEWAL_FRACTION * remainingMs, MIN_WAIT_MS), MAX_WAIT_MS)
+    this.#cancel = this.#clock.schedule(waitMs, () => this.#renew(authentication, expiresAt))
   }
 
   stop(): void {
@@ -44,18 +44,18 @@ export class Reauthenticator {
     this.#cancel = () => {
       cancelled = true
     }
-    const goOn = (fresh: Authentication | undefined): void => {
+    const apply = (fresh: Authentication | undefined): void => {
       if (cancelled) return
       const isNewer = fresh?.method === current.method && (fresh.expiresAt ?? Number.POSITIVE_INFINITY) > expiresAt
-      if (isNewer) this.#send(reauthenticationOf(fresh.method, fresh.data))
+      if (isNewer) this.#send(encodeReauthentication(fresh.method, fresh.data))
       this.connected(isNewer ? fresh : current)
     }
     // On failure, retry later as if the credentials were unchanged.
     Promise.resolve()
       .then(this.#credentials)
       .then(
-        ({ authentication }) => goOn(authentication),
-        () => goOn(undefined),
+        ({ authentication }) => apply(authentication),
+        () => apply(undefined),
       )
   }
 }
@@ -66,14 +66,15 @@ const METHOD = 0x15
 const DATA = 0x16
 
 /** Encodes an AUTH packet that reauthenticates (MQTT 5.0, sections 3.15 and 4.12.1). */
-export function reauthenticationOf(method: string, data: Uint8Array): Uint8Array {
-  const properties = concatBytes([field(METHOD, utf8(method)), field(DATA, data)])
-  const content = concatBytes([Uint8Array.of(REAUTHENTICATE, ...varint(properties.length)), properties])
-  return concatBytes([Uint8Array.of(AUTH, ...varint(content.length)), content])
+export function encodeReauthentication(method: string, data: Uint8Array): Uint8Array {
+  const properties = concatBytes([encodeField(METHOD, utf8(method)), encodeField(DATA, data)])
+  const content = concatBytes([Uint8Array.of(REAUTHENTICATE, ...encodeVarint(properties.length)), properties])
+  return concatBytes([Uint8Array.of(AUTH, ...encodeVarint(content.length)), content])
 }
 
-const field = (identifier: number, bytes: Uint8Array): Uint8Array =>
+const encodeField = (identifier: number, bytes: Uint8Array): Uint8Array =>
   concatBytes([Uint8Array.of(identifier, bytes.length >> 8, bytes.length & 0xff), bytes])
 
 /** MQTT 5.0, section 1.5.5 */
-const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)])
+const encodeVarint = (value: number): number[] =>
+  value < 128 ? [value] : [(value & 127) | 128, ...encodeVarint(value >> 7)]

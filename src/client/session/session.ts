@@ -35,11 +35,11 @@ export interface ConnectionInfo {
   /** Maximum packet size of the broker, bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
   /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
-  readonly subscriptionIds: boolean
+  readonly hasSubscriptionIds: boolean
   /** Whether filters may have wildcards (MQTT 5.0, section 3.2.2.3.11). */
-  readonly wildcards: boolean
+  readonly hasWildcards: boolean
   /** Whether messages may be retained (MQTT 5.0, section 3.2.2.3.7). */
-  readonly retain: boolean
+  readonly canRetain: boolean
 }
 
 export interface Retry {
@@ -90,13 +90,13 @@ export interface MqttSession {
    * Called when an expected message has not arrived. Replaces a resumed session without messages by a new one. Has no
    * effect on a caller's connection.
    */
-  doubt(): void
+  verifyConnection(): void
   /** Closes the session; `closed` follows. */
   close(): void
 }
 
 /** The session of a service, which acknowledges QoS 1 messages itself. */
-export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'doubt'> {
+export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'verifyConnection'> {
   /** Unsubscribes; calls `done` on UNSUBACK, never if the connection is lost first. */
   unsubscribe(filters: readonly string[], done: () => void): void
   acknowledge(packetId: number): void

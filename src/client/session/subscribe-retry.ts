@@ -9,14 +9,14 @@ const FIRST_REFUSAL = 128
 const WILDCARDS_NOT_SUPPORTED = 162
 
 /** Refusals that no retry can change (MQTT 5.0, sections 2.4 and 3.9.3). */
-const LASTING = new Set([
+const PERMANENT_REFUSALS = new Set([
   135, // not authorized
   143, // topic filter invalid
   WILDCARDS_NOT_SUPPORTED,
 ])
 
 /** Creates the error for wildcard filters at a broker whose CONNACK excludes them. */
-export const withoutWildcards = (): RequestRejectedError =>
+export const wildcardsNotSupported = (): RequestRejectedError =>
   new RequestRejectedError(
     WILDCARDS_NOT_SUPPORTED,
     'The broker does not support wildcard subscriptions, which watching keys requires; other requests work',
@@ -27,7 +27,7 @@ export interface DesiredSubscription {
   readonly filter: string
   readonly granted: () => void
   /** `forGood`: it is not retried. */
-  readonly refused: (error: RequestRejectedError, forGood: boolean) => void
+  readonly refused: (error: RequestRejectedError, isPermanent: boolean) => void
 }
 
 /** Subscribes on a connection, and retries refused filters with backoff unless the refusal is permanent. */
@@ -36,7 +36,7 @@ export class SubscribeRetry {
   readonly #clock: Clock
   #cancel: () => void = () => undefined
   /** The current set; responses for earlier sets are ignored. */
-  #wanted: readonly DesiredSubscription[] | undefined
+  #desired: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
     this.#session = session
@@ -48,41 +48,43 @@ export class SubscribeRetry {
    *
    * @param subscriptionId - for all filters; `undefined` if the broker does not support identifiers
    */
-  ask(subscriptionId: number | undefined, wanted: readonly DesiredSubscription[], attempt = 1): void {
+  subscribe(subscriptionId: number | undefined, desired: readonly DesiredSubscription[], attempt = 1): void {
     this.#cancel()
-    this.#wanted = wanted
-    const filters = wanted.map(({ filter }) => filter)
+    this.#desired = desired
+    const filters = desired.map(({ filter }) => filter)
     this.#session.subscribe(filters, subscriptionId, reasonCodes => {
-      if (this.#wanted !== wanted) return
-      const again = this.#answered(wanted, reasonCodes)
+      if (this.#desired !== desired) return
+      const retryable = this.#notify(desired, reasonCodes)
       // A callback may have cancelled or replaced the set.
-      if (again.length === 0 || this.#wanted !== wanted) return
-      this.#cancel = this.#clock.schedule(backoff(attempt), () => this.ask(subscriptionId, again, attempt + 1))
+      if (retryable.length === 0 || this.#desired !== desired) return
+      this.#cancel = this.#clock.schedule(backoff(attempt), () =>
+        this.subscribe(subscriptionId, retryable, attempt + 1),
+      )
     })
   }
 
   /** Stops retrying. */
   cancel(): void {
     this.#cancel()
-    this.#wanted = undefined
+    this.#desired = undefined
   }
 
   /** Calls the callbacks; returns the subscriptions to retry. */
-  #answered(wanted: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
-    const again: DesiredSubscription[] = []
-    for (const [i, each] of wanted.entries()) {
-      if (this.#wanted !== wanted) return again
+  #notify(desired: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
+    const retryable: DesiredSubscription[] = []
+    for (const [i, each] of desired.entries()) {
+      if (this.#desired !== desired) return retryable
       const reasonCode = reasonCodes[i] ?? FIRST_REFUSAL
       if (reasonCode < FIRST_REFUSAL) each.granted()
       else {
-        const forGood = LASTING.has(reasonCode)
-        if (!forGood) again.push(each)
+        const isPermanent = PERMANENT_REFUSALS.has(reasonCode)
+        if (!isPermanent) retryable.push(each)
         each.refused(
           new RequestRejectedError(reasonCode, `The broker rejected the subscription to ${each.filter}`),
-          forGood,
+          isPermanent,
         )
       }
     }
-    return again
+    return retryable
   }
 }

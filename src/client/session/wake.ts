@@ -2,10 +2,10 @@ import type { Clock } from '../../core/util/clock.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 
 /** How often the clocks are compared, and how far the wall clock must jump ahead, ms. */
-const INTERVAL = 5_000
-const JUMP = 10_000
+const CHECK_INTERVAL_MS = 5_000
+const MIN_JUMP_MS = 10_000
 /** Maximum silence of a connection after a jump, ms. */
-const WAKE_TIMEOUT = 3_000
+const WAKE_TIMEOUT_MS = 3_000
 
 /**
  * Calls `task` when the wall clock has jumped ahead, as after system sleep, when connections may have died silently.
@@ -13,21 +13,21 @@ const WAKE_TIMEOUT = 3_000
  */
 export function onWake(clock: Clock, task: () => void): () => void {
   let last = clock.now()
-  let cancel = clock.schedule(INTERVAL, compare)
+  let cancel = clock.schedule(CHECK_INTERVAL_MS, compare)
   function compare(): void {
     const now = clock.now()
-    const ahead = now - last - INTERVAL
+    const aheadMs = now - last - CHECK_INTERVAL_MS
     last = now
-    cancel = clock.schedule(INTERVAL, compare)
-    if (ahead > JUMP) task()
+    cancel = clock.schedule(CHECK_INTERVAL_MS, compare)
+    if (aheadMs > MIN_JUMP_MS) task()
   }
   return () => cancel()
 }
 
 /** Pings the broker; calls `dead` if no packet arrives in time. */
-export function checkAlive(client: MqttJsClient, clock: Clock, dead: () => void): void {
-  const alive = clock.schedule(WAKE_TIMEOUT, dead)
-  client.once('packetreceive', alive)
-  client.once('close', alive)
+export function checkAlive(client: MqttJsClient, clock: Clock, onDead: () => void): void {
+  const cancelTimeout = clock.schedule(WAKE_TIMEOUT_MS, onDead)
+  client.once('packetreceive', cancelTimeout)
+  client.once('close', cancelTimeout)
   client.sendPing()
 }

@@ -165,9 +165,9 @@ export class ActiveService {
   #connected(connection: ConnectionInfo): void {
     if (this.#isEnded) return
     // Only a service that was away can have been replaced.
-    const mayBeReplaced = this.#hasServed && connection.retain
+    const mayBeReplaced = this.#hasServed && connection.canRetain
     this.#state = mayBeReplaced ? { state: 'confirming', connection, isContested: false } : { state: 'connecting' }
-    this.#announcements.ask(undefined, [
+    this.#announcements.subscribe(undefined, [
       {
         filter: LIFE_TOPIC,
         granted: () => this.#awaitRetained(),
@@ -196,7 +196,7 @@ export class ActiveService {
     // Registrations of before are not known then, or not all of their notifications.
     if (this.#outbound.takeLost() || isNew) this.handler.life = this.#lives.next()
     this.#outbound.connected(connection)
-    this.#requests.ask(undefined, [
+    this.#requests.subscribe(undefined, [
       {
         filter: INVOKE_TOPIC,
         granted: () => this.#begin(connection),
@@ -213,7 +213,7 @@ export class ActiveService {
     this.#state = { state: 'serving', connection }
     this.#hasServed = true
     this.#announce(() => {
-      this.#cancelVerification = this.#clock.schedule(TIMEOUT_MS, () => this.#session.doubt())
+      this.#cancelVerification = this.#clock.schedule(TIMEOUT_MS, () => this.#session.verifyConnection())
     })
     this.#subscribeToDisconnects()
     this.#sweep.start()
@@ -225,7 +225,7 @@ export class ActiveService {
     if (this.#disconnectEvents === undefined) return
     const { filter } = this.#disconnectEvents
     const refused = (error: RequestRejectedError): void => this.#events.faulted(error)
-    this.#disconnects.ask(undefined, [{ filter, granted: () => undefined, refused }])
+    this.#disconnects.subscribe(undefined, [{ filter, granted: () => undefined, refused }])
   }
 
   /** @param done - called on the PUBACK */
@@ -234,7 +234,7 @@ export class ActiveService {
     if (now.state === 'serving' || now.state === 'draining') this.#publishLife(this.handler.life, now.connection, done)
   }
 
-  #publishLife(life: string, { retain }: ConnectionInfo, done: () => void): void {
+  #publishLife(life: string, { canRetain: retain }: ConnectionInfo, done: () => void): void {
     if (!retain) done()
     else this.#outbound.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, { retain: true })
   }

@@ -1,6 +1,6 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { connect } from '../../client/connect/connect.js'
-import { backingOff } from '../../client/session/connection-manager.js'
+import { backoffStrategy } from '../../client/session/connection-manager.js'
 import { openServiceSession } from '../../client/session/open-session.js'
 import type { ServiceSession } from '../../client/session/session.js'
 import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
@@ -284,6 +284,6 @@ export function connectService(
     receiveMaximum: RECEIVE_MAXIMUM,
     will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
   }
-  const reconnecting = { strategy: backingOff(reconnect), credentials, contests, isPersistent: true }
+  const reconnecting = { strategy: backoffStrategy(reconnect), credentials, contests, isPersistent: true }
   return openServiceSession(options, reconnecting, clock)
 }

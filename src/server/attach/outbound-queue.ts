@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObjection, reasonWords } from '../../client/session/reasons.js'
+import { isObjection, reasonName } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -353,7 +353,7 @@ function messageOf({ message, reasonCode, cause }: Drop): string {
   const what = correlationData === undefined ? 'message' : 'response'
   const shown =
     topic.length > LONGEST_TOPIC ? `${topic.slice(0, LONGEST_TOPIC)}... (${topic.length} characters)` : topic
-  const words = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonWords(reasonCode)}`
+  const words = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonName(reasonCode)}`
   const event = {
     'connection-ended': `The broker ended the connection ${words} over`,
     'too-large': 'The broker takes no packet as large as',

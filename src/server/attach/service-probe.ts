@@ -153,7 +153,7 @@ export class RivalProbe {
     this.#id = toHex(id)
     this.#cancel = this.#clock.schedule(TIMEOUT_MS, () => this.#end(() => this.#events.alone()))
     const refused = (): void => this.#end(() => this.#events.found())
-    this.#subscribeRetry.ask(undefined, [{ filter: this.#filter, granted: () => this.#ask(id), refused }])
+    this.#subscribeRetry.subscribe(undefined, [{ filter: this.#filter, granted: () => this.#ask(id), refused }])
   }
 
   /** Takes a message that belongs to a look; returns whether it did. */
