@@ -3,7 +3,7 @@ import type { Mutants } from './mutant.js'
 // Without a clean start alone the promises hold: changes that an old node has queued are known by their identifier, or doubted.
 const WITHOUT_CLEAN_START = {
   file: 'src/client/session/addresses.ts',
-  code: 'return this.#last !== undefined && this.#last !== this.current',
+  code: 'return this.#lastConnected !== undefined && this.#lastConnected !== this.current',
   becomes: 'return false',
 }
 

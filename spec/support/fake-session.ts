@@ -28,7 +28,7 @@ export class FakeSession implements MqttSession {
   /** What SUBACK answers, per filter; `undefined` withholds it. */
   granted: readonly number[] | undefined = [1, 1]
   closed = 0
-  doubts = 0
+  verifications = 0
   received = 0
   #listener: SessionListener | undefined
   #subacks: ((reasonCodes: readonly number[]) => void)[] = []
@@ -62,7 +62,7 @@ export class FakeSession implements MqttSession {
   }
 
   verifyConnection(): void {
-    this.doubts++
+    this.verifications++
   }
 
   close(): void {

@@ -204,7 +204,7 @@ describe('a broker that was never reached', () => {
   })
 
   it('at the port of another protocol may be meant with that', async () => {
-    const message = expect.stringContaining('(port 8083 is usually one for ws://127.0.0.1:8083)')
+    const message = expect.stringContaining('(port 8083 is usually for ws://127.0.0.1:8083)')
     const status = record(openClient('mqtt://127.0.0.1:8083', { reconnectStrategy: () => false }).status$)
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({ cause: { message } })

@@ -204,10 +204,10 @@ describe('A first mistake', () => {
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({
       state: 'closed',
-      cause: { message: expect.stringContaining('another client took the id "panel-7"') },
+      cause: { message: expect.stringContaining('another client took over the id "panel-7"') },
     })
     expect(errors.values.map(({ code, message }) => [code, message])).toEqual([
-      ['closed', expect.stringContaining('another client took the id "panel-7"')],
+      ['closed', expect.stringContaining('another client took over the id "panel-7"')],
     ])
   })
 })

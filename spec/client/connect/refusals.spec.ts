@@ -38,13 +38,13 @@ const PASSING: readonly (readonly [name: string, code: ErrorCode, answer: Answer
     'a PUBACK with quota exceeded',
     'request-rejected',
     (_, { acknowledge }) =>
-      acknowledge(new RequestRejectedError(151, 'The broker refused the request: Quota exceeded')),
+      acknowledge(new RequestRejectedError(151, 'The broker rejected the request: Quota exceeded')),
   ],
   [
     'a PUBACK with no matching subscribers',
     'no-store',
     (_, { acknowledge }) =>
-      acknowledge(new RequestRejectedError(16, 'The broker refused the request: No matching subscribers')),
+      acknowledge(new RequestRejectedError(16, 'The broker rejected the request: No matching subscribers')),
   ],
 ]
 
@@ -54,7 +54,7 @@ const LASTING: readonly (readonly [name: string, code: ErrorCode, answer: Answer
     'a PUBACK with not authorized',
     'request-rejected',
     (_, { acknowledge }) =>
-      acknowledge(new RequestRejectedError(135, 'The broker refused the request: Not authorized')),
+      acknowledge(new RequestRejectedError(135, 'The broker rejected the request: Not authorized')),
   ],
 ]
 

@@ -130,7 +130,7 @@ describe('a session that was kept', () => {
     clock.advance(1_000)
     expect(log).toEqual(['w: outcome-unknown'])
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
-    expect(session.doubts).toBeGreaterThan(0)
+    expect(session.verifications).toBeGreaterThan(0)
   })
 
   it('lets a handler of the write that is given up call back in', () => {

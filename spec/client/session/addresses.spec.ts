@@ -4,7 +4,7 @@ import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
 const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']
-/** Leaves the order as it was given. */
+/** Keeps the given order. */
 const last = (): number => 0.999
 const visits = (addresses: AddressRotation, times: number): string[] =>
   Array.from({ length: times }, () => {
@@ -13,14 +13,14 @@ const visits = (addresses: AddressRotation, times: number): string[] =>
     return current
   })
 
-describe('addresses', () => {
-  it('are gone through in turn, each once in a round', () => {
+describe('address rotation', () => {
+  it('addresses are tried in turn, each once per round', () => {
     const turns = visits(new AddressRotation(URLS, new Random(SEED).next), 6)
     expect(turns.slice(0, 3).sort()).toEqual([...URLS].sort())
     expect(turns.slice(3)).toEqual(turns.slice(0, 3))
   })
 
-  it('have an order of their own for every client: those of a dead one do not all go to the same', () => {
+  it('each client shuffles its addresses, so that the clients of a stopped broker spread out', () => {
     const random = new Random(SEED)
     const followers = new Map<string, number>()
     for (let i = 0; i < 600; i++) {
@@ -31,21 +31,21 @@ describe('addresses', () => {
     for (const count of followers.values()) expect(count).toBeGreaterThan(40)
   })
 
-  it('stay in their order where chance is 0', () => {
+  it('a random source of 0 keeps the order of addresses', () => {
     expect(visits(new AddressRotation(URLS, () => 0), 3)).toEqual(URLS)
   })
 
-  it('that are given twice count once', () => {
+  it('duplicate addresses count once', () => {
     expect(new AddressRotation(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
   })
 
-  it('have names without secrets', () => {
+  it('address names contain no secrets', () => {
     expect(formatAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
     expect(formatAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
   })
 })
 
-describe('a server reference', () => {
+describe('following a server reference', () => {
   const order = (): AddressRotation => new AddressRotation(URLS, () => 0)
 
   it.each([
@@ -53,7 +53,7 @@ describe('a server reference', () => {
     ['b', 'mqtt://b:1884'],
     ['c:8883', 'mqtts://c'],
     ['x y c', 'mqtts://c'],
-  ])('to one of the addresses is followed: %s', (reference, expected) => {
+  ])('a reference to a listed address is followed: %s', (reference, expected) => {
     const addresses = order()
     expect(addresses.followServerReference(reference, false)).toBe(true)
     expect(addresses.current).toBe('mqtt://a')
@@ -63,14 +63,14 @@ describe('a server reference', () => {
   })
 
   it.each(['x:1883', 'b:1885', 'c:1883', '', 'a', 'a:1883'])(
-    'to none of them, or to where we are, is not: %s',
+    'a reference to an unlisted or the current address is ignored: %s',
     reference => {
       const addresses = order()
       expect(addresses.followServerReference(reference, false)).toBe(false)
     },
   )
 
-  it('to any other is followed where that is allowed, by the same protocol and with the same credentials', () => {
+  it('a permitted reference outside the list keeps scheme and credentials', () => {
     const addresses = new AddressRotation(['wss://u:p@a/mqtt?x=1'], last)
     expect(addresses.followServerReference('[::1]:9001', true)).toBe(true)
     addresses.next()
@@ -78,7 +78,7 @@ describe('a server reference', () => {
     expect(addresses.count).toBe(2)
   })
 
-  it('is forgotten when it leads nowhere', () => {
+  it('a reference to an unreachable address is used only once', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
     addresses.followServerReference('x', true)
     addresses.next()
@@ -86,7 +86,7 @@ describe('a server reference', () => {
     expect(addresses.count).toBe(1)
   })
 
-  it('leads from guest to guest, and back to the addresses', () => {
+  it('a referred broker can refer to another, and back to the listed addresses', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
     for (const reference of ['x', 'y', 'a']) {
       expect(addresses.followServerReference(reference, true)).toBe(true)
@@ -96,7 +96,7 @@ describe('a server reference', () => {
     expect(addresses.count).toBe(1)
   })
 
-  it('to the same host at another port leads to that', () => {
+  it('a reference to another port of the same host is followed', () => {
     const addresses = new AddressRotation(['mqtt://a:1', 'mqtt://a:2'], last)
     const before = addresses.current
     expect(addresses.followServerReference('a', false)).toBe(true)

@@ -27,8 +27,8 @@ interface Attempt {
   readonly patience: number | undefined
 }
 
-/** Several addresses that are never dialled but noted; a spec says what became of each attempt. */
-function lay(
+/** Records attempts at several addresses instead of dialling; a spec decides the outcome of each. */
+function createManager(
   urls: readonly string[],
   options: Partial<ReconnectSettings> & { readonly followReferences?: boolean } = {},
 ) {
@@ -48,7 +48,7 @@ function lay(
     attempts.push({ at: clock.monotonic() - start, url: route.name, clean, patience: connectTimeout })
     return route.client
   })
-  const dialler = new ConnectionManager(
+  const manager = new ConnectionManager(
     route,
     { strategy: backoffStrategy(backoff), credentials: undefined, backoff, ...reconnecting },
     clock,
@@ -57,24 +57,24 @@ function lay(
       gaveUp: cause => gaveUp.push(cause),
     },
   )
-  /** The attempt, or the connection, fails; what follows is waited for. */
-  const fail = (stays = false, loss: Partial<ConnectionLoss> = {}): void => {
-    dialler.lost({ ...LOST, shouldRetrySameAddress: stays, ...loss })
+  /** Fails the attempt or connection, and advances to the next attempt. */
+  const fail = (shouldRetrySameAddress = false, loss: Partial<ConnectionLoss> = {}): void => {
+    manager.lost({ ...LOST, shouldRetrySameAddress: shouldRetrySameAddress, ...loss })
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
-  /** Whether it gives up over that. */
+  /** Returns whether the loss makes it give up. */
   const isFatal = (loss: Partial<ConnectionLoss>): boolean => {
     const before = gaveUp.length
-    dialler.lost({ ...LOST, ...loss })
+    manager.lost({ ...LOST, ...loss })
     return gaveUp.length > before
   }
   const hold = (ms = HELD): void => {
-    dialler.connected()
+    manager.connected()
     clock.advance(ms)
   }
   return {
     clock,
-    dialler,
+    dialler: manager,
     route,
     attempts,
     waits,
@@ -89,9 +89,9 @@ function lay(
 const THREE = ['mqtt://a', 'mqtt://b', 'mqtt://c']
 
 describe('rounds of addresses', () => {
-  it('try each at once, and pause when all have failed, ever longer', () => {
-    const { dialler, fail, waits, urls } = lay(THREE)
-    dialler.start()
+  it('a round tries all addresses quickly, and pauses between rounds grow', () => {
+    const { dialler: manager, fail, waits, urls } = createManager(THREE)
+    manager.start()
     for (let i = 0; i < 8; i++) fail()
     const [first] = urls()
     expect(new Set(urls().slice(0, 3)).size).toBe(3)
@@ -100,40 +100,40 @@ describe('rounds of addresses', () => {
     expect(waits.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  it('ask the strategy once each, with their number', () => {
+  it('the strategy is called once per round, with the number of the round', () => {
     const asked: number[] = []
     const strategy = (round: number): number => {
       asked.push(round)
       return 10
     }
-    const { dialler, fail } = lay(THREE, { strategy })
-    dialler.start()
+    const { dialler: manager, fail } = createManager(THREE, { strategy })
+    manager.start()
     for (let i = 0; i < 9; i++) fail()
     expect(asked).toEqual([1, 2, 3])
   })
 
-  it('are over when the strategy gives up, and not before', () => {
-    const { dialler, fail, gaveUp, urls } = lay(THREE, { strategy: () => false })
-    dialler.start()
+  it('rounds continue until the strategy gives up', () => {
+    const { dialler: manager, fail, gaveUp, urls } = createManager(THREE, { strategy: () => false })
+    manager.start()
     fail()
     fail()
     expect(gaveUp).toEqual([])
-    dialler.lost(LOST)
+    manager.lost(LOST)
     expect(gaveUp).toEqual([LOST.error])
     expect(urls()).toHaveLength(3)
   })
 
-  it('have little patience with an address at first, and then more, as a way may be slow', () => {
-    const { dialler, fail, attempts } = lay(['mqtt://a', 'mqtt://b'])
-    dialler.start()
+  it('the timeout of an attempt starts short and doubles per round, for slow networks', () => {
+    const { dialler: manager, fail, attempts } = createManager(['mqtt://a', 'mqtt://b'])
+    manager.start()
     for (let i = 0; i < 9; i++) fail()
     const patience = attempts.map(attempt => attempt.patience)
     expect(patience).toEqual([1_500, 1_500, 3_000, 3_000, 6_000, 6_000, 10_000, 10_000, 10_000, 10_000])
   })
 
-  it('of one address are attempts, with all the patience there is', () => {
-    const { dialler, fail, waits, attempts } = lay(['mqtt://a'])
-    dialler.start()
+  it('a single address gets the full connect timeout per attempt', () => {
+    const { dialler: manager, fail, waits, attempts } = createManager(['mqtt://a'])
+    manager.start()
     for (let i = 0; i < 3; i++) fail(true)
     expect(waits).toEqual([
       { attempt: 1, wait: 75 },
@@ -143,9 +143,9 @@ describe('rounds of addresses', () => {
     expect(attempts.map(({ patience }) => patience)).toEqual([10_000, 10_000, 10_000, 10_000])
   })
 
-  it('go on where a connection held for a moment only', () => {
-    const { dialler, fail, hold, waits } = lay(['mqtt://a', 'mqtt://b'])
-    dialler.start()
+  it('a short-lived connection does not reset the round', () => {
+    const { dialler: manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
+    manager.start()
     for (let i = 0; i < 4; i++) {
       hold(HELD - 1)
       fail(true)
@@ -153,19 +153,19 @@ describe('rounds of addresses', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75, 50, 150])
   })
 
-  it('end when there are no credentials: no other address has any', async () => {
+  it('failing credentials end the round, as they apply to all addresses', async () => {
     const credentials = vi.fn(() => Promise.reject(new Error('none')))
-    const { dialler, waits } = lay(THREE, { credentials })
-    dialler.start()
+    const { dialler: manager, waits } = createManager(THREE, { credentials })
+    manager.start()
     await vi.waitFor(() => expect(waits).toEqual([{ attempt: 1, wait: 75 }]))
     expect(credentials).toHaveBeenCalledTimes(1)
   })
 })
 
-describe('a connection that held', () => {
-  it('is looked for where it was, with its session, and then elsewhere, without one', () => {
-    const { dialler, fail, hold, waits, attempts, urls } = lay(THREE)
-    dialler.start()
+describe('a stable connection', () => {
+  it('a lost stable connection retries its address with its session, then others without one', () => {
+    const { dialler: manager, fail, hold, waits, attempts, urls } = createManager(THREE)
+    manager.start()
     hold()
     fail(true)
     fail()
@@ -177,17 +177,17 @@ describe('a connection that held', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 50, 50])
   })
 
-  it('is looked for elsewhere at once when its broker sent us away', () => {
-    const { dialler, fail, hold, urls } = lay(THREE)
-    dialler.start()
+  it('an unavailable broker is left for the next address immediately', () => {
+    const { dialler: manager, fail, hold, urls } = createManager(THREE)
+    manager.start()
     hold()
     fail(false)
     expect(urls()[1]).not.toBe(urls()[0])
   })
 
-  it('is kept where it was found, and an old session of another broker is not taken up again', () => {
-    const { dialler, fail, hold, attempts, urls } = lay(['mqtt://a', 'mqtt://b'])
-    dialler.start()
+  it('a client stays at its last address, and does not resume an old session elsewhere', () => {
+    const { dialler: manager, fail, hold, attempts, urls } = createManager(['mqtt://a', 'mqtt://b'])
+    manager.start()
     hold()
     fail(false)
     hold()
@@ -198,18 +198,18 @@ describe('a connection that held', () => {
     expect(attempts.map(({ clean }) => clean)).toEqual([false, true, false, true])
   })
 
-  it('comes back to its session if no other broker took it meanwhile', () => {
-    const { dialler, fail, hold, attempts } = lay(['mqtt://a', 'mqtt://b'])
-    dialler.start()
+  it('a client resumes its session unless it had one at another broker since', () => {
+    const { dialler: manager, fail, hold, attempts } = createManager(['mqtt://a', 'mqtt://b'])
+    manager.start()
     hold()
     fail(false)
     fail()
     expect(attempts.map(({ clean }) => clean)).toEqual([false, true, false])
   })
 
-  it('begins the count anew', () => {
-    const { dialler, fail, hold, waits } = lay(['mqtt://a', 'mqtt://b'])
-    dialler.start()
+  it('a stable connection resets the attempt count', () => {
+    const { dialler: manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
+    manager.start()
     for (let i = 0; i < 4; i++) fail()
     hold()
     fail(true)
@@ -217,10 +217,17 @@ describe('a connection that held', () => {
   })
 })
 
-describe('a broker that sends us elsewhere', () => {
-  it('is obeyed, and costs one attempt of the round', () => {
-    const { dialler, fail, gaveUp, hold, waits, urls } = lay(['mqtt://a'], { followReferences: true })
-    dialler.start()
+describe('a broker that refers to another server', () => {
+  it('a server reference is followed, and costs one attempt of the round', () => {
+    const {
+      dialler: manager,
+      fail,
+      gaveUp,
+      hold,
+      waits,
+      urls,
+    } = createManager(['mqtt://a'], { followReferences: true })
+    manager.start()
     hold()
     fail(false, { reasonCode: 156, serverReference: 'b' })
     fail(false, { reasonCode: 157, serverReference: 'a' })
@@ -229,34 +236,34 @@ describe('a broker that sends us elsewhere', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
   })
 
-  it('leaves nowhere to go if there is one address and no other is allowed', () => {
+  it('a reference is fatal with one address and no permission for others', () => {
     for (const reasonCode of [156, 157]) {
-      expect(lay(['mqtt://a']).isFatal({ reasonCode, serverReference: 'b' })).toBe(true)
-      expect(lay(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
+      expect(createManager(['mqtt://a']).isFatal({ reasonCode, serverReference: 'b' })).toBe(true)
+      expect(createManager(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
     }
   })
 })
 
-describe('a connection that is to be persistent', () => {
-  it('comes back whatever the broker says when it ends it, but for another client or another broker', () => {
-    const { isFatal } = lay(['mqtt://a'], { isPersistent: true })
+describe('a persistent connection', () => {
+  it('a persistent connection retries any DISCONNECT except takeover and redirection', () => {
+    const { isFatal } = createManager(['mqtt://a'], { isPersistent: true })
     const codes = [130, 135, 142, 144, 157]
     expect(codes.map(reasonCode => isFatal({ reasonCode }))).toEqual([false, false, true, false, true])
     expect(codes.map(reasonCode => isFatal({ reasonCode, wasConnected: false }))).toEqual(codes.map(() => true))
   })
 })
 
-describe('a session that is given up', () => {
-  it('is followed at once by a new one, and the next one is kept again', () => {
-    const { dialler, fail, attempts, waits } = lay(['mqtt://a'])
-    dialler.start()
-    dialler.connected()
-    dialler.startNewSession()
+describe('a discarded session', () => {
+  it('a discarded session is replaced immediately, and the next one is resumed again', () => {
+    const { dialler: manager, fail, attempts, waits } = createManager(['mqtt://a'])
+    manager.start()
+    manager.connected()
+    manager.startNewSession()
     fail()
     expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 0])
     fail()
     expect([attempts.at(-1)?.clean, waits.at(-1)?.wait]).toEqual([true, 75])
-    dialler.connected()
+    manager.connected()
     fail()
     expect(attempts.at(-1)?.clean).toBe(false)
   })

@@ -13,28 +13,28 @@ const answering = (answer: (socket: Socket) => void): Server =>
 const http = (): Server => createHttpServer((_, response) => response.end('hello'))
 const bytes = (...codes: readonly number[]): Server => answering(socket => socket.write(Uint8Array.from(codes)))
 
-describe('A server of another protocol is named:', () => {
-  it.each<[name: string, scheme: string, make: () => Server, words: RegExp]>([
-    ['HTTP', 'mqtt', http, /what answers there speaks HTTP: for MQTT over WebSocket write ws:/],
-    ['HTTP', 'ws', http, /is there MQTT over WebSocket at this address and path/],
-    ['HTTP', 'mqtts', http, /does not speak TLS: write mqtt:\/\/ or ws:/],
-    ['HTTP', 'wss', http, /does not speak TLS: write mqtt:\/\/ or ws:/],
-    ['TLS', 'mqtt', () => bytes(0x15, 3, 1, 0, 2, 2, 70), /what answers there speaks TLS: write mqtts:/],
+describe('the error for a server of another protocol', () => {
+  it.each<[name: string, scheme: string, make: () => Server, message: RegExp]>([
+    ['HTTP', 'mqtt', http, /the server speaks HTTP: for MQTT over WebSocket use ws:/],
+    ['HTTP', 'ws', http, /does this address and path serve MQTT over WebSocket/],
+    ['HTTP', 'mqtts', http, /does not speak TLS: use mqtt:\/\/ or ws:/],
+    ['HTTP', 'wss', http, /does not speak TLS: use mqtt:\/\/ or ws:/],
+    ['TLS', 'mqtt', () => bytes(0x15, 3, 1, 0, 2, 2, 70), /the server speaks TLS: use mqtts:/],
     ['SSH', 'mqtt', () => answering(socket => socket.write('SSH-2.0-x\r\n')), /speaks SSH/],
-    ['MQTT over TCP', 'ws', () => bytes(0x20, 2, 0, 1), /does not speak HTTP: for MQTT over TCP write mqtt:/],
-    ['nothing', 'mqtt', () => answering(socket => socket.end()), /is there an MQTT broker at this address/],
-  ])('%s at %s', async (_, scheme, make, words) => {
+    ['MQTT over TCP', 'ws', () => bytes(0x20, 2, 0, 1), /does not speak HTTP: for MQTT over TCP use mqtt:/],
+    ['nothing', 'mqtt', () => answering(socket => socket.end()), /is this the address of an MQTT broker/],
+  ])('names %s at %s', async (_, scheme, make, message) => {
     const port = await listen(make())
     const status = record(openClient(`${scheme}://127.0.0.1:${port}`).status$)
     await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
-    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringMatching(words) } })
+    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringMatching(message) } })
   })
 
-  it('MQTT 3.1.1', async () => {
+  it('names MQTT 3.1.1', async () => {
     const key = openClient(`mqtt://127.0.0.1:${await listen(bytes(0x20, 2, 0, 1))}`).key('a', text)
     await expect(key.get()).rejects.toMatchObject({
       code: 'connection-refused',
-      message: expect.stringContaining('it speaks MQTT 3.1.1 at most, and a state store needs MQTT 5'),
+      message: expect.stringContaining('it supports at most MQTT 3.1.1, and a state store needs MQTT 5'),
     })
   })
 
@@ -42,13 +42,13 @@ describe('A server of another protocol is named:', () => {
     [[0x20, 9, 0], undefined],
     [[0xf0, 0], undefined],
     [[], undefined],
-    [[0x48], 'what answers there does not speak MQTT'],
-  ])('by its first bytes: %j', (first, what) => {
+    [[0x48], 'the server does not speak MQTT'],
+  ])('is derived from the first bytes: %j', (first, what) => {
     expect(foreignProtocol(Uint8Array.from(first))).toBe(what)
   })
 })
 
-describe('A broker that does not say that there is no store', () => {
+describe('a broker without a state store that does not report it', () => {
   const silentBroker = () =>
     scriptedBroker(
       side => side.send(CONNACK),
@@ -58,7 +58,7 @@ describe('A broker that does not say that there is no store', () => {
       },
     )
 
-  it('has the timeout ask whether there is one', async () => {
+  it('a request timeout asks whether the broker has a state store', async () => {
     const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a', text)
     const question = expect.stringContaining('(is a state store running at this broker?)')
     await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })

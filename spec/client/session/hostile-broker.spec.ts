@@ -18,7 +18,7 @@ const causesOf = (client: StateStore) => {
   return { status, causes }
 }
 
-/** A PUBLISH with QoS 0 of so many bytes in all. */
+/** Encodes a QoS 0 PUBLISH of `size` bytes in total. */
 function publishOf(size: number): Buffer {
   for (let header = 2; header <= 5; header++) {
     const packet = bytesOf({
@@ -34,14 +34,14 @@ function publishOf(size: number): Buffer {
   throw new Error(`no packet has ${size} bytes`)
 }
 
-/** User properties: one name again and again. */
+/** User properties that repeat one name. */
 const REPEATED = { userProperties: { n: Array.from({ length: 100_000 }, () => 'v') } }
 
-describe('the largest packet that is read', () => {
+describe('the maximum packet size', () => {
   it.each([
     [undefined, 32 * MiB],
     [1_000_000, 1_000_000],
-  ])('is announced in CONNECT: an option of %s is %d', async (maxPacketSize, announced) => {
+  ])('the option %s announces %d bytes in CONNECT', async (maxPacketSize, announced) => {
     const broker = await scriptedBroker(accept, grant)
     const client = openClient(broker.url, maxPacketSize === undefined ? {} : { maxPacketSize })
     const { status } = causesOf(client)
@@ -49,11 +49,14 @@ describe('the largest packet that is read', () => {
     expect(broker.sides[0]?.connect.properties).toMatchObject({ maximumPacketSize: announced })
   })
 
-  it.each([0, -1, 1.5, 268_435_461, Number.NaN])('is what MQTT can count, not %d', maxPacketSize => {
-    expect(() => connect('mqtt://localhost', { maxPacketSize })).toThrow(/maxPacketSize/)
-  })
+  it.each([0, -1, 1.5, 268_435_461, Number.NaN])(
+    'an option that MQTT cannot express is rejected: %d',
+    maxPacketSize => {
+      expect(() => connect('mqtt://localhost', { maxPacketSize })).toThrow(/maxPacketSize/)
+    },
+  )
 
-  it('may come', async () => {
+  it('a packet of the maximum size is accepted', async () => {
     const broker = await scriptedBroker(accept, (side, packet) => {
       grant(side, packet)
       side.socket.write(publishOf(100_000))
@@ -63,7 +66,7 @@ describe('the largest packet that is read', () => {
     expect(causes()).toEqual([])
   })
 
-  it('is bounded over WebSocket by twice of it, for whole messages are read there', async () => {
+  it('a WebSocket message may have at most twice the maximum packet size', async () => {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mqtt' })
     onTestFinished(() => server.close())
     server.on('connection', socket => {
@@ -82,7 +85,7 @@ describe('the largest packet that is read', () => {
     expect(causes()[0]).toMatch(/Max payload size exceeded/)
   })
 
-  it('is the end of a connection that brings one byte more; it is tried again, with ever longer pauses', async () => {
+  it('a packet that is one byte too large ends the connection, with growing retry delays', async () => {
     const broker = await scriptedBroker(accept, side => side.socket.write(publishOf(100_001)))
     const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 3)
@@ -94,7 +97,7 @@ describe('the largest packet that is read', () => {
     )
   })
 
-  it('is the reason that is told when the packet comes together with CONNACK', async () => {
+  it('an oversized packet that arrives with CONNACK is the reported cause', async () => {
     const broker = await scriptedBroker(({ socket }) => {
       socket.write(Buffer.concat([bytesOf(CONNACK), publishOf(100_001)]))
     })
@@ -107,7 +110,7 @@ describe('the largest packet that is read', () => {
     expect(status.values.some(({ state }) => state === 'connected')).toBe(false)
   })
 
-  it('is found out by the first bytes of a packet: the rest is not read', async () => {
+  it('an oversized packet is detected by its first bytes, without reading the rest', async () => {
     const broker = await scriptedBroker(accept, side => {
       side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]))
     })
@@ -116,7 +119,7 @@ describe('the largest packet that is read', () => {
     expect(causes()[0]).toContain('A packet of 268435460 bytes')
   })
 
-  it('is also that of a packet whose length cannot be', async () => {
+  it('a packet with an invalid length ends the connection', async () => {
     const broker = await scriptedBroker(accept, side => {
       side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0x01]))
     })
@@ -126,7 +129,7 @@ describe('the largest packet that is read', () => {
   })
 })
 
-describe('a packet that is left to mqtt.js', { tags: 'slow' }, () => {
+describe('packets left to mqtt.js', { tags: 'slow' }, () => {
   it.each<[string, Packet]>([
     ['CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: false, properties: REPEATED }],
     ['SUBACK', { cmd: 'suback', messageId: 1, granted: [1, 1], properties: REPEATED }],
@@ -145,7 +148,7 @@ describe('a packet that is left to mqtt.js', { tags: 'slow' }, () => {
         properties: REPEATED,
       },
     ],
-  ])('ends its connection when it is large: %s', async (_, packet) => {
+  ])('a large packet ends the connection: %s', async (_, packet) => {
     const first = packet.cmd === 'connack'
     const broker = await scriptedBroker(
       side => side.send(first ? packet : CONNACK),
@@ -153,12 +156,12 @@ describe('a packet that is left to mqtt.js', { tags: 'slow' }, () => {
     )
     const { status, causes } = causesOf(openClient(broker.url))
     await status.until(() => causes().length === 2)
-    expect(causes()[1]).toMatch(/^2 .*the broker sent too large a packet of type \d+: \d+ bytes$/)
+    expect(causes()[1]).toMatch(/^2 .*the broker sent an oversized packet of type \d+: \d+ bytes$/)
   })
 })
 
-/** What a broker may do that leaves a connection of no use, and how the client says it. */
-const USELESS: readonly { what: string; cause: string; connack: Packet; next?: Packet }[] = [
+/** Broker behaviour that makes a connection unusable, and the resulting error. */
+const UNUSABLE: readonly { what: string; cause: string; connack: Packet; next?: Packet }[] = [
   {
     what: 'CONNACK with receive maximum 0',
     cause: 'a receive maximum of 0',
@@ -170,20 +173,20 @@ const USELESS: readonly { what: string; cause: string; connack: Packet; next?: P
     connack: { ...CONNACK, properties: { maximumPacketSize: 0 } },
   },
   {
-    what: 'DISCONNECT without an end',
-    cause: 'it said 139, Server shutting down',
+    what: 'DISCONNECT that leaves the socket open',
+    cause: 'DISCONNECT 139, Server shutting down',
     connack: CONNACK,
     next: { cmd: 'disconnect', reasonCode: 139 },
   },
   {
-    what: 'DISCONNECT with a reason that is one of CONNACK alone',
+    what: 'DISCONNECT with a reason code of CONNACK',
     cause: 'Invalid disconnect reason code',
     connack: CONNACK,
     next: { cmd: 'disconnect', reasonCode: 136 },
   },
 ]
 
-/** A PUBLISH with a topic alias, though CONNECT granted none (MQTT 5.0, section 3.1.2.11.5). */
+/** A PUBLISH with a topic alias, which CONNECT did not grant (MQTT 5.0, section 3.1.2.11.5). */
 const aliased = (topic: string, qos: 0 | 1 | 2, topicAlias: number): Packet => ({
   cmd: 'publish',
   topic,
@@ -195,7 +198,7 @@ const aliased = (topic: string, qos: 0 | 1 | 2, topicAlias: number): Packet => (
   properties: { topicAlias },
 })
 
-/** A client that mqtt.js connects by itself. */
+/** A client with its own mqtt.js connection. */
 function foreignClient(url: string): MqttClient {
   const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 5 })
   onTestFinished(async () => client.endAsync(true))
@@ -211,30 +214,33 @@ describe('a topic alias that was not granted', () => {
     ['the alias 0', aliased('t', 0, 0)],
   ]
 
-  it.each(ALIASED)('ends its connection, and the client makes another: %s', async (_, packet) => {
+  it.each(ALIASED)('an ungranted alias ends the connection, and the client reconnects: %s', async (_, packet) => {
     const broker = await scriptedBroker(accept, (side, received) => {
       if (side.number === 1) side.send(packet)
       else grant(side, received)
     })
     const { status, causes } = causesOf(openClient(broker.url))
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(causes()).toEqual([expect.stringMatching(/topic alias \d+ came, and none was granted/)])
+    expect(causes()).toEqual([expect.stringMatching(/topic alias \d+, but none was granted/)])
     await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
   })
 
-  it.each(ALIASED)('ends the connection of an MqttClient, and never the process: %s', async (_, packet) => {
-    const broker = await scriptedBroker(accept, (side, received) => {
-      if (side.number === 1) side.send(packet)
-      else grant(side, received)
-    })
-    const { status, causes } = causesOf(connect(foreignClient(broker.url)))
-    await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(causes()).toEqual([expect.stringMatching(/Topic Alias/)])
-  })
+  it.each(ALIASED)(
+    "an ungranted alias ends the connection of a caller's MqttClient, not the process: %s",
+    async (_, packet) => {
+      const broker = await scriptedBroker(accept, (side, received) => {
+        if (side.number === 1) side.send(packet)
+        else grant(side, received)
+      })
+      const { status, causes } = causesOf(connect(foreignClient(broker.url)))
+      await status.until(({ values }) => values.at(-1)?.state === 'connected')
+      expect(causes()).toEqual([expect.stringMatching(/Topic Alias/)])
+    },
+  )
 })
 
-describe('a connection of no use', () => {
-  it.each(USELESS)('is ended and made anew: $what', async ({ cause, connack, next }) => {
+describe('an unusable connection', () => {
+  it.each(UNUSABLE)('an unusable connection is dropped and replaced: $what', async ({ cause, connack, next }) => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? connack : CONNACK),
       (side, packet) => {
@@ -248,14 +254,14 @@ describe('a connection of no use', () => {
     await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
   })
 
-  it('is the end for good when DISCONNECT says that trying again is pointless', async () => {
+  it('a fatal DISCONNECT reason closes the client', async () => {
     const broker = await scriptedBroker(accept, side => side.send({ cmd: 'disconnect', reasonCode: 142 }))
     const { status } = causesOf(openClient(broker.url))
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { reasonCode: 142 } })
   })
 
-  it("is somebody else's to end, and told once", async () => {
+  it("an unusable connection of a caller's MqttClient is reported once and left open", async () => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
       grant,

@@ -9,7 +9,7 @@ const PINGRESP = bytesOf({ cmd: 'pingresp' })
 const publish = (payload: string, packetId = 7): Uint8Array =>
   publishPacket({ topic: 't', payload: utf8(payload), userProperties: {} }, packetId)
 
-/** A stream that notes what gets to whoever reads from it. */
+/** A stream that records the chunks that reach its reader. */
 class Stream {
   readonly pushed: unknown[] = []
   full = false
@@ -48,14 +48,14 @@ describe('the inbox', () => {
     stream.pushed.length = 0
   }
 
-  it('takes messages and acknowledgements, and leaves the rest', () => {
+  it('the inbox consumes messages and acknowledgements, and passes other packets on', () => {
     connected()
     stream.push(concatBytes([publish('a'), PINGRESP, publish('b', 0), bytesOf({ cmd: 'puback', messageId: 3 })]))
     expect(told).toEqual(['7: a', '0: b', 'puback 3, 0'])
     expect(concatBytes(stream.pushed.filter(chunk => chunk instanceof Uint8Array))).toEqual(Uint8Array.from(PINGRESP))
   })
 
-  it('holds what came in one piece with CONNACK until that was dealt with', () => {
+  it('packets that arrive with CONNACK are held until CONNACK is processed', () => {
     const [first, second] = [publish('first'), publish('second')]
     const network = Buffer.from(concatBytes([CONNACK, first]))
     stream.push(network)
@@ -73,44 +73,44 @@ describe('the inbox', () => {
       { cmd: 'puback', messageId: 3, reasonCode: 151, properties: { reasonString: 'x'.repeat(200) } },
       'puback 3, 151',
     ],
-  ] as const)('reads an acknowledgement with %s', (_name, packet, expected) => {
+  ] as const)('the inbox reads an acknowledgement with %s', (_name, packet, expected) => {
     connected()
     stream.push(bytesOf(packet))
     expect(told).toEqual([expected])
   })
 
   it.each([
-    ['an acknowledgement of what somebody else published', bytesOf({ cmd: 'puback', messageId: 11 })],
+    ['an acknowledgement for another publisher', bytesOf({ cmd: 'puback', messageId: 11 })],
     ['an acknowledgement without an id', new Uint8Array([0x40, 1, 0])],
     ['a malformed message', new Uint8Array([0x32, 2, 0, 9])],
-  ])('leaves %s to mqtt.js', (_name, bytes) => {
+  ])('the inbox passes %s to mqtt.js', (_name, bytes) => {
     connected()
     stream.push(bytes)
     expect(told).toEqual([])
     expect(stream.pushed.map(chunk => chunk instanceof Uint8Array && [...chunk])).toEqual([[...bytes]])
   })
 
-  it('a message with a topic alias, of which none is granted, ends the reading of its stream', () => {
+  it('a message with an ungranted topic alias stops reading from its stream', () => {
     connected()
     stream.push(new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1]))
     stream.push(publish('later'))
-    expect(told).toEqual(['a message with the topic alias 1 came, and none was granted to the broker'])
+    expect(told).toEqual(['the broker used the topic alias 1, but none was granted'])
     expect(stream.pushed).toEqual([])
   })
 
-  it('says that there is room when nothing is left, and what the stream says otherwise', () => {
+  it('a consumed chunk reports free buffer space, a passed chunk the result of the stream', () => {
     connected()
     stream.full = true
     expect([stream.push(publish('a')), stream.push(PINGRESP)]).toEqual([true, false])
   })
 
-  it('leaves to the stream what is no data, as its end', () => {
+  it('the inbox passes on the end of the stream', () => {
     connected()
     stream.push(null)
     expect(stream.pushed).toEqual([null])
   })
 
-  it('begins anew with the stream of the next connection', () => {
+  it('the inbox starts fresh with the stream of the next connection', () => {
     connected()
     const half = publish('lost').slice(0, 5)
     stream.push(half)
@@ -123,7 +123,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toHaveLength(1)
   })
 
-  it('leaves all to mqtt.js when that has another kind of stream', () => {
+  it('the inbox leaves other kinds of stream to mqtt.js', () => {
     expect(() => inbox.attach({})).not.toThrow()
     expect(() => inbox.releaseHeld()).not.toThrow()
   })

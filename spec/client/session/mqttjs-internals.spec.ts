@@ -12,7 +12,7 @@ import {
 } from '../../../src/client/session/mqttjs-internals.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A client that is not connected yet. */
+/** An unconnected client. */
 async function idle(): Promise<MqttClient> {
   const { store } = await openStore()
   const client = connect(store.url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
@@ -34,8 +34,8 @@ const closed = (client: MqttClient): Promise<void> =>
     client.stream.destroy()
   })
 
-describe('what is known of the insides of mqtt.js', () => {
-  it('a client has a builder of streams, which is called for every connection', async () => {
+describe('undocumented mqtt.js behaviour', () => {
+  it('a client calls its stream builder for every connection', async () => {
     const client = await idle()
     expect(hasStreamBuilder(client)).toBe(true)
     const streams: unknown[] = []
@@ -48,7 +48,7 @@ describe('what is known of the insides of mqtt.js', () => {
     expect(streams[1]).toBe(client.stream)
   })
 
-  it('a stream gets what the broker says by `push`, and its reader what is passed on', async () => {
+  it('a stream receives data by `push`, and its reader the data passed on', async () => {
     const client = await idle()
     const seen: number[] = []
     onStream(client, stream => {
@@ -62,7 +62,7 @@ describe('what is known of the insides of mqtt.js', () => {
     expect(seen).toEqual([2])
   })
 
-  it('its options are read anew for every CONNECT', async () => {
+  it('a client reads its options for every CONNECT', async () => {
     const client = await idle()
     const names: unknown[] = []
     client.on('packetsend', packet => {
@@ -76,7 +76,7 @@ describe('what is known of the insides of mqtt.js', () => {
     expect(names).toEqual(['ann', 'bob'])
   })
 
-  it('a client goes where the builder of another one leads', async () => {
+  it("a client connects to the address of another client's stream builder", async () => {
     const client = await idle()
     const { store } = await openStore()
     for (const url of [store.url, store.wsUrl]) {
@@ -92,7 +92,7 @@ describe('what is known of the insides of mqtt.js', () => {
     }
   })
 
-  it('a filter is subscribed again if the flag is set', async () => {
+  it('the flag subscribes a filter again', async () => {
     const client = await idle()
     await connected(client)
     const sent: string[] = []
@@ -102,7 +102,7 @@ describe('what is known of the insides of mqtt.js', () => {
     expect(sent).toEqual(['subscribe', 'subscribe'])
   })
 
-  it('what has no acknowledgement yet is known by its packet id', async () => {
+  it('unacknowledged packets are listed by packet id', async () => {
     const client = await idle()
     await connected(client)
     const published = client.publishAsync('a', 'x', { qos: 1 })
@@ -113,8 +113,8 @@ describe('what is known of the insides of mqtt.js', () => {
   })
 })
 
-describe('where the insides are not the known ones', () => {
-  it('a client without a builder of streams is left alone', () => {
+describe('an mqtt.js with other internals', () => {
+  it('a client without a stream builder is left unchanged', () => {
     const client = { streamBuilder: 'none' }
     expect(hasStreamBuilder(client)).toBe(false)
     onStream(client, () => undefined)
@@ -122,7 +122,7 @@ describe('where the insides are not the known ones', () => {
     expect(client).toEqual({ streamBuilder: 'none' })
   })
 
-  it('a stream into which nothing is pushed is left alone', () => {
+  it('a stream without `push` is left unchanged', () => {
     expect(tapStream({ read: () => undefined }, () => true)).toBeUndefined()
     expect(tapStream(undefined, () => true)).toBeUndefined()
   })

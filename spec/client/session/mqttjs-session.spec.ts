@@ -15,7 +15,7 @@ const real = { clock: systemClock }
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A broker that answers CONNECT with a reason code, and the next CONNECT with the next one. */
+/** A broker that responds to each CONNECT with the next reason code. */
 const refusingBroker = async (...reasonCodes: number[]): Promise<ScriptedBroker> =>
   scriptedBroker(({ number, send, socket }) => {
     const reasonCode = reasonCodes[Math.min(number, reasonCodes.length) - 1] ?? 0
@@ -23,7 +23,7 @@ const refusingBroker = async (...reasonCodes: number[]): Promise<ScriptedBroker>
     socket.end()
   })
 
-/** Somebody else's client. */
+/** A caller's MqttClient. */
 async function foreignClient(url: string, options: IClientOptions = {}): Promise<MqttClient> {
   const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 10, ...options })
   onTestFinished(async () => {
@@ -33,8 +33,8 @@ async function foreignClient(url: string, options: IClientOptions = {}): Promise
   return client
 }
 
-describe('a connection of our own', () => {
-  it('has no Nagle delay, after every connect', async () => {
+describe('an owned connection', () => {
+  it("Nagle's algorithm is disabled after every connect", async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const noDelay = vi.spyOn(Socket.prototype, 'setNoDelay')
@@ -60,7 +60,7 @@ describe('a connection of our own', () => {
     [135, 'not authorized'],
     [133, 'client identifier not valid'],
     [157, 'server moved'],
-  ])('is given up for good when CONNECT is refused with %d, %s', async reasonCode => {
+  ])('a refusal with %d (%s) closes the client', async reasonCode => {
     const broker = await refusingBroker(reasonCode)
     const client = openClient(broker.url)
     const status = record(client.status$)
@@ -75,7 +75,7 @@ describe('a connection of our own', () => {
     [136, 'server unavailable'],
     [137, 'server busy'],
     [151, 'quota exceeded'],
-  ])('is tried again when CONNECT is refused with %d, %s', async reasonCode => {
+  ])('a refusal with %d (%s) is retried', async reasonCode => {
     const broker = await refusingBroker(reasonCode)
     const status = record(openClient(broker.url).status$)
     await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length === 3)
@@ -83,7 +83,7 @@ describe('a connection of our own', () => {
     expect(broker.sides.length).toBe(3)
   })
 
-  it('gives up when another client takes its session over, instead of fighting for it', async () => {
+  it('a client gives up when another client takes over its session', async () => {
     const { store } = await openStore(real)
     const first = openClient(store.url, { clientId: 'twin' })
     const status = record(first.status$)
@@ -96,14 +96,14 @@ describe('a connection of our own', () => {
     })
   })
 
-  it('comes back when an attempt of its own that it had given up takes its session over', async () => {
+  it('a client reconnects when its own delayed attempt takes over its session', async () => {
     const broker = await scriptedBroker(({ number, send, socket }) => {
-      // The first attempt gets no answer; the second is taken over by it; the third is the last.
+      // The first attempt gets no response and later takes over the second; the third is the last.
       if (number > 1) send(CONNACK)
       if (number === 2) send({ cmd: 'disconnect', reasonCode: 142 })
       if (number === 2) socket.end()
     }, grant)
-    // Long enough for a busy machine to answer the others.
+    // Long enough for a busy machine to respond to the others.
     const client = openClient(broker.url, { connectTimeout: 250 })
     const status = record(client.status$)
     await status.until(({ values }) => broker.sides.length === 3 && values.at(-1)?.state === 'connected')
@@ -111,7 +111,7 @@ describe('a connection of our own', () => {
     expect(status.completed).toBe(false)
   })
 
-  it('says what is wrong while nobody listens, and when it will try again', async () => {
+  it('status$ reports the cause and the time of the next attempt without any request', async () => {
     const status = record(openClient('mqtt://127.0.0.1:1').status$)
     await status.until(({ values }) => values.length === 2)
     const [, last] = status.values
@@ -123,7 +123,7 @@ describe('a connection of our own', () => {
     expect(last?.state === 'reconnecting' && (last.retryAt ?? 0) - Date.now()).toBeLessThan(100)
   })
 
-  it('keeps its session at the broker while it is away, and leaves none when it is closed', async () => {
+  it('the broker keeps the session of a disconnected client, and none after close', async () => {
     const { store } = await openStore(real)
     const client = connect(store.url, { clientId: 'leaver' })
     await firstValueFrom(client.key('a', text).get())
@@ -136,26 +136,26 @@ describe('a connection of our own', () => {
     expect(await resumed).toBe(false)
   })
 
-  it('is refused with certificates that are none, before anything is sent', () => {
+  it('invalid certificates are rejected before anything is sent', () => {
     expect(() => connect('mqtts://127.0.0.1:1', { cert: 'none', key: 'none' })).toThrow(
       expect.objectContaining({ code: 'argument' }),
     )
   })
 
-  it.each(['', 'localhost:1883', 'http://localhost', 'mqtt:'])('is refused for the address %j', url => {
+  it.each(['', 'localhost:1883', 'http://localhost', 'mqtt:'])('the address %j is rejected', url => {
     expect(() => connect(url)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it.each(['', 'a+b', 'a#', 'a\0b', 'a\ud800'])('is refused for the client id %j', clientId => {
+  it.each(['', 'a+b', 'a#', 'a\0b', 'a\ud800'])('the client id %j is rejected', clientId => {
     expect(() => connect('mqtt://127.0.0.1:1', { clientId })).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })
 
-describe('a broker that never answers SUBSCRIBE', () => {
-  /** Takes connections and says nothing more. */
+describe('a broker that never responds to SUBSCRIBE', () => {
+  /** Accepts connections and sends nothing else. */
   const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
 
-  it('is left after a while, and tried again', { tags: 'slow' }, async () => {
+  it('a missing SUBACK drops the connection after a timeout, and the client retries', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const clock = new ManualClock()
     const status = record(openClient(broker.url, { clock }).status$)
@@ -170,7 +170,7 @@ describe('a broker that never answers SUBSCRIBE', () => {
     })
   })
 
-  it('does not keep a client from closing', { tags: 'slow' }, async () => {
+  it('a missing SUBACK does not delay close', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const client = connect(broker.url)
     await vi.waitFor(() => expect(broker.sides.length).toBe(1))
@@ -180,8 +180,8 @@ describe('a broker that never answers SUBSCRIBE', () => {
   })
 })
 
-describe("somebody else's MqttClient", () => {
-  it('is used as it is, keeps its own traffic, and is not closed by us', async () => {
+describe("a caller's MqttClient", () => {
+  it("a caller's MqttClient keeps its own traffic and is not closed", async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const client = connect(mqtt)
@@ -204,7 +204,7 @@ describe("somebody else's MqttClient", () => {
     expect({ notifications, watches: store.stats.watches }).toEqual({ notifications: [], watches: 0 })
   })
 
-  it('is left without a listener of ours', async () => {
+  it('closing removes all listeners from the MqttClient', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const before = mqtt.eventNames().map(name => [name, mqtt.listenerCount(name)])
@@ -214,7 +214,7 @@ describe("somebody else's MqttClient", () => {
     expect(mqtt.eventNames().map(name => [name, mqtt.listenerCount(name)])).toEqual(before)
   })
 
-  it('brings its own reconnect, through which watches live', async () => {
+  it('watches survive a reconnect of the MqttClient', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const mqtt = await foreignClient(link.url)
@@ -233,7 +233,7 @@ describe("somebody else's MqttClient", () => {
     await client.close()
   })
 
-  it('does not send our writes again after a reconnect', async () => {
+  it('writes are not resent after a reconnect', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const mqtt = await foreignClient(link.url)
@@ -252,12 +252,12 @@ describe("somebody else's MqttClient", () => {
     await client.close()
   })
 
-  it('is refused while it serves another state store, until that is closed', async () => {
+  it('an MqttClient serves one state store at a time', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const first = connect(mqtt)
     expect(() => connect(mqtt)).toThrow(
-      expect.objectContaining({ code: 'argument', message: expect.stringContaining('serves no other state store') }),
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining('without another state store') }),
     )
     await first.close()
     const second = connect(mqtt)
@@ -265,7 +265,7 @@ describe("somebody else's MqttClient", () => {
     await second.close()
   })
 
-  it('is refused while it serves a state store of another copy of this package', async () => {
+  it('an MqttClient that serves a store of another package copy is rejected', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const mark = Symbol.for('rx-statestore.shared')
@@ -286,21 +286,21 @@ describe("somebody else's MqttClient", () => {
       ),
       /`options` of the MqttClient/,
     ],
-  ])('is refused when it is none: it %s', (_, client, message) => {
-    // @ts-expect-error: it is no MqttClient
+  ])('an MqttClient that %s is rejected', (_, client, message) => {
+    // @ts-expect-error: not an MqttClient
     expect(() => connect(client)).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(message) }),
     )
   })
 
-  it('is refused when it was ended', async () => {
+  it('an ended MqttClient is rejected', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     await mqtt.endAsync()
     expect(() => connect(mqtt)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('is refused when it does not speak MQTT 5', async () => {
+  it('an MqttClient without MQTT 5 is rejected', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url, { protocolVersion: 4 })
     expect(() => connect(mqtt)).toThrow(
@@ -309,10 +309,10 @@ describe("somebody else's MqttClient", () => {
   })
 })
 
-describe('a session that the broker kept', () => {
+describe('a resumed session', () => {
   const published: Packet = { cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false }
 
-  /** A session in which a message has come if there is one, and the clean starts with which its connections began. */
+  /** Opens a session, with a message if given. `starts` returns the clean start flag of each connection. */
   async function opened(sessionPresent: boolean, message?: Packet) {
     const broker = await scriptedBroker(({ send }) => {
       send({ ...CONNACK, sessionPresent })
@@ -336,19 +336,19 @@ describe('a session that the broker kept', () => {
     return { session, starts: () => broker.sides.map(({ connect: { clean } }) => clean) }
   }
 
-  it('is given up for a new one when it is doubted and nothing has come in it', async () => {
+  it('verifyConnection replaces a resumed session without messages', async () => {
     const { session, starts } = await opened(true)
     session.verifyConnection()
     await vi.waitFor(() => expect(starts()).toEqual([false, true]))
   })
 
   it.each([
-    ['something has come in it', true, published],
-    ['it is new', false, undefined],
-  ])('is not given up when %s', async (_why, sessionPresent, message) => {
+    ['a message has arrived', true, published],
+    ['the session is new', false, undefined],
+  ])('verifyConnection keeps the session when %s', async (_why, sessionPresent, message) => {
     const { session, starts } = await opened(sessionPresent, message)
     session.verifyConnection()
-    // On a connection that is given up nothing is answered any more.
+    // A dropped connection would not respond.
     await new Promise(resolve => session.subscribe(['b'], undefined, resolve))
     expect(starts()).toEqual([false])
   })

@@ -10,7 +10,7 @@ const real = { clock: systemClock }
 const NOWHERE = 'mqtt://127.0.0.1:1'
 
 describe('a reconnect strategy', () => {
-  it('is asked with the number of the attempt and the cause', async () => {
+  it('the strategy receives the attempt number and the cause', async () => {
     const asked: string[] = []
     const client = openClient(NOWHERE, {
       reconnectStrategy: (attempt, cause) => {
@@ -24,7 +24,7 @@ describe('a reconnect strategy', () => {
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'connection-lost' } })
   })
 
-  it('that gives up ends watches and requests', async () => {
+  it('a strategy that gives up ends watches and requests', async () => {
     const client = openClient(NOWHERE, { reconnectStrategy: () => false })
     const seen = record(client.key('a', text).value$)
     await expect(firstValueFrom(client.key('a', text).get())).rejects.toMatchObject({ code: 'closed' })
@@ -32,7 +32,7 @@ describe('a reconnect strategy', () => {
   })
 })
 
-describe('a callback that is wrong', () => {
+describe('faulty callbacks', () => {
   it.each([
     [
       'throws',
@@ -42,13 +42,16 @@ describe('a callback that is wrong', () => {
     ],
     ['gives NaN', () => Number.NaN],
     ['gives a negative number', () => -1],
-  ])('ends the client, and not the process: a reconnect strategy that %s', async (_name, reconnectStrategy) => {
-    const status = record(openClient(NOWHERE, { reconnectStrategy }).status$)
-    await status.until(({ completed }) => completed)
-    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'argument' } })
-  })
+  ])(
+    'a reconnect strategy that %s closes the client and does not end the process',
+    async (_name, reconnectStrategy) => {
+      const status = record(openClient(NOWHERE, { reconnectStrategy }).status$)
+      await status.until(({ completed }) => completed)
+      expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'argument' } })
+    },
+  )
 
-  it('is asked again: credentials that are none', async () => {
+  it('invalid credentials are requested again', async () => {
     const { store } = await openStore(real)
     let asked = 0
     const credentials = (): Promise<Credentials> => Promise.resolve(++asked < 3 ? JSON.parse('null') : {})
@@ -67,11 +70,11 @@ describe('options out of range', () => {
     { reconnect: { initial: 0 } },
     { reconnect: { max: Number.NaN } },
     { clientId: 'a'.repeat(2_049) },
-  ])('are refused at the call: %j', options => {
+  ])('invalid options are rejected by the call: %j', options => {
     expect(() => openClient(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('do not include a session for ever', async () => {
+  it('an unlimited session expiry is allowed', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { sessionExpiry: Number.POSITIVE_INFINITY })
     expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
@@ -79,7 +82,7 @@ describe('options out of range', () => {
 })
 
 describe('credentials', () => {
-  it('are asked for before every attempt', async () => {
+  it('credentials are requested before every attempt', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     let asked = 0
@@ -94,7 +97,7 @@ describe('credentials', () => {
     expect(asked).toBeGreaterThanOrEqual(2)
   })
 
-  it('may take their time, and may fail for a while', async () => {
+  it('credentials may resolve late or fail temporarily', async () => {
     const { store } = await openStore(real)
     let asked = 0
     const credentials = async (): Promise<Credentials> => {
@@ -108,7 +111,7 @@ describe('credentials', () => {
     expect(status.values[1]).toMatchObject({ cause: { message: expect.stringContaining('being written') } })
   })
 
-  it('are not waited for by a client that is closed', async () => {
+  it('closing does not wait for pending credentials', async () => {
     const client = openClient(NOWHERE, { credentials: () => new Promise(() => undefined) })
     const status = record(client.status$)
     await client.close()
@@ -116,8 +119,8 @@ describe('credentials', () => {
   })
 })
 
-describe('a connection that is dead without a word', () => {
-  it('is found out by the keep-alive', { tags: 'slow', timeout: 20_000 }, async () => {
+describe('a silently dead connection', () => {
+  it('keep-alive detects a dead connection', { tags: 'slow', timeout: 20_000 }, async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const client = openClient(link.url, { keepAlive: 1_000 })
@@ -131,7 +134,7 @@ describe('a connection that is dead without a word', () => {
     })
   })
 
-  it('is found out soon after the machine slept', async () => {
+  it('a dead connection is detected soon after system sleep', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const clock = new ManualClock(Date.now())
@@ -143,12 +146,12 @@ describe('a connection that is dead without a word', () => {
     clock.advance(5_000)
     clock.advance(3_000)
     await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
-    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringContaining('slept') } })
+    expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringContaining('system sleep') } })
     clock.advance(100)
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
   })
 
-  it('is not suspected when it answers after the sleep', async () => {
+  it('a connection that responds after system sleep is kept', async () => {
     const { store } = await openStore(real)
     const clock = new ManualClock(Date.now())
     const client = openClient(store.url, { clock })
@@ -164,7 +167,7 @@ describe('a connection that is dead without a word', () => {
 })
 
 describe('a client that waits for its next attempt', () => {
-  it('tries at once when the machine wakes up', async () => {
+  it('a waiting client retries immediately after system sleep', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     link.cut()

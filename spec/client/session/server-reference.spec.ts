@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { parseReferences } from '../../../src/client/session/addresses.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 
-describe('a server reference', () => {
+describe('parsing a server reference', () => {
   it.each([
     ['b', [{ host: 'b', port: undefined }]],
     ['B.example.org:8883', [{ host: 'b.example.org', port: 8883 }]],
@@ -23,7 +23,7 @@ describe('a server reference', () => {
         { host: 'c', port: 2 },
       ],
     ],
-  ])('names hosts: %j', (text, expected) => {
+  ])('hosts and ports are parsed: %j', (text, expected) => {
     expect(parseReferences(text)).toEqual(expected)
   })
 
@@ -46,19 +46,22 @@ describe('a server reference', () => {
     'bü',
     'a\0',
     'b\n:1',
-  ])('that names none is empty: %j', text => {
+  ])('a text without hosts yields nothing: %j', text => {
     expect(parseReferences(text)).toEqual([])
   })
 
-  it.each([undefined, null, 7, ['b', 'c'], {}, 'b '.repeat(3_000)])('that is not one is empty: %#', text => {
-    expect(parseReferences(text)).toEqual([])
-  })
+  it.each([undefined, null, 7, ['b', 'c'], {}, 'b '.repeat(3_000)])(
+    'a value that is not a valid text yields nothing: %#',
+    text => {
+      expect(parseReferences(text)).toEqual([])
+    },
+  )
 
-  it('is read up to its sixteenth part', () => {
+  it('at most sixteen parts are read', () => {
     expect(parseReferences(Array.from({ length: 100 }, (_, i) => `b${i}`).join(' '))).toHaveLength(16)
   })
 
-  it('is found among whatever a broker sends, and what is found makes an address', () => {
+  it('arbitrary text yields only hosts that form valid addresses', () => {
     const piece = oneof(
       string({ unit: anyCodePoint }),
       constantFrom(' ', ':', '[', ']', '@', '//', '?', '%00'),
@@ -74,7 +77,7 @@ describe('a server reference', () => {
     )
   })
 
-  it('comes back as it was written', () => {
+  it('any host with a port is parsed exactly', () => {
     const host = stringMatching(/^[a-z][a-z0-9-]{0,20}(\.[a-z][a-z0-9]{0,5}){0,3}$/)
     assert(
       property(host, integer({ min: 1, max: 65_535 }), (name, port) => {

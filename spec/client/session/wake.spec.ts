@@ -9,8 +9,8 @@ function watched(): { clock: ManualClock; woken: () => number; stop: () => void 
   return { clock, woken: () => times, stop }
 }
 
-describe('a machine that slept', () => {
-  it('is noticed by a wall clock that jumped ahead, once', () => {
+describe('system sleep', () => {
+  it('a wall clock that jumps ahead is reported once', () => {
     const { clock, woken } = watched()
     clock.advance(60_000)
     expect(woken()).toBe(0)
@@ -21,7 +21,7 @@ describe('a machine that slept', () => {
     expect(woken()).toBe(1)
   })
 
-  it('is not confused with a clock that is set a little, or back', () => {
+  it('small and backward clock adjustments are ignored', () => {
     const { clock, woken } = watched()
     clock.jump(9_000)
     clock.advance(5_000)
@@ -30,7 +30,7 @@ describe('a machine that slept', () => {
     expect(woken()).toBe(0)
   })
 
-  it('is of no interest any more after the end', () => {
+  it('nothing is reported after the checks stop', () => {
     const { clock, woken, stop } = watched()
     stop()
     clock.jump(600_000)

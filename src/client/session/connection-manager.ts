@@ -130,7 +130,8 @@ export class ConnectionManager {
   lost(loss: ConnectionLoss): void {
     // A redirected client may have another address to try.
     const isRedirected =
-      isElsewhere(loss.reasonCode) && (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
+      isElsewhere(loss.reasonCode) &&
+      (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
     if (!isRedirected && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
     else this.#retry(loss.error, loss.shouldRetrySameAddress)
   }

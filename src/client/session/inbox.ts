@@ -171,13 +171,13 @@ const aliasError = (alias: number): PayloadError =>
 
 /** First bytes of other protocols, and advice. */
 const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string])[] = [
-  [utf8('HTTP/'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
-  [utf8('<'), 'HTTP: for MQTT over WebSocket write ws:// or wss://'],
-  [new Uint8Array([0x15, 3]), 'TLS: write mqtts:// or wss://'],
-  [new Uint8Array([0x16, 3]), 'TLS: write mqtts:// or wss://'],
+  [utf8('HTTP/'), 'HTTP: for MQTT over WebSocket use ws:// or wss://'],
+  [utf8('<'), 'HTTP: for MQTT over WebSocket use ws:// or wss://'],
+  [new Uint8Array([0x15, 3]), 'TLS: use mqtts:// or wss://'],
+  [new Uint8Array([0x16, 3]), 'TLS: use mqtts:// or wss://'],
   [utf8('SSH-'), 'SSH'],
-  [utf8('-ERR'), 'the protocol of Redis'],
-  [utf8('INFO {'), 'the protocol of NATS'],
+  [utf8('-ERR'), 'the Redis protocol'],
+  [utf8('INFO {'), 'the NATS protocol'],
 ]
 /** CONNACK and AUTH, which respond to CONNECT; some brokers refuse it with DISCONNECT. */
 const MQTT_FIRST_BYTES = [0x20, 0xf0, 0xe0]
