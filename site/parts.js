@@ -6,6 +6,10 @@ export const PARTS = [
     title: 'Guide',
     pages: [
       ['README.md', 'guide'],
+      ['docs/tutorial.md', 'tutorial'],
+      ['docs/client.md', 'client'],
+      ['docs/choosing.md', 'choosing'],
+      ['docs/cheat-sheet.md', 'cheat-sheet'],
       ['docs/guarantees.md', 'guarantees'],
       ['docs/writing.md', 'writing'],
       ['docs/shadows.md', 'shadows'],
@@ -35,6 +39,7 @@ export const PARTS = [
     title: 'Reference',
     pages: [
       ['docs/errors.md', 'errors'],
+      ['docs/command-line.md', 'command-line'],
       ['docs/runtimes.md', 'runtimes'],
       ['CHANGELOG.md', 'changes'],
       ['SECURITY.md', 'reporting'],

@@ -55,6 +55,15 @@ it.each(documents)('Every link of %s leads somewhere', file => {
   expect(lost).toEqual([])
 })
 
+it('Every spec that docs/internals/guarantees.md names exists', () => {
+  const held = textOf('docs/internals/guarantees.md').match(/\*Held by\*: .*/g) ?? []
+  const paths = held.flatMap(line =>
+    Array.from(line.matchAll(/`([\w-]+\/[\w/-]+)`/g), ([, path = '']) => join('spec', path)),
+  )
+  expect(paths.length).toBeGreaterThan(100)
+  expect(paths.filter(path => !['', '.ts', '.spec.ts'].some(end => existsSync(join(ROOT, path + end))))).toEqual([])
+})
+
 describe('The documents that are packed', () => {
   const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
   const stdout = execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })

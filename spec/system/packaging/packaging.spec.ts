@@ -33,6 +33,7 @@ import * as jetstream from '../../../src/server/log/jetstream/index.js'
 import { effort, some } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../../support/services.js'
+import { DOCUMENTS, type Document, snippetsOf } from './support/documents.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -62,65 +63,6 @@ const ENTRIES = {
   'rx-statestore/react': react,
 }
 
-/** A document whose snippets are run, and what they print. */
-interface Document {
-  readonly file: string
-  /** A heading, if not all of them are run: what is before it needs a browser, as in spec/system/frameworks. */
-  readonly from?: string
-  readonly outputs: readonly RegExp[]
-}
-
-const DOCUMENTS: readonly Document[] = [
-  {
-    file: 'README.md',
-    outputs: [
-      /written \d+:\d+:StateStore\n[\s\S]*set point 22\n$/,
-      /^connecting\n[\s\S]*set \{ name: 'pump' \} \d+:\d+:StateStore/,
-      /\[ true, true \]/,
-      /^undefined connecting undefined\n21 pending undefined\n22 pending undefined\n[\s\S]*22 confirmed undefined\n(22 confirmed undefined\n)*applied\n[\s\S]*$/,
-      /^\[ 'pump' \]\nthermostat1\/setPoint\n$/,
-      /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
-      /^1 set\n$/,
-    ],
-  },
-  {
-    file: 'docs/pubsub.md',
-    outputs: [
-      /^ann says \{ celsius: 21 \}\n$/,
-      /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
-      /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
-      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
-    ],
-  },
-  { file: 'docs/deploying.md', outputs: [/^\[ 'cellar', 'roof' \]\n$/] },
-  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
-  { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
-  {
-    file: 'docs/writing.md',
-    outputs: [
-      /^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:/,
-      /^first (.+)\nsecond \1\n21\n21\n$/,
-      /^1000\n$/,
-    ],
-  },
-  { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
-  { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
-  {
-    file: 'docs/coming-from-mqtt.md',
-    outputs: [
-      /^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/,
-      /^connecting\n(live\n)?closed\n$/,
-    ],
-  },
-  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
-  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
-  {
-    file: 'docs/frameworks.md',
-    from: '## Without RxJS',
-    outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
-  },
-]
-
 /** Lets time pass ten times as fast for a program, and says when 15 s have passed. */
 const HASTE = `data:text/javascript,${encodeURIComponent(`
   const SPEED = 4
@@ -136,7 +78,11 @@ const HASTE = `data:text/javascript,${encodeURIComponent(`
 let home: string
 let files: string[]
 
-const node = async (...args: string[]): Promise<string> => (await run(process.execPath, args, { cwd: home })).stdout
+/** As in a pod, for `settingsFromEnv`. */
+const ENVIRONMENT = { ...process.env, AIO_BROKER_HOSTNAME: 'localhost' }
+
+const node = async (...args: string[]): Promise<string> =>
+  (await run(process.execPath, args, { cwd: home, env: ENVIRONMENT })).stdout
 
 /** Type-checks and translates a project's TypeScript as a strict user would; the compiler's complaints are the result. */
 async function compile(
@@ -336,12 +282,6 @@ describe.skipIf(!SERVICES.runtimes.present)('What is packed does what it should'
   })
 })
 
-/** The snippets of a document. */
-function snippetsOf({ file, from = '' }: Document): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8')
-  return Array.from(text.slice(text.indexOf(from)).matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code ?? '')
-}
-
 const folderOf = ({ file }: Document): string => `snippets/${basename(file, '.md')}`
 
 describe('The snippets of the documents', () => {
@@ -361,12 +301,16 @@ describe('The snippets of the documents', () => {
     expect(complaints).toBe('')
   })
 
-  it('of the README run as they stand without a compiler, unless they have types', { timeout: 60_000 }, async () => {
+  it('of the README and of the client run as they stand without a compiler, unless they have types', {
+    timeout: 60_000,
+  }, async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
-    const [readme] = DOCUMENTS
-    const plain = (readme ? snippetsOf(readme) : []).map((code, at) => ({ code, output: readme?.outputs[at] ?? /$^/ }))
+    const first = DOCUMENTS.filter(({ file }) => ['README.md', 'docs/client.md'].includes(file))
+    const plain = first.flatMap(document =>
+      snippetsOf(document).map((code, at) => ({ code, output: document.outputs[at] ?? /$^/ })),
+    )
     const untyped = plain.filter(({ code }) => !/<[{A-Z]/.test(code))
-    expect(untyped.length).toBeGreaterThan(3)
+    expect(untyped.length).toBe(2)
     for (const { code, output } of untyped) {
       writeFileSync(join(home, 'plain.js'), code.replace('mqtt://localhost:1883', store.url))
       expect(await node('plain.js')).toMatch(output)

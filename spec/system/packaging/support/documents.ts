@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = new URL('../../../..', import.meta.url).pathname
+
+/** A document whose snippets are run, and what they print. */
+export interface Document {
+  readonly file: string
+  /** A heading, if not all of them are run: what is before it needs a browser, as in spec/system/frameworks. */
+  readonly from?: string
+  /** Whether all snippets are one program, which ends by itself. Default `false`. */
+  readonly isOneProgram?: boolean
+  readonly outputs: readonly RegExp[]
+}
+
+export const DOCUMENTS: readonly Document[] = [
+  {
+    file: 'README.md',
+    outputs: [/^(set point undefined\n)?set point 21.5\n[\s\S]*written \d+:\d+:StateStore\n$/],
+  },
+  {
+    file: 'docs/client.md',
+    outputs: [
+      /^connecting\n[\s\S]*set \{ name: 'pump' \} \d+:\d+:StateStore/,
+      /\[ true, true \]/,
+      /^\[ 'pump' \]\nthermostat1\/setPoint\n$/,
+      /^(readings \{\}\n)?readings \{ 'reading\/1': 20 \}\n$/,
+    ],
+  },
+  { file: 'docs/choosing.md', outputs: [/^true\n$/, /^true\n$/, /^3\n$/] },
+  { file: 'docs/cheat-sheet.md', isOneProgram: true, outputs: [/argument\n[\s\S]*0 0\n/] },
+  {
+    file: 'docs/pubsub.md',
+    outputs: [
+      /^ann says \{ celsius: 21 \}\n$/,
+      /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
+      /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
+      /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
+    ],
+  },
+  { file: 'docs/deploying.md', outputs: [/^\[ 'cellar', 'roof' \]\n$/] },
+  { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
+  { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+  {
+    file: 'docs/writing.md',
+    outputs: [
+      /^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:/,
+      /^first (.+)\nsecond \1\n21\n21\n$/,
+      /^1000\n$/,
+    ],
+  },
+  { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
+  { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
+  {
+    file: 'docs/coming-from-mqtt.md',
+    outputs: [
+      /^set point undefined\ntrue\n(set point 21.5\n)?$|^true\n(set point 21.5\n)?$/,
+      /^connecting\n(live\n)?closed\n$/,
+    ],
+  },
+  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
+  { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
+  {
+    file: 'docs/frameworks.md',
+    from: '## Without RxJS',
+    outputs: [/^set 21\nset 22\nstill 22\naborted\n$/, /^true\n$/],
+  },
+]
+
+/** Returns the TypeScript snippets of a document. */
+export function snippetsOf({ file, from = '', isOneProgram = false }: Document): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  const snippets = Array.from(text.slice(text.indexOf(from)).matchAll(/```ts\n([\s\S]*?)```/g), ([, code = '']) => code)
+  return isOneProgram ? [`${snippets.join('\n')}\nprocess.exit()\n`] : snippets
+}
