@@ -101,7 +101,7 @@ describe('attach --console', () => {
 
   it.each([
     [['--console'], /--console needs --console-broker-url: its page reads and writes keys at the broker/],
-    [['--console', '0', '--console-broker-url', 'mqtt://localhost'], /`brokerUrl` to be an address with ws:/],
+    [['--console', '0', '--console-broker-url', 'mqtt://localhost'], /`brokerUrl` to be a URL with ws:/],
     [['--console', '0', '--console-broker-url', 'ws://a:b@localhost'], /without user name and password/],
     [['--console-broker-url', 'ws://localhost'], /--console-broker-url is for --console/],
     [['--console-broker-user', 'page'], /--console-broker-user is for --console/],

@@ -4,7 +4,7 @@ import { recordOf } from '../../chaos/journal.js'
 import { recordsOf } from '../../chaos/recorder.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import { type Answer, Engine } from '../../src/server/engine/engine.js'
-import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
+import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
 /** What the log of several nodes comes to. */
@@ -47,7 +47,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   const tokens: Map<string, string> = new Map()
   let requests = 0
   const replica = new MessageJudge()
-  const engine = new Engine({ witness: result => replica.digest.see(result) })
+  const engine = new Engine({ onResult: result => replica.digest.see(result) })
   for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
     const from = time - epoch - 1
     latest[position] = Number.POSITIVE_INFINITY
@@ -59,7 +59,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   writeJournal(journal, noted, latest)
   return { messages: latest.length, requests, versions }
 
-  function apply(entry: Entry, position: number, from: number) {
+  function apply(entry: LogEntry, position: number, from: number) {
     const writes = entry.commands.filter(({ type }) => type === 'write')
     for (const result of engine.apply(entry)) {
       if (result.type === 'answered') note(writes.shift(), result.answer, position, from)

@@ -55,13 +55,13 @@ export const cluster: Mutants = {
       seed: 6,
       code: 'tick(owner?: object): void {',
       becomes: `tick(owner?: object): void {
-    this.foreign({ time: this.#clock.now(), ...this.#engine.room, commands: [] })
+    this.foreign({ time: this.#clock.now(), ...this.#engine.limits, commands: [] })
     return`,
     },
     'watchers are notified of changes made at other nodes': {
       seed: 1,
-      code: 'if (changes.length > 0 && !this.#stopped) this.#host.changed(changes)',
-      becomes: 'if (changes.length < 0) this.#host.changed(changes)',
+      code: 'if (changes.length > 0 && !this.#isStopped) this.#host.onChanges(changes)',
+      becomes: 'if (changes.length < 0) this.#host.onChanges(changes)',
     },
   },
   'src/server/log/cluster/follower.ts': {

@@ -18,7 +18,7 @@ export class BesideBroker extends SimBroker {
     const until = time.now + outage
     this.#awayUntil = Math.max(this.#awayUntil, until)
     this.server.stop()
-    for (const connection of this.connected) this.server.drop(connection)
+    for (const connection of this.connected) this.server.removeConnection(connection)
     if (!keepData) this.lose()
     if (isTold) this.#announce(AWAY)
     time.after(outage, () => {

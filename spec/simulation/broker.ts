@@ -98,7 +98,7 @@ export class SimBroker {
       connection.deliver(request.responseTopic, oddReply(random, request))
       return
     }
-    this.server.take(connection, {
+    this.server.handleRequest(connection, {
       topic: request.topic,
       payload: request.payload,
       qos: 1,
@@ -201,9 +201,9 @@ export class SimBroker {
       notifications: 'subscribed',
       clock,
       publish: () => undefined,
-      drifted: () => undefined,
-      stored: () => undefined,
-      faulted: error => {
+      onDrift: () => undefined,
+      onLogHealth: () => undefined,
+      onError: error => {
         throw error
       },
     })
@@ -216,7 +216,7 @@ export class SimBroker {
 
   #drop(connection: SimConnection): void {
     connection.open = false
-    this.server.drop(connection)
+    this.server.removeConnection(connection)
     this.#connections.delete(connection.clientId)
     if (!connection.end.keepSession) this.#sessions.delete(connection.clientId)
   }

@@ -2,9 +2,9 @@ import type { Hlc } from '../../src/core/hlc/hlc.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { encodeReply } from '../../src/core/protocol/replies.js'
 import type { StoredRecord } from '../../src/server/engine/apply.js'
-import type { Change, CommandResult } from '../../src/server/engine/command-result.js'
+import type { CommandResult, KeyChange } from '../../src/server/engine/command-result.js'
 import { Engine } from '../../src/server/engine/engine.js'
-import type { Entry, EntryCommand } from '../../src/server/engine/entry.js'
+import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import { textOf } from '../support/words.js'
@@ -43,7 +43,7 @@ const NO_KEY = { command: { verb: 'GET', key: new TextEncoder().encode('nobody-w
 
 /** The last version that an engine gave to anything. */
 export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
-  engine.ask(NO_KEY, connection, 0).position
+  engine.query(NO_KEY, connection, 0).position
 
 const texts = new WeakMap<StoredRecord, string>()
 
@@ -77,7 +77,7 @@ export class ClusterHistory {
   #stopped = false
 
   constructor() {
-    this.engine = new Engine<never>({ witness: result => this.replica.digest.see(result) })
+    this.engine = new Engine<never>({ onResult: result => this.replica.digest.see(result) })
     this.#remember()
   }
 
@@ -137,7 +137,7 @@ export class ClusterHistory {
     this.#pictures.push({ digest: replica.digest.value, state: pictureOf(replica, engine), shared })
   }
 
-  #apply(entry: Entry): void {
+  #apply(entry: LogEntry): void {
     const writes = entry.commands.filter(({ type }) => type === 'write')
     for (const result of this.engine.apply(entry)) {
       if (result.type === 'expired') this.#change(result.changes, undefined, entry.time)
@@ -156,7 +156,7 @@ export class ClusterHistory {
     this.outcomes.set(operation, { reply: text, version: version && String(version), index, changed })
   }
 
-  #change(changes: readonly Change[], operation: number | undefined, time: number): void {
+  #change(changes: readonly KeyChange[], operation: number | undefined, time: number): void {
     for (const { key, notification, version } of changes) {
       const states = this.of(textOf(key))
       const before = states.at(-1)

@@ -81,7 +81,7 @@ export class ClusterNode implements LogEvents {
   }
 
   take(peer: Peer, message: Incoming): void {
-    if (this.accepts && peer.open) this.#server?.take(peer, message)
+    if (this.accepts && peer.open) this.#server?.handleRequest(peer, message)
   }
 
   /** The last version of all that it has come to. */
@@ -94,7 +94,7 @@ export class ClusterNode implements LogEvents {
     for (const watch of peer.watches.values()) watch.until = this.version
     peer.open = false
     this.peers.delete(peer)
-    this.#server?.drop(peer)
+    this.#server?.removeConnection(peer)
   }
 
   available(availability: Availability): void {
@@ -179,11 +179,11 @@ export class ClusterNode implements LogEvents {
       notifications: 'registered',
       clock: { ...clock, now: () => log.now },
       afterIo: task => void clock.schedule(0, task),
-      answer: this.#setting.answered,
+      sendResponse: this.#setting.answered,
       publish: () => undefined,
-      drifted: () => undefined,
-      stored: () => undefined,
-      faulted: error => {
+      onDrift: () => undefined,
+      onLogHealth: () => undefined,
+      onError: error => {
         throw error
       },
     })

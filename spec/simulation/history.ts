@@ -1,5 +1,5 @@
 import { type Applied, type Change, Engine } from '../../src/server/engine/engine.js'
-import type { Entry } from '../../src/server/engine/entry.js'
+import type { LogEntry } from '../../src/server/engine/entry.js'
 import type { Held } from '../judges/convergence.js'
 
 /** A change the store made: what watchers may see. */
@@ -76,7 +76,7 @@ export class RecordedEngine<C> extends Engine<C> {
     this.#silentExpiry = silentExpiry
   }
 
-  override *apply(entry: Entry): Generator<Applied, void> {
+  override *apply(entry: LogEntry): Generator<Applied, void> {
     for (const result of super.apply(entry)) {
       for (const change of result.changes) this.place = Math.max(this.place, this.#history.note(change) + 1)
       if (result.type !== 'expired' || !this.#silentExpiry) yield result

@@ -1,15 +1,15 @@
-import type { Entry } from '../../src/server/engine/entry.js'
+import type { LogEntry } from '../../src/server/engine/entry.js'
 import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 
 /** The entries of all nodes of a store, in the order that holds. */
 export class Cluster {
-  readonly entries: Entry[] = []
+  readonly entries: LogEntry[] = []
   readonly nodes: SimNode[] = []
 
   /** Whoever appended has applied it; the others will. */
-  append(entry: Entry, by: SimNode): void {
+  append(entry: LogEntry, by: SimNode): void {
     this.entries.push(entry)
     for (const node of this.nodes) if (node !== by) node.follow()
   }
@@ -66,7 +66,7 @@ export class SimNode extends SimBroker {
   protected override log(): Log {
     const node = this
     return new (class extends MemoryLog {
-      override append(entry: Entry): void {
+      override append(entry: LogEntry): void {
         // Somebody else may have been faster, and what is answered has to come behind that.
         node.#apply(node.#cluster.entries.length)
         node.#applied++
@@ -89,7 +89,7 @@ export class SimNode extends SimBroker {
     while (this.#applied < end) {
       const entry = this.#cluster.entries[this.#applied++]
       if (entry === undefined) return
-      for (const { changes } of this.engine.apply(entry)) server.changed(changes)
+      for (const { changes } of this.engine.apply(entry)) server.onChanges(changes)
       server.report(undefined)
     }
   }

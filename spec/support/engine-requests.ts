@@ -1,7 +1,7 @@
 import { isWrite, parseCommand } from '../../src/core/protocol/parse-command.js'
-import { type RawClocks, refusal } from '../../src/server/engine/command-result.js'
+import { errorResult, type RawClocks } from '../../src/server/engine/command-result.js'
 import type { Answer, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
-import type { Restored } from '../../src/server/engine/entry.js'
+import type { RestoredRecord } from '../../src/server/engine/entry.js'
 
 /** A request as it comes. */
 export interface RawRequest extends RawClocks {
@@ -18,25 +18,30 @@ export function handle<C>(engine: Engine<C>, raw: RawRequest, connection: C, now
 function answerOf<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): Answer {
   try {
     const command = parseCommand(raw.payload)
-    if (!isWrite(command)) return engine.ask({ ...raw, command }, connection, now)
+    if (!isWrite(command)) return engine.query({ ...raw, command }, connection, now)
     const write = { ...raw, type: 'write', origin: undefined, command } as const
-    for (const result of engine.apply({ time: now, ...engine.room, commands: [write] }))
+    for (const result of engine.apply({ time: now, ...engine.limits, commands: [write] }))
       if (result.type === 'answered') return result.answer
     throw new Error('an entry with a write has an answer')
   } catch (error) {
-    return refusal(error)
+    return errorResult(error)
   }
 }
 
 /** Deletes what is due. */
 export function expire<C>(engine: Engine<C>, now: number): Change[] {
-  return Array.from(engine.apply({ time: now, ...engine.room, commands: [] })).flatMap(({ changes }) => changes)
+  return Array.from(engine.apply({ time: now, ...engine.limits, commands: [] })).flatMap(({ changes }) => changes)
 }
 
 /** Loads records of a dump; raises what they are refused with. */
-export function restore<C>(engine: Engine<C>, items: Iterable<Restored>, now: number, replace = false): Restoration {
+export function restore<C>(
+  engine: Engine<C>,
+  items: Iterable<RestoredRecord>,
+  now: number,
+  replace = false,
+): Restoration {
   const load = { type: 'load', items: Array.from(items), replace } as const
-  for (const result of engine.apply({ time: now, ...engine.room, commands: [load] })) {
+  for (const result of engine.apply({ time: now, ...engine.limits, commands: [load] })) {
     if (result.type !== 'loaded') continue
     if (result.outcome instanceof Error) throw result.outcome
     return result.outcome

@@ -4,7 +4,7 @@ import { defer, EMPTY, from, lastValueFrom, mergeMap, type Observable, tap } fro
 import { bytes, type SetOptions, type SetResult, type StateStore } from '../client/index.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { DumpReader, type DumpRecord, dumpLinesOf } from '../node/dump/codec.js'
-import type { LoadAnswer } from '../server/console/contract.js'
+import type { LoadResponse } from '../server/console/contract.js'
 import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
@@ -66,7 +66,7 @@ async function openInput(file: string, io: Io): Promise<Input> {
   }
 }
 
-async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadAnswer> {
+async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadResponse> {
   let lines = 0
   async function* passing(): AsyncGenerator<Uint8Array, void> {
     for await (const chunk of chunks) {
@@ -82,13 +82,13 @@ async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Arr
   }
 }
 
-function readAnswer(text: string): LoadAnswer {
-  const answer: Partial<LoadAnswer> = JSON.parse(text)
+function readAnswer(text: string): LoadResponse {
+  const answer: Partial<LoadResponse> = JSON.parse(text)
   const { loaded = 0, versionsKept = 0, expired = 0 } = answer
   return { loaded, versionsKept, expired }
 }
 
-async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadAnswer> {
+async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadResponse> {
   io.stderr.write(`${WITHOUT_CONSOLE}\n`)
   const loading = new DumpLoader(() => io.clock.now())
   const endProgress = showProgress(() => counted(loading.loaded, 'key'), io)
@@ -105,7 +105,7 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
   return { loaded: loading.loaded, versionsKept: 0, expired: loading.expired }
 }
 
-function inWords({ loaded, versionsKept, expired }: LoadAnswer, kept: boolean): string {
+function inWords({ loaded, versionsKept, expired }: LoadResponse, kept: boolean): string {
   const versions = kept ? `, ${versionsKept} with the version of the dump` : ''
   const late = expired === 0 ? '' : `; ${expired} had expired`
   return `${counted(loaded, 'key')} loaded${versions}${late}\n`

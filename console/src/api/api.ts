@@ -1,10 +1,10 @@
 import { Observable } from 'rxjs'
 import type {
-  ClientAnswer,
-  KeysAnswer,
-  LoadAnswer,
+  ClientResponse,
+  KeysResponse,
+  LoadResponse,
   Problem,
-  ResetAnswer,
+  ResetResponse,
   RestartRequest,
   StoreFacts,
   StreamLine,
@@ -55,11 +55,11 @@ export class Api {
     })
   }
 
-  keys(ids: readonly string[]): Observable<KeysAnswer> {
+  keys(ids: readonly string[]): Observable<KeysResponse> {
     return this.#ask('keys', { ids })
   }
 
-  client(clientId: string): Observable<ClientAnswer> {
+  client(clientId: string): Observable<ClientResponse> {
     return this.#ask('client', { clientId })
   }
 
@@ -75,7 +75,7 @@ export class Api {
     return this.#ask('restart', { keys })
   }
 
-  reset(): Observable<ResetAnswer> {
+  reset(): Observable<ResetResponse> {
     return this.#ask('reset', {})
   }
 
@@ -83,7 +83,7 @@ export class Api {
     return this.#request('dump', {}, async (response, next) => next(await response.blob()))
   }
 
-  load(dump: Blob): Observable<LoadAnswer> {
+  load(dump: Blob): Observable<LoadResponse> {
     return this.#request('load', { method: 'POST', body: dump }, async (response, next) => next(await response.json()))
   }
 

@@ -122,7 +122,7 @@ describe('The console of an attached store', () => {
     const away = await pulses.until('reconnecting')
     expect(away).toMatchObject({
       startedAt,
-      attached: { why: expect.stringMatching(/^The store cannot reach its broker: ./) },
+      attached: { why: expect.stringMatching(/^Cannot reach the broker: ./) },
     })
     expect(away).toMatchObject({ connections: 1, watches: 1 })
     await openBroker({ port: Number(new URL(url).port) })
@@ -146,7 +146,7 @@ describe('The console of an attached store', () => {
     expect(await answerOf(ask('api/keys', { ids: ['6B'] }))).toEqual([200, { keys: [] }])
     expect(await answerOf(ask('api/dump'))).toMatchObject([
       503,
-      { code: 'closed', message: expect.stringMatching(/dump the one that does/) },
+      { code: 'closed', message: expect.stringMatching(/dump the active one/) },
     ])
     expect(await answerOf(ask('api/load', '{"key":"k","value":"w"}'))).toMatchObject([
       503,
@@ -160,9 +160,9 @@ describe('The console of an attached store', () => {
 describe('The console of an attached store needs', () => {
   const WRONG: readonly (readonly [options: object, message: RegExp])[] = [
     [{}, /`brokerUrl` for an attached store/],
-    [{ brokerUrl: 'mqtt://127.0.0.1' }, /`brokerUrl` to be an address with ws:/],
+    [{ brokerUrl: 'mqtt://127.0.0.1' }, /`brokerUrl` to be a URL with ws:/],
     [{ brokerUrl: 'ws://user:secret@127.0.0.1' }, /`brokerUrl` without user name and password/],
-    [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: {} }, /`brokerLogin` to have a `username`/],
+    [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: {} }, /`brokerLogin` to have a non-empty `username`/],
     [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: { username: 'a', password: 7 } }, /`brokerLogin`/],
     [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: { userName: 'a' } }, /did you mean `username`/],
   ]

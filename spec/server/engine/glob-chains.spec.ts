@@ -16,7 +16,7 @@ describe('words along the beginnings of a key', () => {
         const along = (key: string): number =>
           stay.reduce((sum, { prefix, words }) => sum + (key.startsWith(prefix) ? words : 0), 0)
         const keys = [asked, ...stay.map(({ prefix }) => prefix).filter(prefix => prefix.startsWith(asked))]
-        expect(chains.mostWith(asked, 7)).toBe(Math.max(...keys.map(along)) + 7)
+        expect(chains.maxWordsWith(asked, 7)).toBe(Math.max(...keys.map(along)) + 7)
         expect(chains.isEmpty).toBe(stay.length === 0)
       }),
     )

@@ -16,7 +16,7 @@ const anything = fc.tuple(fc.constantFrom('', long, long.slice(0, 63), long.slic
 
 function indexOf(globs: Iterable<string>): GlobIndex<string> {
   const index = new GlobIndex<string>()
-  for (const glob of new Set(globs)) index.add(index.prepare(glob))
+  for (const glob of new Set(globs)) index.add(index.compile(glob))
   return index
 }
 

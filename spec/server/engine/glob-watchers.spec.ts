@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Watchers } from '../../../src/server/engine/watchers.js'
 
-const QUOTAS = { most: 10_000, mostOfOwner: 5_000, ownerOf: (name: string) => name[0] }
+const QUOTAS = { max: 10_000, maxPerOwner: 5_000, ownerOf: (name: string) => name[0] }
 
 describe('Watchers of globs', () => {
   it('count for a hundred keys each, and are gone with their connection', () => {
@@ -11,8 +11,8 @@ describe('Watchers of globs', () => {
     watchers.addGlob('alice', 'l*')
     watchers.addGlob('bob', 'k*')
     expect([watchers.count, watchers.countOf('alice'), watchers.countOfOwner('b')]).toEqual([301, 201, 100])
-    watchers.drop('alice')
-    watchers.drop('alice')
+    watchers.removeConnection('alice')
+    watchers.removeConnection('alice')
     expect([watchers.count, watchers.countOfOwner('a'), watchers.globs.size]).toEqual([100, 0, 1])
     watchers.removeGlob('bob', 'k*')
     expect([watchers.count, watchers.bytes, watchers.globs.size]).toEqual([0, 0, 0])
@@ -20,15 +20,15 @@ describe('Watchers of globs', () => {
 
   it('say beforehand what they take, and take no more', () => {
     const watchers = new Watchers<string>()
-    const cost = watchers.globs.costOf('alice', 'k*')
+    const cost = watchers.globs.addedBytes('alice', 'k*')
     watchers.addGlob('alice', 'k*')
     expect(watchers.bytes).toBe(cost)
-    expect(watchers.globs.costOf('alice', 'k*')).toBe(0)
-    const more = watchers.globs.costOf('bob', 'k*')
+    expect(watchers.globs.addedBytes('alice', 'k*')).toBe(0)
+    const more = watchers.globs.addedBytes('bob', 'k*')
     watchers.addGlob('bob', 'k*')
     expect(watchers.bytes).toBe(cost + more)
     // 1 KiB for each 32 signs: what the matcher keeps of them.
-    expect(watchers.globs.costOf('bob', '?'.repeat(1_000))).toBeGreaterThan(32 * 1_024)
+    expect(watchers.globs.addedBytes('bob', '?'.repeat(1_000))).toBeGreaterThan(32 * 1_024)
   })
 
   it('leave room for others: one owner has a quarter of the globs that begin alike', () => {
@@ -49,13 +49,13 @@ describe('Watchers of globs', () => {
       const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
       for (const glob of globs) for (const name of ['a', 'b']) watchers.addGlob(name, glob)
       watchers.addGlob('b', '*own')
-      if (drops) watchers.drop('a')
+      if (drops) watchers.removeConnection('a')
       else for (const glob of globs) watchers.removeGlob('a', glob)
       // All are hers, though they are more than she might begin with.
       expect(() => watchers.addGlob('b', '*more')).toThrow('quota-exceeded')
       for (const glob of globs) watchers.addGlob('a', `${glob}a`)
       expect(() => watchers.addGlob('a', '*more')).toThrow('quota-exceeded')
-      watchers.drop('b')
+      watchers.removeConnection('b')
       watchers.addGlob('b', '*again')
       for (const glob of globs) watchers.removeGlob('a', `${glob}a`)
       for (const glob of globs) watchers.addGlob('a', glob)
@@ -69,10 +69,10 @@ describe('Watchers of globs', () => {
     })
     const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
     for (const glob of globs) for (const name of ['a', 'x']) watchers.addGlob(name, glob)
-    watchers.drop('a')
+    watchers.removeConnection('a')
     for (const glob of globs) watchers.addGlob('a', `${glob}a`)
-    watchers.drop('x')
-    watchers.drop('a')
+    watchers.removeConnection('x')
+    watchers.removeConnection('a')
     expect([watchers.globs.size, watchers.bytes]).toEqual([0, 0])
   })
 
@@ -118,7 +118,7 @@ describe('Watchers of globs', () => {
   })
 
   it('of one owner may be a thousand that begin otherwise, beside some that begin with less', () => {
-    const watchers = new Watchers<string>({ ...QUOTAS, most: 200_000, mostOfOwner: 200_000 })
+    const watchers = new Watchers<string>({ ...QUOTAS, max: 200_000, maxPerOwner: 200_000 })
     for (let i = 0; i < 1_000; i++) watchers.addGlob('a', `panel/${i}/*`)
     for (let i = 0; i < 31; i++) watchers.addGlob('a', `*/kind${i}`)
     for (let i = 0; i < 30; i++) watchers.addGlob('a', `panel/*/kind${i}`)

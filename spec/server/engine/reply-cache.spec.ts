@@ -12,8 +12,8 @@ const origin = (id: string, messageExpiry?: number): Origin => ({
 describe('Answers that are kept', () => {
   it('are found until the message has expired', () => {
     const answered = new ReplyCache()
-    answered.note(origin('1', 2), 1_000, { type: 'ok' }, undefined)
-    answered.note(origin('2'), 1_000, { type: 'refused' }, undefined)
+    answered.add(origin('1', 2), 1_000, { type: 'ok' }, undefined)
+    answered.add(origin('2'), 1_000, { type: 'refused' }, undefined)
     expect(answered.find(origin('1'), 2_999)?.reply).toEqual({ type: 'ok' })
     expect(answered.find(origin('1'), 3_000)).toBeUndefined()
     expect(answered.find(origin('2'), Number.MAX_SAFE_INTEGER)?.reply).toEqual({ type: 'refused' })
@@ -22,7 +22,7 @@ describe('Answers that are kept', () => {
   it('are so many bytes at most: the oldest are forgotten', { tags: 'slow' }, () => {
     const kept = (size: number, count: number): number => {
       const answered = new ReplyCache()
-      for (let i = 0; i < count; i++) answered.note(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)
+      for (let i = 0; i < count; i++) answered.add(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)
       const found = Array.from(
         { length: count },
         (_, i) => answered.find(origin(`${i}`.padStart(size)), 0) !== undefined,
@@ -38,7 +38,7 @@ describe('Answers that are kept', () => {
 
   it('do not mix up a client and what it says', () => {
     const answered = new ReplyCache()
-    answered.note({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
+    answered.add({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
     expect(answered.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()
   })
 })

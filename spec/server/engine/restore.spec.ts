@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import { type Change, Engine, type Restoration } from '../../../src/server/engine/engine.js'
-import type { Restored } from '../../../src/server/engine/entry.js'
+import type { RestoredRecord } from '../../../src/server/engine/entry.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
 import { expire, handle, restore } from '../../support/engine-requests.js'
@@ -20,7 +20,7 @@ interface Line {
   readonly expiresAt?: number
 }
 
-const item = (key: string, { value = 'v', version, fencingToken, expiresAt }: Line = {}): Restored => ({
+const item = (key: string, { value = 'v', version, fencingToken, expiresAt }: Line = {}): RestoredRecord => ({
   key: bytes(key),
   value: bytes(value),
   version: version === undefined ? undefined : Hlc.parse(version),
@@ -28,7 +28,7 @@ const item = (key: string, { value = 'v', version, fencingToken, expiresAt }: Li
   expiresAt,
 })
 
-const dumpOf = (engine: Engine<string>): Restored[] =>
+const dumpOf = (engine: Engine<string>): RestoredRecord[] =>
   Array.from(engine.records(), ([key, record]) => ({ key, ...record }))
 
 /** Keys as text, to compare. */
@@ -152,7 +152,7 @@ describe('Restoring', () => {
   it('replaces many thousands of keys at once', { timeout: 60_000 }, () => {
     const count = effort(200_000, 10_000)
     const engine = new Engine<string>()
-    const items = (count: number): Restored[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
+    const items = (count: number): RestoredRecord[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
     expect(restore(engine, items(count), START)).toMatchObject({ loaded: count })
     expect(restore(engine, items(1), START, true)).toMatchObject({ loaded: 1, deleted: count - 1 })
     expect(engine.size).toBe(1)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toBinaryString } from '../../../src/core/util/bytes.js'
 import { Engine } from '../../../src/server/engine/engine.js'
-import { costOf } from '../../../src/server/engine/records.js'
+import { recordBytes } from '../../../src/server/engine/records.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
 import { anyEntry } from '../log/any-entry.js'
 
@@ -12,7 +12,7 @@ function recount(engine: Engine<never>): Record<string, { keys: number; bytes: n
   for (const [key, record] of engine.records()) {
     if (record.owner === undefined) continue
     const { keys, bytes } = shares[record.owner] ?? { keys: 0, bytes: 0 }
-    shares[record.owner] = { keys: keys + 1, bytes: bytes + costOf(toBinaryString(key), record) }
+    shares[record.owner] = { keys: keys + 1, bytes: bytes + recordBytes(toBinaryString(key), record) }
   }
   return shares
 }
@@ -23,11 +23,11 @@ describe('What of a store is whose', () => {
       fc.property(fc.array(anyEntry, { maxLength: 12 }), entries => {
         const engine = new Engine<never>()
         for (const entry of entries) engine.replay(entry)
-        expect(Object.fromEntries(engine.shares.entries())).toEqual(recount(engine))
+        expect(Object.fromEntries(engine.usage.entries())).toEqual(recount(engine))
         const again = new Engine<never>()
-        const decoder = new StateDecoder(again.taker)
+        const decoder = new StateDecoder(again.stateLoader)
         for (const block of encodeState(engine.capture())) decoder.take(block)
-        expect(Object.fromEntries(again.shares.entries())).toEqual(recount(engine))
+        expect(Object.fromEntries(again.usage.entries())).toEqual(recount(engine))
       }),
     )
   })

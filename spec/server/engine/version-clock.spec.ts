@@ -90,7 +90,7 @@ describe('The versions of a store whose wall clock jumps', () => {
 describe('A clock of versions', () => {
   const clockAt = (wallClock: number, counter: number): VersionClock => {
     const clock = new VersionClock()
-    clock.keep(new Hlc(wallClock, counter, 'StateStore'))
+    clock.advanceTo(new Hlc(wallClock, counter, 'StateStore'))
     return clock
   }
 
@@ -109,8 +109,8 @@ describe('A clock of versions', () => {
   })
 
   it('believes clocks a minute ahead of the wall clock, and what it gave itself', () => {
-    expect(clockAt(START, 1).latest(START)).toBe(START + 60_000)
-    expect(clockAt(START + DAY, 1).latest(START)).toBe(START + DAY)
+    expect(clockAt(START, 1).latestAccepted(START)).toBe(START + 60_000)
+    expect(clockAt(START + DAY, 1).latestAccepted(START)).toBe(START + DAY)
   })
 
   it('drifts when it is further ahead than a client can make it', () => {

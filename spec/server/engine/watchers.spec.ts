@@ -8,9 +8,9 @@ describe('Watchers', () => {
     watchers.add('bob', 'k')
     watchers.add('alice', 'k')
     watchers.add('carol', 'other')
-    expect([...watchers.of('k')]).toEqual(['bob', 'alice'])
-    expect([...watchers.of('other')]).toEqual(['carol'])
-    expect([...watchers.of('nobody cares')]).toEqual([])
+    expect([...watchers.watchersOf('k')]).toEqual(['bob', 'alice'])
+    expect([...watchers.watchersOf('other')]).toEqual(['carol'])
+    expect([...watchers.watchersOf('nobody cares')]).toEqual([])
   })
 
   it('counts a registration once, however often it was asked for', () => {
@@ -27,11 +27,11 @@ describe('Watchers', () => {
     const watchers = new Watchers<string>()
     for (const key of ['a', 'b', 'c']) watchers.add('bob', key)
     watchers.add('alice', 'b')
-    watchers.drop('bob')
-    watchers.drop('bob')
-    watchers.drop('a stranger')
+    watchers.removeConnection('bob')
+    watchers.removeConnection('bob')
+    watchers.removeConnection('a stranger')
     expect([watchers.count, watchers.countOf('bob'), watchers.countOf('alice')]).toEqual([1, 0, 1])
-    expect([...watchers.of('a'), ...watchers.of('b'), ...watchers.of('c')]).toEqual(['alice'])
+    expect([...watchers.watchersOf('a'), ...watchers.watchersOf('b'), ...watchers.watchersOf('c')]).toEqual(['alice'])
   })
 
   it('tells connections apart, not what they look like', () => {
@@ -40,8 +40,8 @@ describe('Watchers', () => {
     watchers.add(first, 'k')
     expect(watchers.has(second, 'k')).toBe(false)
     watchers.add(second, 'k')
-    watchers.drop(first)
-    expect([...watchers.of('k')]).toEqual([second])
+    watchers.removeConnection(first)
+    expect([...watchers.watchersOf('k')]).toEqual([second])
   })
 
   it('agrees with a set of pairs after any history', () => {
@@ -56,7 +56,7 @@ describe('Watchers', () => {
           const pair = `${who} ${which}`
           if (what === 'add') watchers.add(who, which)
           if (what === 'remove') expect(watchers.remove(who, which)).toBe(pairs.has(pair))
-          if (what === 'drop') watchers.drop(who)
+          if (what === 'drop') watchers.removeConnection(who)
           if (what === 'add') pairs.add(pair)
           if (what === 'remove') pairs.delete(pair)
           if (what === 'drop') for (const known of pairs) if (known.startsWith(`${who} `)) pairs.delete(known)
@@ -64,7 +64,7 @@ describe('Watchers', () => {
         }
         for (const which of ['x', 'y', 'z']) {
           const expected = ['alice', 'bob', 'carol'].filter(who => pairs.has(`${who} ${which}`))
-          expect([...watchers.of(which)].sort()).toEqual(expected)
+          expect([...watchers.watchersOf(which)].sort()).toEqual(expected)
         }
       }),
     )

@@ -80,7 +80,7 @@ describe('The quotas of a store', () => {
     const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
       const checked = checkQuotas({ maxBytes: 1_000, ...options })
       const { connections, subscriptions } = brokerQuotas(checked).principal
-      return [connections, subscriptions, watchQuotas(checked).mostOfOwner]
+      return [connections, subscriptions, watchQuotas(checked).maxPerOwner]
     }
     expect(shares({ maxConnections: 4, maxSubscriptions: 1, maxWatches: 10 })).toEqual([4, 1, 10])
     expect(shares({ maxConnections: 40, maxSubscriptions: 200, maxWatches: 41 })).toEqual([10, 20, 11])

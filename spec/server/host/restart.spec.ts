@@ -147,7 +147,7 @@ describe('Restarting', () => {
     expect([store.stats.connections, store.stats.keys]).toEqual([0, 1])
     await expect(store.load([{ key: 'l', value: 'w' }])).rejects.toMatchObject({
       code: 'closed',
-      message: 'Nothing was loaded: the store was stopped first; try again when it serves',
+      message: 'Nothing was loaded: the store stopped before logging the request; retry when it serves again',
     })
     await store.restart({ keys: 'kept' })
     const bob = await RawClient.ready(store.url, 'bob')

@@ -15,9 +15,9 @@ it('a server reports what becomes of its log when that changes, and nothing when
     notifications: 'registered',
     clock: new ManualClock(),
     publish: () => undefined,
-    drifted: () => undefined,
-    stored: failure => stored.push(failure?.problem),
-    faulted: error => expect.fail(String(error)),
+    onDrift: () => undefined,
+    onLogHealth: failure => stored.push(failure?.problem),
+    onError: error => expect.fail(String(error)),
   })
   for (const problem of ['full', 'full', 'closed'] as const) server.report(new LogFailure(problem, problem))
   server.report(undefined)

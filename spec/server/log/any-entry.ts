@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import type { Entry, EntryCommand, Restored, Write } from '../../../src/server/engine/entry.js'
-import { writeCommandOf } from '../../../src/server/engine/entry.js'
+import type { EntryCommand, LogEntry, LoggedWrite, RestoredRecord } from '../../../src/server/engine/entry.js'
+import { parseWriteCommand } from '../../../src/server/engine/entry.js'
 import { START } from '../../support/manual-clock.js'
 import { bytes, resp3 } from '../../support/words.js'
 
@@ -41,7 +41,7 @@ const owner = fc.record({
 })
 const flag = fc.constantFrom(true as const, undefined, undefined)
 
-const write: fc.Arbitrary<Write> = fc
+const write: fc.Arbitrary<LoggedWrite> = fc
   .record({
     words,
     timestamp: optional(clock),
@@ -52,12 +52,12 @@ const write: fc.Arbitrary<Write> = fc
   })
   .map(({ words, ...rest }) => {
     const payload = new Uint8Array(resp3(words))
-    const command = writeCommandOf(payload)
+    const command = parseWriteCommand(payload)
     if (command === undefined) throw new Error('these are words of a write')
     return { type: 'write', payload, command, ...rest }
   })
 
-const restored: fc.Arbitrary<Restored> = fc.record({
+const restored: fc.Arbitrary<RestoredRecord> = fc.record({
   key: key.map(plain),
   value: value.map(plain),
   version: optional(clock.map(Hlc.parse)),
@@ -73,7 +73,7 @@ const command: fc.Arbitrary<EntryCommand> = fc.oneof(
 )
 
 /** Anything that a store may have to log, at any time near the start: its clock may go back as well. */
-export const anyEntry: fc.Arbitrary<Entry> = fc.record({
+export const anyEntry: fc.Arbitrary<LogEntry> = fc.record({
   time: fc.nat(200).map(ms => START + ms),
   maxKeys: fc.constantFrom(2, 1_000),
   maxBytes: fc.constantFrom(3_000, 1_000_000),

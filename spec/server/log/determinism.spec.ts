@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { CommandError } from '../../../src/core/protocol/parse-command.js'
 import { concatBytes, sameBytes, toHex, utf8 } from '../../../src/core/util/bytes.js'
 import { Engine } from '../../../src/server/engine/engine.js'
-import type { Entry } from '../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../src/server/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../../src/server/log/entry-codec.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
 import { effort } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
 /** All that comes of an entry, as text. */
-function apply(engine: Engine<string>, entry: Entry): string {
+function apply(engine: Engine<string>, entry: LogEntry): string {
   return JSON.stringify(Array.from(engine.apply(entry)), (_, thing) =>
     thing instanceof Uint8Array ? Array.from(thing) : thing instanceof CommandError ? thing.code : thing,
   )
@@ -20,7 +20,7 @@ const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeSt
 
 function copyOf(engine: Engine<string>): Engine<string> {
   const again = new Engine<string>()
-  const decoder = new StateDecoder(again.taker)
+  const decoder = new StateDecoder(again.stateLoader)
   for (const block of encodeState(engine.capture())) decoder.take(block)
   expect(decoder.ended).toBe(true)
   return again
@@ -91,9 +91,9 @@ describe('A state', () => {
       fencingToken: undefined,
       expiresAt: undefined,
     }))
-    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    apply(engine, { time: 1, ...engine.limits, commands: [{ type: 'load', items, replace: false }] })
     let [keys, most] = [0, 0]
-    const decoder = new StateDecoder({ putBack: () => keys++, resume: () => undefined })
+    const decoder = new StateDecoder({ restoreRecord: () => keys++, finishRestore: () => undefined })
     for (const block of encodeState(engine.capture())) {
       const before = keys
       decoder.take(block)
@@ -108,10 +108,10 @@ describe('A state', () => {
     const engine = new Engine<string>()
     const [key, value] = [utf8('a'), utf8('1')]
     const items = [{ key, value, version: undefined, fencingToken: undefined, expiresAt: undefined }]
-    apply(engine, { time: 1, ...engine.room, commands: [{ type: 'load', items, replace: false }] })
+    apply(engine, { time: 1, ...engine.limits, commands: [{ type: 'load', items, replace: false }] })
     const blocks = [...encodeState(engine.capture())]
     const read = (some: readonly Uint8Array[]) => {
-      const decoder = new StateDecoder(new Engine<string>().taker)
+      const decoder = new StateDecoder(new Engine<string>().stateLoader)
       for (const block of some) decoder.take(block)
       return decoder.ended
     }

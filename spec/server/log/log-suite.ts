@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Engine } from '../../../src/server/engine/engine.js'
-import type { Entry } from '../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../src/server/engine/entry.js'
 import type { Log, LogFailure } from '../../../src/server/log/log.js'
 import { effort, nightly } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
@@ -26,8 +26,8 @@ const RUNS = effort(nightly(60, 20), 5)
 
 /** Hears what a log says, applies it, and lets others wait for it. */
 class Hearer {
-  readonly committed: Entry[] = []
-  readonly rejected: { readonly entry: Entry; readonly failure: LogFailure }[] = []
+  readonly committed: LogEntry[] = []
+  readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
   /** What is done next when an entry is there. */
   next: () => void = () => undefined
   readonly #log: Log
@@ -63,7 +63,7 @@ class Hearer {
     }
   }
 
-  async append(entries: readonly Entry[]): Promise<void> {
+  async append(entries: readonly LogEntry[]): Promise<void> {
     const before = this.committed.length + this.rejected.length
     for (const entry of entries) this.#log.append(entry)
     await this.told(before + entries.length)
@@ -80,7 +80,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
       await target.remove?.()
     }
   }
-  const some = (count: number): Entry[] => fc.sample(anyEntry, count)
+  const some = (count: number): LogEntry[] => fc.sample(anyEntry, count)
 
   describe(`A log: ${title}`, () => {
     it('commits what is appended, in order, each once, and tells of the very commands', async () =>

@@ -121,9 +121,9 @@ describe('an error raised by a job', () => {
   async function openWithFault() {
     const opened = openCommitLoop()
     const { loop, writeJob, write, log, endOfTurn } = opened
-    loop.take({
+    loop.submit({
       ...writeJob({}, '1'),
-      applied: () => {
+      onApplied: () => {
         throw FAULT
       },
     })
@@ -230,7 +230,7 @@ describe('a load in a commit loop that is stopped', () => {
 
   it('has the problem of its log when a job that fails before it stops the loop', async () => {
     const { loop, writeJob, load, log, outcomes, endOfTurn } = openCommitLoop()
-    loop.take({ ...writeJob({}, '1'), failed: () => loop.stop() })
+    loop.submit({ ...writeJob({}, '1'), onFailed: () => loop.stop() })
     load({}, '2')
     await endOfTurn()
     log.reject('broken')

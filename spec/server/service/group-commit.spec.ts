@@ -62,9 +62,9 @@ describe('writes while an entry is on its way', () => {
   it('gathered writes are logged before the committed entry is applied', async () => {
     const { write, loop, writeJob, log, sizes, endOfTurn } = openCommitLoop()
     let sizesWhenAnswered: readonly number[] = []
-    loop.take({
+    loop.submit({
       ...writeJob({}, 'a'),
-      applied: () => {
+      onApplied: () => {
         sizesWhenAnswered = sizes()
       },
     })
@@ -152,7 +152,7 @@ describe('the limit of bytes that wait for the log', () => {
     const opened = openCommitLoop()
     const { loop, writeJob, answers } = opened
     for (let times = 0; times < 300 && answers().length === 0; times++)
-      loop.take({ ...writeJob({}, 'large'), bytes: MIB })
+      loop.submit({ ...writeJob({}, 'large'), bytes: MIB })
     return opened
   }
 

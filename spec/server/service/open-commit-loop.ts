@@ -1,6 +1,6 @@
 import { displayText, utf8 } from '../../../src/core/util/bytes.js'
-import type { Applied, Change } from '../../../src/server/engine/command-result.js'
-import type { Entry, EntryCommand } from '../../../src/server/engine/entry.js'
+import type { EntryResult, KeyChange } from '../../../src/server/engine/command-result.js'
+import type { EntryCommand, LogEntry } from '../../../src/server/engine/entry.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../../../src/server/log/log.js'
 import type { Job } from '../../../src/server/service/batch.js'
 import { CommitLoop } from '../../../src/server/service/commit-loop.js'
@@ -9,7 +9,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 /** A log that commits or rejects its oldest entry when a spec says so. */
 class SlowLog implements Log {
   readonly immediate = false
-  readonly entries: Entry[] = []
+  readonly entries: LogEntry[] = []
   pause = 0
   sharing: Sharing | undefined
   /** Why new entries are rejected as they are appended, if so. */
@@ -20,7 +20,7 @@ class SlowLog implements Log {
     this.listener = listener
   }
 
-  append(entry: Entry): void {
+  append(entry: LogEntry): void {
     if (this.rejectsNew === undefined) this.entries.push(entry)
     else this.listener?.rejected(entry, new LogFailure(this.rejectsNew, 'for the test'))
   }
@@ -45,10 +45,10 @@ export const command = (name: string): EntryCommand => ({
   origin: undefined,
 })
 
-const changeOf = (name: string): Change => ({
+const changeOf = (name: string): KeyChange => ({
   key: utf8(name),
   notification: { op: 'delete' },
-  version: { wallClock: 1, counter: 0 } as Change['version'],
+  version: { wallClock: 1, counter: 0 } as KeyChange['version'],
 })
 
 /** A commit loop whose log commits when a spec says so; a write whose name begins with `free` frees room. */
@@ -57,7 +57,7 @@ export function openCommitLoop() {
   const clock = new ManualClock()
   const outcomes: string[] = []
   const faults: unknown[] = []
-  function* apply({ commands }: Entry): Generator<Applied, void> {
+  function* apply({ commands }: LogEntry): Generator<EntryResult, void> {
     outcomes.push(`applied ${commands.length}`)
     for (const index of commands.keys()) {
       const changes = [changeOf(String(index))]
@@ -70,24 +70,24 @@ export function openCommitLoop() {
     engine: {
       apply,
       replay: ({ commands }) => void outcomes.push(`applied ${commands.length}`),
-      room: { maxKeys: 1, maxBytes: 2 },
-      frees: each => each.type === 'write' && displayText(each.payload).startsWith('free'),
+      limits: { maxKeys: 1, maxBytes: 2 },
+      freesSpace: each => each.type === 'write' && displayText(each.payload).startsWith('free'),
       drift: () => 0,
       nextDeadline: undefined,
     },
     host: {
-      changed: changes => void outcomes.push(`changed ${changes.length}`),
-      drifted: () => undefined,
-      stored: () => undefined,
-      faulted: error => void faults.push(error),
+      onChanges: changes => void outcomes.push(`changed ${changes.length}`),
+      onDrift: () => undefined,
+      onLogHealth: () => undefined,
+      onError: error => void faults.push(error),
     },
   })
   const job = (owner: object, name: string): Job => ({
     owner,
     bytes: 1,
     read: () => void outcomes.push(`read ${name}`),
-    applied: () => void outcomes.push(`wrote ${name}`),
-    failed: ({ problem }) => void outcomes.push(`${problem} ${name}`),
+    onApplied: () => void outcomes.push(`wrote ${name}`),
+    onFailed: ({ problem }) => void outcomes.push(`${problem} ${name}`),
   })
   const writeJob = (owner: object, name: string): Job => ({ ...job(owner, name), command: command(name) })
   return {
@@ -98,14 +98,14 @@ export function openCommitLoop() {
     writeJob,
     /** A write that is told when the loop is stopped first, as a load is. */
     load: (owner: object, name: string): boolean =>
-      loop.take({
+      loop.submit({
         ...writeJob(owner, name),
-        stopped: ({ problem }) => void outcomes.push(`stopped ${problem} ${name}`),
+        onStopped: ({ problem }) => void outcomes.push(`stopped ${problem} ${name}`),
       }),
-    write: (owner: object, name: string): boolean => loop.take(writeJob(owner, name)),
-    read: (owner: object, name: string): void => void loop.take(job(owner, name)),
+    write: (owner: object, name: string): boolean => loop.submit(writeJob(owner, name)),
+    read: (owner: object, name: string): void => void loop.submit(job(owner, name)),
     /** A read that has to see what was committed at other nodes. */
-    confirm: (owner: object, name: string): void => void loop.take({ ...job(owner, name), isConfirmed: true }),
+    confirm: (owner: object, name: string): void => void loop.submit({ ...job(owner, name), isLinearizable: true }),
     /** Everything that happened to jobs, in its order. */
     outcomes,
     /** What happened to jobs, without that an entry was applied. */

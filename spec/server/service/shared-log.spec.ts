@@ -123,7 +123,7 @@ describe('entries on their way to a shared log', () => {
 
   it('a write is unavailable when too much waits for the shared log', () => {
     const { loop, writeJob, answers } = open()
-    for (let times = 0; times < 20 && answers().length === 0; times++) loop.take({ ...writeJob({}, 'x'), bytes: 500 })
+    for (let times = 0; times < 20 && answers().length === 0; times++) loop.submit({ ...writeJob({}, 'x'), bytes: 500 })
     expect(answers()).toEqual(['unavailable x'])
   })
 })

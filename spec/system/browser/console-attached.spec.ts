@@ -90,7 +90,7 @@ describeInBrowser('The console of an attached store', open => {
 
       await broker.kill()
       await reads(hand.health, 'stale')
-      await reads(page.getByRole('contentinfo'), /The store cannot reach its broker: .* Values are those of/)
+      await reads(page.getByRole('contentinfo'), /Cannot reach the broker: .* Values are those of/)
       await reads(page.getByRole('region', { name: 'At the broker' }), /Away/)
       await takePictures(page, 'console-attached-away', { whole: true })
       await broker.revive()

@@ -7,7 +7,7 @@ import { Complaints } from '../../../chaos/complaints.js'
 import { type Observation, Recorder } from '../../../chaos/recorder.js'
 import type { Outcome } from '../../../chaos/writers.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
-import { type EntryCommand, writeCommandOf } from '../../../src/server/engine/entry.js'
+import { type EntryCommand, parseWriteCommand } from '../../../src/server/engine/entry.js'
 import { MessageJudge } from '../../../src/server/log/cluster/message-judge.js'
 import { encodeEnvelope, type NodeMessage } from '../../../src/server/log/cluster/node-message.js'
 import { encodeEntry } from '../../../src/server/log/entry-codec.js'
@@ -27,7 +27,7 @@ interface Asked {
 
 function write(words: readonly string[], { client = 'c0', token }: Asked = {}): EntryCommand {
   const payload = new Uint8Array(resp3(words))
-  const command = writeCommandOf(payload)
+  const command = parseWriteCommand(payload)
   if (command === undefined) throw new Error(`${words.join(' ')} is no write`)
   const origin = { clientId: client, correlationData: bytes(words.join()), dup: false, messageExpiry: undefined }
   return { type: 'write', payload, command, timestamp: `${START}:0:client`, fencingToken: token, origin }

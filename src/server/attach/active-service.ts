@@ -103,7 +103,7 @@ export class ActiveService {
     this.#disconnectEvents = settings.disconnectEvents
     this.#sweep = new PresenceSweep(
       this.handler.clients,
-      () => this.#isOpen && 2 * opened.engine.watchers.count > settings.watches.most,
+      () => this.#isOpen && 2 * opened.engine.watchers.count > settings.watches.max,
       (message, done) => this.#outbound.push(message, done),
       clock,
     )

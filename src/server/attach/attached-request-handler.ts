@@ -7,7 +7,7 @@ import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/pro
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { concatBytes, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
 import { type RequestReport, StoreService } from '../service/store-service.js'
-import { isTopicName, responseRefusal } from '../service/topic-rules.js'
+import { isTopicName, responseTopicRejection } from '../service/topic-rules.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import type { Settings } from './options.js'
@@ -76,10 +76,10 @@ export class AttachedRequestHandler {
       clock: logClock ?? clock,
       notifications: 'registered',
       publish: () => undefined,
-      answer: (_, message, content) => this.#answer(message, content),
-      drifted: events.drifted,
-      stored: events.stored,
-      faulted: events.faulted,
+      sendResponse: (_, message, content) => this.#answer(message, content),
+      onDrift: events.drifted,
+      onLogHealth: events.stored,
+      onError: events.faulted,
     })
     if (failure !== undefined) this.server.report(failure)
   }
@@ -120,7 +120,7 @@ export class AttachedRequestHandler {
     const client = this.clients.heard(identity.clientId)
     const request = requestOf(message)
     this.#pending.set(request, { message, client, heard: client.heard, done })
-    this.server.take(client, request)
+    this.server.handleRequest(client, request)
   }
 
   /** The broker says that a client is gone. */
@@ -275,7 +275,7 @@ export function identifyRequester(message: Content, vouched: string | undefined)
       value: '',
     }
   if (typeof value !== 'string') return { impostor: undefined }
-  return responseRefusal(value, responseTopic) === undefined ? { clientId: value } : { impostor: value }
+  return responseTopicRejection(value, responseTopic) === undefined ? { clientId: value } : { impostor: value }
 }
 
 /** Some clients have their response topic below the Base16 form of their id. */

@@ -80,7 +80,7 @@ export interface Settings {
   readonly connecting: Connecting
   readonly keeping: Checked<Keeping, 'log'>
   readonly maxPacketSize: number
-  readonly watches: { readonly most: number; readonly mostOfOwner: number; readonly mostOfKey: number }
+  readonly watches: { readonly max: number; readonly maxPerOwner: number; readonly maxPerKey: number }
   readonly identityProperty: string | undefined
   readonly policy: Policy | undefined
   readonly disconnectEvents: DisconnectTopicFilter | undefined
@@ -140,7 +140,7 @@ export function settingsFrom(options: AttachOptions): Settings {
     connecting: Object.fromEntries(Object.entries(connecting).filter(([, value]) => value !== undefined)),
     keeping,
     maxPacketSize,
-    watches: { most: maxWatches, mostOfOwner: maxWatchesPerClient, mostOfKey: maxWatchersPerKey },
+    watches: { max: maxWatches, maxPerOwner: maxWatchesPerClient, maxPerKey: maxWatchersPerKey },
     identityProperty,
     policy: policy === undefined ? undefined : parsePolicyOption(policy),
     disconnectEvents: disconnectEvents === undefined ? undefined : new DisconnectTopicFilter(disconnectEvents),

@@ -104,7 +104,7 @@ export class RemoteClients {
   gone(clientId: string): void {
     const client = this.#byId.get(clientId)
     if (client === undefined || this.#clock.monotonic() - client.heardAt < SURELY_GONE) return
-    this.#watchers.drop(client)
+    this.#watchers.removeConnection(client)
     client.heardAt = Number.NEGATIVE_INFINITY
   }
 
@@ -121,7 +121,8 @@ export class RemoteClients {
       return
     }
     const isUnfound = client.responseTopic === undefined || client.responseTopic === topic
-    if (refusal.status === NO_MATCHING_SUBSCRIBERS && isUnfound && client.heard === heard) this.#watchers.drop(client)
+    if (refusal.status === NO_MATCHING_SUBSCRIBERS && isUnfound && client.heard === heard)
+      this.#watchers.removeConnection(client)
   }
 
   /** Whether a client was neither heard nor found for so long, ms. */
@@ -155,7 +156,7 @@ export class RemoteClients {
       // Heard since, it may have come back and registered.
       if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || client.heard !== heard) return
       const key = fromHex(message.topic.slice(message.topic.lastIndexOf('/') + 1))
-      if (key !== undefined) this.#watchers.removeAllOf(client, toBinaryString(key))
+      if (key !== undefined) this.#watchers.removeMatching(client, toBinaryString(key))
     })
   }
 }

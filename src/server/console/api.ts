@@ -4,48 +4,47 @@ import { type Observable, Subject, takeUntil } from 'rxjs'
 import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
-import { type ConsoleStore, isAttached, withBroker } from './console-store.js'
+import { type ConsoleStore, isAttached, requireBroker } from './console-store.js'
 import type {
   BrokerLogin,
-  ClientAnswer,
+  ClientResponse,
   KeyFacts,
-  KeysAnswer,
-  LoadAnswer,
-  ResetAnswer,
+  KeysResponse,
+  LoadResponse,
+  ResetResponse,
   StoreFacts,
-  UsageAnswer,
+  UsageResponse,
 } from './contract.js'
-import { bytesOf, HttpProblem, type JsonObject, reachableBy, readJson } from './http.js'
+import { bodyOf, HttpProblem, type JsonObject, readJson, replaceWildcardHost } from './http.js'
 import { type StatsLines, statsLines } from './stats-stream.js'
 
 /** What the API serves. */
-export interface ApiHost {
+export interface ApiOptions {
   readonly store: ConsoleStore
-  /** What a reset makes of the store. */
+  /** Contents of the store after a reset. */
   readonly seed: readonly DumpLine[] | undefined
-  /** Version of this package. */
   readonly version: string
   readonly clock: Clock
-  /** Where browsers find the broker. */
+  /** Broker URL for browsers. */
   readonly wsUrl: string
-  /** How the page logs in there, if not as usual. */
+  /** The page's login at the broker; default the user `console` with the token. */
   readonly brokerLogin: BrokerLogin | undefined
 }
 
-/** A request that may be answered. */
+/** An authorized request. */
 export interface Call {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
-  /** Host by which we were asked. */
+  /** Host name in the request. */
   readonly hostName: string
 }
 
-/** Answers by itself, or with what is then sent as JSON. */
+/** Responds itself, or returns the object to send as JSON. */
 type Route = (call: Call) => Promise<object | undefined>
 
-/** What is worth being put on record. */
-const ORDERS: ReadonlySet<string> = new Set([
+/** Requests that go to the audit log. */
+const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
   'GET /api/dump',
   'POST /api/load',
   'POST /api/reset',
@@ -53,58 +52,55 @@ const ORDERS: ReadonlySet<string> = new Set([
   'POST /api/freeze',
   'POST /api/restart',
 ])
-const MOST_STREAMS = 16
-const MOST_DUMPS = 4
+const MAX_STREAMS = 16
+const MAX_DUMPS = 4
 
-/** The requests below `/api/`, as `contract.ts` has them. */
+/** Serves the requests below `/api/`; see `contract.ts`. */
 export class Api {
-  readonly #host: ApiHost
+  readonly #options: ApiOptions
   readonly #statsLines$: Observable<StatsLines>
   readonly #routes: ReadonlyMap<string, Route>
   readonly #closed$ = new Subject<void>()
 
-  constructor(host: ApiHost) {
-    this.#host = host
-    this.#statsLines$ = statsLines(host.store, host.clock)
-    this.#routes = this.#makeRoutes(host)
+  constructor(options: ApiOptions) {
+    this.#options = options
+    this.#statsLines$ = statsLines(options.store, options.clock)
+    this.#routes = this.#makeRoutes(options)
   }
 
-  /** Ends what does not end by itself. */
+  /** Ends all streams. */
   close(): void {
     this.#closed$.next()
   }
 
-  /** Whether a request has the store do something, or takes all that is in it. */
-  isOrder({ method = '' }: IncomingMessage, path: string): boolean {
-    return ORDERS.has(`${method} ${path}`)
+  /** Returns whether a request changes the store, or exports all its data. */
+  isAudited({ method = '' }: IncomingMessage, path: string): boolean {
+    return AUDITED_REQUESTS.has(`${method} ${path}`)
   }
 
-  /** Answers a request; raises {@link HttpProblem}, and errors of the store. */
-  async answer(call: Call): Promise<void> {
-    const answer = await this.#routeOf(call)(call)
-    if (answer === undefined) return
-    call.response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  /** Handles a request; raises {@link HttpProblem}, and errors of the store. */
+  async handle(call: Call): Promise<void> {
+    const result = await this.#routeOf(call)(call)
+    if (result === undefined) return
+    call.response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(result))
   }
 
-  #makeRoutes({ store, seed }: ApiHost): ReadonlyMap<string, Route> {
-    const streams = new ConcurrencyLimit('streams', MOST_STREAMS)
-    const dumps = new ConcurrencyLimit('dumps', MOST_DUMPS)
+  #makeRoutes({ store, seed }: ApiOptions): ReadonlyMap<string, Route> {
+    const streams = new ConcurrencyLimit('streams', MAX_STREAMS)
+    const dumps = new ConcurrencyLimit('dumps', MAX_DUMPS)
     const loads = new ConcurrencyLimit('load', 1)
     return new Map<string, Route>([
-      ['GET /api/store', async ({ hostName }) => this.#facts(hostName)],
-      ['GET /api/stream', async ({ response }) => streams.during(async () => this.#stream(response))],
-      [
-        'GET /api/dump',
-        async ({ response }) => dumps.during(async () => sendDump(store, response)).then(() => undefined),
-      ],
-      ['POST /api/load', async ({ request }) => loads.during(async () => takeDump(store, request))],
-      ['POST /api/reset', async () => loads.during(async () => reset(store, seed))],
+      ['GET /api/store', async ({ hostName }) => this.#storeFacts(hostName)],
+      ['GET /api/stream', async ({ response }) => streams.run(async () => this.#stream(response))],
+      ['GET /api/dump', async ({ response }) => dumps.run(async () => sendDump(store, response)).then(() => undefined)],
+      ['POST /api/load', async ({ request }) => loads.run(async () => loadDump(store, request))],
+      ['POST /api/reset', async () => loads.run(async () => reset(store, seed))],
       ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
-      ['POST /api/cut', order(body => disconnectClient(store, body))],
-      ['POST /api/freeze', order(body => freeze(store, body))],
-      ['POST /api/restart', order(body => restart(store, body))],
+      ['POST /api/cut', action(body => disconnectClient(store, body))],
+      ['POST /api/freeze', action(body => freeze(store, body))],
+      ['POST /api/restart', action(body => restart(store, body))],
     ])
   }
 
@@ -112,15 +108,15 @@ export class Api {
     const route = this.#routes.get(`${method} ${path}`)
     if (route !== undefined) return route
     const allow = ['GET', 'POST'].filter(other => this.#routes.has(`${other} ${path}`)).join(', ')
-    if (allow === '') throw new HttpProblem(404, 'not-found', 'There is no such request')
-    throw new HttpProblem(405, 'method', `Only ${allow} goes here`, { allow })
+    if (allow === '') throw new HttpProblem(404, 'not-found', 'Unknown request')
+    throw new HttpProblem(405, 'method', `Use ${allow}`, { allow })
   }
 
-  #facts(hostName: string): StoreFacts {
-    const { store, seed, version, wsUrl, brokerLogin } = this.#host
+  #storeFacts(hostName: string): StoreFacts {
+    const { store, seed, version, wsUrl, brokerLogin } = this.#options
     return {
-      url: reachableBy(store.url, hostName),
-      wsUrl: reachableBy(wsUrl, hostName),
+      url: replaceWildcardHost(store.url, hostName),
+      wsUrl: replaceWildcardHost(wsUrl, hostName),
       ...(isAttached(store) && { attached: true }),
       ...(brokerLogin && { brokerLogin }),
       seeded: seed !== undefined,
@@ -128,15 +124,18 @@ export class Api {
     }
   }
 
-  /** Until its reader goes. One that does not read misses pulses, and gets the clients as they are by then. */
+  /**
+   * Streams until the client disconnects. A slow reader misses samples, and receives the latest clients when it catches
+   * up.
+   */
   #stream(response: ServerResponse): Promise<undefined> {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    let told = ''
+    let lastClients = ''
     const subscription = this.#statsLines$.pipe(takeUntil(this.#closed$)).subscribe({
-      next: ({ pulse, clients }) => {
+      next: ({ sample, clients }) => {
         if (response.writableNeedDrain) return
-        response.write(clients === told ? pulse : pulse + clients)
-        told = clients
+        response.write(clients === lastClients ? sample : sample + clients)
+        lastClients = clients
       },
       complete: () => response.end(),
     })
@@ -149,66 +148,66 @@ export class Api {
   }
 }
 
-/** A request to do something, of which there is nothing to tell. */
-const order =
+/** A route that responds with an empty object. */
+const action =
   (act: (body: JsonObject) => Promise<void> | void): Route =>
   async ({ request }) => {
     await act(await readJson(request))
     return {}
   }
 
-const LONGEST_FREEZE = 600_000
+const MAX_FREEZE_MS = 600_000
 
-/** Cuts a client's connection. Raises {@link HttpProblem} when there is no such client, or the broker is not the store's. */
+/** Drops a client's connection. Raises {@link HttpProblem} for an unknown client or an attached store. */
 function disconnectClient(store: ConsoleStore, { clientId }: JsonObject): void {
-  if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a text')
-  if (!withBroker(store).cut(clientId)) throw noSuchClient()
+  if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a string')
+  if (!requireBroker(store).cut(clientId)) throw noSuchClient()
 }
 
-/** Freezes the store, or lets it go on. Raises {@link HttpProblem} for more than ten minutes, and for an attached one. */
+/** Freezes or resumes the store. Raises {@link HttpProblem} for more than ten minutes, and for an attached store. */
 function freeze(store: ConsoleStore, { ms }: JsonObject): void {
-  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > LONGEST_FREEZE) {
-    throw new HttpProblem(400, 'argument', `\`ms\` must be a whole number from 0 to ${LONGEST_FREEZE}`)
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_FREEZE_MS) {
+    throw new HttpProblem(400, 'argument', `\`ms\` must be an integer from 0 to ${MAX_FREEZE_MS}`)
   }
-  withBroker(store).freeze(ms)
+  requireBroker(store).freeze(ms)
 }
 
-/** Restarts the store; settles when it listens again. Raises {@link HttpProblem} for an attached one. */
+/** Restarts the store; settles when it listens again. Raises {@link HttpProblem} for an attached store. */
 async function restart(store: ConsoleStore, { keys }: JsonObject): Promise<void> {
   if (keys !== 'kept' && keys !== 'lost') throw new HttpProblem(400, 'argument', '`keys` must be `kept` or `lost`')
-  await withBroker(store).restart({ keys })
+  await requireBroker(store).restart({ keys })
 }
 
-/** So many at a time, and no more. */
+/** Limits the number of concurrent tasks. */
 class ConcurrencyLimit {
-  readonly #what: string
-  readonly #most: number
-  #taken = 0
+  readonly #subject: string
+  readonly #max: number
+  #running = 0
 
-  constructor(what: string, most: number) {
-    this.#what = what
-    this.#most = most
+  constructor(subject: string, max: number) {
+    this.#subject = subject
+    this.#max = max
   }
 
-  /** Runs a task when there is a seat; raises {@link HttpProblem} when there is none. */
-  async during<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#taken >= this.#most) throw new HttpProblem(503, 'busy', `At most ${this.#most} ${this.#what} at a time`)
-    this.#taken++
+  /** Runs a task; raises {@link HttpProblem} at the limit. */
+  async run<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#max)
+      throw new HttpProblem(503, 'busy', `At most ${this.#max} ${this.#subject} at a time`)
+    this.#running++
     try {
       return await task()
     } finally {
-      this.#taken--
+      this.#running--
     }
   }
 }
 
-/** Characters that are written at a time. */
-const CHUNK = 65_536
+const CHUNK_CHARACTERS = 65_536
 
-/** Sends all keys, at the pace of the reader. Raises {@link HttpProblem} while the store does not serve: there would be none. */
+/** Streams all keys. Raises {@link HttpProblem} while the store is not serving, since the dump would be empty. */
 async function sendDump(store: ConsoleStore, response: ServerResponse): Promise<void> {
   if (store.startedAt === undefined)
-    throw new HttpProblem(503, 'closed', 'The store does not serve now, and has no keys; dump the one that does')
+    throw new HttpProblem(503, 'closed', 'The store is not serving and has no keys; dump the active one')
   response.writeHead(200, {
     'content-type': 'application/x-ndjson',
     'content-disposition': 'attachment; filename="dump.ndjson"',
@@ -221,40 +220,39 @@ function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
   let chunk = writer.begin()
   for (const line of lines) {
     chunk += writer.line(line)
-    if (chunk.length < CHUNK) continue
+    if (chunk.length < CHUNK_CHARACTERS) continue
     yield chunk
     chunk = ''
   }
   yield chunk + writer.end()
 }
 
-/** Loads the dump in the body of a request. */
-async function takeDump(store: ConsoleStore, request: IncomingMessage): Promise<LoadAnswer> {
-  const { loaded, versionsKept, expired } = await store.load(dumpLinesOf(bytesOf(request)))
+async function loadDump(store: ConsoleStore, request: IncomingMessage): Promise<LoadResponse> {
+  const { loaded, versionsKept, expired } = await store.load(dumpLinesOf(bodyOf(request)))
   return { loaded, versionsKept, expired }
 }
 
-/** Makes the store what the seed is. Raises {@link HttpProblem} when there is none. */
-async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined): Promise<ResetAnswer> {
+/** Resets the store to the seed. Raises {@link HttpProblem} without a seed. */
+async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined): Promise<ResetResponse> {
   if (seed === undefined) throw new HttpProblem(409, 'no-seed', 'The store was started without a seed')
   const { deleted, loaded } = await store.load(seed, { replace: true })
   return { deleted, set: loaded }
 }
 
-/** Most keys in a request or an answer. */
-const MOST_KEYS = 1_000
+/** Maximum keys in a request or a response. */
+const MAX_KEYS = 1_000
 
-/** What a GET does not tell of keys. Raises {@link HttpProblem} for malformed ids. */
-function keyFacts(store: ConsoleStore, { ids }: JsonObject): KeysAnswer {
-  if (!Array.isArray(ids) || ids.length > MOST_KEYS) {
-    throw new HttpProblem(400, 'argument', `\`ids\` must be an array of ${MOST_KEYS} at most`)
+/** Returns the metadata of keys that a GET lacks. Raises {@link HttpProblem} for malformed ids. */
+function keyFacts(store: ConsoleStore, { ids }: JsonObject): KeysResponse {
+  if (!Array.isArray(ids) || ids.length > MAX_KEYS) {
+    throw new HttpProblem(400, 'argument', `\`ids\` must be an array of at most ${MAX_KEYS}`)
   }
   return { keys: ids.flatMap((id: unknown) => factsOf(store, id) ?? []) }
 }
 
 function factsOf(store: ConsoleStore, id: unknown): KeyFacts | undefined {
   const key = typeof id === 'string' ? fromHex(id) : undefined
-  if (key === undefined) throw new HttpProblem(400, 'argument', 'An id is a key in Base16')
+  if (key === undefined) throw new HttpProblem(400, 'argument', 'An id must be a key in Base16')
   const stored = store.peek(key)
   if (stored === undefined) return undefined
   const { value, version, expiresAt, fencingToken, watchers } = stored
@@ -268,27 +266,26 @@ function factsOf(store: ConsoleStore, id: unknown): KeyFacts | undefined {
   }
 }
 
-/** What a client watches. Raises {@link HttpProblem} when there is no such client. */
-function clientFacts(store: ConsoleStore, { clientId }: JsonObject): ClientAnswer {
+/** Returns the keys a client watches. Raises {@link HttpProblem} for an unknown client. */
+function clientFacts(store: ConsoleStore, { clientId }: JsonObject): ClientResponse {
   const client = store.clients.find(candidate => candidate.clientId === clientId)
   if (client === undefined) throw noSuchClient()
   const ids: string[] = []
   for (const key of store.watchedBy(client.clientId)) {
-    if (ids.length >= MOST_KEYS) break
+    if (ids.length >= MAX_KEYS) break
     ids.push(toHex(key))
   }
   return { clientId: client.clientId, watches: client.watches, ids }
 }
 
-/** What there is of what there are quotas of. Raises {@link HttpProblem} for an attached store. */
-function usageFacts(store: ConsoleStore): UsageAnswer {
-  const { stats, usage, addresses } = withBroker(store)
+/** Returns usage per principal and address. Raises {@link HttpProblem} for an attached store. */
+function usageFacts(store: ConsoleStore): UsageResponse {
+  const { stats, usage, addresses } = requireBroker(store)
   return {
     total: stats,
-    principals: Array.from(usage).slice(0, MOST_KEYS),
-    addresses: Array.from(addresses).slice(0, MOST_KEYS),
+    principals: Array.from(usage).slice(0, MAX_KEYS),
+    addresses: Array.from(addresses).slice(0, MAX_KEYS),
   }
 }
 
-/** The refusal of a client id that no client has. */
-const noSuchClient = (): HttpProblem => new HttpProblem(404, 'not-found', 'There is no such client')
+const noSuchClient = (): HttpProblem => new HttpProblem(404, 'not-found', 'No client has this id')

@@ -10,88 +10,89 @@ import type { BrokerLogin } from './contract.js'
 /** Options of `ConsoleServer.start`. Times in ms. */
 export interface ConsoleOptions {
   readonly host: string
-  /** TCP port, 0 for any free one. */
+  /** TCP port; 0 for any free port. */
   readonly port: number
-  /** What lets one in. Default a random one, another one at each start. */
+  /** Access token. Default a random one at each start. */
   readonly token?: string | undefined
-  /** What a reset makes of the store; without it there is none. */
+  /** Contents of the store after a reset; without it, a reset is not offered. */
   readonly seed: readonly DumpLine[] | undefined
-  /** Version of this package. */
   readonly version: string
-  /** Clock of the stream. Default the machine's. */
+  /** Clock of the stats stream. Default the system clock. */
   readonly clock?: Clock | undefined
-  /** Where the built page is. */
+  /** Folder of the built page. */
   readonly page?: URL | undefined
-  /** How long a connection may stand still during a request. Default a minute. */
+  /** Closes a connection that is idle during a request for this long. Default 60,000. */
   readonly idleTimeout?: number | undefined
-  /** Listens with TLS. Its `clientCa` does not count: the token does. */
+  /** Listens with TLS. Its `clientCa` is ignored, since the token authenticates. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * A server that listens, or will, on which the console is to be below `path`; then it does not listen itself, and `host`,
-   * `port`, `tls` and `idleTimeout` do not count. Connections and their number are that server's business.
+   * An existing server on which the console is served below `path`. Then `host`, `port`, `tls` and `idleTimeout` are
+   * ignored,
+   * and that server limits connections.
    */
   readonly server?: GivenServer | undefined
-  /** Default `/console` on a given server, else nothing. */
+  /** Path of the console. Default `/console` on an existing server, else none. */
   readonly path?: string | undefined
   /**
-   * Where people find it, such as `https://panel.example/console/`, when a proxy passes requests on; then the address of
-   * the address of a caller is what a proxy on this machine says in `X-Forwarded-For`.
+   * Public URL behind a proxy, such as `https://panel.example/console/`. Client addresses are then taken from the
+   * `X-Forwarded-For` header of a proxy on this machine.
    */
   readonly publicUrl?: string | undefined
   /**
-   * Where browsers find the broker, such as `wss://panel.example/mqtt`, without user name and password, which everybody could
-   * read in a header. Default as the store says; an attached store cannot, so that it is needed there.
+   * Broker URL for browsers, such as `wss://panel.example/mqtt`, without user name and password, since it appears in a
+   * response
+   * header. Default the store's own; required for an attached store.
    */
   readonly brokerUrl?: string | undefined
   /**
-   * How the page logs in at the broker. Whoever has the token of the console gets it, so give it to a user who may do no more
-   * than those people. Default the user `console` with the token, at a broker of somebody else no user.
+   * The page's login at the broker. Anyone with the console token can read it, so use a user without further rights.
+   * Default the user `console` with the token; with an attached store, anonymous.
    */
   readonly brokerLogin?: BrokerLogin | undefined
 }
 
-/** Throws {@link ArgumentError} for a token that can be guessed. */
+/** Throws {@link ArgumentError} for a token that could be guessed. */
 export function checkToken(token: string | undefined): void {
   if (token === undefined || (typeof token === 'string' && /^[\w-]{32,512}$/.test(token))) return
-  // Not the token itself.
-  throw new ArgumentError('Expected `token` to have 32 or more letters, digits, `-` and `_`, by chance')
+  // Without the value: it is a secret.
+  throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
 }
 
-/** The path below which a console is, without a slash at the end. Throws {@link ArgumentError}. */
+/** Returns the path of a console, without a trailing slash. Throws {@link ArgumentError}. */
 export function pathOf({ path, server }: ConsoleOptions): string {
   const below = path ?? (server === undefined ? '' : '/console')
   if (below === '' || /^(\/[\w.~-]+)+$/.test(below)) return below
   throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${formatValue(path)}\``)
 }
 
-/** An address that is given. Throws {@link ArgumentError} unless it has one of the protocols. */
+/** Parses a URL option. Throws {@link ArgumentError} unless it has one of the protocols. */
 export function urlOf(name: string, url: string | undefined, protocols: readonly string[]): URL | undefined {
   if (url === undefined) return undefined
   if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
   throw new ArgumentError(
-    `Expected \`${name}\` to be an address with ${protocols.join(' or ')}, got \`${formatValue(url)}\``,
+    `Expected \`${name}\` to be a URL with ${protocols.join(' or ')}, got \`${formatValue(url)}\``,
   )
 }
 
-/** Where browsers find the broker of a store. Throws {@link ArgumentError}. */
+/** Returns the broker URL for browsers. Throws {@link ArgumentError}. */
 export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore): string {
   const url = urlOf('brokerUrl', brokerUrl, ['ws:', 'wss:'])
   if (url?.username || url?.password)
     throw new ArgumentError(
-      'Expected `brokerUrl` without user name and password, which everybody could read; there is `brokerLogin`',
+      'Expected `brokerUrl` without user name and password, which anyone could read; use `brokerLogin`',
     )
   if (url !== undefined) return url.href
   if (!isAttached(store)) return store.wsUrl
   throw new ArgumentError(
-    'Expected `brokerUrl` for an attached store: the page reads and writes keys at its broker, over WebSocket',
+    'Expected `brokerUrl` for an attached store: the page accesses keys through its broker, over WebSocket',
   )
 }
 
-/** Throws {@link ArgumentError} for what is no login. */
+/** Throws {@link ArgumentError} for an invalid login. */
 export function checkLogin(login: BrokerLogin | undefined): void {
   if (login === undefined) return
   checkOptionNames('brokerLogin', login, { username: true, password: true } satisfies OptionNames<BrokerLogin>)
   const { username, password = '' } = login
   if (typeof username === 'string' && username !== '' && typeof password === 'string') return
-  throw new ArgumentError('Expected `brokerLogin` to have a `username`, and as a `password` a text')
+  throw new ArgumentError('Expected `brokerLogin` to have a non-empty `username`, and a string as `password`')
 }

@@ -14,41 +14,44 @@ import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Api } from './api.js'
 import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf } from './console-options.js'
 import type { ConsoleStore } from './console-store.js'
-import { reachableBy, refuse, securityHeaders } from './http.js'
-import { Page } from './page.js'
+import { replaceWildcardHost, securityHeaders, sendProblem } from './http.js'
+import { PageFiles } from './page.js'
 import { ConsoleRateLimiter, RequestAuthorizer } from './request-authorizer.js'
 
 export type { ConsoleOptions } from './console-options.js'
 
-const PAGE = 'dist/server/console/page/'
+const PAGE_FOLDER = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
-const MOST_CONNECTIONS = 256
-/** Of those, so many may be without the token, so that there is always room for those who have it. */
-const MOST_STRANGERS = 128
-const IDLE_TIMEOUT = 60_000
+const MAX_CONNECTIONS = 256
+/** Limit of connections without the token, which keeps the rest available to clients that have it. */
+const MAX_UNAUTHENTICATED = 128
+const IDLE_TIMEOUT_MS = 60_000
 
-/** Serves the page of the console and its API. It outlives the store's restarts. */
+/** Serves the console page and its API. It survives restarts of the store. */
 export class ConsoleServer implements AsyncDisposable {
-  /** It lets its bearer do everything. */
+  /** Grants full access to the console. */
   readonly token: string
   readonly #options: ConsoleOptions
   readonly #brokerUrl: string
   readonly #path: string
   readonly #publicUrl: URL | undefined
-  readonly #access: RequestAuthorizer
+  readonly #authorizer: RequestAuthorizer
   readonly #limiter: ConsoleRateLimiter
-  readonly #page: Page
+  readonly #page: PageFiles
   readonly #api: Api
   readonly #http: GivenServer
   readonly #handshakes = new TlsHandshakes()
-  readonly #unauthenticated = new UnauthenticatedConnections(MOST_STRANGERS, ({ remoteAddress }) =>
-    this.#limiter.cut(remoteAddress, `${MOST_STRANGERS} connections have not shown the token`),
+  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, ({ remoteAddress }) =>
+    this.#limiter.recordDisconnect(
+      remoteAddress,
+      `limit of ${MAX_UNAUTHENTICATED} connections without the token reached`,
+    ),
   )
-  readonly #leave: () => void
+  readonly #unmount: () => void
   #closed: Promise<void> | undefined
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
-    const { clock = systemClock, page = packageFile(PAGE), seed, version, server, brokerLogin } = options
+    const { clock = systemClock, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
     checkToken(options.token)
     this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options
@@ -56,19 +59,21 @@ export class ConsoleServer implements AsyncDisposable {
     this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])
     checkLogin(brokerLogin)
     this.#brokerUrl = brokerUrlOf(options, store)
-    this.#access = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
+    this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
     this.#limiter = new ConsoleRateLimiter(clock, this.#publicUrl !== undefined)
-    this.#page = new Page(page)
+    this.#page = new PageFiles(page)
     this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
-    this.#http = server ?? this.#own()
-    this.#leave = mountOn(this.#http, 'request', {
+    this.#http = server ?? this.#createServer()
+    this.#unmount = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
-      ours: (request: IncomingMessage, response: ServerResponse) => this.#take(request, response),
+      ours: (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
       nobodys: (_, response: ServerResponse) => response.writeHead(404).end(),
     })
   }
 
-  /** Starts; rejects with the system's error when the port is taken, throws {@link ArgumentError} for a wrong option. */
+  /**
+   * Starts; rejects with the system's error if the port is in use, throws {@link ArgumentError} for an invalid option.
+   */
   static async start(store: ConsoleStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
     if (options.server !== undefined) return server
@@ -77,7 +82,7 @@ export class ConsoleServer implements AsyncDisposable {
     return server
   }
 
-  /** Where it is, with an address one can open: `publicUrl`, or `http://host:port/` and the path, or `https://` with TLS. */
+  /** URL for browsers: `publicUrl`, or `http://host:port/` (`https://` with TLS) with the path. */
   get url(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl.href
     const { host } = this.#options
@@ -86,35 +91,35 @@ export class ConsoleServer implements AsyncDisposable {
     return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
   }
 
-  /** The TCP port it listens on. */
+  /** TCP port. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** {@link url} with the token, for those who are to get in. A browser does not send it along. */
+  /** {@link url} with the token in its fragment, which browsers do not send to the server. */
   get link(): string {
     return `${this.url}#token=${this.token}`
   }
 
-  /** Who came in, or did not, and what it had the store do. Hot. */
+  /** Audit log: logins, rejections and actions. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#limiter.audit.events$
   }
 
-  /** Shows another certificate to browsers that connect from now on. Throws {@link ArgumentError} unless it is one. */
+  /** Replaces the certificate for new connections. Throws {@link ArgumentError} for an invalid one. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
     if (this.#options.server === undefined && this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
   }
 
-  /** The way by which the page comes in at a store that asks who one is: as the user `console`, with the token. */
+  /** Authenticates the page at a broker that requires logins: as the user `console`, with the token. */
   readonly login: Method = Object.assign((request: LoginRequest) => this.#login(request), {
-    // Of another `console` the other methods say who it is.
+    // The other methods decide about a user `console` without the token.
     proofOf: (request: LoginRequest) => (this.#login(request) === undefined ? undefined : ('verifiable' as const)),
   })
 
-  /** Ends all connections and frees the port; a given server goes on without it. */
+  /** Closes all connections and frees the port; an existing server keeps running. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -127,7 +132,7 @@ export class ConsoleServer implements AsyncDisposable {
   async #close(): Promise<void> {
     this.#api.close()
     if (this.#options.server !== undefined) {
-      this.#leave()
+      this.#unmount()
       return
     }
     const closed = once(this.#http, 'close')
@@ -140,54 +145,56 @@ export class ConsoleServer implements AsyncDisposable {
 
   #login({ username, password, method }: LoginRequest): LoginResult | undefined {
     if (username !== 'console' || password === undefined || method !== undefined) return undefined
-    return this.#access.knows(Buffer.from(password).toString()) ? { principal: { id: 'console', username } } : undefined
+    return this.#authorizer.isToken(Buffer.from(password).toString())
+      ? { principal: { id: 'console', username } }
+      : undefined
   }
 
-  #own(): GivenServer {
-    const { tls, idleTimeout = IDLE_TIMEOUT } = this.#options
-    // A load takes its time; what stands still is ended by the other timeout.
+  #createServer(): GivenServer {
+    const { tls, idleTimeout = IDLE_TIMEOUT_MS } = this.#options
+    // A load may take long; idle connections are closed by `timeout`.
     const settings = { ...HEAD_TIMEOUTS, requestTimeout: 0 }
     const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
     http.timeout = idleTimeout
-    http.maxConnections = MOST_CONNECTIONS
+    http.maxConnections = MAX_CONNECTIONS
     http.on('drop', ({ remoteAddress } = {}) =>
-      this.#limiter.cut(remoteAddress, `there are ${MOST_CONNECTIONS} connections`),
+      this.#limiter.recordDisconnect(remoteAddress, `limit of ${MAX_CONNECTIONS} connections reached`),
     )
     http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
     if (http instanceof HttpsServer) this.#handshakes.watch(http)
     return http
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): void {
-    this.#answer(request, response).catch(error => refuse(request, response, error))
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    this.#handle(request, response).catch(error => sendProblem(request, response, error))
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const hostName = this.#access.checkHost(request.headers)
-    const headers = securityHeaders(reachableBy(this.#brokerUrl, hostName))
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const hostName = this.#authorizer.checkHost(request.headers)
+    const headers = securityHeaders(replaceWildcardHost(this.#brokerUrl, hostName))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const [whole = ''] = (request.url ?? '').split('?')
     const path = whole.slice(this.#path.length)
     if (path === '') response.writeHead(308, { location: `${this.#path}/` }).end()
-    else if (path.startsWith('/api/')) await this.#call(request, response, path, hostName)
+    else if (path.startsWith('/api/')) await this.#handleApi(request, response, path, hostName)
     else {
-      this.#limiter.stranger(request)
-      await this.#page.answer(request, response, path)
+      this.#limiter.limitUnauthenticated(request)
+      await this.#page.serve(request, response, path)
     }
   }
 
-  async #call(request: IncomingMessage, response: ServerResponse, path: string, hostName: string): Promise<void> {
-    this.#access.checkOrigin(request.headers)
-    if (!this.#access.hasToken(request.headers)) {
-      this.#limiter.refused(request)
-      throw this.#access.refusal
+  async #handleApi(request: IncomingMessage, response: ServerResponse, path: string, hostName: string): Promise<void> {
+    this.#authorizer.checkOrigin(request.headers)
+    if (!this.#authorizer.hasToken(request.headers)) {
+      this.#limiter.recordFailedLogin(request)
+      throw this.#authorizer.tokenProblem
     }
     this.#unauthenticated.authenticated(request.socket)
-    this.#limiter.accepted(request)
-    if (this.#api.isOrder(request, path)) this.#limiter.order(request, path)
-    await this.#api.answer({ request, response, path, hostName })
+    this.#limiter.recordLogin(request)
+    if (this.#api.isAudited(request, path)) this.#limiter.recordAction(request, path)
+    await this.#api.handle({ request, response, path, hostName })
   }
 }
 
-/** Browsers would ask people for a certificate. */
+/** No client CA: browsers would ask users for a certificate. */
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -2,8 +2,8 @@ import type { AttachedStore } from '../attach/attached-store.js'
 import type { StoreServer } from '../host/store-server.js'
 import { HttpProblem } from './http.js'
 
-/** What a console needs of any store. */
-type OfAny =
+/** Members of any store that the console uses. */
+type AnyStoreMembers =
   | 'url'
   | 'startedAt'
   | 'stats'
@@ -16,23 +16,21 @@ type OfAny =
   | 'load'
   | 'dump'
 
-/** Of one with a broker of its own. */
-type OfBroker = 'wsUrl' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
+/** Members of a store with its own broker that the console uses. */
+type BrokerMembers = 'wsUrl' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
 
-/** What a console needs of a store with a broker of its own. */
-export type StoreWithBroker = Pick<StoreServer, OfAny | OfBroker>
+export type StoreWithBroker = Pick<StoreServer, AnyStoreMembers | BrokerMembers>
 
-/** What it needs of one at a broker of somebody else. */
-export type StoreAtBroker = Pick<AttachedStore, OfAny | 'state'>
+export type StoreAtBroker = Pick<AttachedStore, AnyStoreMembers | 'state'>
 
-/** What it needs of a store. */
+/** The part of a store that the console uses. */
 export type ConsoleStore = StoreWithBroker | StoreAtBroker
 
-/** Whether a store is at a broker of somebody else. */
+/** Returns whether a store is attached to an external broker. */
 export const isAttached = (store: ConsoleStore): store is StoreAtBroker => 'state' in store
 
-/** The store, for what its broker has to do; raises {@link HttpProblem} when that is the broker of somebody else. */
-export function withBroker(store: ConsoleStore): StoreWithBroker {
+/** Returns the store for operations on its broker; raises {@link HttpProblem} for an attached store. */
+export function requireBroker(store: ConsoleStore): StoreWithBroker {
   if (!isAttached(store)) return store
-  throw new HttpProblem(409, 'attached', 'The store is at a broker of somebody else, which takes no orders from it')
+  throw new HttpProblem(409, 'attached', 'Not available: the store is attached to an external broker')
 }

@@ -4,84 +4,93 @@ import type { AddressUsage, Usage } from '../host/usage.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
 /**
- * What the console's page and the process that serves it say to each other over HTTP, below `/api/`. It carries what the
- * state store protocol does not; keys and values go over MQTT. Types alone, so that the page can share them.
+ * The HTTP API between the console page and its server, below `/api/`. It carries what the state store protocol lacks;
+ * keys
+ * and values use MQTT. Types only, so that the page can share them.
  *
- * Every request has `Authorization: Bearer` and the token printed at start; without it the answer is 401, for what is
- * wrong otherwise 4xx, when there is too much under way, or no store, 503; all with {@link Problem}. A request without an
- * answer of its own is answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary keys are Base16,
- * as in {@link Key.id}.
+ * Every request requires `Authorization: Bearer` with the token printed at start. Errors have a {@link Problem} as
+ * body: 401
+ * without the token, 4xx for an invalid request, 503 at a concurrency limit or without a store. Requests without a
+ * documented
+ * response are answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary keys are Base16, as
+ * in
+ * {@link Key.id}.
  */
 
-/** GET /api/store: what does not change while the store runs. */
+/** GET /api/store: constant while the store runs. */
 export interface StoreFacts {
-  /** `mqtt://` and `ws://` addresses of the broker. */
+  /** `mqtt://` and `ws://` URLs of the broker. */
   readonly url: string
   readonly wsUrl: string
-  /** At a broker of somebody else, which can be neither frozen nor restarted, cuts nobody and tells no usage. */
+  /**
+   * Whether the store is attached to an external broker: then it cannot be frozen or restarted, and there is no usage.
+   */
   readonly attached?: true
-  /** How the page logs in at the broker. Without it as `console`, by its token; at a broker of somebody else as nobody. */
+  /** The page's login at the broker. Default the user `console` with the token; with an attached store, anonymous. */
   readonly brokerLogin?: BrokerLogin
-  /** Whether there is a seed to reset to. */
+  /** Whether a reset is available. */
   readonly seeded: boolean
-  /** Version of this package. */
   readonly version: string
 }
 
-/** User name and password for a broker. */
+/** Login at a broker. */
 export interface BrokerLogin {
   readonly username: string
   readonly password?: string
 }
 
 /**
- * GET /api/stream: an answer that does not end, one JSON object per line (`application/x-ndjson`): a pulse at once and
- * then every second, clients at once and whenever they or their number of watches are different, at most once a second.
+ * GET /api/stream: an endless response with one JSON object per line (`application/x-ndjson`): a pulse first and then
+ * every
+ * second; the clients first and whenever they or their watches change, at most once a second.
  */
 export type StreamLine = StatsSample | Clients
 
-/** The last second of the store. */
+/** Statistics of the last second. */
 export interface StatsSample {
   readonly type: 'pulse'
   readonly at: number
-  /** Missing while an attached store does not serve: then it has no keys and no clients to tell of, and counts nothing. */
+  /** Missing while an attached store is not active: then it has no keys, clients or counts. */
   readonly startedAt?: number
-  /** Of an attached store. */
+  /** Set for an attached store. */
   readonly attached?: AttachedFacts
-  /** Until when the store is frozen, if it is. */
+  /** End of a freeze, if the store is frozen. */
   readonly frozenUntil?: number
-  /** How far versions are ahead of the store's clock, ms, when that was set back. */
+  /** How far versions are ahead of the store's clock after it was set back, ms. */
   readonly drift?: number
   readonly keys: number
   readonly watches: number
-  /** Of an attached store the clients that watch, or asked in the last minute. */
+  /** For an attached store, the clients that watch or sent a request in the last minute. */
   readonly connections: number
-  /** With those of clients that are not let in; a console of an older version does not tell, nor what was refused. */
+  /** Includes connections that are not authenticated. Older versions send neither this nor the next two. */
   readonly networkConnections?: number
-  /** Connections and logins that were refused, since the start. */
+  /** Refused connections and rejected logins since the start. */
   readonly refusedConnections?: number
   readonly refusedLogins?: number
-  /** Counts of the second before. */
+  /** Counts of the last second. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number
-  /** Rises when a key is made or removed, and starts over when the store does: time to list the keys again. */
+  /**
+   * Increases when a key is created or deleted, and restarts with the store: a change means that the key list is
+   * outdated.
+   */
   readonly keyspace: number
-  /** Of a store of several nodes. */
+  /** Set for a cluster. */
   readonly cluster?: ClusterFacts
 }
 
-/** What an attached store does at its broker. */
+/** State of an attached store. */
 export interface AttachedFacts {
   readonly state: AttachedState['state']
-  /** What keeps it from knowing whether anybody serves, in words. */
+  /** Why it cannot detect the active service, as text. */
   readonly why?: string
 }
 
-/** The nodes of a store, 100 at most, as the one with the console sees them. */
+/** At most 100 nodes, as seen by the node that serves the console. */
 export type ClusterFacts = ClusterStatus
 
-/** Who is connected; of more than 1,000 those that came first. */
+/** Connected clients, at most the first 1,000. */
 export interface Clients {
   readonly type: 'clients'
   readonly clients: readonly ClientFacts[]
@@ -89,21 +98,20 @@ export interface Clients {
 
 export interface ClientFacts {
   readonly clientId: string
-  /** When it connected, or, by an attached store, was heard first. */
+  /** When it connected; for an attached store, when its first request arrived. */
   readonly since: number
-  /** Number of keys it watches. */
   readonly watches: number
 }
 
-/** POST /api/keys `{ ids }`, at most 1,000 of them: what a GET does not tell. Keys that do not exist are left out. */
-export interface KeysAnswer {
+/** POST /api/keys `{ ids }`, at most 1,000: metadata that a GET lacks. Missing keys are omitted. */
+export interface KeysResponse {
   readonly keys: readonly KeyFacts[]
 }
 
 export interface KeyFacts {
   readonly id: string
   readonly version: string
-  /** Length of the value, bytes. */
+  /** Value length in bytes. */
   readonly size: number
   readonly expiresAt?: number
   readonly fencingToken?: string
@@ -111,61 +119,65 @@ export interface KeyFacts {
 }
 
 /** POST /api/client `{ clientId }`: the keys a client watches, at most 1,000 of `watches`. */
-export interface ClientAnswer {
+export interface ClientResponse {
   readonly clientId: string
   readonly watches: number
   readonly ids: readonly string[]
 }
 
-/** GET /api/usage: what there is of what there are quotas of, in all, of each principal and each address, 1,000 at most. */
-export interface UsageAnswer {
+/** GET /api/usage: total usage, and usage per principal and address, at most 1,000 each. */
+export interface UsageResponse {
   readonly total: StoreStats
   readonly principals: readonly Usage[]
   readonly addresses: readonly AddressUsage[]
 }
 
-/** POST /api/cut `{ clientId }`: cuts its network connection without a word. 404 when there is no such client. */
-export interface CutRequest {
+/** POST /api/cut `{ clientId }`: drops the network connection without a DISCONNECT. 404 for an unknown client. */
+export interface DisconnectRequest {
   readonly clientId: string
 }
 
-/** POST /api/freeze `{ ms }`, 0 to go on at once, at most 600,000: connections stay open, and nothing moves. */
+/**
+ * POST /api/freeze `{ ms }`, at most 600,000; 0 resumes. A frozen store keeps connections open but processes nothing.
+ */
 export interface FreezeRequest {
   readonly ms: number
 }
 
-/** POST /api/restart `{ keys }`: ends all connections and starts anew on the same ports. */
+/** POST /api/restart `{ keys }`: closes all connections and starts again on the same ports. */
 export interface RestartRequest {
-  /** `kept`: as a store with its data on disk does; `lost`: as one without. */
+  /** `kept`: like a store with data on disk; `lost`: like one without. */
   readonly keys: 'kept' | 'lost'
 }
 
-/** POST /api/reset: deletes what is not in the seed, and sets what is. 409 when there is no seed. */
-export interface ResetAnswer {
+/** POST /api/reset: deletes keys that are not in the seed and sets the others. 409 without a seed. */
+export interface ResetResponse {
   readonly deleted: number
   readonly set: number
 }
 
 /**
- * GET /api/dump, and the body of POST /api/load: a line per key. `value` is text, `bytes` Base64 where it is not valid UTF-8; so
- * are `key` and `keyBytes`. A load is all or nothing; {@link Problem.message} names the line that is wrong.
+ * GET /api/dump, and the body of POST /api/load: one line per key. `value` is text; `bytes` is Base64, used if the
+ * value is
+ * not valid UTF-8. Likewise `key` and `keyBytes`. A load is atomic; {@link Problem.message} names the invalid line.
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 
-/** The answer to POST /api/load. */
-export interface LoadAnswer {
+/** The response to POST /api/load. */
+export interface LoadResponse {
   readonly loaded: number
-  /** How many of them kept the version of the dump; the others were older than what the store has given out. */
+  /** Keys that kept the version of the dump; the others were older than the newest version assigned by the store. */
   readonly versionsKept: number
-  /** How many were expired already. */
+  /** Keys skipped because they had already expired. */
   readonly expired: number
 }
 
-/** Why a request was refused. */
+/** Body of an error response. */
 export interface Problem {
   /**
-   * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached` (409: the
-   * broker would have to do it, which is somebody else's), or a code of the library.
+   * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached`
+   * (409: not
+   * available with an external broker), or an error code of the library.
    */
   readonly code: string
   readonly message: string

@@ -3,7 +3,7 @@ import { fromUtf8 } from '../../core/util/bytes.js'
 import { type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
 import type { Problem } from './contract.js'
 
-/** Why a request is refused, as HTTP and as {@link Problem}. */
+/** An error response, thrown by request handlers. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
@@ -26,44 +26,45 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 
 /**
- * Answers with a problem; a client that has got a part of an answer already is cut off, so that it does not take it for
- * all. The rest of the request is read and forgotten: who still sends would not listen.
+ * Sends an error response. If the response has already started, the connection is destroyed so that the client does not
+ * take it for complete. The rest of the request is read and discarded, since a client that is still sending does not
+ * read.
  */
-export function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+export function sendProblem(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy()
     return
   }
   request.resume()
-  const { status, code, message, headers } = error instanceof HttpProblem ? error : refusalOf(error)
+  const { status, code, message, headers } = error instanceof HttpProblem ? error : problemOf(error)
   const problem: Problem = { code, message }
   response.writeHead(status, { ...headers, 'content-type': 'application/json' })
   response.end(request.method === 'HEAD' ? undefined : JSON.stringify(problem))
 }
 
-function refusalOf(error: unknown): HttpProblem {
+function problemOf(error: unknown): HttpProblem {
   const code = error instanceof StateStoreError ? error.code : 'failed'
   return new HttpProblem((code !== 'failed' && STATUS[code]) || 500, code, reason(error))
 }
 
-/** An object that was sent; what its members are is not known. */
+/** A JSON object with unvalidated members. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Largest body of a request, bytes; a thousand keys of 2,000 bytes each fit. */
-const LARGEST_BODY = 4 * 1024 * 1024
+/** Largest request body; room for a thousand keys of 2,000 bytes. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024
 
-/** A body that is not destroyed when its reader gives up: the answer goes out over the same connection. */
-export const bytesOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
+/** Iterates over the body without destroying the request on early exit, since the response uses the same connection. */
+export const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
   request.iterator({ destroyOnReturn: false })
 
-/** The members of a JSON object that was sent; raises {@link HttpProblem} for anything else. */
+/** Reads a JSON object; raises {@link HttpProblem} for anything else. */
 export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of bytesOf(request)) {
+  for await (const chunk of bodyOf(request)) {
     length += chunk.length
-    if (length > LARGEST_BODY) {
-      throw new HttpProblem(413, 'payload', `The body is longer than ${LARGEST_BODY} bytes`)
+    if (length > MAX_BODY_BYTES) {
+      throw new HttpProblem(413, 'payload', `The body exceeds ${MAX_BODY_BYTES} bytes`)
     }
     chunks.push(chunk)
   }
@@ -84,19 +85,16 @@ function parse(body: Uint8Array): JsonObject {
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * An address of the broker as a browser that asked by this host name reaches it: to listen on all addresses is no
- * address.
- */
-export const reachableBy = (url: string, hostName: string): string =>
+/** Replaces a wildcard address in a URL by the host name of the request, which the browser can reach. */
+export const replaceWildcardHost = (url: string, hostName: string): string =>
   url.replace(/^(\w+:\/\/)(0\.0\.0\.0|\[::\])(?=:)/, `$1${hostName}`)
 
 /**
- * What every answer has: the page may load itself and talk to us and to the broker, nothing may frame it, and it tells
- * nobody where it was.
+ * Headers of every response: the page may load only itself, connect only to this server and the broker, and cannot be
+ * framed; no referrer is sent.
  */
 export function securityHeaders(wsUrl: string): Readonly<Record<string, string>> {
-  // A policy cannot name an IPv6 address (Content Security Policy Level 3, host-source).
+  // A policy cannot contain an IPv6 address (Content Security Policy Level 3, host-source).
   const broker = wsUrl.replace(/^(wss?:\/\/)\[.*\]/, '$1*')
   const policy = [
     "default-src 'none'",

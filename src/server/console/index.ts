@@ -34,9 +34,11 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
 }
 
 /**
- * Serves the console of a store, of an attached one with the `brokerUrl` of its broker for browsers: on a port of its own (`127.0.0.1:8080` unless `host` and `port` say otherwise), or on a
- * given server, below `/console`. Rejects with the system's error when the port is taken, and with {@link ArgumentError} for
- * a wrong option.
+ * Serves the console of a store, on its own port (default `127.0.0.1:8080`) or below `/console` on an existing server.
+ * An
+ * attached store requires `brokerUrl`. Rejects with the system's error if the port is in use, and with {@link
+ * ArgumentError}
+ * for an invalid option.
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { HttpProblem } from './http.js'
 
-const TYPES: Readonly<Record<string, string>> = {
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -17,52 +17,51 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: 'text/plain; charset=utf-8',
 }
 
-const compressed = promisify(gzip)
-/** What is worth the work, and from which size on, bytes. */
+const compress = promisify(gzip)
+/** Compressible files, from this size. */
 const COMPRESSIBLE = ['html', 'js', 'css', 'svg', 'json', 'txt']
-const SMALLEST_COMPRESSED = 1_024
+const MIN_COMPRESSED_BYTES = 1_024
 
-/** What the system says of a file that is not there. */
-const MISSING = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG']
+/** System error codes for a file that does not exist. */
+const NOT_FOUND_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG']
 
-/** Folders and one file, all of plain names that begin with no dot: nothing of this leads out of a folder. */
-const PATH = /^(?:\/[\w-][\w.-]*)*\/[\w-][\w.-]*\.([a-z0-9]+)$/
-const NOT_BUILT =
-  'The page of the console is not built: run `npm run build`. What is below /api/ is there all the same.\n'
+/** Plain names without a leading dot, so that no path leads out of the folder. */
+const FILE_PATH = /^(?:\/[\w-][\w.-]*)*\/[\w-][\w.-]*\.([a-z0-9]+)$/
+const NOT_BUILT = 'The console page is not built: run `npm run build`. The API below /api/ is available.\n'
 
-/** The files of the page. */
-export class Page {
+/** Serves the files of the page. */
+export class PageFiles {
   readonly #folder: URL
 
   constructor(folder: URL) {
     this.#folder = folder
   }
 
-  /** Answers a request for a file; raises {@link HttpProblem} for what there is not. */
-  async answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+  /** Serves a file; raises {@link HttpProblem} if there is none. */
+  async serve(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new HttpProblem(405, 'method', 'Only GET and HEAD go here', { allow: 'GET, HEAD' })
+      throw new HttpProblem(405, 'method', 'Use GET or HEAD', { allow: 'GET, HEAD' })
     }
     const file = path === '/' ? '/index.html' : path
-    const extension = PATH.exec(file)?.[1] ?? ''
-    const type = TYPES[extension]
+    const extension = FILE_PATH.exec(file)?.[1] ?? ''
+    const type = CONTENT_TYPES[extension]
     const content = type === undefined ? undefined : await this.#read(file)
     if (content !== undefined) {
-      const worthwhile = COMPRESSIBLE.includes(extension) && content.length >= SMALLEST_COMPRESSED
-      const zipped = worthwhile && takesGzip(request) ? await compressed(content) : undefined
-      const body = zipped ?? content
+      const isCompressible = COMPRESSIBLE.includes(extension) && content.length >= MIN_COMPRESSED_BYTES
+      const compressed = isCompressible && acceptsGzip(request) ? await compress(content) : undefined
+      const body = compressed ?? content
       response.writeHead(200, {
         'content-type': type,
         'content-length': body.length,
-        ...(zipped && { 'content-encoding': 'gzip' }),
-        ...(worthwhile && { vary: 'accept-encoding' }),
+        ...(compressed && { 'content-encoding': 'gzip' }),
+        ...(isCompressible && { vary: 'accept-encoding' }),
         ...caching(file),
       })
       response.end(request.method === 'HEAD' ? undefined : body)
     } else if (file === '/index.html') {
-      response.writeHead(503, { 'content-type': TYPES['txt'] }).end(NOT_BUILT)
+      response.writeHead(503, { 'content-type': CONTENT_TYPES['txt'] }).end(NOT_BUILT)
     } else {
-      throw new HttpProblem(404, 'not-found', 'There is no such file')
+      throw new HttpProblem(404, 'not-found', 'File not found')
     }
   }
 
@@ -70,16 +69,16 @@ export class Page {
     try {
       return await readFile(new URL(`.${file}`, this.#folder))
     } catch (error) {
-      if (error instanceof Error && 'code' in error && MISSING.includes(String(error.code))) return undefined
+      if (error instanceof Error && 'code' in error && NOT_FOUND_CODES.includes(String(error.code))) return undefined
       throw error
     }
   }
 }
 
-const takesGzip = ({ headers }: IncomingMessage): boolean =>
+const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
   /(?:^|[\s,])gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/.test(String(headers['accept-encoding'] ?? ''))
 
-// The names of assets change with their content.
+// Asset names contain a content hash.
 const caching = (file: string): { 'cache-control': string } => ({
   'cache-control': file.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
 })

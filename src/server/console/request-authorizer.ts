@@ -10,18 +10,18 @@ import { callerOf } from '../../node/net/connection-limiter.js'
 import { HttpProblem } from './http.js'
 
 /**
- * Who may ask. The token is what counts; the rest keeps pages of other origins, and names that somebody else made point
- * here, from coming as far as that.
+ * Authorizes requests by the token. The origin and host checks keep other pages, and foreign names that resolve to this
+ * machine, from sending requests at all.
  */
 export class RequestAuthorizer {
   readonly #token: Buffer
   readonly #hosts: ReadonlySet<string>
-  /** Besides those of the host that is asked for. */
+  /** Permitted origins besides that of the requested host. */
   readonly #origins: readonly string[]
 
   /**
-   * @param host - name or address the server was told to listen on
-   * @param publicUrl - by which a proxy makes it known
+   * @param host - name or address the server listens on
+   * @param publicUrl - URL of the console behind a proxy
    */
   constructor(token: string, host: string, publicUrl?: URL) {
     this.#token = digest(token)
@@ -30,45 +30,48 @@ export class RequestAuthorizer {
   }
 
   /**
-   * The host a request names, without the port. A name that is not ours is refused: with it, a page from there would be
-   * of one origin with us (DNS rebinding). An address is what it is.
+   * Returns the host name of a request. Foreign names are rejected: a page with that name would share the console's
+   * origin
+   * (DNS rebinding). Any IP address is accepted.
    */
   checkHost({ host = '' }: IncomingHttpHeaders): string {
     const name = nameOf(host)
-    if (name !== undefined && this.#isOurs(name)) return name
-    throw new HttpProblem(403, 'host', 'Ask by address, as localhost, or by the name the console was told to listen on')
+    if (name !== undefined && this.#isAllowedHost(name)) return name
+    throw new HttpProblem(
+      403,
+      'host',
+      'Unknown host name: use an IP address, localhost, or the host name of the console',
+    )
   }
 
-  /** Refuses what another origin sends. */
+  /** Rejects requests from other origins. */
   checkOrigin({ host = '', origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
     const own = [`http://${host}`, `https://${host}`, ...this.#origins].map(address => address.toLowerCase())
     if (
       (origin !== undefined && !own.includes(origin.toLowerCase())) ||
       !['none', 'same-origin'].includes(String(site))
     ) {
-      throw new HttpProblem(403, 'origin', 'Pages of other origins may not ask')
+      throw new HttpProblem(403, 'origin', 'Requests from other origins are not permitted')
     }
   }
 
-  /** Whether a request comes with the token. */
   hasToken({ authorization = '' }: IncomingHttpHeaders): boolean {
-    return this.knows(tokenOf(authorization))
+    return this.isToken(tokenOf(authorization))
   }
 
-  /** What is said to one that does not. */
-  get refusal(): HttpProblem {
+  /** The error for a request without the token. */
+  get tokenProblem(): HttpProblem {
     return new HttpProblem(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
       'www-authenticate': 'Bearer',
     })
   }
 
-  /** Whether it is the token. */
-  knows(token: string): boolean {
-    // Digests have one length, and comparing them takes one time.
+  /** Compares in constant time: digests have equal length. */
+  isToken(token: string): boolean {
     return timingSafeEqual(digest(token), this.#token)
   }
 
-  #isOurs(name: string): boolean {
+  #isAllowedHost(name: string): boolean {
     return this.#hosts.has(name) || isAddress(name)
   }
 }
@@ -77,68 +80,68 @@ const tokenOf = (authorization: string): string => /^bearer +(\S+)$/i.exec(autho
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Requests a second from one address, of those who have not shown the token. */
-const MOST_REQUESTS = 100
+/** Per address, without the token. */
+const MAX_REQUESTS_PER_SECOND = 100
 
-/** Slows down those who ask too often or try tokens, and keeps on record who came in and what it ordered. */
+/** Limits requests without the token per address, and writes the audit log. */
 export class ConsoleRateLimiter {
   readonly audit: Audit
   readonly #clock: Clock
   readonly #trustProxy: boolean
   readonly #throttle: LoginThrottle
   readonly #keyedRateLimiter: KeyedRateLimiter
-  /** Connections whose login is on record. */
-  readonly #known = new WeakSet<object>()
+  /** Connections whose login is in the audit log. */
+  readonly #audited = new WeakSet<object>()
 
-  /** @param trustProxy - whether a proxy on this machine may stand before us */
+  /** @param trustProxy - whether to trust `X-Forwarded-For` from this machine */
   constructor(clock: Clock, trustProxy: boolean) {
     this.audit = new Audit(clock)
     this.#clock = clock
     this.#trustProxy = trustProxy
     this.#throttle = new LoginThrottle(clock)
-    this.#keyedRateLimiter = new KeyedRateLimiter(MOST_REQUESTS, () => clock.monotonic())
+    this.#keyedRateLimiter = new KeyedRateLimiter(MAX_REQUESTS_PER_SECOND, () => clock.monotonic())
   }
 
-  /** Somebody asks who need not show the token. Raises {@link HttpProblem} for one of another machine that asks too often. */
-  stranger(request: IncomingMessage): void {
+  /** Counts a request without the token. Raises {@link HttpProblem} if a remote address sends too many. */
+  limitUnauthenticated(request: IncomingMessage): void {
     const address = this.#addressOf(request)
     if (isThisMachine(address)) return
     const rate = this.#keyedRateLimiter.of(networkOf(address))
     const now = this.#clock.monotonic()
     const wait = rate.wait(now)
-    if (wait > 0) throw tooOften('Too many requests', wait)
+    if (wait > 0) throw rateProblem('Too many requests', wait)
     rate.charge(1, now)
   }
 
-  /** The token was right; it is never kept waiting, as it cannot be guessed. */
-  accepted(request: IncomingMessage): void {
-    if (this.#known.has(request.socket)) return
-    this.#known.add(request.socket)
-    this.#tell(request, { event: 'login', outcome: 'accepted' })
+  /** Records a login once per connection. Logins are not throttled, since the token cannot be guessed. */
+  recordLogin(request: IncomingMessage): void {
+    if (this.#audited.has(request.socket)) return
+    this.#audited.add(request.socket)
+    this.#record(request, { event: 'login', outcome: 'accepted' })
   }
 
-  /** The token was wrong, or missing. Raises {@link HttpProblem} when that was so too often from its address. */
-  refused(request: IncomingMessage): void {
-    this.stranger(request)
+  /** Records a missing or wrong token. Raises {@link HttpProblem} for too many attempts from an address. */
+  recordFailedLogin(request: IncomingMessage): void {
+    this.limitUnauthenticated(request)
     const address = this.#addressOf(request)
-    this.#tell(request, { event: 'login', outcome: 'refused', reason: 'the token is missing or wrong' })
+    this.#record(request, { event: 'login', outcome: 'refused', reason: 'the token is missing or wrong' })
     if (isThisMachine(address)) return
     const pause = this.#throttle.pause(address)
-    if (pause > 0) throw tooOften('Too many wrong tokens', pause)
+    if (pause > 0) throw rateProblem('Too many wrong tokens', pause)
     this.#throttle.failed(address)
   }
 
-  /** Somebody with the token has the store do something. @param path - what */
-  order(request: IncomingMessage, path: string): void {
-    this.#tell(request, { event: 'order', target: path })
+  /** Records an action. @param path - of the request */
+  recordAction(request: IncomingMessage, path: string): void {
+    this.#record(request, { event: 'order', target: path })
   }
 
-  /** A connection was ended for a limit. @param reason - which */
-  cut(address: string | undefined, reason: string): void {
+  /** Records a connection that was closed because of a limit. */
+  recordDisconnect(address: string | undefined, reason: string): void {
     this.audit.cut({ address, reason, listener: 'console' })
   }
 
-  #tell(request: IncomingMessage, event: Omit<AuditEvent, 'time'>): void {
+  #record(request: IncomingMessage, event: Omit<AuditEvent, 'time'>): void {
     this.audit.tell({ ...event, address: this.#addressOf(request), listener: 'console' })
   }
 
@@ -147,7 +150,7 @@ export class ConsoleRateLimiter {
   }
 }
 
-const tooOften = (words: string, wait: number): HttpProblem => {
+const rateProblem = (message: string, wait: number): HttpProblem => {
   const seconds = Math.ceil(wait / 1_000)
-  return new HttpProblem(429, 'rate', `${words}; wait ${seconds} s`, { 'retry-after': String(seconds) })
+  return new HttpProblem(429, 'rate', `${message}; wait ${seconds} s`, { 'retry-after': String(seconds) })
 }

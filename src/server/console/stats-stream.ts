@@ -5,31 +5,28 @@ import type { AttachedState } from '../attach/attached-store.js'
 import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
 import type { AttachedFacts, Clients, StatsSample } from './contract.js'
 
-/** How often there is something new, ms. */
-const PERIOD = 1_000
-/** Most clients that are told by name. */
-const MOST_CLIENTS = 1_000
-/** Most nodes. */
-const MOST_NODES = 100
+const PERIOD_MS = 1_000
+const MAX_CLIENTS = 1_000
+const MAX_NODES = 100
 
 type Stats = ConsoleStore['stats']
 
-/** What there is to tell of a second, as lines. */
+/** A sample as NDJSON lines. */
 export interface StatsLines {
-  readonly pulse: string
+  readonly sample: string
   readonly clients: string
 }
 
-/** Moments of a store, the latest at once, then every second. One round of looking, however many look on. */
+/** Emits a sample on subscription and then every second. All subscribers share one timer. */
 export const statsLines = (store: ConsoleStore, clock: Clock): Observable<StatsLines> =>
   defer(() => {
     let before = store.stats
     return ticks(clock).pipe(
       map(() => {
         const { stats, clients } = store
-        const pulse = pulseOf(store, stats, before, clients.length, clock.now())
+        const sample = sampleOf(store, stats, before, clients.length, clock.now())
         before = stats
-        return { pulse: line(pulse), clients: line({ type: 'clients', clients: clients.slice(0, MOST_CLIENTS) }) }
+        return { sample: line(sample), clients: line({ type: 'clients', clients: clients.slice(0, MAX_CLIENTS) }) }
       }),
     )
   }).pipe(
@@ -45,14 +42,14 @@ const ticks = (clock: Clock): Observable<void> =>
   new Observable(subscriber => {
     let cancel = (): void => undefined
     const tick = (): void => {
-      cancel = clock.schedule(PERIOD, tick)
+      cancel = clock.schedule(PERIOD_MS, tick)
       subscriber.next()
     }
     subscriber.add(() => cancel())
     tick()
   })
 
-function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): StatsSample {
+function sampleOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): StatsSample {
   const { keys, watches } = stats
   const { startedAt, drift, keyspace, cluster } = store
   return {
@@ -63,31 +60,31 @@ function pulseOf(store: ConsoleStore, stats: Stats, before: Stats, clients: numb
     keys,
     watches,
     ...(isAttached(store) ? { connections: clients, attached: attachedFacts(store.state) } : connectionsOf(store)),
-    requests: since(before.requests, stats.requests),
-    errors: since(before.errors, stats.errors),
-    notifications: since(before.notifications, stats.notifications),
+    requests: increase(before.requests, stats.requests),
+    errors: increase(before.errors, stats.errors),
+    notifications: increase(before.notifications, stats.notifications),
     keyspace,
-    ...(cluster && { cluster: { ...cluster, nodes: cluster.nodes.slice(0, MOST_NODES) } }),
+    ...(cluster && { cluster: { ...cluster, nodes: cluster.nodes.slice(0, MAX_NODES) } }),
   }
 }
 
-/** What is known of who is there, with a broker of one's own. */
+/** Connection statistics, available with the store's own broker only. */
 function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
   const { connections, networkConnections, refusedConnections, refusedLogins } = stats
   const counts = { connections, networkConnections, refusedConnections, refusedLogins }
   return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
 }
 
-// A restart begins to count anew.
-const since = (before: number, now: number): number => (now < before ? now : now - before)
+// Counters restart with the store.
+const increase = (before: number, now: number): number => (now < before ? now : now - before)
 
 const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 
-/** What an attached store does at its broker, for people. */
+/** Describes the state of an attached store as text. */
 export function attachedFacts(now: AttachedState): AttachedFacts {
   const { state } = now
   if (state === 'serving' || state === 'standby') return { state }
-  if (state === 'connecting') return { state, why: 'The store is on its way to its broker' }
-  if (state === 'reconnecting') return { state, why: `The store cannot reach its broker: ${rootCause(now.cause)}` }
+  if (state === 'connecting') return { state, why: 'Connecting to the broker' }
+  if (state === 'reconnecting') return { state, why: `Cannot reach the broker: ${rootCause(now.cause)}` }
   return { state, why: now.cause ? `The store has stopped: ${rootCause(now.cause)}` : 'The store has stopped' }
 }

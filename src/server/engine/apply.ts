@@ -5,22 +5,22 @@ import type { Reply } from '../../core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../core/protocol/service-errors.js'
 import { sameBytes } from '../../core/util/bytes.js'
 
-/** What the store keeps of a key. */
+/** A key's value and metadata. */
 export interface StoredRecord {
   readonly value: Uint8Array
   readonly version: Hlc
-  /** Later writes must carry this token or a newer one. */
+  /** Writes must carry this fencing token or a newer one. */
   readonly fencingToken: Hlc | undefined
-  /** Store wall time at which the key is gone, ms since the Unix epoch. */
+  /** Expiry, ms since the Unix epoch (store wall time). */
   readonly expiresAt: number | undefined
-  /** Gone when the store starts again, also one that keeps its keys on disk. */
+  /** Deleted when the store restarts, even with keys on disk. */
   readonly volatile?: true | undefined
-  /** To whose quota it counts: who wrote it last; `undefined` for nobody's. */
+  /** The last writer, whose quota the key counts toward; `undefined` for none. */
   readonly owner?: string | undefined
 }
 
-/** What a command makes of a record. Without a `change` the record stays as it is. */
-export interface Outcome {
+/** The result of a command. Without a `change`, the record is unchanged. */
+export interface ApplyResult {
   readonly record: StoredRecord | undefined
   readonly reply: Reply
   /** `__ts` of the response. */
@@ -28,44 +28,43 @@ export interface Outcome {
   readonly change: Notification | undefined
 }
 
-/** The clocks a command is applied with. */
+/** What a command is applied with besides the record. */
 export interface Clocks {
   /** Store wall time, ms since the Unix epoch. */
   readonly now: number
-  /** The version a change would get. */
+  /** The version that a change gets. */
   readonly next: Hlc
   readonly fencingToken: Hlc | undefined
-  /** What is written shall not outlive this start of the store. */
+  /** Marks a written key as volatile. */
   readonly volatile?: true | undefined
-  /** Who writes. */
   readonly owner?: string | undefined
 }
 
-/** Commands that look at a record; KEYNOTIFY looks at registrations only, SCAN at all keys. */
+/** Commands on a single record. KEYNOTIFY concerns registrations, SCAN all keys. */
 export type RecordCommand = Exclude<KeyCommand, { verb: 'KEYNOTIFY' }>
 
 /**
  * The store's rules for one key, as a pure function: (record, command, clocks) to (record, reply, change).
  * Sources: state store protocol, "Supported commands", "Response format", "Fencing token algorithm".
  */
-export function apply(record: StoredRecord | undefined, command: RecordCommand, clocks: Clocks): Outcome {
+export function apply(record: StoredRecord | undefined, command: RecordCommand, clocks: Clocks): ApplyResult {
   if (command.verb === 'GET')
     return unchanged(record, record ? { type: 'value', value: record.value } : { type: 'absent' })
-  const refusal = fence(record?.fencingToken, clocks.fencingToken)
-  if (refusal !== undefined)
-    return { record, reply: { type: 'error', code: refusal }, version: undefined, change: undefined }
+  const errorCode = checkFencingToken(record?.fencingToken, clocks.fencingToken)
+  if (errorCode !== undefined)
+    return { record, reply: { type: 'error', code: errorCode }, version: undefined, change: undefined }
   if (command.verb === 'SET') return applySet(record, command, clocks)
   if (record === undefined) return unchanged(record, { type: 'count', count: 0 })
   if (command.verb === 'VDEL' && !sameBytes(record.value, command.value)) return unchanged(record, { type: 'refused' })
   return { record: undefined, reply: { type: 'count', count: 1 }, version: clocks.next, change: { op: 'delete' } }
 }
 
-function applySet(record: StoredRecord | undefined, command: SetCommand, clocks: Clocks): Outcome {
+function applySet(record: StoredRecord | undefined, command: SetCommand, clocks: Clocks): ApplyResult {
   if (!conditionHolds(record, command)) return unchanged(record, { type: 'refused' })
   const written: StoredRecord = {
     value: command.value,
     version: clocks.next,
-    fencingToken: newer(record?.fencingToken, clocks.fencingToken),
+    fencingToken: newerToken(record?.fencingToken, clocks.fencingToken),
     expiresAt: command.px === undefined ? undefined : clocks.now + command.px,
     volatile: clocks.volatile,
     owner: clocks.owner,
@@ -79,17 +78,17 @@ function conditionHolds(record: StoredRecord | undefined, { condition, value }: 
   return condition.type === 'NEX' && sameBytes(record.value, condition.comparand ?? value)
 }
 
-function fence(guard: Hlc | undefined, token: Hlc | undefined): KnownServiceErrorCode | undefined {
-  if (guard === undefined) return undefined
+function checkFencingToken(recordToken: Hlc | undefined, token: Hlc | undefined): KnownServiceErrorCode | undefined {
+  if (recordToken === undefined) return undefined
   if (token === undefined) return 'fencing-token-required'
-  return token.compareTo(guard) < 0 ? 'fencing-token-stale' : undefined
+  return token.compareTo(recordToken) < 0 ? 'fencing-token-stale' : undefined
 }
 
-/** The newer of two fencing tokens: what protects a key never gets older. */
-export const newer = (guard: Hlc | undefined, token: Hlc | undefined): Hlc | undefined =>
-  guard && (token === undefined || guard.compareTo(token) > 0) ? guard : token
+/** Returns the newer of two fencing tokens: the token of a key never gets older. */
+export const newerToken = (recordToken: Hlc | undefined, token: Hlc | undefined): Hlc | undefined =>
+  recordToken && (token === undefined || recordToken.compareTo(token) > 0) ? recordToken : token
 
-const unchanged = (record: StoredRecord | undefined, reply: Reply): Outcome => ({
+const unchanged = (record: StoredRecord | undefined, reply: Reply): ApplyResult => ({
   record,
   reply,
   version: record?.version,

@@ -5,57 +5,56 @@ import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../core/protocol/service-errors.js'
 
-/** A change of a key, to be told to its watchers. */
-export interface Change {
+/** A change of a key, for its watchers. */
+export interface KeyChange {
   readonly key: Uint8Array
   readonly notification: Notification
   readonly version: Hlc
-  /** The time of the key was over; a deletion without it was asked for. */
+  /** Whether the key expired rather than being deleted by a client. */
   readonly isExpired?: true
 }
 
-/** The answer to a request, and what changed by it. */
+/** The reply to a request and the changes it made. */
 export interface CommandResult {
   readonly reply: Reply
   /** `__ts` of the response. */
   readonly version: Hlc | undefined
-  /** The last version given to any key, when a read found none: its place among the changes. */
+  /** Of a read that found no key: the newest version in the store, which orders the read among the changes. */
   readonly position?: Hlc | undefined
-  readonly changes: readonly Change[]
-  /** What a page of a scan took, bytes of keys that were compared, times the words of the globs; default nothing. */
+  readonly changes: readonly KeyChange[]
+  /** Cost of a SCAN page: bytes of compared keys times the words of the globs. Default 0. */
   readonly work?: number
-  /** Whether it was given before, to the same request; default not. */
+  /** Whether this repeats the reply to an earlier delivery of the same request. Default false. */
   readonly repeated?: true
 }
 
-/** What came of an entry, or of one of its commands. */
-export type Applied =
-  /** Keys are gone: their time was over before the first command, or the store starts again without them. */
-  | { readonly type: 'expired'; readonly changes: readonly Change[] }
-  /** A write was done. */
-  | { readonly type: 'answered'; readonly changes: readonly Change[]; readonly answer: CommandResult }
-  /** A load was done, or rejected, and then changed nothing. */
-  | { readonly type: 'loaded'; readonly changes: readonly Change[]; readonly outcome: Restoration | CommandError }
+/** The result of a log entry or of one of its commands. */
+export type EntryResult =
+  /** Keys were deleted because they had expired before the first command, or because a restart drops volatile keys. */
+  | { readonly type: 'expired'; readonly changes: readonly KeyChange[] }
+  /** A write was applied or rejected. */
+  | { readonly type: 'answered'; readonly changes: readonly KeyChange[]; readonly answer: CommandResult }
+  /** A dump was loaded, or rejected without any change. */
+  | { readonly type: 'loaded'; readonly changes: readonly KeyChange[]; readonly outcome: RestoreResult | CommandError }
 
-/** What a load came to. */
-export interface Restoration {
-  readonly changes: readonly Change[]
-  /** Number of keys that were set, and of those of them that kept the version of the dump. */
+/** The result of loading a dump. */
+export interface RestoreResult {
+  readonly changes: readonly KeyChange[]
+  /** Keys set, and how many of them kept the version of the dump. */
   readonly loaded: number
   readonly versionsKept: number
-  /** Number of keys whose time was over already; they were left alone. */
+  /** Keys skipped because they had already expired. */
   readonly expired: number
   readonly deleted: number
 }
 
-/** No change. */
-export const NONE: readonly Change[] = []
+export const NO_CHANGES: readonly KeyChange[] = []
 
-/** The answer to what cannot be done. Throws all but a {@link CommandError}: that is a mistake of ours. */
-export const refusal = (error: unknown): CommandResult => ({
+/** Returns the reply to a failed command. Rethrows anything but a {@link CommandError}, which is a bug. */
+export const errorResult = (error: unknown): CommandResult => ({
   reply: { type: 'error', code: codeOf(error) },
   version: undefined,
-  changes: NONE,
+  changes: NO_CHANGES,
 })
 
 function codeOf(error: unknown): KnownServiceErrorCode {
@@ -63,7 +62,7 @@ function codeOf(error: unknown): KnownServiceErrorCode {
   throw error
 }
 
-/** The two clock properties of a request, as they came. */
+/** The clock properties of a request, unparsed. */
 export interface RawClocks {
   /** `__ts` */
   readonly timestamp?: string | undefined

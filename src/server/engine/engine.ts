@@ -4,48 +4,60 @@ import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { apply, type StoredRecord } from './apply.js'
-import { type Applied, type Change, type CommandResult, NONE, type Query, refusal } from './command-result.js'
-import type { Entry, EntryCommand, Room } from './entry.js'
-import type { Records, State, StateTaker, UsageByOwner } from './records.js'
+import {
+  type CommandResult,
+  type EntryResult,
+  errorResult,
+  type KeyChange,
+  NO_CHANGES,
+  type Query,
+} from './command-result.js'
+import type { EntryCommand, LogEntry, StorageLimits } from './entry.js'
+import type { Records, State, StateLoader, UsageByOwner } from './records.js'
 import { scanPage } from './scan.js'
 import { StateMachine } from './state-machine.js'
 import { readClocks, type VersionClock } from './version-clock.js'
-import { GLOB_COUNTS, Watchers, type WatchQuotas } from './watchers.js'
+import { WATCHES_PER_GLOB, Watchers, type WatchQuotas } from './watchers.js'
 
-export type { Applied, Change, CommandResult as Answer, Restoration } from './command-result.js'
+export type {
+  CommandResult as Answer,
+  EntryResult as Applied,
+  KeyChange as Change,
+  RestoreResult as Restoration,
+} from './command-result.js'
 export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
-  /** Most keys the store holds; a SET of one more answers `the quota has been exceeded`. Default 1,000,000. */
+  /** Maximum number of keys; a SET of one more is answered with `quota-exceeded`. Default 1,000,000. */
   readonly maxKeys?: number
   /**
-   * Most the store keeps, bytes: keys, values, watched keys, and what each of them takes besides. A SET or KEYNOTIFY that
-   * needs more answers `the quota has been exceeded`; what makes it less is always done. Default 1 GiB.
+   * Maximum memory in bytes: keys, values, registrations and their overhead. A SET or KEYNOTIFY that would exceed it is
+   * answered with `quota-exceeded`; commands that reduce usage always succeed. Default 1 GiB.
    */
   readonly maxBytes?: number
-  /** What connections may do; default everything. */
+  /** What connections may read and write. Default everything. */
   readonly rights?: KeyRights<C> | undefined
-  /** How many keys may be watched besides; default any number. */
+  /** Additional limits on watches. Default none. */
   readonly watches?: WatchQuotas<C> | undefined
-  /** Sees all that comes of entries before it is passed on. Default nobody. */
-  readonly witness?: ((result: Applied) => void) | undefined
+  /** Receives each result before the caller does. */
+  readonly onResult?: ((result: EntryResult) => void) | undefined
 }
 
-/** A longer key cannot be watched, bytes: its notification topic would be longer than MQTT allows. */
-const LONGEST_WATCHED_KEY = 30_000
-/** To compare a longer key with globs is charged to who changes it, bytes. */
-const LONGEST_FREE_KEY = 256
+/** A longer key cannot be watched: its notification topic would exceed the MQTT limit. */
+const MAX_WATCHED_KEY_BYTES = 30_000
+/** The writer of a longer key is charged for comparing it with globs. */
+const MAX_UNCHARGED_KEY_BYTES = 256
 
 /**
- * The state store without network, timers or clock: every call brings the time along. `C` stands for a connection.
- * What changes records comes in entries, and equal entries in equal order make equal states, wherever they are applied.
+ * The state store without network, timers or clock: the caller passes the time. `C` identifies a connection.
+ * Records change only through log entries, and applying equal entries in equal order gives equal states on every node.
  * Watches are not part of that state.
  *
  * @example
  * ```ts
  * const engine = new Engine<string>()
- * for (const result of engine.apply({ time: Date.now(), ...engine.room, commands: [write] })) console.log(result.type)
- * const { reply } = engine.ask({ command }, 'client-1', Date.now())
+ * for (const result of engine.apply({ time: Date.now(), ...engine.limits, commands: [write] })) console.log(result.type)
+ * const { reply } = engine.query({ command }, 'client-1', Date.now())
  * ```
  */
 export class Engine<C> {
@@ -53,182 +65,182 @@ export class Engine<C> {
   readonly #maxKeys: number
   readonly #maxBytes: number
   readonly #rights: KeyRights<C> | undefined
-  readonly #witness: ((result: Applied) => void) | undefined
+  readonly #onResult: ((result: EntryResult) => void) | undefined
   readonly #stateMachine: StateMachine
   readonly #records: Records
   readonly #clock: VersionClock
 
-  /** @param state - what to begin with */
+  /** @param state - initial state; default empty */
   constructor(options: EngineOptions<C> = {}, state?: State) {
     this.#maxKeys = options.maxKeys ?? 1_000_000
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
     this.#rights = options.rights
-    this.#witness = options.witness
+    this.#onResult = options.onResult
     this.watchers = new Watchers<C>(options.watches)
     this.#stateMachine = new StateMachine(state)
     this.#records = this.#stateMachine.records
     this.#clock = this.#stateMachine.clock
   }
 
-  /** Where a state is taken back; to be done before anything else. */
-  get taker(): StateTaker {
+  /** Restores a captured state; use it before anything else. */
+  get stateLoader(): StateLoader {
     return this.#stateMachine
   }
 
-  /** The state as it is now. */
+  /** Returns an immutable copy of the current state. */
   capture(): State {
     return this.#stateMachine.capture()
   }
 
-  /** What the next entry may come to: what is left of the bounds beside what watches take. */
-  get room(): Room {
+  /** The limits for the next entry, less what watches occupy. */
+  get limits(): StorageLimits {
     return { maxKeys: this.#maxKeys, maxBytes: this.#maxBytes - this.watchers.bytes }
   }
 
-  /** Number of keys. */
   get size(): number {
     return this.#records.size
   }
 
-  /** What is kept, bytes; see {@link EngineOptions.maxBytes}. */
+  /** Memory in use, bytes; see {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
   }
 
-  /** What a captured state takes as bytes, roughly. */
+  /** Approximate encoded size of the state, bytes. */
   get stateSize(): number {
     return this.#stateMachine.stateSize
   }
 
-  /** Returns whether a command would leave so much less that it pays for its place in a log. */
-  frees(command: EntryCommand): boolean {
-    return command.type === 'write' && this.#stateMachine.frees(command)
+  /** Returns whether a write would free more space than its log entry takes. */
+  freesSpace(command: EntryCommand): boolean {
+    return command.type === 'write' && this.#stateMachine.freesSpace(command)
   }
 
-  /** What of it is whose. */
-  get shares(): Pick<UsageByOwner, 'of' | 'entries'> {
-    return this.#records.shares
+  /** Usage per owner. */
+  get usage(): Pick<UsageByOwner, 'of' | 'entries'> {
+    return this.#records.usage
   }
 
-  /** Rises when a key is made or removed. */
+  /** A counter that increases whenever a key is created or deleted. */
   get keyspace(): number {
     return this.#records.keyspace
   }
 
-  /** When the next key expires with an entry of that time or a later one, ms since the Unix epoch. */
+  /** Earliest expiry of any key, ms since the Unix epoch. A log entry of that time or later removes it. */
   get nextDeadline(): number | undefined {
     return this.#records.nextDeadline
   }
 
-  /** How far versions are ahead of wall time `now` (ms) because that was set back, ms; else 0. */
+  /** How far versions are ahead of wall time `now` after the clock was set back, ms; 0 within the permitted drift. */
   drift(now: number): number {
     return this.#clock.drift(now)
   }
 
-  /** The latest time, ms, that a clock in a request or a dump may have at wall time `now`. */
+  /** The latest clock value accepted in a request or a dump at wall time `now`, ms. */
   latestClock(now: number): number {
-    return this.#clock.latest(now)
+    return this.#clock.latestAccepted(now)
   }
 
-  /** All keys and what the store holds of them. */
   records(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
     return this.#records.entries()
   }
 
-  /** What the store holds of a key, for those who operate the store. */
+  /** Returns a record without checking rights, for operators. */
   peek(key: Uint8Array): StoredRecord | undefined {
     return this.#records.get(toBinaryString(key))
   }
 
-  /** The connections that watch a key, by itself or by a glob; these as long as they may read it. */
+  /**
+   * Returns the connections that watch a key, directly or by a glob. Glob watchers must still be permitted to read it.
+   */
   watchersOf(key: Uint8Array): Iterable<C> {
     if (this.watchers.count === 0) return []
     const id = toBinaryString(key)
-    const watchers = this.watchers.of(id)
+    const watchers = this.watchers.watchersOf(id)
     if (this.watchers.globs.size === 0) return watchers
     const all = new Set(watchers)
-    for (const connection of this.watchers.globs.of(id)) {
-      if (!all.has(connection) && this.#reads(connection, key)) all.add(connection)
+    for (const connection of this.watchers.globs.watchersOf(id)) {
+      if (!all.has(connection) && this.#canRead(connection, key)) all.add(connection)
     }
     return all
   }
 
   /**
-   * What it takes to find out who watches keys by a glob, if that is more than for keys as most are: bytes of keys, times
-   * words of globs.
+   * Returns the cost of matching changed keys against globs, counting long keys only: key bytes times words of the
+   * globs.
    */
-  globWorkOf(changes: readonly Change[]): number {
+  globWorkOf(changes: readonly KeyChange[]): number {
     if (this.watchers.globs.size === 0) return 0
-    const long = changes.filter(({ key }) => key.length > LONGEST_FREE_KEY)
-    return long.reduce((sum, { key }) => sum + this.watchers.globs.workOf(toBinaryString(key)), 0)
+    const longKeys = changes.filter(({ key }) => key.length > MAX_UNCHARGED_KEY_BYTES)
+    return longKeys.reduce((sum, { key }) => sum + this.watchers.globs.workOf(toBinaryString(key)), 0)
   }
 
-  /** The keys a connection watches. */
+  /** Returns the keys a connection watches; those it watches by a glob are not included. */
   *watchedBy(connection: C): Iterable<Uint8Array> {
     for (const id of this.watchers.keysOf(connection)) yield fromBinaryString(id)
   }
 
   /**
-   * Applies an entry. Each command is done as its result is taken, and sees those before it: take all of them, or
-   * {@link replay} the entry. Never throws for what a client sent.
+   * Applies an entry lazily: each command runs when its result is read. Consume all results, or call {@link replay}.
+   * Never throws for client input.
    */
-  apply(entry: Entry): Iterable<Applied> {
+  apply(entry: LogEntry): Iterable<EntryResult> {
     const results = this.#stateMachine.apply(entry)
-    return this.#witness === undefined ? results : witnessed(results, this.#witness)
+    return this.#onResult === undefined ? results : withListener(results, this.#onResult)
   }
 
-  /** Applies an entry whose results nobody waits for. */
-  replay(entry: Entry): void {
+  /** Applies an entry and discards its results. */
+  replay(entry: LogEntry): void {
     const results = this.apply(entry)[Symbol.iterator]()
     while (!results.next().done);
   }
 
-  /** Whether a connection may send a command. */
+  /** Returns whether a connection is permitted to send a command. */
   allows(connection: C, command: Command): boolean {
     return this.#rights === undefined || isAllowed(this.#rights, connection, command)
   }
 
-  /** Answers a request as things are, if its connection has the right. Never throws for what a client sent. */
-  ask(query: Query, connection: C, now: number): CommandResult {
+  /** Answers a read from the current state, if the connection is permitted. Never throws for client input. */
+  query(query: Query, connection: C, now: number): CommandResult {
     try {
-      return this.#ask(query, connection, now)
+      return this.#query(query, connection, now)
     } catch (error) {
-      return refusal(error)
+      return errorResult(error)
     }
   }
 
-  #ask(query: Query, connection: C, now: number): CommandResult {
+  #query(query: Query, connection: C, now: number): CommandResult {
     const { command } = query
     if (!this.allows(connection, command)) throw new CommandError('not-authorized')
-    readClocks(command, query, this.#clock.latest(now))
+    readClocks(command, query, this.#clock.latestAccepted(now))
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const { reply, work } = scanPage(this.#records.order, String(this.#stateMachine.born), command, readable)
-      return { reply, version: undefined, changes: NONE, work }
+      const { reply, work } = scanPage(this.#records.order, String(this.#stateMachine.createdAt), command, readable)
+      return { reply, version: undefined, changes: NO_CHANGES, work }
     }
     if (command.verb === 'GLOBNOTIFY') {
       return {
         reply: this.#globnotify(connection, command),
         version: undefined,
         position: this.#clock.last,
-        changes: NONE,
+        changes: NO_CHANGES,
       }
     }
     const id = toBinaryString(command.key)
     if (command.verb === 'KEYNOTIFY') {
-      return { reply: this.#keynotify(connection, id, command), version: undefined, changes: NONE }
+      return { reply: this.#keynotify(connection, id, command), version: undefined, changes: NO_CHANGES }
     }
     const { last } = this.#clock
     const { reply, version } = apply(this.#records.get(id), command, { now, next: last, fencingToken: undefined })
-    return { reply, version, position: reply.type === 'absent' ? last : undefined, changes: NONE }
+    return { reply, version, position: reply.type === 'absent' ? last : undefined, changes: NO_CHANGES }
   }
 
   #keynotify(connection: C, id: string, { key, stop }: KeynotifyCommand): Reply {
     if (stop) return this.watchers.remove(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
-    if (key.length > LONGEST_WATCHED_KEY) throw new CommandError('quota-exceeded')
-    const bytes = this.watchers.costOf(connection, id)
+    if (key.length > MAX_WATCHED_KEY_BYTES) throw new CommandError('quota-exceeded')
+    const bytes = this.watchers.addedBytes(connection, id)
     if (bytes > 0 && this.watchers.isKeyFull(id)) throw new CommandError('quota-exceeded')
-    this.#checkRoom(connection, bytes, 1)
+    this.#checkWatchQuota(connection, bytes, 1)
     this.watchers.add(connection, id)
     return { type: 'ok' }
   }
@@ -236,45 +248,48 @@ export class Engine<C> {
   #globnotify(connection: C, { glob, stop }: GlobnotifyCommand): Reply {
     const id = toBinaryString(glob)
     if (stop) return this.watchers.removeGlob(connection, id) ? { type: 'ok' } : { type: 'count', count: 0 }
-    const bytes = this.watchers.globs.costOf(connection, id)
+    const bytes = this.watchers.globs.addedBytes(connection, id)
     if (bytes > 0 && this.watchers.areGlobsFull) throw new CommandError('quota-exceeded')
-    this.#checkRoom(connection, bytes, GLOB_COUNTS)
+    this.#checkWatchQuota(connection, bytes, WATCHES_PER_GLOB)
     this.watchers.addGlob(connection, id)
     return { type: 'ok' }
   }
 
-  /** Raises {@link CommandError} when there is no room for a watch that takes so many bytes, and counts so much. */
-  #checkRoom(connection: C, bytes: number, count: number): void {
+  /** Raises {@link CommandError} if a watch exceeds the limits. `count` is the number of watches it counts as. */
+  #checkWatchQuota(connection: C, bytes: number, count: number): void {
     const isFull =
       this.watchers.countOf(connection) + count > Math.max(this.#maxKeys, count) ||
       this.watchers.isFullFor(connection, count)
     if (bytes > 0 && (isFull || this.bytes + bytes > this.#maxBytes)) throw new CommandError('quota-exceeded')
   }
 
-  #reads(connection: C, key: Uint8Array): boolean {
+  #canRead(connection: C, key: Uint8Array): boolean {
     return this.#rights?.readable(connection).matches(key) ?? true
   }
 }
 
-function* witnessed(results: Iterable<Applied>, witness: (result: Applied) => void): Generator<Applied, void> {
+function* withListener(
+  results: Iterable<EntryResult>,
+  onResult: (result: EntryResult) => void,
+): Generator<EntryResult, void> {
   for (const result of results) {
-    witness(result)
+    onResult(result)
     yield result
   }
 }
 
-/** What connections may do with keys. `C` stands for a connection. */
+/** Access rights of connections to keys. `C` identifies a connection. */
 export interface KeyRights<C> {
   mayRead(connection: C, key: Uint8Array): boolean
   mayWrite(connection: C, key: Uint8Array): boolean
-  /** The keys a connection may read: SCAN lists no others. */
+  /** The keys a connection may read; SCAN lists no others. */
   readable(connection: C): Glob
 }
 
 /**
- * Whether a connection may send a command: GET and KEYNOTIFY read, SET and DEL write, VDEL does both, as its answer tells
- * whether the value is the one asked for. To give up a watch needs no right, SCAN answers with the keys that may be read, and
- * GLOBNOTIFY tells of them alone.
+ * Returns whether a connection may send a command: GET and KEYNOTIFY read, SET and DEL write. VDEL does both, since its
+ * reply reveals whether the value matched. Ending a watch needs no right, and the results of SCAN and GLOBNOTIFY are
+ * filtered by read rights.
  */
 function isAllowed<C>(rights: KeyRights<C>, connection: C, command: Command): boolean {
   if ('glob' in command || (command.verb === 'KEYNOTIFY' && command.stop)) return true

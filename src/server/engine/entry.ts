@@ -4,83 +4,83 @@ import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-c
 import type { StoredRecord } from './apply.js'
 import type { RawClocks } from './command-result.js'
 
-/** Who asked for something, so that a repeated request is known for what it is. */
+/** Identifies a request, so that a redelivery is recognized. */
 export interface Origin {
   readonly clientId: string
   readonly correlationData: Uint8Array
-  /** The client says that it may have asked before (the DUP flag of MQTT 5.0, section 3.3.1.1). */
+  /** The DUP flag (MQTT 5.0, section 3.3.1.1): the client may have sent this before. */
   readonly dup: boolean
-  /** How long it may ask again, s; `undefined` for ever. */
+  /** Message expiry in seconds, after which the client cannot redeliver; `undefined` for unlimited. */
   readonly messageExpiry: number | undefined
 }
 
-/** To whose quota a key counts, and how much of all there is it may have. */
+/** A principal and its quota. */
 export interface Owner {
-  /** The same for all connections of one principal. */
+  /** Identical for all connections of a principal. */
   readonly id: string
   readonly maxKeys: number
-  /** Keys and values with what they take besides, bytes. */
+  /** Keys, values and their overhead, bytes. */
   readonly maxBytes: number
 }
 
-/** A SET, DEL or VDEL as it came. */
-export interface Write extends RawClocks {
+/** A SET, DEL or VDEL request. */
+export interface LoggedWrite extends RawClocks {
   readonly type: 'write'
   readonly payload: Uint8Array
-  /** What the payload says. */
+  /** The parsed `payload`. */
   readonly command: WriteCommand
   readonly origin: Origin | undefined
-  /** The key shall not outlive this start of the store. */
+  /** Marks the key as volatile: a restart deletes it. */
   readonly volatile?: true | undefined
-  /** Whose quota it is to keep to; without one there are only the bounds of the store. */
+  /** The principal charged; without one, only the limits of the store apply. */
   readonly owner?: Owner | undefined
 }
 
-/** A record of a dump: a version that is missing, or not to be kept, becomes a new one. */
-export interface Restored extends Omit<StoredRecord, 'version'> {
+/** A record of a dump. A missing or unusable version is replaced by a new one. */
+export interface RestoredRecord extends Omit<StoredRecord, 'version'> {
   readonly key: Uint8Array
   readonly version: Hlc | undefined
 }
 
-/** Records of a dump, all of them or none; with `replace`, all other keys are deleted. */
-export interface Load {
+/** Loads a dump atomically. With `replace`, all other keys are deleted. */
+export interface LoggedLoad {
   readonly type: 'load'
-  readonly items: readonly Restored[]
+  readonly items: readonly RestoredRecord[]
   readonly replace: boolean
 }
 
-/** Something that changes the state of a store, or may. */
+/** A command in the log. */
 export type EntryCommand =
-  | Write
-  | Load
-  /** The store starts again: keys that are not to outlive it are gone. */
+  | LoggedWrite
+  | LoggedLoad
+  /** The store restarts, which deletes volatile keys. */
   | { readonly type: 'start' }
 
-/** How much there may be once an entry is applied. */
-export interface Room {
+/** Limits that hold after an entry is applied. */
+export interface StorageLimits {
   readonly maxKeys: number
-  /** Keys and values with what they take besides, bytes. */
+  /** Keys, values and their overhead, bytes. */
   readonly maxBytes: number
 }
 
 /**
- * What a store gathered in a turn. It holds all that its outcome depends on besides the state, time and bounds included,
- * so that it comes to the same wherever and whenever it is applied.
+ * A batch of commands: the unit of commit. It carries everything its result depends on besides the state, including the
+ * time and the limits, so that every node computes the same result.
  */
-export interface Entry extends Room {
+export interface LogEntry extends StorageLimits {
   /** Store wall time, ms since the Unix epoch. */
   readonly time: number
   readonly commands: readonly EntryCommand[]
 }
 
-/** The command of a payload, if that is one that may change a record. */
-export function writeCommandOf(payload: Uint8Array): WriteCommand | undefined {
-  const command = commandOf(payload)
+/** Parses a SET, DEL or VDEL; returns `undefined` for any other payload. */
+export function parseWriteCommand(payload: Uint8Array): WriteCommand | undefined {
+  const command = tryParseCommand(payload)
   return command !== undefined && isWrite(command) ? command : undefined
 }
 
-/** The command of a payload, if it has one. */
-export function commandOf(payload: Uint8Array): Command | undefined {
+/** Parses a payload; returns `undefined` if it is invalid. */
+export function tryParseCommand(payload: Uint8Array): Command | undefined {
   try {
     return parseCommand(payload)
   } catch (error) {

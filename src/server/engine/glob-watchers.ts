@@ -2,26 +2,27 @@ import { type Glob, literalPrefix } from '../../core/protocol/glob.js'
 import { CommandError, compileGlob } from '../../core/protocol/parse-command.js'
 import { fromBinaryString } from '../../core/util/bytes.js'
 
-/** What a glob takes besides itself and each word of its states, and what each of its registrations takes, bytes of the heap. */
-const GLOB_OVERHEAD = 2_048
-const WORD_OVERHEAD = 1_024
-const REGISTRATION_OVERHEAD = 256
+/** Heap taken by a glob besides its text, by each of its words, and by each registration, rounded up. */
+const GLOB_OVERHEAD_BYTES = 2_048
+const WORD_OVERHEAD_BYTES = 1_024
+const REGISTRATION_OVERHEAD_BYTES = 256
 
 /**
- * Most words of the globs that begin with the same bytes, up to 64, of one owner and in all: with these every change of a key
- * that begins alike is compared. The same glob of several connections counts once.
+ * Maximum words of globs that share a literal prefix of up to 64 bytes, per owner and in total: every change of a key
+ * with
+ * that prefix is compared with all of them. A glob watched by several connections counts once.
  */
-const MOST_WORDS_OF_OWNER = 32
-const MOST_WORDS = 128
-/** Most words of an owner with which a change of any key is compared, whatever they begin with. */
-const MOST_WORDS_OF_CHAIN = 64
+const MAX_WORDS_PER_OWNER = 32
+const MAX_WORDS = 128
+/** Maximum words of one owner that a change of any key is compared with, over all prefixes. */
+const MAX_CHAIN_WORDS_PER_OWNER = 64
 
-/** Words that count to an owner, or, negative, do not any more. */
-interface Counted extends GlobWords {
+/** A change of an owner's word count; negative to subtract. */
+interface WordCountChange extends GlobWords {
   readonly owner: string
 }
 
-/** Who watches which keys by a glob. `C` stands for a connection. */
+/** Registrations of globs. `C` identifies a connection. */
 export class GlobWatchers<C> {
   readonly #index = new GlobIndex<C>()
   readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
@@ -30,123 +31,122 @@ export class GlobWatchers<C> {
   #bytes = 0
   #registrations = 0
 
-  /** @param ownerOf - to whom a connection counts; `undefined` for one that is nobody's */
+  /** @param ownerOf - the owner charged for a connection; `undefined` for none */
   constructor(ownerOf: (connection: C) => string | undefined) {
     this.#ownerOf = ownerOf
   }
 
-  /** Number of different globs. */
+  /** Number of distinct globs. */
   get size(): number {
     return this.#index.size
   }
 
-  /** Registrations of all connections. */
   get registrations(): number {
     return this.#registrations
   }
 
-  /** What all of this takes, bytes. */
+  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Number of globs a connection watches. */
   countOf(connection: C): number {
     return this.#byConnection.get(connection)?.size ?? 0
   }
 
-  /** How many bytes more a registration would take; 0 when there is one. Raises {@link CommandError} as {@link add} does. */
-  costOf(connection: C, id: string): number {
+  /** Returns the bytes a registration would add; 0 if it exists. Raises {@link CommandError} as {@link add} does. */
+  addedBytes(connection: C, id: string): number {
     const known = this.#index.get(id)
-    if (known === undefined) return costOf(this.#index.prepare(id)) + REGISTRATION_OVERHEAD
-    return known.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD
+    if (known === undefined) return bytesOf(this.#index.compile(id)) + REGISTRATION_OVERHEAD_BYTES
+    return known.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD_BYTES
   }
 
   /**
-   * Whether it is a new registration. Raises {@link CommandError}: `syntax-error` for a glob that is too long, `quota-exceeded`
-   * for one too many of those that begin alike.
+   * Returns whether the registration is new. Raises {@link CommandError}: `syntax-error` for a glob that is too long,
+   * `quota-exceeded` when too many globs share its prefix.
    */
   add(connection: C, id: string): boolean {
-    const watched = this.#index.get(id) ?? this.#watch(connection, id)
+    const watched = this.#index.get(id) ?? this.#addGlob(connection, id)
     if (watched.connections.has(connection)) return false
     watched.connections.add(connection)
     this.#registrations++
-    this.#bytes += REGISTRATION_OVERHEAD
+    this.#bytes += REGISTRATION_OVERHEAD_BYTES
     const own = this.#byConnection.get(connection)
     if (own === undefined) this.#byConnection.set(connection, new Set([watched]))
     else own.add(watched)
     return true
   }
 
-  /** Whether there was such a registration. */
+  /** Returns whether the registration existed. */
   remove(connection: C, id: string): boolean {
     const watched = this.#index.get(id)
     if (!watched?.connections.has(connection)) return false
     const own = this.#byConnection.get(connection)
     own?.delete(watched)
     if (own?.size === 0) this.#byConnection.delete(connection)
-    this.#count(this.#unwatch(watched, connection))
+    this.#applyWordCounts(this.#removeRegistration(watched, connection))
     return true
   }
 
-  /** Forgets a connection; returns how many globs it watched. */
-  drop(connection: C): number {
+  /** Removes a connection; returns the number of globs it watched. */
+  removeConnection(connection: C): number {
     const own = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
-    this.#count(Array.from(own ?? []).flatMap(watched => this.#unwatch(watched, connection)))
+    this.#applyWordCounts(Array.from(own ?? []).flatMap(watched => this.#removeRegistration(watched, connection)))
     return own?.size ?? 0
   }
 
-  /** Forgets what a connection watches by the globs that fit a key, given as a binary string; returns how many. */
-  removeFitting(connection: C, key: string): number {
+  /** Removes a connection's globs that match a key, given as a binary string; returns their number. */
+  removeMatching(connection: C, key: string): number {
     const own = this.#byConnection.get(connection)
     if (own === undefined) return 0
-    const fitting = Array.from(this.#index.matching(key)).filter(watched => own.has(watched))
-    for (const watched of fitting) own.delete(watched)
+    const matching = Array.from(this.#index.matching(key)).filter(watched => own.has(watched))
+    for (const watched of matching) own.delete(watched)
     if (own.size === 0) this.#byConnection.delete(connection)
-    this.#count(fitting.flatMap(watched => this.#unwatch(watched, connection)))
-    return fitting.length
+    this.#applyWordCounts(matching.flatMap(watched => this.#removeRegistration(watched, connection)))
+    return matching.length
   }
 
-  /** The connections that watch a key by a glob, given as a binary string; one may come several times. */
-  *of(key: string): Iterable<C> {
+  /**
+   * Yields the connections whose globs match a key, given as a binary string; a connection may appear more than once.
+   */
+  *watchersOf(key: string): Iterable<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections
   }
 
-  /** What that takes; see {@link GlobIndex.workOf}. */
+  /** Returns the cost of {@link watchersOf}; see {@link GlobIndex.workOf}. */
   workOf(key: string): number {
     return this.#index.workOf(key)
   }
 
-  #watch(connection: C, id: string): WatchedGlob<C> {
-    const watched = this.#index.prepare(id, this.#ownerOf(connection))
+  #addGlob(connection: C, id: string): WatchedGlob<C> {
+    const watched = this.#index.compile(id, this.#ownerOf(connection))
     const { glob, owner } = watched
     let [own, all] = [glob.words, glob.words]
-    for (const other of this.#index.beside(watched)) {
+    for (const other of this.#index.withSamePrefix(watched)) {
       all += other.glob.words
       if (other.owner === owner) own += other.glob.words
     }
-    // One that is longer than all of an owner may have together is taken alone: a glob of 1,024 bytes has 33 words.
-    const isTooMuch = owner !== undefined && own > MOST_WORDS_OF_OWNER && own > glob.words
-    if (all > MOST_WORDS || isTooMuch) throw new CommandError('quota-exceeded')
-    this.#chain(watched)
+    // A glob longer than the owner's limit is accepted by itself: one of 1,024 bytes has 33 words.
+    const isOverOwnerLimit = owner !== undefined && own > MAX_WORDS_PER_OWNER && own > glob.words
+    if (all > MAX_WORDS || isOverOwnerLimit) throw new CommandError('quota-exceeded')
+    this.#chargeOwner(watched)
     this.#index.add(watched)
-    this.#bytes += costOf(watched)
+    this.#bytes += bytesOf(watched)
     return watched
   }
 
-  /** Counts it to its owner, if there is one. */
-  #chain({ owner, prefix, glob }: WatchedGlob<C>): void {
+  #chargeOwner({ owner, prefix, glob }: WatchedGlob<C>): void {
     if (owner === undefined) return
     const chains = this.#chains.get(owner) ?? new GlobChains()
-    if (chains.mostWith(prefix, glob.words) > MOST_WORDS_OF_CHAIN) throw new CommandError('quota-exceeded')
+    if (chains.maxWordsWith(prefix, glob.words) > MAX_CHAIN_WORDS_PER_OWNER) throw new CommandError('quota-exceeded')
     this.#chains.set(owner, chains)
     chains.add(prefix, glob.words)
   }
 
-  /** Counts to owners what has come to them, and takes off what has gone. */
-  #count(changes: readonly Counted[]): void {
-    const byOwner = new Map<string, Counted[]>()
+  /** Updates word counts, in bulk for owners with several changes. */
+  #applyWordCounts(changes: readonly WordCountChange[]): void {
+    const byOwner = new Map<string, WordCountChange[]>()
     for (const change of changes) {
       const ofOwner = byOwner.get(change.owner)
       if (ofOwner === undefined) byOwner.set(change.owner, [change])
@@ -161,70 +161,75 @@ export class GlobWatchers<C> {
     }
   }
 
-  /** Ends a registration; returns what is to be counted for it: when others watch the glob as well, it is theirs now. */
-  #unwatch(watched: WatchedGlob<C>, connection: C): Counted[] {
+  /**
+   * Removes a registration and returns the resulting word counts. If others watch the glob, one of them is charged
+   * instead.
+   */
+  #removeRegistration(watched: WatchedGlob<C>, connection: C): WordCountChange[] {
     const { connections, owner, prefix, glob } = watched
     connections.delete(connection)
     this.#registrations--
-    this.#bytes -= REGISTRATION_OVERHEAD
-    const [heir] = connections
-    if (heir === undefined) {
+    this.#bytes -= REGISTRATION_OVERHEAD_BYTES
+    const [successor] = connections
+    if (successor === undefined) {
       this.#index.remove(watched)
-      this.#bytes -= costOf(watched)
-    } else watched.owner = this.#ownerOf(heir)
-    if (heir !== undefined && watched.owner === owner) return []
-    const taken = owner === undefined ? [] : [{ owner, prefix, words: -glob.words }]
-    const given =
-      heir === undefined || watched.owner === undefined ? [] : [{ owner: watched.owner, prefix, words: glob.words }]
-    return [...taken, ...given]
+      this.#bytes -= bytesOf(watched)
+    } else watched.owner = this.#ownerOf(successor)
+    if (successor !== undefined && watched.owner === owner) return []
+    const released = owner === undefined ? [] : [{ owner, prefix, words: -glob.words }]
+    const charged =
+      successor === undefined || watched.owner === undefined
+        ? []
+        : [{ owner: watched.owner, prefix, words: glob.words }]
+    return [...released, ...charged]
   }
 }
 
-const costOf = <C>({ id, glob }: WatchedGlob<C>): number => GLOB_OVERHEAD + id.length + WORD_OVERHEAD * glob.words
+const bytesOf = <C>({ id, glob }: WatchedGlob<C>): number =>
+  GLOB_OVERHEAD_BYTES + id.length + WORD_OVERHEAD_BYTES * glob.words
 
-/** With what a glob begins, and its words; negative when they are taken off. */
+/** The literal prefix of a glob, and its words; negative to subtract. */
 export interface GlobWords {
   readonly prefix: string
   readonly words: number
 }
 
-/** Globs of an owner that begin with the same bytes. */
-interface Link {
+/** Word counts of an owner's globs with one prefix. */
+interface PrefixWords {
   words: number
-  /** Words of these globs, and of those that begin with less of the same bytes. */
+  /** Words of these globs and of all globs with a shorter, matching prefix. */
   chain: number
 }
 
 /**
- * What a change of a key is compared with at most of the globs of one owner: a key fits the beginnings of `*`, `a*`, `ab*` and
- * so on at the same time, and each of them may have as many globs as may begin alike.
+ * Bounds what a change of a key is compared with among the globs of one owner. A key matches the prefixes of `*`, `a*`,
+ * `ab*` and so on at the same time, and each prefix may have as many globs as the limit per prefix permits.
  */
 export class GlobChains {
-  readonly #links = new Map<string, Link>()
+  readonly #links = new Map<string, PrefixWords>()
 
-  /** Whether there are no globs. */
   get isEmpty(): boolean {
     return this.#links.size === 0
   }
 
-  /** Most words along any key that fits a beginning, if so many more begin like that. */
-  mostWith(prefix: string, words: number): number {
-    let most = this.#links.get(prefix)?.chain ?? this.#above(prefix)
-    for (const { chain } of this.#below(prefix)) most = Math.max(most, chain)
+  /** Returns the maximum words on any key that matches `prefix`, after adding `words`. */
+  maxWordsWith(prefix: string, words: number): number {
+    let most = this.#links.get(prefix)?.chain ?? this.#wordsOfPrefixes(prefix)
+    for (const { chain } of this.#extensionsOf(prefix)) most = Math.max(most, chain)
     return most + words
   }
 
-  /** Counts words that begin like that; negative ones are taken off. */
+  /** Adds words to a prefix; negative to subtract. */
   add(prefix: string, words: number): void {
-    const link = this.#links.get(prefix) ?? { words: 0, chain: this.#above(prefix) }
+    const link = this.#links.get(prefix) ?? { words: 0, chain: this.#wordsOfPrefixes(prefix) }
     this.#links.set(prefix, link)
     link.words += words
     link.chain += words
-    for (const longer of this.#below(prefix)) longer.chain += words
+    for (const longer of this.#extensionsOf(prefix)) longer.chain += words
     if (link.words === 0) this.#links.delete(prefix)
   }
 
-  /** As {@link add} for many at once: one after the other they would take the square of their number. */
+  /** Adds in bulk: separate calls to {@link add} would take quadratic time. */
   addAll(globs: Iterable<GlobWords>): void {
     for (const { prefix, words } of globs) {
       const link = this.#links.get(prefix) ?? { words: 0, chain: 0 }
@@ -232,52 +237,51 @@ export class GlobChains {
       link.words += words
       if (link.words === 0) this.#links.delete(prefix)
     }
-    for (const [prefix, link] of this.#links) link.chain = this.#above(prefix) + link.words
+    for (const [prefix, link] of this.#links) link.chain = this.#wordsOfPrefixes(prefix) + link.words
   }
 
-  #above(prefix: string): number {
+  #wordsOfPrefixes(prefix: string): number {
     let words = 0
     for (let length = 0; length < prefix.length; length++) words += this.#links.get(prefix.slice(0, length))?.words ?? 0
     return words
   }
 
-  *#below(prefix: string): Iterable<Link> {
+  *#extensionsOf(prefix: string): Iterable<PrefixWords> {
     for (const [other, link] of this.#links) if (other.length > prefix.length && other.startsWith(prefix)) yield link
   }
 }
 
-/** A glob that is watched, and by whom. `C` stands for a connection. */
+/** A watched glob and its watchers. `C` identifies a connection. */
 export interface WatchedGlob<C> {
-  /** The glob as a binary string. */
+  /** The pattern as a binary string. */
   readonly id: string
   readonly connections: Set<C>
-  /** To whom it counts: of whom the first registration is, unless that is nobody's. */
+  /** The owner charged: that of the first registration; `undefined` for none. */
   owner: string | undefined
   readonly glob: Glob
-  /** Where the index has it. */
+  /** Its bucket in the index. */
   readonly prefix: string
 }
 
-/** Globs that begin alike, and what they have in common costs every change of a key that begins like that, too. */
+/** Globs with a common prefix; every change of a key with that prefix is compared with all of them. */
 interface Bucket<C> {
   readonly globs: Set<WatchedGlob<C>>
   words: number
 }
 
-/** Globs whose literal beginning is longer are told apart by so much of it. Each length is looked up for each change. */
-const LONGEST_PREFIX = 64
+/** Longer prefixes are truncated to this length, since each change looks up every length in use. */
+const MAX_PREFIX_BYTES = 64
 
 /**
- * Watched globs by the bytes they begin with, so that a change of a key is compared with those alone that begin as the key
- * does. Comparing takes one step per byte of the key and {@link Glob.words} of the glob.
+ * Watched globs indexed by literal prefix, so that a change is compared only with globs whose prefix the key has. A
+ * comparison takes one step per byte of the key and {@link Glob.words} of the glob.
  */
 export class GlobIndex<C> {
   readonly #globs = new Map<string, WatchedGlob<C>>()
   readonly #buckets = new Map<string, Bucket<C>>()
-  /** How many buckets have a prefix of a length. */
+  /** Number of buckets by prefix length. */
   readonly #lengths = new Map<number, number>()
 
-  /** Number of globs. */
   get size(): number {
     return this.#globs.size
   }
@@ -286,15 +290,15 @@ export class GlobIndex<C> {
     return this.#globs.get(id)
   }
 
-  /** A glob that is not in the index yet, ready to be {@link add}ed. Raises {@link CommandError} for a longer one than may be. */
-  prepare(id: string, owner?: string): WatchedGlob<C> {
+  /** Compiles a glob without adding it. Raises {@link CommandError} if it is too long. */
+  compile(id: string, owner?: string): WatchedGlob<C> {
     const bytes = fromBinaryString(id)
     const glob = compileGlob(bytes)
-    return { id, glob, owner, connections: new Set(), prefix: literalPrefix(bytes).slice(0, LONGEST_PREFIX) }
+    return { id, glob, owner, connections: new Set(), prefix: literalPrefix(bytes).slice(0, MAX_PREFIX_BYTES) }
   }
 
-  /** Globs that begin as this one does. */
-  beside({ prefix }: WatchedGlob<C>): Iterable<WatchedGlob<C>> {
+  /** Returns the indexed globs with the same prefix. */
+  withSamePrefix({ prefix }: WatchedGlob<C>): Iterable<WatchedGlob<C>> {
     return this.#buckets.get(prefix)?.globs ?? []
   }
 
@@ -325,7 +329,7 @@ export class GlobIndex<C> {
     else this.#lengths.delete(prefix.length)
   }
 
-  /** The globs that a key fits, given as a binary string. */
+  /** Yields the globs that match a key, given as a binary string. */
   *matching(id: string): Iterable<WatchedGlob<C>> {
     if (this.#globs.size === 0) return
     const key = fromBinaryString(id)
@@ -334,7 +338,7 @@ export class GlobIndex<C> {
     }
   }
 
-  /** What that takes: bytes of the key, times the words of the globs it is compared with. */
+  /** Returns the cost of {@link matching}: bytes of the key times words of the compared globs. */
   workOf(id: string): number {
     let words = 0
     for (const bucket of this.#candidates(id)) words += bucket.words

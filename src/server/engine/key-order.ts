@@ -1,24 +1,24 @@
-/** Fewer gaps than this are not worth closing. */
-const FEW = 64
+const MIN_GAPS_TO_CLOSE = 64
 
 /**
- * All keys in the order they came, each with a number that rises and is never given again. One can go on from a number
- * at any time, whatever came and went in between, and iterating leaves nothing behind. Adding is O(1) on average,
- * removing and going on O(log n); a key that goes leaves a gap, and gaps are closed when they are more than the keys.
+ * Keys in insertion order, numbered with ascending numbers that are never reused. Iteration can resume from any number
+ * after any changes and keeps no state. `add` is O(1) amortized, `remove` and resuming are O(log n). A removed key
+ * leaves a
+ * gap; gaps are closed once they outnumber the keys.
  */
 export class KeyOrder<K> {
-  /** Rising, in step with the keys. */
+  /** Ascending, parallel to `#keys`. */
   #numbers: number[] = []
   #keys: (K | undefined)[] = []
   #gaps = 0
   #last = 0
 
-  /** The newest number given, 0 before the first. */
+  /** The last number assigned, 0 before the first. */
   get last(): number {
     return this.#last
   }
 
-  /** Puts a key last and gives it its number. */
+  /** Appends a key and returns its number. */
   add(key: K): number {
     this.#last++
     this.#numbers.push(this.#last)
@@ -26,30 +26,31 @@ export class KeyOrder<K> {
     return this.#last
   }
 
-  /** Puts a key last with a number it had before, which must be the greatest. */
+  /** Appends a key with a number from a captured state; it must exceed all others. */
   addAt(number: number, key: K): void {
     this.#last = number
     this.#numbers.push(number)
     this.#keys.push(key)
   }
 
-  /** Lets no number up to this one be given any more. */
+  /** Reserves all numbers up to this one. */
   skipTo(number: number): void {
     this.#last = Math.max(this.#last, number)
   }
 
-  /** Takes the key of a number out; harmless when it is gone already. */
+  /** Removes a number, if present. */
   remove(number: number): void {
     const at = this.#indexOf(number)
     if (this.#numbers[at] !== number || this.#keys[at] === undefined) return
     this.#keys[at] = undefined
     this.#gaps++
-    if (this.#gaps > FEW && this.#gaps > this.#keys.length / 2) this.#closeGaps()
+    if (this.#gaps > MIN_GAPS_TO_CLOSE && this.#gaps > this.#keys.length / 2) this.#closeGaps()
   }
 
   /**
-   * Shows the keys numbered `from` to `to`, until `visit` refuses one or `limit` places, gaps included, were looked at.
-   * Returns the number to go on from, `undefined` when nothing is left.
+   * Visits the keys numbered `from` to `to`, until `visit` returns false or `limit` positions (including gaps) have
+   * been
+   * visited. Returns the number to resume from, or `undefined` at the end.
    */
   walk(from: number, to: number, limit: number, visit: (key: K) => boolean): number | undefined {
     const start = this.#indexOf(from)
@@ -61,7 +62,7 @@ export class KeyOrder<K> {
     }
   }
 
-  /** Where a number is, or the next greater one. */
+  /** Returns the index of a number, or of the next greater one. */
   #indexOf(number: number): number {
     let [low, high] = [0, this.#numbers.length]
     while (low < high) {

@@ -4,162 +4,162 @@ import { fromBinaryString } from '../../core/util/bytes.js'
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import { StringMap } from '../../core/util/string-map.js'
 import type { StoredRecord } from './apply.js'
-import type { Owner, Room } from './entry.js'
+import type { Owner, StorageLimits } from './entry.js'
 import { KeyOrder } from './key-order.js'
 
-/** A record, and where else its key is noted. */
+/** A record with its positions in the indexes. */
 export interface IndexedRecord extends StoredRecord {
-  /** Its key as a binary string. */
+  /** The key as a binary string. */
   readonly id: string
-  /** Its place in the order in which keys came. */
+  /** Position in insertion order. */
   readonly number: number
   readonly deadline: Deadline<string> | undefined
 }
 
-/** What a record takes besides its key and its value, bytes, rounded up. */
-const OVERHEAD = 600
-/** What it takes besides them when it is written, bytes. */
-const STORED_OVERHEAD = 80
+/** Heap taken by a record besides key and value, rounded up. */
+const RECORD_OVERHEAD_BYTES = 600
+/** Encoded size of a record besides key and value. */
+const STORED_OVERHEAD_BYTES = 80
 
-/** What a record takes, bytes. */
-export const costOf = (id: string, { value, fencingToken }: Pick<StoredRecord, 'value' | 'fencingToken'>): number =>
-  OVERHEAD + id.length + value.length + (fencingToken?.nodeId.length ?? 0)
+/** Returns the memory taken by a record. */
+export const recordBytes = (
+  id: string,
+  { value, fencingToken }: Pick<StoredRecord, 'value' | 'fencingToken'>,
+): number => RECORD_OVERHEAD_BYTES + id.length + value.length + (fencingToken?.nodeId.length ?? 0)
 
 /**
- * What the store holds: a record for each key, the order in which keys came, and when they expire. A key is kept as a
- * binary string alone, which takes a fifth of the memory of a small byte array.
+ * The records of the store, their insertion order and their expiries. Keys are binary strings, which take a fifth of
+ * the
+ * memory of a small `Uint8Array`.
  */
 export class Records {
-  /** All keys in the order they came. */
   readonly order: KeyOrder<string> = new KeyOrder()
-  /** What of it is whose. */
-  readonly shares = new UsageByOwner()
-  readonly #slots = new StringMap<IndexedRecord>()
+  readonly usage = new UsageByOwner()
+  readonly #byId = new StringMap<IndexedRecord>()
   readonly #expiries = new DeadlineQueue<string>()
   #keyspace = 0
   #bytes = 0
 
-  /** Number of keys. */
   get size(): number {
-    return this.#slots.size
+    return this.#byId.size
   }
 
-  /** What all records take, bytes. */
+  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** How often a key was made or removed. */
+  /** Counts created and deleted keys. */
   get keyspace(): number {
     return this.#keyspace
   }
 
-  /** When the next key expires, ms since the Unix epoch. */
+  /** Earliest expiry of any key, ms since the Unix epoch. */
   get nextDeadline(): number | undefined {
     return this.#expiries.peek()?.at
   }
 
-  /** @param id - the key as a binary string, here and below */
+  /** @param id - the key as a binary string, also in the methods below */
   get(id: string): IndexedRecord | undefined {
-    return this.#slots.get(id)
+    return this.#byId.get(id)
   }
 
   /**
-   * Keeps a copy of the value: a request's is a view of a network buffer that may be much larger.
+   * Stores a copy of the value: that of a request is a view of a network buffer that may be much larger.
    *
-   * @param old - what is there of the key, if somebody has looked
+   * @param old - the current record, if the caller has it
    */
-  put(id: string, record: StoredRecord, old = this.#slots.get(id)): void {
+  put(id: string, record: StoredRecord, old = this.#byId.get(id)): void {
     const { value, version, fencingToken, expiresAt, volatile, owner } = record
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
-    else this.#discount(old)
+    else this.#subtract(old)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
     const number = old?.number ?? this.order.add(id)
     const copy = new Uint8Array(value)
-    this.#keep({ id, value: copy, version, fencingToken, expiresAt, volatile, owner, number, deadline })
+    this.#insert({ id, value: copy, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
-  /** Puts back a key that is not there with the number it had; numbers must rise. Keeps the value itself. */
-  putBack({ id, value, version, fencingToken, expiresAt, volatile, owner, number }: StateRecord): void {
+  /** Restores an absent key with its number; numbers must ascend. Keeps the value without copying it. */
+  restoreRecord({ id, value, version, fencingToken, expiresAt, volatile, owner, number }: StateRecord): void {
     this.order.addAt(number, id)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
-    this.#keep({ id, value, version, fencingToken, expiresAt, volatile, owner, number, deadline })
+    this.#insert({ id, value, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
-  /** All records as they are now, in the order of their keys; they stay so whatever changes later. */
+  /** Returns all current records in insertion order. Later changes do not affect the result. */
   capture(): readonly IndexedRecord[] {
-    const slots = Array.from(this.#slots.values())
-    // Long keys come after all others.
-    for (let at = 1; at < slots.length; at++)
-      if ((slots[at]?.number ?? 0) < (slots[at - 1]?.number ?? 0)) return slots.sort((a, b) => a.number - b.number)
-    return slots
+    const records = Array.from(this.#byId.values())
+    // StringMap yields long keys last.
+    for (let at = 1; at < records.length; at++)
+      if ((records[at]?.number ?? 0) < (records[at - 1]?.number ?? 0))
+        return records.sort((a, b) => a.number - b.number)
+    return records
   }
 
-  /** The keys that are not to outlive this start of the store, in the order they came. */
+  /** Returns the volatile keys in insertion order. */
   volatileIds(): string[] {
-    const slots: IndexedRecord[] = []
-    for (const slot of this.#slots.values()) if (slot.volatile) slots.push(slot)
-    return slots.sort((a, b) => a.number - b.number).map(({ id }) => id)
+    const records: IndexedRecord[] = []
+    for (const record of this.#byId.values()) if (record.volatile) records.push(record)
+    return records.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
 
-  /** Whether there was such a key. */
+  /** Returns whether the key existed. */
   remove(id: string): boolean {
-    const slot = this.#slots.get(id)
-    if (slot === undefined) return false
-    if (slot.deadline) this.#expiries.remove(slot.deadline)
-    this.#slots.delete(id)
-    this.order.remove(slot.number)
+    const removed = this.#byId.get(id)
+    if (removed === undefined) return false
+    if (removed.deadline) this.#expiries.remove(removed.deadline)
+    this.#byId.delete(id)
+    this.order.remove(removed.number)
     this.#keyspace++
-    this.#discount(slot)
+    this.#subtract(removed)
     return true
   }
 
   /**
-   * Removes the keys that are due at `now` (ms) and returns them by the end of their time, and by number where that is one:
-   * never by how they came to be here.
+   * Removes the keys that expired by `now` (ms) and returns them by expiry, then by number: the order must not depend
+   * on how
+   * this node arrived at the state.
    */
-  removeDue(now: number): Uint8Array[] {
+  removeExpired(now: number): Uint8Array[] {
     const due: IndexedRecord[] = []
     for (let id = this.#expiries.takeDue(now); id !== undefined; id = this.#expiries.takeDue(now)) {
-      const slot = this.#slots.get(id)
-      if (slot !== undefined) due.push(slot)
+      const record = this.#byId.get(id)
+      if (record !== undefined) due.push(record)
       this.remove(id)
     }
     due.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0) || a.number - b.number)
     return due.map(({ id }) => fromBinaryString(id))
   }
 
-  /** All keys as binary strings. */
   ids(): Iterable<string> {
-    return this.#slots.keys()
+    return this.#byId.keys()
   }
 
-  /** What they take as bytes, roughly. */
+  /** Approximate encoded size of all records, bytes. */
   get stateSize(): number {
-    return this.#bytes - this.size * (OVERHEAD - STORED_OVERHEAD)
+    return this.#bytes - this.size * (RECORD_OVERHEAD_BYTES - STORED_OVERHEAD_BYTES)
   }
 
-  /** All keys and their records. */
   *entries(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
-    for (const [id, record] of this.#slots) yield [fromBinaryString(id), record]
+    for (const [id, record] of this.#byId) yield [fromBinaryString(id), record]
   }
 
-  #keep(slot: IndexedRecord): void {
-    const bytes = costOf(slot.id, slot)
-    this.#slots.set(slot.id, slot)
+  #insert(record: IndexedRecord): void {
+    const bytes = recordBytes(record.id, record)
+    this.#byId.set(record.id, record)
     this.#bytes += bytes
-    if (slot.owner !== undefined) this.shares.add(slot.owner, bytes)
+    if (record.owner !== undefined) this.usage.add(record.owner, bytes)
   }
 
-  #discount(slot: IndexedRecord): void {
-    const bytes = costOf(slot.id, slot)
+  #subtract(record: IndexedRecord): void {
+    const bytes = recordBytes(record.id, record)
     this.#bytes -= bytes
-    if (slot.owner !== undefined) this.shares.remove(slot.owner, bytes)
+    if (record.owner !== undefined) this.usage.remove(record.owner, bytes)
   }
 }
 
-/** What a SET makes of a record. */
+/** The record before and after a SET. */
 export interface Replacement {
   /** The key as a binary string. */
   readonly id: string
@@ -168,104 +168,102 @@ export interface Replacement {
 }
 
 /**
- * Raises {@link CommandError} (`quota-exceeded`) when there is no room for a record, in the store or in what is its
- * writer's. Less in place of more is always taken.
+ * Raises {@link CommandError} (`quota-exceeded`) if a record exceeds the limits of the store or its owner's quota.
+ * Replacing a record by a smaller one always succeeds.
  */
-export function checkQuota(records: Records, replacement: Replacement, room: Room, owner: Owner | undefined): void {
+export function checkQuota(
+  records: Records,
+  replacement: Replacement,
+  limits: StorageLimits,
+  owner: Owner | undefined,
+): void {
   const { before } = replacement
-  check(records.size, records.bytes, before, replacement, room)
+  checkLimits(records.size, records.bytes, before, replacement, limits)
   if (owner === undefined) return
-  const own = before?.owner === owner.id ? before : undefined
-  const { keys, bytes } = records.shares.of(owner.id)
-  check(keys, bytes, own, replacement, owner)
+  const ownedBefore = before?.owner === owner.id ? before : undefined
+  const { keys, bytes } = records.usage.of(owner.id)
+  checkLimits(keys, bytes, ownedBefore, replacement, owner)
 }
 
-function check(
+function checkLimits(
   keys: number,
   bytes: number,
   before: StoredRecord | undefined,
   { id, after }: Replacement,
-  { maxKeys, maxBytes }: Room,
+  { maxKeys, maxBytes }: StorageLimits,
 ): void {
-  const more = costOf(id, after) - (before === undefined ? 0 : costOf(id, before))
+  const addedBytes = recordBytes(id, after) - (before === undefined ? 0 : recordBytes(id, before))
   const isFull = before === undefined && keys >= maxKeys
-  if (isFull || (more > 0 && bytes + more > maxBytes)) throw new CommandError('quota-exceeded')
+  if (isFull || (addedBytes > 0 && bytes + addedBytes > maxBytes)) throw new CommandError('quota-exceeded')
 }
 
-/** What of a store one owner has. */
-export interface Share {
+/** Usage of one owner. */
+export interface OwnerUsage {
   readonly keys: number
-  /** Bytes. */
   readonly bytes: number
 }
 
-const NOTHING: Share = { keys: 0, bytes: 0 }
+const NO_USAGE: OwnerUsage = { keys: 0, bytes: 0 }
 
-/** Counts what is whose. It follows from the records, so that equal states have equal shares. */
+/** Usage per owner, derived from the records, so that equal states have equal usage. */
 export class UsageByOwner {
-  readonly #shares = new Map<string, { keys: number; bytes: number }>()
+  readonly #usage = new Map<string, { keys: number; bytes: number }>()
 
-  /** What an owner has. */
-  of(owner: string): Share {
-    return this.#shares.get(owner) ?? NOTHING
+  of(owner: string): OwnerUsage {
+    return this.#usage.get(owner) ?? NO_USAGE
   }
 
-  /** Owners, and what each has. */
-  entries(): Iterable<readonly [owner: string, share: Share]> {
-    return this.#shares
+  entries(): Iterable<readonly [owner: string, share: OwnerUsage]> {
+    return this.#usage
   }
 
-  /** A key is an owner's from now on. */
+  /** Counts a key of an owner. */
   add(owner: string, bytes: number): void {
-    const share = this.#shares.get(owner)
-    if (share === undefined) {
-      this.#shares.set(owner, { keys: 1, bytes })
+    const usage = this.#usage.get(owner)
+    if (usage === undefined) {
+      this.#usage.set(owner, { keys: 1, bytes })
       return
     }
-    share.keys++
-    share.bytes += bytes
+    usage.keys++
+    usage.bytes += bytes
   }
 
-  /** A key of an owner is gone, or somebody else's. */
+  /** Subtracts a key that was deleted or has a new owner. */
   remove(owner: string, bytes: number): void {
-    const share = this.#shares.get(owner)
-    if (share === undefined) return
-    share.keys--
-    share.bytes -= bytes
-    if (share.keys === 0) this.#shares.delete(owner)
+    const usage = this.#usage.get(owner)
+    if (usage === undefined) return
+    usage.keys--
+    usage.bytes -= bytes
+    if (usage.keys === 0) this.#usage.delete(owner)
   }
 }
 
-/** A record and its key. */
 export interface StateRecord extends StoredRecord {
   /** The key as a binary string. */
   readonly id: string
-  /** Its place in the order in which keys came. */
+  /** Position in insertion order. */
   readonly number: number
 }
 
-/**
- * All that a store knows but who watches what, at one moment; it stays so whatever the store does then. Equal entries make
- * equal states.
- */
+/** An immutable copy of the store's state, without registrations. Equal entries give equal states. */
 export interface State {
-  /** Time of the first request, ms; tells this store from the one that had its place before. */
-  readonly born: number | undefined
-  /** The newest version there is. */
+  /** Time of the first entry, ms; distinguishes this store from earlier ones at the same address. */
+  readonly createdAt: number | undefined
+  /** The newest version assigned. */
   readonly version: Hlc
-  /** The greatest number that a key was given. */
+  /** The last number assigned to a key. */
   readonly lastNumber: number
-  /** Answers to the last writes: an older generation and a younger one, see `AnsweredWrites`. */
-  readonly answered: readonly [Uint8Array, Uint8Array]
-  /** By number. */
+  /** Replies to recent writes, the older generation first; see `ReplyCache`. */
+  readonly replies: readonly [Uint8Array, Uint8Array]
+  /** Ascending by number. */
   readonly records: Iterable<StateRecord>
   readonly size: number
 }
 
-/** Takes a state back, key by key, so that it is never there twice. */
-export interface StateTaker {
-  /** Takes the record of the next key, by number, and keeps its value itself. */
-  putBack(record: StateRecord): void
-  /** Takes all that the state is besides; it is whole then. */
-  resume(rest: Omit<State, 'records' | 'size'>): void
+/** Restores a state key by key, so that it is never in memory twice. */
+export interface StateLoader {
+  /** Restores the next record, in ascending order of numbers, and keeps its value without copying it. */
+  restoreRecord(record: StateRecord): void
+  /** Restores the rest of the state; must be called last. */
+  finishRestore(rest: Omit<State, 'records' | 'size'>): void
 }

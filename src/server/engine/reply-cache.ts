@@ -6,52 +6,49 @@ import { toBinaryString, utf8 } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
 import type { Origin } from './entry.js'
 
-/** What a write was answered. */
-export interface Answered {
+export interface CachedReply {
   readonly reply: Reply
   readonly version: Hlc | undefined
 }
 
-/** Of each of two generations. */
-const MOST_BYTES = 4 * 1024 * 1024
+const MAX_GENERATION_BYTES = 4 * 1024 * 1024
 
 /**
- * Answers to the last writes, for clients that ask again because they did not hear. They are kept as bytes: objects that
- * live for a second or two and then die cost the garbage collector more than the write itself. They are not looked at,
- * and they are not sorted, until somebody does ask again. There are two generations; when the younger is full, the older
- * is forgotten.
+ * Replies to recent writes, for clients that redeliver a request because they did not receive the reply. Replies are
+ * kept
+ * as bytes, since short-lived objects would cost the garbage collector more than the write itself, and are indexed only
+ * when a client redelivers. Of two generations, the older is dropped when the younger is full.
  */
 export class ReplyCache {
   #younger = new Generation()
   #older = new Generation()
 
-  note(origin: Origin, now: number, reply: Reply, version: Hlc | undefined): void {
-    if (this.#younger.bytes >= MOST_BYTES) {
-      // Their memory is used again: to allocate so much so often would keep the garbage collector busy.
-      const forgotten = this.#older
+  add(origin: Origin, now: number, reply: Reply, version: Hlc | undefined): void {
+    if (this.#younger.bytes >= MAX_GENERATION_BYTES) {
+      // Reuse the memory: frequent large allocations would keep the garbage collector busy.
+      const reused = this.#older
       this.#older = this.#younger
-      this.#younger = forgotten
-      forgotten.clear()
+      this.#younger = reused
+      reused.clear()
     }
-    this.#younger.note(origin, now, reply, version)
+    this.#younger.add(origin, now, reply, version)
   }
 
-  /** What a client was answered to the same request before, at store time `now` (ms). */
-  find(origin: Origin, now: number): Answered | undefined {
+  /** Returns the earlier reply to the same request at store time `now` (ms). */
+  find(origin: Origin, now: number): CachedReply | undefined {
     return this.#younger.find(origin, now) ?? this.#older.find(origin, now)
   }
 
-  /** What {@link capture} gives, bytes. */
+  /** Size of {@link capture}, bytes. */
   get bytes(): number {
     return this.#older.bytes + this.#younger.bytes
   }
 
-  /** Both generations, the older one first; they do not change any more. */
+  /** Returns copies of both generations, the older one first. */
   capture(): readonly [Uint8Array, Uint8Array] {
-    return [new Uint8Array(this.#older.all), new Uint8Array(this.#younger.all)]
+    return [new Uint8Array(this.#older.content), new Uint8Array(this.#younger.content)]
   }
 
-  /** Takes over what was captured. */
   restore([older, younger]: readonly [Uint8Array, Uint8Array]): void {
     this.#older = new Generation(older)
     this.#younger = new Generation(younger)
@@ -60,13 +57,13 @@ export class ReplyCache {
 
 class Generation {
   readonly #writer = new ByteWriter()
-  /** Where the last answer of a client to some correlation data is. */
-  #places = new StringMap<number>()
-  /** Up to here it is known. */
-  #known = 0
-  /** One client mostly writes many times in a row. */
-  #lastId = ''
-  #lastIdBytes = utf8('')
+  /** Positions of replies by client id and correlation data. */
+  #positions = new StringMap<number>()
+  /** Everything before this position is in `#positions`. */
+  #indexedTo = 0
+  /** Clients usually write several times in a row. */
+  #lastClientId = ''
+  #lastClientIdBytes = utf8('')
 
   constructor(bytes?: Uint8Array) {
     if (bytes !== undefined) this.#writer.raw(bytes)
@@ -76,53 +73,53 @@ class Generation {
     return this.#writer.length
   }
 
-  get all(): Uint8Array {
+  get content(): Uint8Array {
     return this.#writer.done()
   }
 
   clear(): void {
     this.#writer.reset()
-    this.#places = new StringMap()
-    this.#known = 0
+    this.#positions = new StringMap()
+    this.#indexedTo = 0
   }
 
-  note({ clientId, correlationData, messageExpiry }: Origin, now: number, reply: Reply, version?: Hlc): void {
+  add({ clientId, correlationData, messageExpiry }: Origin, now: number, reply: Reply, version?: Hlc): void {
     const writer = this.#writer
     writer.blob(correlationData)
-    if (clientId !== this.#lastId) {
-      this.#lastId = clientId
-      this.#lastIdBytes = utf8(clientId)
+    if (clientId !== this.#lastClientId) {
+      this.#lastClientId = clientId
+      this.#lastClientIdBytes = utf8(clientId)
     }
-    writer.blob(this.#lastIdBytes)
+    writer.blob(this.#lastClientIdBytes)
     writer.float64(messageExpiry === undefined ? Number.POSITIVE_INFINITY : now + 1_000 * messageExpiry)
     writer.uint8(reply.type === 'ok' ? 0 : REPLIES.findIndex(known => isSame(known, reply)))
     writeHlc(writer, version)
   }
 
-  find({ clientId, correlationData }: Origin, now: number): Answered | undefined {
-    this.#look()
-    const place = this.#places.get(idOf(clientId, correlationData))
-    if (place === undefined) return undefined
-    const reader = new ByteReader(this.all, place)
+  find({ clientId, correlationData }: Origin, now: number): CachedReply | undefined {
+    this.#indexNew()
+    const position = this.#positions.get(idOf(clientId, correlationData))
+    if (position === undefined) return undefined
+    const reader = new ByteReader(this.content, position)
     const [until, reply] = [reader.float64(), REPLIES[reader.uint8()]]
     return until <= now || reply === undefined ? undefined : { reply, version: readHlc(reader) }
   }
 
-  #look(): void {
-    const reader = new ByteReader(this.all, this.#known)
+  #indexNew(): void {
+    const reader = new ByteReader(this.content, this.#indexedTo)
     while (!reader.ended) {
       const correlationData = reader.blob()
       const id = idOf(reader.text(), correlationData)
-      this.#places.set(id, reader.place)
+      this.#positions.set(id, reader.place)
       reader.float64()
       reader.uint8()
       readHlc(reader)
     }
-    this.#known = reader.place
+    this.#indexedTo = reader.place
   }
 }
 
-/** All that a write is answered; the frequent ones come first, and new ones have to come last. */
+/** All replies to writes, by their encoded number: append new ones at the end. Frequent ones come first. */
 const REPLIES: readonly Reply[] = [
   { type: 'ok' },
   { type: 'refused' },

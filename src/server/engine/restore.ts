@@ -2,91 +2,92 @@ import { type Hlc, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
-import { newer } from './apply.js'
-import type { Change, Restoration } from './command-result.js'
-import type { Entry, Load, Restored } from './entry.js'
-import { costOf, type Records } from './records.js'
-import { LARGEST_COUNTER, type VersionClock } from './version-clock.js'
+import { newerToken } from './apply.js'
+import type { KeyChange, RestoreResult } from './command-result.js'
+import type { LogEntry, LoggedLoad, RestoredRecord } from './entry.js'
+import { type Records, recordBytes } from './records.js'
+import { MAX_COUNTER, type VersionClock } from './version-clock.js'
 
-/** A record to be stored, by its key as a binary string. */
-type Step = readonly [id: string, item: Restored]
+/** A record to store and its key as a binary string. */
+type RestoreStep = readonly [id: string, item: RestoredRecord]
 
-/** How records are to be stored: first those that keep their version, in its order, then those that get a new one. */
+/** The order in which a dump is stored: records that keep their version, by version, then those that get a new one. */
 export interface RestorePlan {
-  readonly kept: readonly (readonly [...Step, version: Hlc])[]
-  readonly renewed: readonly Step[]
-  /** Number of those whose time is over already. */
+  readonly kept: readonly (readonly [...RestoreStep, version: Hlc])[]
+  readonly renewed: readonly RestoreStep[]
+  /** Number of records that have already expired. */
   readonly expired: number
 }
 
 /**
- * Stores records of a dump, in one step and regardless of fencing tokens, which never get older. With `replace`, keys that
- * are not among them are deleted. Raises {@link CommandError} (`quota-exceeded`), and then changes nothing.
+ * Stores the records of a dump atomically. Fencing tokens are not required, and those of keys never get older. With
+ * `replace`, all other keys are deleted. Raises {@link CommandError} (`quota-exceeded`) without changing anything.
  */
 export function restore(
-  { items, replace }: Load,
-  { time, maxKeys, maxBytes }: Entry,
+  { items, replace }: LoggedLoad,
+  { time, maxKeys, maxBytes }: LogEntry,
   records: Records,
   clock: VersionClock,
-): Restoration {
+): RestoreResult {
   const plan = planRestore(items, clock.last, time)
-  const { keys, bytes } = extentOf(plan, records, replace)
+  const { keys, bytes } = usageAfter(plan, records, replace)
   if (keys > maxKeys || bytes > maxBytes) throw new CommandError('quota-exceeded')
-  const changes: Change[] = []
+  const changes: KeyChange[] = []
   for (const [id, item, version] of plan.kept) {
-    clock.keep(version)
-    changes.push(store(id, item, version, records))
+    clock.advanceTo(version)
+    changes.push(storeRecord(id, item, version, records))
   }
-  for (const [id, item] of plan.renewed) changes.push(store(id, item, clock.tick(time), records))
+  for (const [id, item] of plan.renewed) changes.push(storeRecord(id, item, clock.tick(time), records))
   const loaded = changes.length
-  // Not spread: a call takes only so many arguments.
-  if (replace) for (const deletion of deleteAll(idsBesides(plan, records), time, records, clock)) changes.push(deletion)
+  // No spread: the number of arguments of a call is limited.
+  if (replace) for (const deletion of deleteAll(idsNotIn(plan, records), time, records, clock)) changes.push(deletion)
   const deleted = changes.length - loaded
   return { changes, loaded, versionsKept: plan.kept.length, expired: plan.expired, deleted }
 }
 
-/** Deletes keys at store time `now` (ms), and says so one by one. */
+/** Deletes keys at store time `now` (ms), yielding each change. */
 export function* deleteAll(
   ids: readonly string[],
   now: number,
   records: Records,
   clock: VersionClock,
-): Generator<Change, void> {
+): Generator<KeyChange, void> {
   for (const id of ids) {
     records.remove(id)
     yield { key: fromBinaryString(id), notification: { op: 'delete' }, version: clock.tick(now) }
   }
 }
 
-function store(id: string, item: Restored, version: Hlc, records: Records): Change {
+function storeRecord(id: string, item: RestoredRecord, version: Hlc, records: Records): KeyChange {
   const { key, value, expiresAt, volatile } = item
-  const fencingToken = newer(records.get(id)?.fencingToken, item.fencingToken)
+  const fencingToken = newerToken(records.get(id)?.fencingToken, item.fencingToken)
   records.put(id, { value, version, fencingToken, expiresAt, volatile })
   return { key, notification: { op: 'set', value }, version }
 }
 
 /**
- * What to do with records at store time `now` (ms), when `last` is the newest version the store has given out. A version
- * is kept if it is newer than that: then it is newer than all that anybody has seen of the key. Of a key that comes
- * twice, the later record counts.
+ * Plans a load at store time `now` (ms); `last` is the newest version assigned by the store. A record keeps a version
+ * newer
+ * than `last`, since that is newer than any a client has seen of the key. If a key occurs twice, the later record wins.
  */
-export function planRestore(items: readonly Restored[], last: Hlc, now: number): RestorePlan {
-  const latest = new StringMap<Restored>()
+export function planRestore(items: readonly RestoredRecord[], last: Hlc, now: number): RestorePlan {
+  const latest = new StringMap<RestoredRecord>()
   for (const item of items) latest.set(toBinaryString(item.key), item)
   const alive = Array.from(latest).filter(([, { expiresAt }]) => expiresAt === undefined || expiresAt > now)
-  alive.sort(([, a], [, b]) => inOrder(a.version, b.version))
-  const kept: [string, Restored, Hlc][] = []
-  const renewed: Step[] = []
+  alive.sort(([, a], [, b]) => compareVersions(a.version, b.version))
+  const kept: [string, RestoredRecord, Hlc][] = []
+  const renewed: RestoreStep[] = []
   for (const [id, item] of alive) {
     const { version } = item
-    if (version !== undefined && version.compareTo(last) > 0 && isNear(version, now)) kept.push([id, item, version])
+    if (version !== undefined && version.compareTo(last) > 0 && isAcceptable(version, now))
+      kept.push([id, item, version])
     else renewed.push([id, item])
   }
   return { kept, renewed, expired: latest.size - alive.length }
 }
 
-/** How many keys, and bytes, there are when a plan is done; with `replace`, nothing else is left. */
-export function extentOf(
+/** Returns the keys and bytes in the store after a plan is executed. */
+export function usageAfter(
   { kept, renewed }: RestorePlan,
   records: Records,
   replace: boolean,
@@ -95,24 +96,24 @@ export function extentOf(
   for (const [id, item] of [...kept, ...renewed]) {
     const old = replace ? undefined : records.get(id)
     if (old === undefined) keys++
-    bytes += costOf(id, item) - (old === undefined ? 0 : costOf(id, old))
+    bytes += recordBytes(id, item) - (old === undefined ? 0 : recordBytes(id, old))
   }
   return { keys, bytes }
 }
 
-/** Keys that a plan has nothing to do with. */
-export function idsBesides({ kept, renewed }: RestorePlan, records: Records): string[] {
+/** Returns the keys that a plan does not set. */
+export function idsNotIn({ kept, renewed }: RestorePlan, records: Records): string[] {
   const planned = new StringMap<true>()
   for (const [id] of kept) planned.set(id, true)
   for (const [id] of renewed) planned.set(id, true)
   return Array.from(records.ids()).filter(id => !planned.has(id))
 }
 
-// A store that had given out a version of the far future could give out none after it.
-const isNear = ({ wallClock, counter }: Hlc, now: number): boolean =>
-  wallClock - now <= MAX_DRIFT_MS && counter <= LARGEST_COUNTER
+// After a version in the far future the store could not assign a newer one.
+const isAcceptable = ({ wallClock, counter }: Hlc, now: number): boolean =>
+  wallClock - now <= MAX_DRIFT_MS && counter <= MAX_COUNTER
 
-function inOrder(a: Hlc | undefined, b: Hlc | undefined): number {
+function compareVersions(a: Hlc | undefined, b: Hlc | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
   return a.compareTo(b)
 }

@@ -5,69 +5,80 @@ import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString, utf8 } from '../../core/util/bytes.js'
 import type { KeyOrder } from './key-order.js'
 
-// What a page may come to, so that no request keeps the others waiting for long, and every client can take it.
-const MOST_KEYS = 1_000
-const MOST_BYTES = 65_536
-/** Places looked at, whether a key there fits or not. */
-const MOST_PLACES = 10_000
-/** Work of the matcher: bytes of keys, times the words of 32 states that the glob takes. */
-const MOST_WORK = 2 ** 22
-/** What a key needs in a page besides its own bytes, generously, bytes. */
-const KEY_OVERHEAD = 16
-const LONGEST_TOKEN = 64
+// Limits of a page, so that a request neither delays others for long nor exceeds what a client can receive.
+const MAX_PAGE_KEYS = 1_000
+const MAX_PAGE_BYTES = 65_536
+/** Positions visited, including gaps and keys that do not match. */
+const MAX_POSITIONS = 10_000
+/** Work of the matcher: bytes of keys times words (32 states each) of the glob. */
+const MAX_WORK = 2 ** 22
+/** Upper bound for the encoding of a key besides its bytes. */
+const KEY_OVERHEAD_BYTES = 16
+const MAX_TOKEN_BYTES = 64
 
-/** A page, and what it took; bytes of keys that were compared, times the words of the globs. */
-export interface Page {
+/** A page, and the work spent on it: bytes of compared keys times words of the globs. */
+export interface ScanResult {
   readonly reply: Extract<Reply, { type: 'page' }>
   readonly work: number
 }
 
-/** What is left of a scan: numbers of {@link KeyOrder}. */
-interface Rest {
+/** The remaining range of a scan, in numbers of {@link KeyOrder}. */
+interface ScanRange {
   readonly from: number
-  /** The newest key when the scan began. */
+  /** Number of the newest key when the scan started. */
   readonly to: number
 }
 
 /**
- * A page of a scan over keys that are binary strings. The store keeps nothing of it: the token holds the place to go on from and the newest key when the
- * scan began. So a scan ends, however fast keys come, and what comes after it began is left out; a key that exists
- * all the while is in one page, and no key is in two. `store` tells this store from one that had its place before; a token
- * of another scan, or one that was never given, raises `syntax-error`.
+ * Returns a page of a scan; keys are binary strings. The scan is stateless: its token holds the position to resume from
+ * and
+ * the newest key when the scan started. So every scan ends, and keys created after its start are not listed. A key that
+ * exists throughout the scan appears exactly once. `store` identifies the store instance; a token of another store or
+ * an
+ * invalid one raises `syntax-error`.
  *
- * A page ends when it is full, and when it has cost enough: then it may be empty and yet not the last.
+ * A page ends when it is full or has reached its work limit; such a page may be empty without being the last.
  *
- * @param readable - lists only keys that fit this as well
+ * @param readable - restricts the result to keys that also match this glob
  */
-export function scanPage(order: KeyOrder<string>, store: string, { glob, token }: ScanCommand, readable?: Glob): Page {
-  const { words: own, matches } = compileGlob(glob)
-  const words = own + (readable?.words ?? 0)
+export function scanPage(
+  order: KeyOrder<string>,
+  store: string,
+  { glob, token }: ScanCommand,
+  readable?: Glob,
+): ScanResult {
+  const { words: globWords, matches } = compileGlob(glob)
+  const words = globWords + (readable?.words ?? 0)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
   const keys: Uint8Array[] = []
   let [bytes, work] = [0, 0]
   const visit = (id: string): boolean => {
     const cost = (id.length + 1) * words
-    if (work > 0 && work + cost > MOST_WORK) return false
+    if (work > 0 && work + cost > MAX_WORK) return false
     const key = fromBinaryString(id)
-    const fits = matches(key) && (readable === undefined || readable.matches(key))
-    if (fits && keys.length > 0 && (keys.length >= MOST_KEYS || bytes + key.length + KEY_OVERHEAD > MOST_BYTES)) {
+    const isMatch = matches(key) && (readable === undefined || readable.matches(key))
+    if (
+      isMatch &&
+      keys.length > 0 &&
+      (keys.length >= MAX_PAGE_KEYS || bytes + key.length + KEY_OVERHEAD_BYTES > MAX_PAGE_BYTES)
+    ) {
       return false
     }
     work += cost
-    if (!fits) return true
-    bytes += key.length + KEY_OVERHEAD
+    if (!isMatch) return true
+    bytes += key.length + KEY_OVERHEAD_BYTES
     keys.push(key)
     return true
   }
-  const next = order.walk(from, to, MOST_PLACES, visit)
-  const rest = next === undefined ? undefined : utf8(`${store}:${next}:${to}`)
-  return { reply: { type: 'page', keys, token: rest }, work }
+  const next = order.walk(from, to, MAX_POSITIONS, visit)
+  const nextToken = next === undefined ? undefined : utf8(`${store}:${next}:${to}`)
+  return { reply: { type: 'page', keys, token: nextToken }, work }
 }
 
-function readToken(token: Uint8Array, store: string, last: number): Rest {
-  const text = token.length <= LONGEST_TOKEN ? toBinaryString(token) : ''
+function readToken(token: Uint8Array, store: string, last: number): ScanRange {
+  const text = token.length <= MAX_TOKEN_BYTES ? toBinaryString(token) : ''
   const [, issuer, from, to] = /^([^:]+):([0-9]{1,16}):([0-9]{1,16})$/.exec(text) ?? []
-  const rest: Rest = { from: Number(from), to: Number(to) }
-  if (issuer !== store || rest.from > rest.to || rest.to > last) throw new CommandError('syntax-error')
-  return rest
+  const range: ScanRange = { from: Number(from), to: Number(to) }
+  if (issuer !== store || range.from > range.to || range.to > last) throw new CommandError('syntax-error')
+  return range
 }

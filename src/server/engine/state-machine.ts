@@ -1,109 +1,115 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
-import { apply, type Outcome } from './apply.js'
-import { type Applied, type Change, type CommandResult, NONE, type Restoration, refusal } from './command-result.js'
-import type { Entry, EntryCommand, Load, Write } from './entry.js'
-import { checkQuota, type IndexedRecord, Records, type State, type StateRecord, type StateTaker } from './records.js'
+import { type ApplyResult, apply } from './apply.js'
+import {
+  type CommandResult,
+  type EntryResult,
+  errorResult,
+  type KeyChange,
+  NO_CHANGES,
+  type RestoreResult,
+} from './command-result.js'
+import type { EntryCommand, LogEntry, LoggedLoad, LoggedWrite } from './entry.js'
+import { checkQuota, type IndexedRecord, Records, type State, type StateLoader, type StateRecord } from './records.js'
 import { ReplyCache } from './reply-cache.js'
 import { deleteAll, restore } from './restore.js'
 import { readClocks, VersionClock } from './version-clock.js'
 
-/** What a write takes in a log besides its payload, bytes. */
-const ENTRY_OVERHEAD = 256
+/** Encoded size of a write in the log besides its payload. */
+const ENTRY_OVERHEAD_BYTES = 256
 
-/** What entries make: equal entries in equal order make equal ledgers, wherever they are applied. */
-export class StateMachine implements StateTaker {
+/** The deterministic state machine: equal entries in equal order give equal states on every node. */
+export class StateMachine implements StateLoader {
   readonly records = new Records()
   readonly clock = new VersionClock()
-  readonly #answered = new ReplyCache()
-  #born: number | undefined
+  readonly #replies = new ReplyCache()
+  #createdAt: number | undefined
 
-  /** @param state - what to begin with */
+  /** @param state - initial state; default empty */
   constructor(state: State | undefined) {
     if (state === undefined) return
-    for (const record of state.records) this.putBack(record)
-    this.resume(state)
+    for (const record of state.records) this.restoreRecord(record)
+    this.finishRestore(state)
   }
 
-  putBack(record: StateRecord): void {
-    this.records.putBack(record)
+  restoreRecord(record: StateRecord): void {
+    this.records.restoreRecord(record)
   }
 
-  resume({ born, version, lastNumber, answered }: Omit<State, 'records' | 'size'>): void {
-    this.#born = born
-    this.clock.keep(version)
-    this.#answered.restore(answered)
+  finishRestore({ createdAt, version, lastNumber, replies }: Omit<State, 'records' | 'size'>): void {
+    this.#createdAt = createdAt
+    this.clock.advanceTo(version)
+    this.#replies.restore(replies)
     this.records.order.skipTo(lastNumber)
   }
 
-  /** Time of the first entry, ms: tells this store from the one that had its place before. */
-  get born(): number | undefined {
-    return this.#born
+  /** Time of the first entry, ms; distinguishes this store from earlier ones at the same address. */
+  get createdAt(): number | undefined {
+    return this.#createdAt
   }
 
-  /** What {@link capture} takes as bytes, roughly. */
+  /** Approximate encoded size of {@link capture}, bytes. */
   get stateSize(): number {
-    return this.records.stateSize + this.#answered.bytes
+    return this.records.stateSize + this.#replies.bytes
   }
 
-  /** Returns whether a write would leave so much less that it pays for its place in a log. */
-  frees({ command, payload }: Write): boolean {
+  /** Returns whether a write would free more space than its log entry takes. */
+  freesSpace({ command, payload }: LoggedWrite): boolean {
     const before = this.records.get(toBinaryString(command.key))
     if (before === undefined) return false
     if (command.verb === 'DEL') return true
     if (command.verb === 'VDEL') return sameBytes(before.value, command.value)
-    return before.value.length - command.value.length > payload.length + ENTRY_OVERHEAD
+    return before.value.length - command.value.length > payload.length + ENTRY_OVERHEAD_BYTES
   }
 
-  /** The state as it is now. */
   capture(): State {
     const records = this.records.capture()
     return {
-      born: this.#born,
+      createdAt: this.#createdAt,
       version: this.clock.last,
       lastNumber: this.records.order.last,
-      answered: this.#answered.capture(),
+      replies: this.#replies.capture(),
       records,
       size: records.length,
     }
   }
 
-  /** Applies an entry, one command after the other as its results are taken. Never throws for what a client sent. */
-  apply(entry: Entry): Iterable<Applied> {
+  /** Applies an entry lazily: each command runs when its result is read. Never throws for client input. */
+  apply(entry: LogEntry): Iterable<EntryResult> {
     const { time, commands } = entry
-    this.#born ??= time
+    this.#createdAt ??= time
     const [first] = commands
     const { nextDeadline } = this.records
     const isAlone = commands.length === 1 && (nextDeadline === undefined || nextDeadline > time)
-    // Nobody can look in between; a generator costs a write of a store in memory three percent.
-    return isAlone && first !== undefined ? [this.#perform(first, entry)] : this.#inTurn(entry)
+    // A generator would cost an in-memory write three percent, and a single result needs no laziness.
+    return isAlone && first !== undefined ? [this.#perform(first, entry)] : this.#performAll(entry)
   }
 
-  *#inTurn(entry: Entry): Generator<Applied, void> {
+  *#performAll(entry: LogEntry): Generator<EntryResult, void> {
     const changes = this.#expire(entry.time)
     if (changes.length > 0) yield { type: 'expired', changes }
     for (const command of entry.commands) yield this.#perform(command, entry)
   }
 
-  #perform(command: EntryCommand, entry: Entry): Applied {
-    if (command.type === 'start') return { type: 'expired', changes: this.#begin(entry.time) }
+  #perform(command: EntryCommand, entry: LogEntry): EntryResult {
+    if (command.type === 'start') return { type: 'expired', changes: this.#deleteVolatile(entry.time) }
     if (command.type === 'write') {
       const answer = this.#write(command, entry)
       return { type: 'answered', changes: answer.changes, answer }
     }
     const outcome = this.#load(command, entry)
-    return { type: 'loaded', changes: 'changes' in outcome ? outcome.changes : NONE, outcome }
+    return { type: 'loaded', changes: 'changes' in outcome ? outcome.changes : NO_CHANGES, outcome }
   }
 
-  #expire(now: number): readonly Change[] {
+  #expire(now: number): readonly KeyChange[] {
     const { nextDeadline } = this.records
-    if (nextDeadline === undefined || nextDeadline > now) return NONE
+    if (nextDeadline === undefined || nextDeadline > now) return NO_CHANGES
     return this.records
-      .removeDue(now)
+      .removeExpired(now)
       .map(key => ({ key, notification: { op: 'delete' }, version: this.clock.tick(now), isExpired: true }))
   }
 
-  #load(load: Load, entry: Entry): Restoration | CommandError {
+  #load(load: LoggedLoad, entry: LogEntry): RestoreResult | CommandError {
     try {
       return restore(load, entry, this.records, this.clock)
     } catch (error) {
@@ -112,42 +118,43 @@ export class StateMachine implements StateTaker {
     }
   }
 
-  /** The store starts again. */
-  #begin(now: number): Change[] {
+  /** Deletes volatile keys after a restart. */
+  #deleteVolatile(now: number): KeyChange[] {
     const deletions = deleteAll(this.records.volatileIds(), now, this.records, this.clock)
-    // Nobody asked for it: their time was that of the store's last start.
+    // Their lifetime ended with the previous run; no client deleted them.
     return Array.from(deletions, deletion => ({ ...deletion, isExpired: true }))
   }
 
-  #write(write: Write, entry: Entry): CommandResult {
+  #write(write: LoggedWrite, entry: LogEntry): CommandResult {
     const { origin } = write
     const { time } = entry
-    const before = origin?.dup ? this.#answered.find(origin, time) : undefined
-    if (before !== undefined) return { reply: before.reply, version: before.version, changes: NONE, repeated: true }
-    const answer = this.#answer(write, entry)
-    if (origin !== undefined) this.#answered.note(origin, time, answer.reply, answer.version)
+    const cached = origin?.dup ? this.#replies.find(origin, time) : undefined
+    if (cached !== undefined)
+      return { reply: cached.reply, version: cached.version, changes: NO_CHANGES, repeated: true }
+    const answer = this.#execute(write, entry)
+    if (origin !== undefined) this.#replies.add(origin, time, answer.reply, answer.version)
     return answer
   }
 
-  #answer(write: Write, entry: Entry): CommandResult {
+  #execute(write: LoggedWrite, entry: LogEntry): CommandResult {
     try {
       const { command } = write
       const id = toBinaryString(command.key)
       const before = this.records.get(id)
-      const outcome = this.#outcomeOf(write, entry, id, before)
+      const outcome = this.#applyWrite(write, entry, id, before)
       const { reply, version, change } = outcome
-      if (change === undefined) return { reply, version, changes: NONE }
+      if (change === undefined) return { reply, version, changes: NO_CHANGES }
       this.#commit(id, before, outcome)
       return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last }] }
     } catch (error) {
-      return refusal(error)
+      return errorResult(error)
     }
   }
 
-  #outcomeOf(write: Write, entry: Entry, id: string, before: IndexedRecord | undefined): Outcome {
+  #applyWrite(write: LoggedWrite, entry: LogEntry, id: string, before: IndexedRecord | undefined): ApplyResult {
     const { command, volatile, owner } = write
     const { time } = entry
-    const clocks = readClocks(command, write, this.clock.latest(time))
+    const clocks = readClocks(command, write, this.clock.latestAccepted(time))
     const next = this.clock.next(time, clocks.timestamp)
     const { fencingToken } = clocks
     const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })
@@ -156,8 +163,8 @@ export class StateMachine implements StateTaker {
     return outcome
   }
 
-  #commit(id: string, before: IndexedRecord | undefined, { record, version }: Outcome): void {
-    if (version !== undefined) this.clock.keep(version)
+  #commit(id: string, before: IndexedRecord | undefined, { record, version }: ApplyResult): void {
+    if (version !== undefined) this.clock.advanceTo(version)
     if (record === undefined) this.records.remove(id)
     else this.records.put(id, record, before)
   }

@@ -1,36 +1,36 @@
 import { StringMap } from '../../core/util/string-map.js'
 import { GlobWatchers } from './glob-watchers.js'
 
-/** A key that is watched, and by whom. */
-interface Watched<C> {
+/** A watched key and its watchers. */
+interface WatchedKey<C> {
   readonly key: string
   readonly connections: Set<C>
 }
 
-/** How many keys may be watched, by all connections of one owner and in all. `C` stands for a connection. */
+/** Limits on watches in total and per owner. `C` identifies a connection. */
 export interface WatchQuotas<C> {
-  readonly most: number
-  readonly mostOfOwner: number
-  /** Of one key, and of all keys by globs. Default no bound but the others. */
-  readonly mostOfKey?: number
-  /** Always the same for a connection; `undefined` for one that is nobody's. */
+  readonly max: number
+  readonly maxPerOwner: number
+  /** Per key, and for all globs together. Default unlimited. */
+  readonly maxPerKey?: number
+  /** Must be constant for a connection; `undefined` for none. */
   ownerOf(connection: C): string | undefined
 }
 
-/** For so many watched keys a watched glob counts where these are counted. */
-export const GLOB_COUNTS = 100
+/** A watched glob counts as this many watched keys. */
+export const WATCHES_PER_GLOB = 100
 
-/** What a watched key takes besides itself, and what each of its registrations takes, bytes of the heap, rounded up. */
-const KEY_OVERHEAD = 512
-const REGISTRATION_OVERHEAD = 128
+/** Heap taken by a watched key besides its text, and by each registration, rounded up. */
+const KEY_OVERHEAD_BYTES = 512
+const REGISTRATION_OVERHEAD_BYTES = 128
 
 /**
- * Who watches which key. `C` is whatever stands for a connection: a registration belongs to it and goes with it
- * (state store protocol, "KEYNOTIFY notification topics and lifecycle").
+ * Registrations of keys and globs. `C` identifies a connection; its registrations end with it (state store protocol,
+ * "KEYNOTIFY notification topics and lifecycle").
  */
 export class Watchers<C> {
-  readonly #byKey = new StringMap<Watched<C>>()
-  readonly #byConnection = new Map<C, Set<Watched<C>>>()
+  readonly #byKey = new StringMap<WatchedKey<C>>()
+  readonly #byConnection = new Map<C, Set<WatchedKey<C>>>()
   readonly #quotas: WatchQuotas<C> | undefined
   readonly #byOwner = new Map<string, number>()
   readonly #globs: GlobWatchers<C>
@@ -42,61 +42,60 @@ export class Watchers<C> {
     this.#globs = new GlobWatchers(connection => quotas?.ownerOf(connection))
   }
 
-  /** Registrations of all connections; one of a glob counts for {@link GLOB_COUNTS} of keys. */
+  /** Number of registrations; a glob counts as {@link WATCHES_PER_GLOB}. */
   get count(): number {
     return this.#count
   }
 
-  /** What all registrations take, bytes. */
+  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes + this.#globs.bytes
   }
 
-  /** Who watches by globs; {@link addGlob} and {@link removeGlob} change it. */
-  get globs(): Pick<GlobWatchers<C>, 'of' | 'workOf' | 'costOf' | 'countOf' | 'size' | 'registrations'> {
+  /** Read access to glob registrations; change them by {@link addGlob} and {@link removeGlob}. */
+  get globs(): Pick<GlobWatchers<C>, 'watchersOf' | 'workOf' | 'addedBytes' | 'countOf' | 'size' | 'registrations'> {
     return this.#globs
   }
 
-  /** Number of keys a connection watches, and {@link GLOB_COUNTS} for each glob. */
+  /** Number of watches of a connection; a glob counts as {@link WATCHES_PER_GLOB}. */
   countOf(connection: C): number {
-    return (this.#byConnection.get(connection)?.size ?? 0) + GLOB_COUNTS * this.#globs.countOf(connection)
+    return (this.#byConnection.get(connection)?.size ?? 0) + WATCHES_PER_GLOB * this.#globs.countOf(connection)
   }
 
-  /** {@link countOf} all connections of an owner. */
+  /** Number of watches of all connections of an owner. */
   countOfOwner(owner: string): number {
     return this.#byOwner.get(owner) ?? 0
   }
 
-  /** Whether a connection may not watch so many keys more. */
-  isFullFor(connection: C, more = 1): boolean {
+  /** Returns whether `added` more watches would exceed a limit. */
+  isFullFor(connection: C, added = 1): boolean {
     if (this.#quotas === undefined) return false
-    const { most, mostOfOwner } = this.#quotas
+    const { max, maxPerOwner } = this.#quotas
     const owner = this.#quotas.ownerOf(connection)
-    return this.#count + more > most || (owner !== undefined && this.countOfOwner(owner) + more > mostOfOwner)
+    return this.#count + added > max || (owner !== undefined && this.countOfOwner(owner) + added > maxPerOwner)
   }
 
-  /** Returns whether a key has as many watchers as one may have. */
+  /** Returns whether a key has reached its watcher limit. */
   isKeyFull(key: string): boolean {
-    return this.countFor(key) >= (this.#quotas?.mostOfKey ?? Number.POSITIVE_INFINITY)
+    return this.countFor(key) >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Returns whether there are as many registrations by globs as one key may have watchers: one key may fit them all. */
+  /** Returns whether globs have reached the watcher limit of a key, since one key may match all of them. */
   get areGlobsFull(): boolean {
-    return this.#globs.registrations >= (this.#quotas?.mostOfKey ?? Number.POSITIVE_INFINITY)
+    return this.#globs.registrations >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
 
-  /** The keys a connection watches, in the order they came. */
+  /** Yields the keys a connection watches, in order of registration. */
   *keysOf(connection: C): Iterable<string> {
     for (const { key } of this.#byConnection.get(connection) ?? []) yield key
   }
 
-  /** Number of connections that watch a key. */
   countFor(key: string): number {
     return this.#byKey.get(key)?.connections.size ?? 0
   }
 
-  /** The connections that watch a key, in the order in which they came. */
-  of(key: string): Iterable<C> {
+  /** Returns the connections that watch a key, in order of registration. */
+  watchersOf(key: string): Iterable<C> {
     return this.#byKey.get(key)?.connections ?? []
   }
 
@@ -104,88 +103,90 @@ export class Watchers<C> {
     return this.#byKey.get(key)?.connections.has(connection) ?? false
   }
 
-  /** How many bytes more a registration would take; 0 when there is one. */
-  costOf(connection: C, key: string): number {
+  /** Returns the bytes a registration would add; 0 if it exists. */
+  addedBytes(connection: C, key: string): number {
     const watched = this.#byKey.get(key)
-    if (watched === undefined) return costOfKey(key) + REGISTRATION_OVERHEAD
-    return watched.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD
+    if (watched === undefined) return bytesOfKey(key) + REGISTRATION_OVERHEAD_BYTES
+    return watched.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD_BYTES
   }
 
   add(connection: C, key: string): void {
     const watched = this.#byKey.get(key) ?? this.#watch(key)
     if (watched.connections.has(connection)) return
     watched.connections.add(connection)
-    this.#counted(connection, 1)
-    this.#bytes += REGISTRATION_OVERHEAD
+    this.#addCount(connection, 1)
+    this.#bytes += REGISTRATION_OVERHEAD_BYTES
     const keys = this.#byConnection.get(connection)
     if (keys === undefined) this.#byConnection.set(connection, new Set([watched]))
     else keys.add(watched)
   }
 
-  /** Whether there was such a registration. */
+  /** Returns whether the registration existed. */
   remove(connection: C, key: string): boolean {
     const watched = this.#byKey.get(key)
     if (!watched?.connections.has(connection)) return false
     const keys = this.#byConnection.get(connection)
     keys?.delete(watched)
     if (keys?.size === 0) this.#byConnection.delete(connection)
-    this.#counted(connection, -1)
+    this.#addCount(connection, -1)
     this.#unwatch(watched, connection)
     return true
   }
 
-  /** Registers for a glob, a binary string. Raises {@link CommandError} for one that is too long, or one too many that begin alike. */
+  /**
+   * Registers a glob, given as a binary string. Raises {@link CommandError} if it is too long, or too many share its
+   * prefix.
+   */
   addGlob(connection: C, glob: string): void {
-    if (this.#globs.add(connection, glob)) this.#counted(connection, GLOB_COUNTS)
+    if (this.#globs.add(connection, glob)) this.#addCount(connection, WATCHES_PER_GLOB)
   }
 
-  /** Whether there was such a registration. */
+  /** Returns whether the registration existed. */
   removeGlob(connection: C, glob: string): boolean {
     const removed = this.#globs.remove(connection, glob)
-    if (removed) this.#counted(connection, -GLOB_COUNTS)
+    if (removed) this.#addCount(connection, -WATCHES_PER_GLOB)
     return removed
   }
 
-  /** Forgets by what a connection is told of a key, a binary string: the key itself, and globs that fit it. */
-  removeAllOf(connection: C, key: string): void {
+  /** Removes a connection's registration for a key, given as a binary string, and its globs that match the key. */
+  removeMatching(connection: C, key: string): void {
     this.remove(connection, key)
-    const globs = this.#globs.removeFitting(connection, key)
-    if (globs > 0) this.#counted(connection, -GLOB_COUNTS * globs)
+    const globs = this.#globs.removeMatching(connection, key)
+    if (globs > 0) this.#addCount(connection, -WATCHES_PER_GLOB * globs)
   }
 
-  /** Forgets a connection. */
-  drop(connection: C): void {
-    const globs = this.#globs.drop(connection)
-    if (globs > 0) this.#counted(connection, -GLOB_COUNTS * globs)
+  removeConnection(connection: C): void {
+    const globs = this.#globs.removeConnection(connection)
+    if (globs > 0) this.#addCount(connection, -WATCHES_PER_GLOB * globs)
     const keys = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
-    if (keys !== undefined) this.#counted(connection, -keys.size)
+    if (keys !== undefined) this.#addCount(connection, -keys.size)
     for (const watched of keys ?? []) this.#unwatch(watched, connection)
   }
 
-  #watch(key: string): Watched<C> {
+  #watch(key: string): WatchedKey<C> {
     const watched = { key, connections: new Set<C>() }
     this.#byKey.set(key, watched)
-    this.#bytes += costOfKey(key)
+    this.#bytes += bytesOfKey(key)
     return watched
   }
 
-  #counted(connection: C, more: number): void {
-    this.#count += more
+  #addCount(connection: C, added: number): void {
+    this.#count += added
     const owner = this.#quotas?.ownerOf(connection)
     if (owner === undefined) return
-    const count = this.countOfOwner(owner) + more
+    const count = this.countOfOwner(owner) + added
     if (count > 0) this.#byOwner.set(owner, count)
     else this.#byOwner.delete(owner)
   }
 
-  #unwatch({ key, connections }: Watched<C>, connection: C): void {
+  #unwatch({ key, connections }: WatchedKey<C>, connection: C): void {
     connections.delete(connection)
-    this.#bytes -= REGISTRATION_OVERHEAD
+    this.#bytes -= REGISTRATION_OVERHEAD_BYTES
     if (connections.size > 0) return
     this.#byKey.delete(key)
-    this.#bytes -= costOfKey(key)
+    this.#bytes -= bytesOfKey(key)
   }
 }
 
-const costOfKey = (key: string): number => key.length + KEY_OVERHEAD
+const bytesOfKey = (key: string): number => key.length + KEY_OVERHEAD_BYTES

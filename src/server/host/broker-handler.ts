@@ -9,7 +9,7 @@ import type { AuditEvent, Cut } from '../../node/net/audit.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { ConnectCredentials, Verdict } from '../broker/session/handler.js'
-import { commandOf } from '../engine/entry.js'
+import { tryParseCommand } from '../engine/entry.js'
 import type { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import type { AccessControl } from './security.js'
@@ -66,11 +66,11 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined {
-    return this.server.rules.refuse(client, message)
+    return this.server.rules.checkPublish(client, message)
   }
 
   handlePublish(client: Client, message: Incoming): boolean {
-    return this.server.take(client, message)
+    return this.server.handleRequest(client, message)
   }
 
   maySubscribe(client: Client, filter: string): boolean {
@@ -83,7 +83,7 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   onDisconnected(connection: Client): void {
-    this.server.drop(connection)
+    this.server.removeConnection(connection)
   }
 
   onAdmissionRejected(connection: Client, reason: string): void {
@@ -151,7 +151,7 @@ export class RejectionAudit {
   /** A request to the store. */
   recordRequest(client: Client, payload: Uint8Array): void {
     if (!this.#access.audit.heard) return
-    const command = commandOf(payload)
+    const command = tryParseCommand(payload)
     if (command === undefined || command.verb === 'SCAN') return
     if (command.verb === 'GLOBNOTIFY') this.#record(client, 'read', displayText(command.glob))
     else this.#record(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))

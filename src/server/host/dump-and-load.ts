@@ -10,7 +10,7 @@ import {
 import { type DumpLine, DumpReader, type DumpRecord, toDumpLine, wrongLine } from '../../node/dump/codec.js'
 import type { StoredRecord } from '../engine/apply.js'
 import type { Restoration } from '../engine/engine.js'
-import type { Restored } from '../engine/entry.js'
+import type { RestoredRecord } from '../engine/entry.js'
 import { LogFailure } from '../log/log.js'
 import type { StoreService } from '../service/store-service.js'
 import type { LoadOptions } from './store-server.js'
@@ -39,7 +39,7 @@ export function isReplacing(options: LoadOptions): boolean {
  */
 export async function restore(
   server: StoreService,
-  records: readonly Restored[],
+  records: readonly RestoredRecord[],
   replace: boolean,
   { maxKeys, maxBytes }: { readonly maxKeys: number; readonly maxBytes: number },
 ): Promise<Restoration> {

@@ -220,7 +220,7 @@ export function keyQuotas(options: CheckedQuotas): (client: Client) => Owner | u
 
 /** What options say of watches. */
 export const watchQuotas = (options: CheckedQuotas): WatchQuotas<Client> => ({
-  most: options.maxWatches,
-  mostOfOwner: principalCountLimit(options, options.maxWatches, 25),
+  max: options.maxWatches,
+  maxPerOwner: principalCountLimit(options, options.maxWatches, 25),
   ownerOf: ({ account }) => account?.name,
 })

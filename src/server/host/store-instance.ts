@@ -57,15 +57,15 @@ export class StoreInstance {
       dialect,
       notifications,
       clock: logClock ?? clock,
-      reluctance: log.sharing && (() => (MAX_EXPIRY_DELAY_MS * (randomBytes(1)[0] ?? 0)) / 256),
+      expiryDelayMs: log.sharing && (() => (MAX_EXPIRY_DELAY_MS * (randomBytes(1)[0] ?? 0)) / 256),
       rights: rightsOf(access),
       ownerOf: keyQuotas(options),
-      refused: (connection, action, target) => rejections.recordForbidden(connection, action, target),
-      exceeded: (connection, { payload }) => rejections.recordRequest(connection, payload),
+      onTopicRejected: (connection, action, target) => rejections.recordForbidden(connection, action, target),
+      onQuotaExceeded: (connection, { payload }) => rejections.recordRequest(connection, payload),
       publish: message => broker.publish(message),
-      drifted: drift => events.drift$.next(drift),
-      stored: failure => events.storage$.next(storageStatusOf(failure)),
-      faulted: error => events.faults$.next({ clientId: '', error }),
+      onDrift: drift => events.drift$.next(drift),
+      onLogHealth: failure => events.storage$.next(storageStatusOf(failure)),
+      onError: error => events.faults$.next({ clientId: '', error }),
     })
     const isNode = log.sharing !== undefined
     const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })

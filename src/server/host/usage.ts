@@ -55,10 +55,10 @@ export function* addressesOf(
 
 /** The usage of all that have something, or had lately. */
 export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client>): Iterable<Usage> {
-  const rest = new Map(engine.shares.entries())
+  const rest = new Map(engine.usage.entries())
   for (const account of accounts) {
     const { name, connections, subscriptions, retained, retainedBytes, waitingBytes, pauses } = account
-    const { keys, bytes } = engine.shares.of(name)
+    const { keys, bytes } = engine.usage.of(name)
     rest.delete(name)
     yield {
       principal: name,

@@ -1,13 +1,20 @@
 import { readHlc, writeHlc } from '../../core/hlc/hlc.js'
 import { ByteReader, ByteWriter } from '../../core/util/byte-codec.js'
-import { type Entry, type EntryCommand, type Load, type Restored, type Write, writeCommandOf } from '../engine/entry.js'
+import {
+  type EntryCommand,
+  type LogEntry,
+  type LoggedLoad,
+  type LoggedWrite,
+  parseWriteCommand,
+  type RestoredRecord,
+} from '../engine/entry.js'
 import { damaged } from './errors.js'
 
 const KIND = { write: 1, load: 2, start: 3 } as const
 const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
 /** An entry as bytes, `header` bytes of which are left for the log that stores them. */
-export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header = 0): Uint8Array {
+export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, header = 0): Uint8Array {
   const writer = new ByteWriter(header + 64 + 256 * commands.length)
   for (let i = 0; i < header; i++) writer.uint8(0)
   writer.float64(time)
@@ -19,7 +26,7 @@ export function encodeEntry({ time, maxKeys, maxBytes, commands }: Entry, header
 }
 
 /** The entry of such bytes, with views of them. Raises `damaged` unless they are one. */
-export function decodeEntry(bytes: Uint8Array): Entry {
+export function decodeEntry(bytes: Uint8Array): LogEntry {
   const reader = new ByteReader(bytes)
   const room = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
   const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
@@ -35,7 +42,7 @@ export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
     const kind = reader.uint8()
     if (kind === KIND.write) {
       // The key comes first, and may be intact where the rest is not.
-      const command = writeCommandOf(new ByteReader(bytes, reader.place + 1).blob())
+      const command = parseWriteCommand(new ByteReader(bytes, reader.place + 1).blob())
       if (command !== undefined) yield command.key
       decodeWrite(reader)
     } else if (kind === KIND.load) {
@@ -59,7 +66,10 @@ function decodeCommand(reader: ByteReader): EntryCommand {
   throw damaged(`an entry has a command of the unknown kind ${kind}`)
 }
 
-function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, origin, volatile, owner }: Write): void {
+function encodeWrite(
+  writer: ByteWriter,
+  { payload, timestamp, fencingToken, origin, volatile, owner }: LoggedWrite,
+): void {
   writer.uint8(
     (volatile ? FLAG.volatile : 0) |
       (origin?.dup ? FLAG.dup : 0) |
@@ -82,10 +92,10 @@ function encodeWrite(writer: ByteWriter, { payload, timestamp, fencingToken, ori
   writer.optional(origin.messageExpiry)
 }
 
-function decodeWrite(reader: ByteReader): Write {
+function decodeWrite(reader: ByteReader): LoggedWrite {
   const flags = reader.uint8()
   const payload = reader.blob()
-  const command = writeCommandOf(payload)
+  const command = parseWriteCommand(payload)
   if (command === undefined) throw damaged('an entry has a write without a command that writes')
   const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
   const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
@@ -104,20 +114,20 @@ function decodeWrite(reader: ByteReader): Write {
   }
 }
 
-const decodeOwner = (reader: ByteReader): Write['owner'] => ({
+const decodeOwner = (reader: ByteReader): LoggedWrite['owner'] => ({
   id: reader.text(),
   maxKeys: reader.float64(),
   maxBytes: reader.float64(),
 })
 
-const decodeOrigin = (reader: ByteReader, dup: boolean): Write['origin'] => ({
+const decodeOrigin = (reader: ByteReader, dup: boolean): LoggedWrite['origin'] => ({
   clientId: reader.text(),
   correlationData: reader.blob(),
   dup,
   messageExpiry: reader.optional(),
 })
 
-function encodeLoad(writer: ByteWriter, { items, replace }: Load): void {
+function encodeLoad(writer: ByteWriter, { items, replace }: LoggedLoad): void {
   writer.uint8(replace ? 1 : 0)
   writer.uint32(items.length)
   for (const { key, value, version, fencingToken, expiresAt, volatile } of items) {
@@ -130,13 +140,13 @@ function encodeLoad(writer: ByteWriter, { items, replace }: Load): void {
   }
 }
 
-function decodeLoad(reader: ByteReader): Load {
+function decodeLoad(reader: ByteReader): LoggedLoad {
   const replace = reader.uint8() === 1
   const items = Array.from({ length: reader.uint32() }, () => decodeItem(reader))
   return { type: 'load', items, replace }
 }
 
-const decodeItem = (reader: ByteReader): Restored => ({
+const decodeItem = (reader: ByteReader): RestoredRecord => ({
   key: reader.blob(),
   value: reader.blob(),
   version: readHlc(reader),

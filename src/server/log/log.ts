@@ -1,4 +1,4 @@
-import type { Entry } from '../engine/entry.js'
+import type { LogEntry } from '../engine/entry.js'
 
 /** Hears what a log has committed, in order. */
 export interface LogListener {
@@ -6,14 +6,14 @@ export interface LogListener {
    * From now on an entry of our own is there, whatever happens: the commands are those that were appended, and the time is
    * that of the log if it has one.
    */
-  committed(entry: Entry): void
+  committed(entry: LogEntry): void
   /**
    * An entry of our own will never be there, or (`unknown`) nobody can tell: the object that was appended. One that is refused
    * within {@link Log.append} may come before others that are on their way.
    */
-  rejected(entry: Entry, failure: LogFailure): void
+  rejected(entry: LogEntry, failure: LogFailure): void
   /** An entry of somebody else is there: of a log with a {@link Log.sharing}, or of the start, which the disk had no room for. */
-  foreign?(entry: Entry): void
+  foreign?(entry: LogEntry): void
 }
 
 /**
@@ -63,7 +63,7 @@ export interface Log {
   /** Takes the place of the listener before it. */
   listen(listener: LogListener): void
   /** @param frees - the store holds less when it is applied: it may use what a full disk has left for that */
-  append(entry: Entry, frees?: boolean): void
+  append(entry: LogEntry, frees?: boolean): void
   /** Takes nothing any more; settles when nothing is on its way. */
   close(): Promise<void>
 }
@@ -78,7 +78,7 @@ export class MemoryLog implements Log {
     this.#listener = listener
   }
 
-  append(entry: Entry): void {
+  append(entry: LogEntry): void {
     this.#listener?.committed(entry)
   }
 

@@ -1,6 +1,6 @@
 import { readHlc, writeHlc } from '../../core/hlc/hlc.js'
 import { ByteReader, ByteWriter } from '../../core/util/byte-codec.js'
-import type { State, StateRecord, StateTaker } from '../engine/records.js'
+import type { State, StateLoader, StateRecord } from '../engine/records.js'
 import { damaged } from './errors.js'
 
 const BLOCK = { head: 1, older: 2, younger: 3, records: 4, end: 5 } as const
@@ -15,12 +15,12 @@ const NOTHING: Uint8Array = new Uint8Array(0)
  */
 export function* encodeState(state: State, header = 0): Generator<Uint8Array, void> {
   const head = begin(BLOCK.head, header)
-  head.optional(state.born)
+  head.optional(state.createdAt)
   writeHlc(head, state.version)
   head.float64(state.lastNumber)
   head.float64(state.size)
   yield head.done()
-  const [older, younger] = state.answered
+  const [older, younger] = state.replies
   yield withBytes(BLOCK.older, older, header)
   yield withBytes(BLOCK.younger, younger, header)
   yield* blocks(BLOCK.records, state.records, header, writeRecord)
@@ -28,7 +28,7 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
 }
 
 /** What a state is besides its records and answers. */
-export type StateHead = Pick<State, 'born' | 'version' | 'lastNumber' | 'size'>
+export type StateHead = Pick<State, 'createdAt' | 'version' | 'lastNumber' | 'size'>
 
 /** What a block holds. */
 export type StateBlock =
@@ -56,7 +56,7 @@ function* recordsOf(reader: ByteReader): Generator<StateRecord, void> {
 
 /** Hands on what is in blocks, record by record. Raises `damaged` unless they make a state. */
 export class StateDecoder {
-  readonly #taker: StateTaker
+  readonly #taker: StateLoader
   #older = NOTHING
   #younger = NOTHING
   #keys = 0
@@ -64,7 +64,7 @@ export class StateDecoder {
   #ended = false
 
   /** @param taker - is of no use when a block is damaged */
-  constructor(taker: StateTaker) {
+  constructor(taker: StateLoader) {
     this.#taker = taker
   }
 
@@ -91,15 +91,15 @@ export class StateDecoder {
 
   #takeRecords(records: Iterable<StateRecord>): void {
     for (const record of records) {
-      this.#taker.putBack(record)
+      this.#taker.restoreRecord(record)
       this.#keys++
     }
   }
 
   #end(): void {
     if (this.#head?.size !== this.#keys) throw damaged('it has not as many keys as it says')
-    const { born, version, lastNumber } = this.#head
-    this.#taker.resume({ born, version, lastNumber, answered: [this.#older, this.#younger] })
+    const { createdAt, version, lastNumber } = this.#head
+    this.#taker.finishRestore({ createdAt, version, lastNumber, replies: [this.#older, this.#younger] })
     this.#ended = true
   }
 }
@@ -135,9 +135,9 @@ function* blocks<T>(
 }
 
 function readHead(reader: ByteReader): StateHead {
-  const [born, version] = [reader.optional(), readHlc(reader)]
+  const [createdAt, version] = [reader.optional(), readHlc(reader)]
   if (version === undefined) throw damaged('it has no version')
-  return { born, version, lastNumber: reader.float64(), size: reader.float64() }
+  return { createdAt, version, lastNumber: reader.float64(), size: reader.float64() }
 }
 
 function writeRecord(writer: ByteWriter, record: StateRecord): void {

@@ -1,82 +1,85 @@
-import type { Applied } from '../engine/command-result.js'
+import type { EntryResult } from '../engine/command-result.js'
 import type { EntryCommand } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
-/** What waits for its turn. One of its methods is called, once. */
+/** A unit of work for the commit loop. Exactly one of its methods is called, once. */
 export interface Job {
-  /** Jobs of one owner are done in their order. */
+  /** Jobs of one owner run in order. */
   readonly owner: object
-  /** What it takes while it waits, bytes. */
+  /** Memory held while it waits, bytes. */
   readonly bytes: number
-  /** What is to be logged and applied; without one the job changes nothing. */
+  /** The command to log and apply; without one, the job only reads. */
   readonly command?: EntryCommand | undefined
-  /** Whether it has to see all that was committed before it came, also by other nodes. */
-  readonly isConfirmed?: boolean | undefined
-  /** Its turn has come, and it has no command. */
+  /** Whether it must see everything committed before it arrived, by other nodes included. */
+  readonly isLinearizable?: boolean | undefined
+  /** Runs a job without a command. */
   read(): void
-  /** Its command was applied. */
-  applied(result: Applied): void
-  /** Its command is not in the log and never will be, or nobody can tell; or what others have changed cannot be read. */
-  failed(failure: LogFailure): void
+  /** Called when the command has been applied. */
+  onApplied(result: EntryResult): void
   /**
-   * The loop was stopped first: its command may be in the log (`unknown`), or never will be (`closed`). A request has no use
-   * for it, as nothing is answered after a stop.
+   * Called when the command was not logged, when its outcome is unknown, or when a linearizable read cannot be served.
    */
-  stopped?(failure: LogFailure): void
+  onFailed(failure: LogFailure): void
+  /**
+   * Called when the loop stopped first: the command may be in the log (`unknown`), or is not (`closed`). Requests do
+   * not
+   * need it, since nothing is answered after a stop.
+   */
+  onStopped?(failure: LogFailure): void
 }
 
-/** What a job takes besides its bytes while it waits. */
-const OVERHEAD = 200
+/** Memory of a waiting job besides its payload. */
+const JOB_OVERHEAD_BYTES = 200
 
-/** Jobs that wait for an entry: those of its commands, and those that came after one of them on the same connection. */
+/** Jobs that wait for a log entry: those of its commands, and reads that follow them on the same connection. */
 export class Batch {
   readonly commands: EntryCommand[] = []
-  /** Whether it is applied, or never will be. */
-  done = false
-  /** Whether it is there for the time as well: what is due expires. */
-  expires = false
-  /** Whether only what frees room is left in it. */
-  frees = false
-  /** Of the last job that was added at its end. */
+  /** Whether it has been applied or has failed. */
+  isDone = false
+  /** Whether it also logs the time, so that keys expire. */
+  includesExpiry = false
+  /** Whether it was reduced to commands that free space. */
+  isFreeingOnly = false
+  /** Owner of the last job added. */
   lastOwner: object | undefined
-  /** What its jobs take. */
+  /** Memory of its jobs, bytes. */
   bytes = 0
   readonly jobs: Job[] = []
-  /** How far it is applied. */
-  #at = 0
+  /** Index of the next job to run. */
+  #position = 0
 
-  /** Adds a job; returns what it takes, bytes. */
+  /** Adds a job; returns the bytes charged. */
   add(job: Job): number {
     if (job.command !== undefined) this.commands.push(job.command)
     this.jobs.push(job)
-    return this.hold(job.bytes)
+    return this.charge(job.bytes)
   }
 
-  /** Counts what takes so many bytes while it waits; returns how many that are with all that goes with it. */
-  hold(bytes: number): number {
-    this.bytes += bytes + OVERHEAD
-    return bytes + OVERHEAD
+  /** Charges bytes plus the overhead of a job; returns the sum. */
+  charge(bytes: number): number {
+    this.bytes += bytes + JOB_OVERHEAD_BYTES
+    return bytes + JOB_OVERHEAD_BYTES
   }
 
-  /** The job that is done next. */
+  /** Returns the next job to run. */
   next(): Job | undefined {
-    return this.jobs[this.#at++]
+    return this.jobs[this.#position++]
   }
 
   get isReadNext(): boolean {
-    const job = this.jobs[this.#at]
+    const job = this.jobs[this.#position]
     return job !== undefined && job.command === undefined
   }
 
-  /** Leaves only commands that free room, and what came behind the first of them and only reads. Returns the other jobs. */
-  keepFreeing(frees: (command: EntryCommand) => boolean): readonly Job[] {
+  /** Keeps only commands that free space, and reads that follow the first of them. Returns the other jobs. */
+  keepOnlyFreeing(frees: (command: EntryCommand) => boolean): readonly Job[] {
     const others: Job[] = []
     const jobs = this.jobs.splice(0)
     this.commands.length = 0
-    this.frees = true
+    this.isFreeingOnly = true
     for (const job of jobs) {
       const { command } = job
-      const isKept = command === undefined ? this.expires || this.commands.length > 0 : frees(command)
+      const isKept = command === undefined ? this.includesExpiry || this.commands.length > 0 : frees(command)
       if (isKept && command !== undefined) this.commands.push(command)
       if (isKept) this.jobs.push(job)
       else others.push(job)

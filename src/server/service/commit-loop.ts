@@ -1,309 +1,314 @@
 import { afterIo, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
-import type { Change } from '../engine/command-result.js'
+import type { KeyChange } from '../engine/command-result.js'
 import type { Engine } from '../engine/engine.js'
-import type { Entry, EntryCommand } from '../engine/entry.js'
+import type { EntryCommand, LogEntry } from '../engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import { Batch, type Job } from './batch.js'
 import { ExpiryTimer } from './expiry-timer.js'
 
-/** Who hears what the loop does. */
+/** Receives the events of a commit loop. */
 export interface CommitLoopHost {
-  /** Keys changed that no job here asked for: their time was over, or clients of other nodes changed them. */
-  changed(changes: readonly Change[]): void
-  /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
-  drifted(drift: number): void
-  /** The log takes entries no more, or takes them again. */
-  stored(failure: LogFailure | undefined): void
-  /** An error of ours in a job that had to wait; all others are done nevertheless. */
-  faulted(error: unknown): void
+  /** Called when keys changed without a job of this node: they expired, or clients of other nodes changed them. */
+  onChanges(changes: readonly KeyChange[]): void
+  /** Called when versions start to run ahead of the wall clock, by `drift` ms, and with 0 when they no longer do. */
+  onDrift(drift: number): void
+  /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
+  onLogHealth(failure: LogFailure | undefined): void
+  /** Called with an exception of a queued job; other jobs still run. */
+  onError(error: unknown): void
 }
 
-/** What the loop works with. */
-export interface CommitLoopParts {
+export interface CommitLoopOptions {
   readonly log: Log
-  readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'room' | 'frees' | 'drift' | 'nextDeadline'>
+  readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'limits' | 'freesSpace' | 'drift' | 'nextDeadline'>
   readonly clock: Clock
-  /** Runs a task when what the event loop has read is worked off; default {@link afterIo}. */
+  /** Runs a task after the pending I/O events; default {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
-  /** How much later than due keys expire by themselves, ms; default not at all. */
-  readonly reluctance?: (() => number) | undefined
+  /** Delay of the expiry of keys that are not accessed, ms; default 0. */
+  readonly expiryDelayMs?: (() => number) | undefined
   readonly host: CommitLoopHost
 }
 
-/** Jobs that wait for a log of this store alone may take so many bytes; more are rejected. */
-const MOST_BYTES = 256 * 1024 * 1024
-/** One entry has no more bytes, unless a command alone has. */
-const LARGEST_ENTRY = 8 * 1024 * 1024
+/** Jobs are rejected once this much is pending for a log that is not shared. */
+const MAX_PENDING_BYTES = 256 * 1024 * 1024
+/** An entry is larger only if a single command is. */
+const MAX_ENTRY_BYTES = 8 * 1024 * 1024
 
 /**
- * The way of all requests, from top to bottom: {@link CommitLoop.take} takes one; a read is answered in its turn; writes of
- * one turn of the event loop are gathered in a batch and appended to the log as one entry; {@link CommitLoop.committed}
- * applies the entry, hands each job its result in its place and says what changed; meanwhile the next batch is appended or, where
- * the log gains by it, held until more has come.
+ * Orders all requests. {@link CommitLoop.submit} accepts a job: reads run in the order of their owner, and the writes
+ * of one
+ * turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.committed} appends
+ * the
+ * next batch, or delays it if a group commit gains from it, then applies the entry, passes each job its result in
+ * order, and
+ * reports the changes.
  */
 export class CommitLoop implements LogListener {
-  /** When keys expire by themselves. */
   readonly expiry: ExpiryTimer
   readonly #log: Log
-  readonly #engine: CommitLoopParts['engine']
+  readonly #engine: CommitLoopOptions['engine']
   readonly #clock: Clock
   readonly #afterIo: (task: () => void) => void
   readonly #host: CommitLoopHost
-  /** Waits to be appended. */
-  #gathered: Batch | undefined
-  /** Are appended, and neither committed nor rejected. */
+  /** The batch to append next. */
+  #pending: Batch | undefined
+  /** Batches that are appended but neither committed nor rejected. */
   readonly #inFlight = new Fifo<Batch>()
-  /** The last batch that has something of an owner. */
-  readonly #lastOf = new WeakMap<object, Batch>()
-  /** The one job of an entry that commits within its append. */
-  #immediate: Job | undefined
-  /** Of all jobs that wait. */
-  #bytes = 0
-  #isFlushDue = false
-  #isAdrift = false
-  /** What is gathered is held back until so many commands have come that no more are to be expected, or its time is over. */
-  #delay: { readonly enough: number; readonly cancel: () => void } | undefined
+  /** The last batch that contains a job of an owner. */
+  readonly #lastBatchOf = new WeakMap<object, Batch>()
+  /** The job of an entry that a synchronous log is appending. */
+  #immediateJob: Job | undefined
+  #pendingBytes = 0
+  #isFlushScheduled = false
+  #isDrifting = false
+  /** A group commit: the pending batch is delayed until this many commands have arrived, or until a timeout. */
+  #delay: { readonly expectedCommands: number; readonly cancel: () => void } | undefined
   #problem: LogFailure['problem'] | undefined
-  #stopped = false
+  #isStopped = false
 
-  constructor({ log, engine, clock, afterIo: soon = afterIo, reluctance, host }: CommitLoopParts) {
+  constructor({ log, engine, clock, afterIo: runAfterIo = afterIo, expiryDelayMs, host }: CommitLoopOptions) {
     this.#log = log
     this.#engine = engine
     this.#clock = clock
-    this.#afterIo = soon
+    this.#afterIo = runAfterIo
     this.#host = host
-    this.expiry = new ExpiryTimer({ clock, earliest: () => engine.nextDeadline, expire: () => this.tick(), reluctance })
+    this.expiry = new ExpiryTimer({
+      clock,
+      nextDeadline: () => engine.nextDeadline,
+      expire: () => this.tick(),
+      delayMs: expiryDelayMs,
+    })
     log.listen(this)
   }
 
-  /** Takes a job. Returns whether it is on its way as soon as what the event loop has read is worked off. */
-  take(job: Job): boolean {
-    if (this.#stopped) {
-      job.stopped?.(CLOSED)
+  /** Submits a job. Returns whether its entry will be appended right after the pending I/O events. */
+  submit(job: Job): boolean {
+    if (this.#isStopped) {
+      job.onStopped?.(CLOSED)
       return false
     }
-    if (this.#bytes >= (this.#log.sharing?.waiting ?? MOST_BYTES)) {
-      job.failed(this.#log.sharing ? NODE_BUSY : STORE_BUSY)
+    if (this.#pendingBytes >= (this.#log.sharing?.waiting ?? MAX_PENDING_BYTES)) {
+      job.onFailed(this.#log.sharing ? NODE_BUSY : STORE_BUSY)
       return false
     }
     if (job.command !== undefined) return this.#write(job, job.command)
-    if (this.expiry.due) this.tick(job.owner)
+    if (this.expiry.isDue) this.tick(job.owner)
     this.#read(job)
     return false
   }
 
-  /** Logs the time, so that what is due expires; what its owner asks for from now on waits for that. */
+  /** Logs the time, so that keys expire. Later jobs of `owner` wait for that entry. */
   tick(owner?: object): void {
     if (this.#log.immediate) {
       this.#append([])
       return
     }
-    this.#gathered ??= new Batch()
-    const batch = this.#gathered
-    if (!batch.expires) this.#bytes += batch.hold(0)
-    batch.expires = true
-    if (owner !== undefined) this.#lastOf.set(owner, batch)
-    this.#flushSoon()
+    this.#pending ??= new Batch()
+    const batch = this.#pending
+    if (!batch.includesExpiry) this.#pendingBytes += batch.charge(0)
+    batch.includesExpiry = true
+    if (owner !== undefined) this.#lastBatchOf.set(owner, batch)
+    this.#scheduleFlush()
   }
 
-  /** Nothing is done any more, and what is not appended yet never will be. Each job that waits is told. */
+  /** Stops the loop and calls `onStopped` of each waiting job. The pending batch is not appended. */
   stop(): void {
-    if (this.#stopped) return
-    this.#stopped = true
+    if (this.#isStopped) return
+    this.#isStopped = true
     this.expiry.pause()
-    this.#endDelay()
-    const gathered = this.#gathered
-    this.#gathered = undefined
-    for (const batch of Array.from(this.#inFlight)) this.#endJobs(batch, UNKNOWN)
-    if (gathered !== undefined) this.#endJobs(gathered, CLOSED)
+    this.#cancelDelay()
+    const pending = this.#pending
+    this.#pending = undefined
+    for (const batch of Array.from(this.#inFlight)) this.#stopJobs(batch, UNKNOWN)
+    if (pending !== undefined) this.#stopJobs(pending, CLOSED)
   }
 
-  #endJobs(batch: Batch, failure: LogFailure): void {
-    for (const job of batch.jobs.splice(0)) this.#guard(job, () => job.stopped?.(failure))
+  #stopJobs(batch: Batch, failure: LogFailure): void {
+    for (const job of batch.jobs.splice(0)) this.#runGuarded(job, () => job.onStopped?.(failure))
   }
 
-  /** A read is done at once, unless something of its owner waits; one that is to be confirmed waits for the next entry. */
+  /** Runs a read unless jobs of its owner are waiting. A linearizable read waits for the next entry. */
   #read(job: Job): void {
-    const last = this.#bytes === 0 ? undefined : this.#lastOf.get(job.owner)
-    if (job.isConfirmed) this.#add(job)
-    else if (last === undefined || last.done) job.read()
-    else this.#bytes += last.add(job)
+    const last = this.#pendingBytes === 0 ? undefined : this.#lastBatchOf.get(job.owner)
+    if (job.isLinearizable) this.#add(job)
+    else if (last === undefined || last.isDone) job.read()
+    else this.#pendingBytes += last.add(job)
   }
 
-  /** A write is gathered; a log that commits at once has it done by now, and an error is for the caller. */
+  /** Adds a write to the pending batch. A synchronous log commits within the call, and its errors reach the caller. */
   #write(job: Job, command: EntryCommand): boolean {
     if (!this.#log.immediate) {
-      const largest = this.#log.sharing?.batch ?? LARGEST_ENTRY
-      if (this.#gathered !== undefined && this.#gathered.bytes + job.bytes > largest) this.#flush()
+      const largest = this.#log.sharing?.batch ?? MAX_ENTRY_BYTES
+      if (this.#pending !== undefined && this.#pending.bytes + job.bytes > largest) this.#flush()
       this.#add(job)
-      return this.#isFlushDue && this.#log.sharing === undefined
+      return this.#isFlushScheduled && this.#log.sharing === undefined
     }
-    const outer = this.#immediate
-    this.#immediate = job
+    const outer = this.#immediateJob
+    this.#immediateJob = job
     try {
       this.#append([command])
     } finally {
-      this.#immediate = outer
+      this.#immediateJob = outer
     }
     return false
   }
 
   #add(job: Job): void {
-    this.#gathered ??= new Batch()
-    const batch = this.#gathered
-    this.#bytes += batch.add(job)
-    if (batch.lastOwner !== job.owner) this.#lastOf.set(job.owner, batch)
+    this.#pending ??= new Batch()
+    const batch = this.#pending
+    this.#pendingBytes += batch.add(job)
+    if (batch.lastOwner !== job.owner) this.#lastBatchOf.set(job.owner, batch)
     batch.lastOwner = job.owner
-    this.#flushSoon()
+    this.#scheduleFlush()
   }
 
-  /** What this turn of the event loop brings goes together; what is on its way takes along the rest when it is there. */
-  #flushSoon(): void {
-    if (this.#isFlushDue || this.#isWindowFull) return
-    const gathered = this.#gathered?.commands.length ?? 0
-    if (this.#delay !== undefined && gathered < this.#delay.enough) return
-    this.#endDelay()
-    this.#isFlushDue = true
+  /** Appends the jobs of this turn together. If the in-flight window is full, they wait for a commit. */
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled || this.#isWindowFull) return
+    const gathered = this.#pending?.commands.length ?? 0
+    if (this.#delay !== undefined && gathered < this.#delay.expectedCommands) return
+    this.#cancelDelay()
+    this.#isFlushScheduled = true
     this.#afterIo(() => {
-      this.#isFlushDue = false
+      this.#isFlushScheduled = false
       if (!this.#isWindowFull) this.#flush()
     })
   }
 
   #flush(): void {
-    const batch = this.#gathered
+    const batch = this.#pending
     if (batch === undefined) return
-    this.#gathered = undefined
+    this.#pending = undefined
     this.#inFlight.push(batch)
     this.#append(batch.commands)
   }
 
   #append(commands: readonly EntryCommand[], frees = false): void {
-    const { maxKeys, maxBytes } = this.#engine.room
+    const { maxKeys, maxBytes } = this.#engine.limits
     this.#log.append({ time: this.#clock.now(), maxKeys, maxBytes, commands }, frees)
   }
 
-  /** Whether what is gathered has to wait for what is on its way. */
+  /** Whether the pending batch must wait for in-flight entries. */
   get #isWindowFull(): boolean {
     return this.#inFlight.length >= (this.#log.sharing?.window ?? 1)
   }
 
-  committed(entry: Entry): void {
+  committed(entry: LogEntry): void {
     if (this.#log.immediate) {
-      if (this.#stopped) return
+      if (this.#isStopped) return
       for (const result of this.#engine.apply(entry)) {
-        if (result.type === 'expired') this.#host.changed(result.changes)
-        else this.#immediate?.applied(result)
+        if (result.type === 'expired') this.#host.onChanges(result.changes)
+        else this.#immediateJob?.onApplied(result)
       }
-      this.#settled(entry.time)
+      this.#afterApply(entry.time)
       return
     }
     const batch = this.#inFlight.shift()
     if (batch === undefined) return
-    if (!this.#stopped) this.#flushOrDelay(batch)
+    if (!this.#isStopped) this.#flushOrDelay(batch)
     try {
-      if (!this.#stopped) this.#perform(batch, entry)
-      // What this node sends to others says what it has applied.
+      if (!this.#isStopped) this.#applyBatch(batch, entry)
+      // The node's messages to other nodes report the entries that it has applied.
       else if (this.#log.sharing) this.#engine.replay(entry)
     } finally {
-      batch.done = true
-      this.#bytes -= batch.bytes
-      this.#settled(entry.time)
+      batch.isDone = true
+      this.#pendingBytes -= batch.bytes
+      this.#afterApply(entry.time)
     }
   }
 
-  foreign(entry: Entry): void {
+  foreign(entry: LogEntry): void {
     for (const { changes } of this.#engine.apply(entry))
-      if (changes.length > 0 && !this.#stopped) this.#host.changed(changes)
-    if (!this.#stopped) this.#settled(entry.time)
+      if (changes.length > 0 && !this.#isStopped) this.#host.onChanges(changes)
+    if (!this.#isStopped) this.#afterApply(entry.time)
   }
 
-  /** Applies an entry of ours, and does the jobs of its batch in their places. */
-  #perform(batch: Batch, entry: Entry): void {
-    // Reads that wait for the time alone come before all commands, and what is due is gone for them.
+  /** Applies an entry of this node and runs the jobs of its batch in order. */
+  #applyBatch(batch: Batch, entry: LogEntry): void {
+    // Reads that wait for a tick precede all commands, and must not see expired keys.
     if (batch.isReadNext) {
-      for (const { changes } of this.#engine.apply({ ...entry, commands: [] })) this.#host.changed(changes)
-      this.#performReads(batch)
+      for (const { changes } of this.#engine.apply({ ...entry, commands: [] })) this.#host.onChanges(changes)
+      this.#runReads(batch)
     }
     for (const result of this.#engine.apply(entry)) {
-      if (result.type === 'expired') this.#host.changed(result.changes)
-      else this.#guard(batch.next(), job => job.applied(result))
-      this.#performReads(batch)
+      if (result.type === 'expired') this.#host.onChanges(result.changes)
+      else this.#runGuarded(batch.next(), job => job.onApplied(result))
+      this.#runReads(batch)
     }
-    batch.done = true
-    this.#performReads(batch)
+    batch.isDone = true
+    this.#runReads(batch)
   }
 
-  /** Those that came behind the command that was done. */
-  #performReads(batch: Batch): void {
-    while (batch.isReadNext) this.#guard(batch.next(), job => job.read())
+  /** Runs the reads that follow the applied command. */
+  #runReads(batch: Batch): void {
+    while (batch.isReadNext) this.#runGuarded(batch.next(), job => job.read())
   }
 
-  /** Does something of a job: an error of ours in it is reported, and keeps nothing else from being done. */
-  #guard(job: Job | undefined, task: (job: Job) => void): void {
+  /** Runs part of a job; an exception is reported and does not affect other jobs. */
+  #runGuarded(job: Job | undefined, task: (job: Job) => void): void {
     try {
       if (job !== undefined) task(job)
     } catch (error) {
-      this.#host.faulted(error)
+      this.#host.onError(error)
     }
   }
 
-  #settled(time: number): void {
+  #afterApply(time: number): void {
     const drift = this.#engine.drift(time)
-    if (drift > 0 !== this.#isAdrift) this.#host.drifted(drift)
-    this.#isAdrift = drift > 0
+    if (drift > 0 !== this.#isDrifting) this.#host.onDrift(drift)
+    this.#isDrifting = drift > 0
     this.report(undefined)
   }
 
-  /** Hears whether the log takes entries: keys expire later where it does not. */
+  /** Updates the state of the log. While it rejects entries, expiry is retried at a lower rate. */
   report(outcome: LogFailure | undefined): void {
-    // Of a log that nodes share they hear by itself.
+    // A shared log reports its own state.
     const failure = this.#log.sharing === undefined ? outcome : undefined
-    // A store that is being stopped says nothing of its disk.
+    // A stopping store does not report its disk.
     if (failure?.problem === 'closed') return
     const hasChanged = failure?.problem !== this.#problem
     this.#problem = failure?.problem
-    if (hasChanged) this.#host.stored(failure)
-    this.expiry.changed(this.#problem)
+    if (hasChanged) this.#host.onLogHealth(failure)
+    this.expiry.update(this.#problem)
   }
 
-  rejected(entry: Entry, failure: LogFailure): void {
-    const batch = this.#takeBack(entry)
+  rejected(entry: LogEntry, failure: LogFailure): void {
+    const batch = this.#removeBatch(entry)
     if (batch === undefined) return
     const { sharing } = this.#log
-    const isFull = failure.problem === 'full' && !this.#stopped
-    // A full disk has a reserve for what frees room: the rest of the batch fails, and that is appended once more.
-    if (isFull && !sharing && !batch.frees) {
-      for (const job of batch.keepFreeing(command => this.#engine.frees(command))) this.#fail(job, failure)
-      if (!this.#stopped && (batch.commands.length > 0 || batch.expires)) {
+    const isFull = failure.problem === 'full' && !this.#isStopped
+    // A full disk has a reserve for commands that free space: the other jobs fail, and the batch is appended again.
+    if (isFull && !sharing && !batch.isFreeingOnly) {
+      for (const job of batch.keepOnlyFreeing(command => this.#engine.freesSpace(command))) this.#fail(job, failure)
+      if (!this.#isStopped && (batch.commands.length > 0 || batch.includesExpiry)) {
         this.#inFlight.push(batch)
         this.#append(batch.commands, true)
         return
       }
     }
-    batch.done = true
-    // A write that was too large says nothing of what others have changed: the reads that came with it go with the next.
-    const readsStay = isFull && sharing !== undefined && batch.commands.length > 0
+    batch.isDone = true
+    // A write that was too large says nothing about other nodes' changes: reads of its batch move to the next.
+    const keepsReads = isFull && sharing !== undefined && batch.commands.length > 0
     for (const job of batch.jobs) {
-      if (this.#stopped) this.#guard(job, () => job.stopped?.(failure))
-      else if (readsStay && job.command === undefined) this.#add(job)
+      if (this.#isStopped) this.#runGuarded(job, () => job.onStopped?.(failure))
+      else if (keepsReads && job.command === undefined) this.#add(job)
       else this.#fail(job, failure)
     }
-    this.#bytes -= batch.bytes
+    this.#pendingBytes -= batch.bytes
     this.report(failure)
     this.#flush()
   }
 
-  /** Ends a job whose entry is not in the log: what only reads is done, unless it was to see what others have changed. */
+  /** Ends a job whose entry was not logged. Reads still run, unless they had to see other nodes' changes. */
   #fail(job: Job, failure: LogFailure): void {
     const { problem } = failure
     const isDone = job.command === undefined && problem !== 'unavailable' && problem !== 'unknown'
-    this.#guard(job, () => (isDone ? job.read() : job.failed(failure)))
+    this.#runGuarded(job, () => (isDone ? job.read() : job.onFailed(failure)))
   }
 
-  /** The batch of an entry: not the oldest one when the log rejects a new entry while others are on their way. */
-  #takeBack({ commands }: Entry): Batch | undefined {
+  /** Removes the batch of an entry: not the oldest one if the log rejects a new entry while others are in flight. */
+  #removeBatch({ commands }: LogEntry): Batch | undefined {
     const batches = Array.from(this.#inFlight)
     const batch = batches.find(each => each.commands === commands) ?? batches[0]
     this.#inFlight.clear()
@@ -311,30 +316,30 @@ export class CommitLoop implements LogListener {
     return batch
   }
 
-  /** The log shall not wait while a batch is applied, unless more will come with the answers: so many commands are enough. */
+  /** Appends the next batch before the committed one is applied, or delays it while more commands are expected. */
   #flushOrDelay({ commands }: Batch): void {
     const { pause, sharing } = this.#log
-    // What comes in this turn goes together, as others are on their way.
-    if (sharing) this.#flushSoon()
+    // Other entries are in flight, so wait for the jobs of this turn.
+    if (sharing) this.#scheduleFlush()
     else if (pause === 0 || commands.length === 0) this.#flush()
     else {
-      this.#endDelay()
+      this.#cancelDelay()
       const cancel = this.#clock.schedule(pause, () => {
         this.#delay = undefined
         this.#flush()
       })
-      this.#delay = { enough: commands.length + (this.#gathered?.commands.length ?? 0), cancel }
+      this.#delay = { expectedCommands: commands.length + (this.#pending?.commands.length ?? 0), cancel }
     }
   }
 
-  #endDelay(): void {
+  #cancelDelay(): void {
     this.#delay?.cancel()
     this.#delay = undefined
   }
 }
 
-const STORE_BUSY = new LogFailure('full', 'too much waits for the log of the store; try again later')
-const NODE_BUSY = new LogFailure('unavailable', 'too much waits for the log that the nodes share; try again later')
+const STORE_BUSY = new LogFailure('full', 'too many bytes are waiting for the log of the store; retry later')
+const NODE_BUSY = new LogFailure('unavailable', 'too many bytes are waiting for the shared log; retry later')
 
-const CLOSED = new LogFailure('closed', 'the store was stopped first; try again when it serves')
-const UNKNOWN = new LogFailure('unknown', 'the store was stopped before its log answered')
+const CLOSED = new LogFailure('closed', 'the store stopped before logging the request; retry when it serves again')
+const UNKNOWN = new LogFailure('unknown', 'the store stopped before its log confirmed the entry')

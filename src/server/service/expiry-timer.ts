@@ -1,73 +1,74 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { LogFailure } from '../log/log.js'
 
-/** When the disk did not take what was due, it is tried again after so many ms. */
-const RETRY = 1_000
+/** Retry interval while the log rejects entries. */
+const RETRY_MS = 1_000
 
-/** What an {@link ExpiryTimer} works with. */
-export interface ExpiryParts {
+export interface ExpiryTimerOptions {
   readonly clock: Clock
-  /** When the next key is due, ms since the Unix epoch. */
-  readonly earliest: () => number | undefined
-  /** Lets expire what is due by now. */
+  /** Returns the earliest expiry of any key, ms since the Unix epoch. */
+  readonly nextDeadline: () => number | undefined
   readonly expire: () => void
-  /** How much later than due, ms; default not at all. */
-  readonly reluctance?: (() => number) | undefined
+  /** Delay after the deadline, ms; default 0. */
+  readonly delayMs?: (() => number) | undefined
 }
 
-/** Sees to it that keys expire without being asked for: one timer, for the earliest deadline of all keys. */
+/** Expires keys that are not accessed, with one timer for the earliest deadline of all keys. */
 export class ExpiryTimer {
   readonly #clock: Clock
-  readonly #earliest: () => number | undefined
+  readonly #nextDeadline: () => number | undefined
   readonly #expire: () => void
-  readonly #reluctance: () => number
+  readonly #delayMs: () => number
   #cancel: (() => void) | undefined
   #armedFor: number | undefined
-  #paused = false
+  #isPaused = false
   #problem: LogFailure['problem'] | undefined
 
-  constructor({ clock, earliest, expire, reluctance = () => 0 }: ExpiryParts) {
+  constructor({ clock, nextDeadline, expire, delayMs = () => 0 }: ExpiryTimerOptions) {
     this.#clock = clock
-    this.#earliest = earliest
+    this.#nextDeadline = nextDeadline
     this.#expire = expire
-    this.#reluctance = reluctance
+    this.#delayMs = delayMs
   }
 
-  /** Whether something should have expired by now. */
-  get due(): boolean {
-    const earliest = this.#earliest()
-    return earliest !== undefined && earliest <= this.#clock.now() && this.#problem !== 'broken'
+  /** Whether the earliest deadline has passed. */
+  get isDue(): boolean {
+    const deadline = this.#nextDeadline()
+    return deadline !== undefined && deadline <= this.#clock.now() && this.#problem !== 'broken'
   }
 
-  /** Lets nothing expire of itself any more. */
   pause(): void {
-    this.#paused = true
+    this.#isPaused = true
     this.#arm()
   }
 
-  /** Lets expire what is due by now, and goes on. */
+  /** Resumes; overdue keys expire as soon as the timer fires. */
   resume(): void {
-    this.#paused = false
+    this.#isPaused = false
     this.#arm()
   }
 
-  /** Keys have changed. @param problem - why the log does not take entries, if so */
-  changed(problem: LogFailure['problem'] | undefined): void {
+  /**
+   * Rearms the timer after a change of keys.
+   *
+   * @param problem - why the log rejects entries, if it does
+   */
+  update(problem: LogFailure['problem'] | undefined): void {
     this.#problem = problem
     this.#arm()
   }
 
   #arm(): void {
-    const earliest = this.#paused || this.#problem === 'broken' ? undefined : this.#earliest()
-    const at = earliest !== undefined && this.#problem ? Math.max(earliest, this.#clock.now() + RETRY) : earliest
+    const deadline = this.#isPaused || this.#problem === 'broken' ? undefined : this.#nextDeadline()
+    const at = deadline !== undefined && this.#problem ? Math.max(deadline, this.#clock.now() + RETRY_MS) : deadline
     if (at === this.#armedFor) return
     this.#cancel?.()
     this.#armedFor = at
     if (at === undefined) this.#cancel = undefined
-    else this.#cancel = this.#clock.schedule(at - this.#clock.now() + this.#reluctance(), () => this.#ring())
+    else this.#cancel = this.#clock.schedule(at - this.#clock.now() + this.#delayMs(), () => this.#fire())
   }
 
-  #ring(): void {
+  #fire(): void {
     this.#armedFor = undefined
     this.#expire()
   }

@@ -2,54 +2,53 @@ import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
 import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
-import { type Change, type CommandResult, type Query, refusal } from '../engine/command-result.js'
+import { type CommandResult, errorResult, type KeyChange, type Query } from '../engine/command-result.js'
 import type { Engine } from '../engine/engine.js'
-import type { Owner, Write } from '../engine/entry.js'
+import type { LoggedWrite, Owner } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
 /** A PUBLISH to the invoke topic. */
 export type InvokeRequest = Omit<Incoming, 'topic'>
 
-/** Whether a key that is set is not to outlive this start of the store. */
+/** Returns whether a SET creates a volatile key, which a restart deletes. */
 export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) => boolean
 
-/** A response, and the changes to tell to watchers. */
+/** A response, and the changes for watchers. */
 export interface InvokeResponse {
   readonly payload: Uint8Array
   readonly userProperties: Readonly<Record<string, string>>
-  /** Those of every answer. */
+  /** Properties shared by all responses of one status. */
   readonly commonProperties: Readonly<Record<string, string>>
-  readonly changes: readonly Change[]
-  /** What the engine said; `undefined` when the request was refused before it got there. */
+  readonly changes: readonly KeyChange[]
+  /** The engine's reply; `undefined` if the request did not reach the engine. */
   readonly reply: Reply | undefined
-  /** What it took; see {@link CommandResult.work}. */
+  /** Cost of the request; see {@link CommandResult.work}. */
   readonly work?: number | undefined
-  /** Whether it was given before, to the same request. */
+  /** Whether this repeats the response to an earlier delivery of the same request. */
   readonly repeated?: true | undefined
 }
 
-/** What a request asks for, ready for its turn. */
+/** A parsed request. */
 export type ParsedRequest =
-  /** It may change a record, and its client may do so. */
-  | Write
+  /** A write that the client is permitted to send. */
+  | LoggedWrite
   | (Query & { readonly type: 'read' })
-  /** It asks for what cannot or may not be done. */
+  /** An invalid or forbidden request. */
   | { readonly type: 'rejected'; readonly response: InvokeResponse }
 
-/** What a {@link RequestProcessor} works with. */
-export interface ServiceParts<C> {
+export interface RequestProcessorOptions<C> {
   readonly engine: Engine<C>
   readonly dialect: Dialect
-  /** Which keys are not to outlive this start of the store; default none. */
+  /** Selects volatile keys; default none. */
   readonly isVolatile?: VolatileRule | undefined
-  /** To whose quota of keys a connection writes; default nobody's. */
+  /** Returns the principal charged for the keys of a connection; default none. */
   ownerOf?(connection: C): Owner | undefined
 }
 
-const NOTHING = new Uint8Array(0)
+const EMPTY = new Uint8Array(0)
 
 /**
- * The RPC side of the state store: properties in, properties out, the engine between.
+ * The RPC layer of the state store: maps MQTT messages to engine requests and engine replies to responses.
  * Sources: state store protocol, "System topic, QoS and required properties"; the `__` properties are those of the
  * official clients.
  */
@@ -59,22 +58,22 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
   readonly #isVolatile: VolatileRule | undefined
   readonly #ownerOf: (connection: C) => Owner | undefined
 
-  constructor({ engine, dialect, isVolatile, ownerOf = () => undefined }: ServiceParts<C>) {
+  constructor({ engine, dialect, isVolatile, ownerOf = () => undefined }: RequestProcessorOptions<C>) {
     this.#engine = engine
     this.#dialect = dialect
     this.#isVolatile = isVolatile
     this.#ownerOf = ownerOf
   }
 
-  /** What a request of a connection asks for. Whether a read may be done is found out in its turn. */
+  /** Parses a request and checks the right to write. The right to read is checked when the read runs. */
   parse(request: InvokeRequest, connection: C): ParsedRequest {
-    const response = rejectionOf(request)
+    const response = validateRequest(request)
     if (response !== undefined) return { type: 'rejected', response }
     const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
     try {
       const command = parseCommand(payload)
-      const timestamp = single(userProperties[PROPERTY.timestamp])
-      const fencingToken = single(userProperties[PROPERTY.fencingToken])
+      const timestamp = singleValue(userProperties[PROPERTY.timestamp])
+      const fencingToken = singleValue(userProperties[PROPERTY.fencingToken])
       if (!isWrite(command)) return { type: 'read', command, timestamp, fencingToken }
       if (!this.#engine.allows(connection, command)) throw new CommandError('not-authorized')
       const origin = correlationData && { clientId: connection.clientId, correlationData, dup, messageExpiry }
@@ -82,20 +81,20 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
       const owner = this.#ownerOf(connection)
       return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
     } catch (error) {
-      return { type: 'rejected', response: this.respond(refusal(error)) }
+      return { type: 'rejected', response: this.respond(errorResult(error)) }
     }
   }
-  /** Answers a request that changes no record, at wall time `now` (ms). */
-  ask(query: Query, connection: C, now: number): InvokeResponse {
-    return this.respond(this.#engine.ask(query, connection, now))
+  /** Answers a read at wall time `now` (ms). */
+  query(query: Query, connection: C, now: number): InvokeResponse {
+    return this.respond(this.#engine.query(query, connection, now))
   }
 
-  /** The response with an answer of the engine. */
+  /** Builds the response for an engine result. */
   respond(answer: CommandResult): InvokeResponse {
     return {
       payload: encodeReply(answer.reply, this.#dialect),
       userProperties: propertiesOf(answer),
-      commonProperties: ANSWERED,
+      commonProperties: OK_PROPERTIES,
       changes: answer.changes,
       reply: answer.reply,
       work: answer.work,
@@ -103,23 +102,23 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     }
   }
 
-  /** The response when the log did not take a request. */
-  failed({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
-    if (problem === 'broken') return UNAVAILABLE
+  /** Builds the response for a log failure. */
+  failureResponse({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
+    if (problem === 'broken') return DISK_FAILED
     if (problem === 'closed') return STOPPING
-    if (problem === 'unavailable') return AWAY
+    if (problem === 'unavailable') return LOG_UNREACHABLE
     return this.respond({ reply: { type: 'error', code: 'quota-exceeded' }, version: undefined, changes: [] })
   }
 }
 
-const envelope = (status: number): Record<string, string> => ({
+const responseProperties = (status: number): Record<string, string> => ({
   [PROPERTY.status]: String(status),
   [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
   [PROPERTY.sourceId]: 'StateStore',
   [PROPERTY.highPriority]: '',
 })
 
-const ANSWERED = envelope(STATUS.ok)
+const OK_PROPERTIES = responseProperties(STATUS.ok)
 
 const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({})
 
@@ -129,29 +128,29 @@ function propertiesOf({ version, position }: CommandResult): Readonly<Record<str
 }
 
 const rejection = (status: number, properties: Record<string, string>): InvokeResponse => ({
-  payload: NOTHING,
+  payload: EMPTY,
   userProperties: properties,
-  commonProperties: envelope(status),
+  commonProperties: responseProperties(status),
   changes: [],
   reply: undefined,
 })
 
-const UNAVAILABLE = rejection(STATUS.unavailable, {
-  [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed as far as it knows',
+const DISK_FAILED = rejection(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot write to its disk; as far as it knows, nothing was changed',
 })
 
 const STOPPING = rejection(STATUS.unavailable, {
-  [PROPERTY.statusMessage]: 'the store is being stopped; nothing was changed',
+  [PROPERTY.statusMessage]: 'the store is stopping; nothing was changed',
 })
 
-const AWAY = rejection(STATUS.unavailable, {
-  [PROPERTY.statusMessage]: 'the store cannot reach the log that its nodes share; nothing was changed',
+const LOG_UNREACHABLE = rejection(STATUS.unavailable, {
+  [PROPERTY.statusMessage]: 'the store cannot reach the log shared by its nodes; nothing was changed',
 })
 
-/** Why the service does not look at a request, if so. */
-function rejectionOf({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
+/** Returns a rejection if the message is not a valid request. */
+function validateRequest({ qos, userProperties }: InvokeRequest): InvokeResponse | undefined {
   if (qos !== 1) return badRequest('a request must be published with QoS 1', 'QoS', String(qos))
-  const version = single(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
+  const version = singleValue(userProperties[PROPERTY.protocolVersion]) ?? PROTOCOL_VERSION
   return version !== PROTOCOL_VERSION && !/^1\.\d+$/.test(version) ? wrongVersion(version) : undefined
 }
 
@@ -169,10 +168,10 @@ const wrongVersion = (version: string): InvokeResponse =>
     [PROPERTY.requestVersion]: version.slice(0, 40),
   })
 
-/** Whether a request asks for its key to be kept on disk. */
-export const asksToPersist = (userProperties: PropertiesByName): boolean =>
-  single(userProperties[PROPERTY.persist]) === 'true'
+/** Returns whether a request has the property that makes its key persistent. */
+export const requestsPersistence = (userProperties: PropertiesByName): boolean =>
+  singleValue(userProperties[PROPERTY.persist]) === 'true'
 
-// A repeated property has no meaning; joined, it is malformed where a form is asked for.
-const single = (value: string | readonly string[] | undefined): string | undefined =>
+// A repeated property is undefined by the protocol; joined, it fails validation.
+const singleValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'object' ? value.join(',') : value

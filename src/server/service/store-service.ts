@@ -8,66 +8,69 @@ import { notificationPrefix } from '../../core/protocol/topics.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
-import type { Owner, Restored, Write } from '../engine/entry.js'
+import type { LoggedWrite, Owner, RestoredRecord } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
 import type { Job } from './batch.js'
 import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
-/** What happened to a request, for those who operate the store. */
+/** The outcome of a request, for operators. */
 export interface RequestReport {
   readonly clientId: string
   readonly payload: Uint8Array
-  /** What the store answered, or `rejected` when it did not look at the request. */
+  /** Type of the reply, or `rejected` if the request did not reach the engine. */
   readonly outcome: Reply['type'] | 'rejected'
-  /** Whether it is a write that came before: it was answered as it was then, and not done again. */
+  /** Whether it is a redelivered write: the earlier reply was repeated, and the write was not applied again. */
   readonly repeated: boolean
 }
 
-/** How a store at a broker is to be, and what it tells. */
+/** Options and callbacks of a {@link StoreService}. */
 export interface StoreServiceOptions {
   readonly engine: Engine<Client>
   readonly log: Log
   readonly clock: Clock
   readonly dialect: Dialect
-  /** Which keys are not to outlive this start of the store; default none. */
+  /** Selects volatile keys; default none. */
   readonly isVolatile?: VolatileRule | undefined
   /**
-   * `registered`: to all that registered (as in the field); `subscribed`: only to those that subscribed to the topic,
-   * too.
+   * `registered`: notifies every registered client, as Azure IoT Operations does; `subscribed`: only clients that also
+   * subscribe to the topic.
    */
   readonly notifications: 'registered' | 'subscribed'
-  /** Runs a task when what the event loop has read is worked off; default the event loop's own, simulations have another. */
+  /** Runs a task after the pending I/O events; default the event loop's own, replaced in simulations. */
   readonly afterIo?: ((task: () => void) => void) | undefined
-  /** How much later than due keys expire by themselves, ms, so that not all nodes see to it at once; default not at all. */
-  readonly reluctance?: (() => number) | undefined
-  /** What clients may do with other topics than the store's; default everything. */
+  /**
+   * Delay of the expiry of keys that are not accessed, ms, so that nodes do not all expire them together; default 0.
+   */
+  readonly expiryDelayMs?: (() => number) | undefined
+  /** Access rights to topics other than the store's; default everything. */
   readonly rights?: TopicRights | undefined
-  /** Takes a report of each request; default nobody. */
+  /** Receives a report of each request. */
   readonly requests$?: Subject<RequestReport> | undefined
-  /** To whose quota of keys a connection writes; default nobody's. */
+  /** Returns the principal charged for the keys of a connection; default none. */
   ownerOf?(connection: Client): Owner | undefined
   /**
-   * Takes the answer to a request, in place of the connection; `message` is what {@link StoreService.take} was given, and
-   * the content has views of it.
+   * Sends a response instead of the connection; `message` is the request passed to {@link StoreService.handleRequest},
+   * and
+   * `content` contains views of it.
    */
-  answer?(connection: Client, message: Incoming, content: Content): void
-  /** Publishes to all subscribers of the topic, for responses that go elsewhere than to the requester. */
+  sendResponse?(connection: Client, message: Incoming, content: Content): void
+  /** Publishes a response whose topic is not the requester's own to all its subscribers. */
   publish(message: Publish): void
-  /** Versions have begun to run ahead of the wall clock, by so many ms, or (0) do so no more. */
-  drifted(drift: number): void
-  /** The log takes entries no more, or takes them again. */
-  stored(failure: LogFailure | undefined): void
-  /** An error of the store itself. */
-  faulted(error: unknown): void
-  /** A client wanted a topic or filter that is not for it, whatever its rights. */
-  refused?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
-  /** A request was refused as it would be more than there may be. */
-  exceeded?(connection: Client, message: Incoming): void
+  /** Called when versions start to run ahead of the wall clock, by `drift` ms, and with 0 when they no longer do. */
+  onDrift(drift: number): void
+  /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
+  onLogHealth(failure: LogFailure | undefined): void
+  /** Called with an unexpected exception in the store. */
+  onError(error: unknown): void
+  /** Called when a client uses a topic or filter that the store reserves, whatever its rights. */
+  onTopicRejected?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
+  /** Called when a request was rejected because of a quota. */
+  onQuotaExceeded?(connection: Client, message: Incoming): void
 }
 
-/** Counts since the start. */
+/** Counters since the start. */
 export interface Counters {
   requests: number
   errors: number
@@ -75,119 +78,120 @@ export interface Counters {
 }
 
 /**
- * The state store at a broker: takes requests to the commit loop, and sends what comes of them: answers to who asked,
- * notifications to who watches. It knows connections and messages but no broker.
+ * The state store behind a broker: passes requests to the commit loop, and sends responses to requesters and
+ * notifications
+ * to watchers. It knows connections and messages, but no broker.
  */
 export class StoreService implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
   readonly rules: TopicRules
   readonly #options: StoreServiceOptions
   readonly #engine: Engine<Client>
-  readonly #commits: CommitLoop
+  readonly #commitLoop: CommitLoop
   readonly #watchNotifier: WatchNotifier
   readonly #requestHost: RequestHost
 
   constructor(options: StoreServiceOptions) {
-    const { engine, log, clock, afterIo, reluctance } = options
+    const { engine, log, clock, afterIo, expiryDelayMs } = options
     this.#options = options
     this.#engine = engine
-    this.rules = new TopicRules(options.rights, (...what) => options.refused?.(...what))
+    this.rules = new TopicRules(options.rights, (...args) => options.onTopicRejected?.(...args))
     this.#watchNotifier = new WatchNotifier(options.dialect, options.notifications === 'subscribed')
-    this.#commits = new CommitLoop({ log, engine, clock, afterIo, reluctance, host: this })
+    this.#commitLoop = new CommitLoop({ log, engine, clock, afterIo, expiryDelayMs, host: this })
     this.#requestHost = {
-      service: new RequestProcessor(options),
+      processor: new RequestProcessor(options),
       clock,
       reads: log.sharing?.reads,
       respond: (connection, message, response) => this.#respond(connection, message, response),
     }
   }
 
-  /** Takes a PUBLISH to the invoke topic that the rules let pass. Returns whether its answer may be waited for. */
-  take(connection: Client, message: Incoming): boolean {
+  /** Handles a PUBLISH to the invoke topic that passed {@link rules}. Returns whether its response is imminent. */
+  handleRequest(connection: Client, message: Incoming): boolean {
     if (message.responseTopic === undefined || message.correlationData === undefined) return false
-    return this.#commits.take(new RequestJob(this.#requestHost, connection, message))
+    return this.#commitLoop.submit(new RequestJob(this.#requestHost, connection, message))
   }
 
-  /** Forgets a connection and its registrations. */
-  drop(connection: Client): void {
-    this.#engine.watchers.drop(connection)
+  /** Removes the registrations of a connection. */
+  removeConnection(connection: Client): void {
+    this.#engine.watchers.removeConnection(connection)
   }
 
-  /** Stores records of a dump and tells watchers. Rejects with {@link CommandError} or {@link LogFailure}. */
-  restore(items: readonly Restored[], replace: boolean): Promise<Restoration> {
+  /** Loads the records of a dump and notifies watchers. Rejects with {@link CommandError} or {@link LogFailure}. */
+  restore(items: readonly RestoredRecord[], replace: boolean): Promise<Restoration> {
     return new Promise((resolve, reject) => {
-      this.#commits.take({
+      this.#commitLoop.submit({
         owner: this,
         bytes: items.reduce((sum, { key, value }) => sum + key.length + value.length, 0),
         command: { type: 'load', items, replace },
         read: () => undefined,
-        applied: result => {
+        onApplied: result => {
           if (result.type !== 'loaded') return
-          this.changed(result.changes)
+          this.onChanges(result.changes)
           if ('changes' in result.outcome) resolve(result.outcome)
           else reject(result.outcome)
         },
-        failed: reject,
-        stopped: reject,
+        onFailed: reject,
+        onStopped: reject,
       })
     })
   }
 
-  /** Lets nothing expire of itself any more. */
+  /** Pauses the expiry of keys that are not accessed. */
   pause(): void {
-    this.#commits.expiry.pause()
+    this.#commitLoop.expiry.pause()
   }
 
-  /** Lets expire what is due by now, and goes on. */
+  /** Resumes expiry. */
   resume(): void {
-    this.#commits.expiry.resume()
+    this.#commitLoop.expiry.resume()
   }
 
-  /** Nothing is done or answered any more, last wills included. */
+  /** Stops: no request, last wills included, is processed or answered afterwards. */
   stop(): void {
-    this.#commits.stop()
+    this.#commitLoop.stop()
   }
 
-  /** Hears whether the log takes entries, from who has it otherwise than by an entry. */
+  /** Updates the state of the log, for callers that learn it other than from an entry. */
   report(failure: LogFailure | undefined): void {
-    this.#commits.report(failure)
+    this.#commitLoop.report(failure)
   }
 
-  changed(changes: readonly Change[]): void {
+  onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       this.counters.notifications += this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key))
     }
   }
 
-  drifted(drift: number): void {
-    this.#options.drifted(drift)
+  onDrift(drift: number): void {
+    this.#options.onDrift(drift)
   }
 
-  stored(failure: LogFailure | undefined): void {
-    this.#options.stored(failure)
+  onLogHealth(failure: LogFailure | undefined): void {
+    this.#options.onLogHealth(failure)
   }
 
-  faulted(error: unknown): void {
-    this.#options.faulted(error)
+  onError(error: unknown): void {
+    this.#options.onError(error)
   }
 
-  /** Sends a response, and tells watchers what changed. */
+  /** Sends a response and notifies watchers. */
   #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
-    // A last will is published when its connection is gone: it may change keys, but cannot be notified.
-    if (!connection.open) this.#engine.watchers.drop(connection)
+    // A last will is published after its connection has closed; it may change keys, but receives no notifications.
+    if (!connection.open) this.#engine.watchers.removeConnection(connection)
     const { work, changes } = response
     this.#report(connection, message, response)
-    const globs = this.#engine.globWorkOf(changes)
-    if (work !== undefined || globs > 0) connection.account?.worked((work ?? 0) + globs)
+    const globWork = this.#engine.globWorkOf(changes)
+    if (work !== undefined || globWork > 0) connection.account?.worked((work ?? 0) + globWork)
     this.#answer(connection, message, response)
-    this.changed(changes)
+    this.onChanges(changes)
   }
 
   #report(connection: Client, message: Incoming, { reply, repeated }: InvokeResponse): void {
     this.counters.requests++
     if (reply === undefined || reply.type === 'error') {
       this.counters.errors++
-      if (reply?.code === 'quota-exceeded') this.#options.exceeded?.(connection, message)
+      if (reply?.code === 'quota-exceeded') this.#options.onQuotaExceeded?.(connection, message)
     }
     if (!this.#options.requests$?.observed) return
     this.#options.requests$.next({
@@ -208,72 +212,71 @@ export class StoreService implements CommitLoopHost {
       userProperties: response.userProperties,
       commonProperties: response.commonProperties,
     }
-    if (this.#options.answer) this.#options.answer(connection, message, content)
+    if (this.#options.sendResponse) this.#options.sendResponse(connection, message, content)
     else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
-    // No other client is to have it if the client itself does not want it.
+    // If the client has not subscribed to its own response topic, no other client may receive the response.
     else if (!isResponseTopic(responseTopic)) {
-      // With the answer, which may have to wait, all that was read with the request would be kept.
+      // A copy: a queued response would otherwise retain the whole network buffer of the request.
       this.#options.publish({ topic: responseTopic, ...content, correlationData: new Uint8Array(correlationData) })
     }
   }
 }
 
-/** What a request takes while it waits, besides its payload, bytes. */
-const OVERHEAD = 200
+/** Memory of a waiting request besides its payload. */
+const REQUEST_OVERHEAD_BYTES = 200
 
-/** What requests are answered with. */
+/** What a {@link RequestJob} needs of its service. */
 interface RequestHost {
-  readonly service: RequestProcessor<Client>
+  readonly processor: RequestProcessor<Client>
   readonly clock: Clock
-  /** What reads wait for when nodes share the log. */
+  /** Read consistency when nodes share the log. */
   readonly reads: Sharing['reads'] | undefined
   respond(connection: Client, message: Incoming, response: InvokeResponse): void
 }
 
 /**
- * Whether a read has to see what was committed at other nodes. Who begins to watch may come from another one: what it was
- * told there must not be undone here.
+ * Returns whether a read must see everything committed by other nodes. A registration always must: the client may come
+ * from another node, and must not be sent older values here than it received there.
  */
-function isConfirmed(request: ParsedRequest, reads: Sharing['reads'] | undefined): boolean {
+function needsLinearizableRead(request: ParsedRequest, reads: Sharing['reads'] | undefined): boolean {
   if (reads === undefined || request.type !== 'read') return false
   const { verb } = request.command
   return reads === 'linearizable' || verb === 'KEYNOTIFY' || verb === 'GLOBNOTIFY'
 }
 
-/** A request of a connection. */
 class RequestJob implements Job {
   readonly owner: Client
   readonly bytes: number
-  readonly command: Write | undefined
-  readonly isConfirmed: boolean
+  readonly command: LoggedWrite | undefined
+  readonly isLinearizable: boolean
   readonly #message: Incoming
   readonly #request: ParsedRequest
   readonly #host: RequestHost
 
   constructor(host: RequestHost, owner: Client, message: Incoming) {
-    const request = host.service.parse(message, owner)
+    const request = host.processor.parse(message, owner)
     this.owner = owner
-    this.bytes = message.payload.length + OVERHEAD
+    this.bytes = message.payload.length + REQUEST_OVERHEAD_BYTES
     this.command = request.type === 'write' ? request : undefined
-    this.isConfirmed = isConfirmed(request, host.reads)
+    this.isLinearizable = needsLinearizableRead(request, host.reads)
     this.#message = message
     this.#request = request
     this.#host = host
   }
 
   read(): void {
-    const { service, clock } = this.#host
+    const { processor, clock } = this.#host
     if (this.#request.type === 'rejected') this.#respond(this.#request.response)
-    if (this.#request.type === 'read') this.#respond(service.ask(this.#request, this.owner, clock.now()))
+    if (this.#request.type === 'read') this.#respond(processor.query(this.#request, this.owner, clock.now()))
   }
 
-  applied(result: Applied): void {
-    if (result.type === 'answered') this.#respond(this.#host.service.respond(result.answer))
+  onApplied(result: Applied): void {
+    if (result.type === 'answered') this.#respond(this.#host.processor.respond(result.answer))
   }
 
-  failed(failure: LogFailure): void {
-    // No answer says that its outcome is unknown.
-    if (failure.problem !== 'unknown') this.#respond(this.#host.service.failed(failure))
+  onFailed(failure: LogFailure): void {
+    // Without a response, the client treats the outcome as unknown.
+    if (failure.problem !== 'unknown') this.#respond(this.#host.processor.failureResponse(failure))
   }
 
   #respond(response: InvokeResponse): void {
@@ -281,35 +284,35 @@ class RequestJob implements Job {
   }
 }
 
-const COMMON = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
+const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 
-/** Tells watchers what changed. */
+/** Sends notifications to watchers. */
 export class WatchNotifier {
   readonly #dialect: Dialect
   readonly #onlySubscribed: boolean
   readonly #prefixes = new WeakMap<Client, string>()
 
-  /** @param onlySubscribed - tells only those who subscribed to the topic, too */
+  /** @param onlySubscribed - notifies only clients that also subscribe to the topic */
   constructor(dialect: Dialect, onlySubscribed: boolean) {
     this.#dialect = dialect
     this.#onlySubscribed = onlySubscribed
   }
 
-  /** Returns how many were told. */
+  /** Returns the number of notified clients. */
   notify(change: Change, watchers: Iterable<Client>): number {
-    let told = 0
+    let notified = 0
     let content: Content | undefined
     let key: string | undefined
     for (const watcher of watchers) {
       key ??= toHex(change.key)
       const topic = this.#prefixOf(watcher) + key
-      // A long key has a topic that MQTT cannot carry.
+      // The topic of a long key exceeds the MQTT limit.
       if (!isTopicName(topic) || (this.#onlySubscribed && !watcher.subscribes(topic))) continue
       content ??= this.#contentOf(change)
       watcher.deliver(topic, content)
-      told++
+      notified++
     }
-    return told
+    return notified
   }
 
   #prefixOf(watcher: Client): string {
@@ -329,7 +332,7 @@ export class WatchNotifier {
         [PROPERTY.timestamp]: String(version),
         ...(notification.op === 'delete' && { [PROPERTY.reason]: reason }),
       },
-      commonProperties: COMMON,
+      commonProperties: NOTIFICATION_PROPERTIES,
     }
   }
 }

@@ -4,134 +4,144 @@ import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC, isAllowedResponseTopic, RESERVED_RESPONSE_PREFIX } from '../../core/protocol/topics.js'
 import { toHex, utf8 } from '../../core/util/bytes.js'
 
-/** Somebody wanted something that is not for it. */
-export type RefusedTopic = (client: Client, action: 'publish' | 'subscribe', topic: string) => void
+/** Called when a client uses a topic or filter that the store reserves. */
+export type TopicRejectionListener = (client: Client, action: 'publish' | 'subscribe', topic: string) => void
 
-/** What clients may publish and subscribe to: by the rules of the store, and by the rights of the client. */
+/** Decides what clients may publish and subscribe to, by the rules of the store and the rights of the client. */
 export class TopicRules {
   readonly #rights: TopicRights | undefined
-  readonly #refused: RefusedTopic
+  readonly #onRejected: TopicRejectionListener
   readonly #responseTopics = new ResponseTopics()
 
   /**
-   * @param rights - what clients may do with other topics than the store's; without them everything
-   * @param refused - is told what no client may do, or not this one, whatever its rights
+   * @param rights - access rights to topics other than the store's; default everything
+   * @param onRejected - receives attempts to use reserved topics, whatever the client's rights
    */
-  constructor(rights: TopicRights | undefined, refused: RefusedTopic = () => undefined) {
+  constructor(rights: TopicRights | undefined, onRejected: TopicRejectionListener = () => undefined) {
     this.#rights = rights
-    this.#refused = refused
+    this.#onRejected = onRejected
   }
 
-  /** Why a PUBLISH must not be accepted, if so. A forbidden response topic ends the connection as well. */
-  refuse(client: Client, message: Incoming): PublishRejection | undefined {
-    const reason = this.#objection(client, message)
+  /** Returns why a PUBLISH is rejected, if it is. A forbidden response topic also ends the connection. */
+  checkPublish(client: Client, message: Incoming): PublishRejection | undefined {
+    const reason = this.#publishRejection(client, message)
     if (reason === undefined) return undefined
     const forbidden =
       message.topic === INVOKE_TOPIC && message.responseTopic && !isAllowedResponseTopic(message.responseTopic)
     return forbidden ? { reason, disconnect: REASON.topicNameInvalid } : { reason }
   }
 
-  /** Whether a client may subscribe to a filter. */
+  /** Returns whether a client may subscribe to a filter. */
   maySubscribe(client: Client, filter: string): boolean {
     if (!maySubscribe(client.clientId, filter)) {
-      this.#refused(client, 'subscribe', filter)
+      this.#onRejected(client, 'subscribe', filter)
       return false
     }
     return this.#rights?.maySubscribe(client, filter) ?? true
   }
 
-  #objection(client: Client, { topic, responseTopic, correlationData }: Incoming): string | undefined {
+  #publishRejection(client: Client, { topic, responseTopic, correlationData }: Incoming): string | undefined {
     if (topic !== INVOKE_TOPIC)
-      return this.#told(client, topic, publishRefusal(topic)) ?? this.#withoutRight(client, topic)
-    if (responseTopic === undefined) return 'a state store request needs a response topic'
+      return this.#reported(client, topic, publishRejection(topic)) ?? this.#checkRight(client, topic)
+    if (responseTopic === undefined) return 'a state store request requires a response topic'
     if (!isAllowedResponseTopic(responseTopic)) {
-      const refusal = 'this response topic is not allowed in a state store request'
-      return this.#told(client, responseTopic, refusal)
+      const rejection = 'this response topic is not allowed in a state store request'
+      return this.#reported(client, responseTopic, rejection)
     }
-    if (correlationData === undefined) return 'a state store request needs correlation data'
-    const refusal = this.#told(client, responseTopic, this.#responseTopics.refusal(client, responseTopic))
-    if (refusal !== undefined || this.#rights === undefined || isResponseTopic(responseTopic)) return refusal
-    return this.#withoutRight(client, responseTopic)
+    if (correlationData === undefined) return 'a state store request requires correlation data'
+    const rejection = this.#reported(client, responseTopic, this.#responseTopics.rejectionOf(client, responseTopic))
+    if (rejection !== undefined || this.#rights === undefined || isResponseTopic(responseTopic)) return rejection
+    return this.#checkRight(client, responseTopic)
   }
 
-  #told(client: Client, topic: string, refusal: string | undefined): string | undefined {
-    if (refusal !== undefined) this.#refused(client, 'publish', topic)
-    return refusal
+  #reported(client: Client, topic: string, rejection: string | undefined): string | undefined {
+    if (rejection !== undefined) this.#onRejected(client, 'publish', topic)
+    return rejection
   }
 
-  #withoutRight(client: Client, topic: string): string | undefined {
+  #checkRight(client: Client, topic: string): string | undefined {
     const allowed = this.#rights?.mayPublish(client, topic) ?? true
-    return allowed ? undefined : 'no rule lets this client publish there'
+    return allowed ? undefined : 'no policy rule permits this client to publish to this topic'
   }
 }
 
-const RESPONSES = '/services/statestore/'
-const LONGEST_TOPIC = 65_535
+const RESPONSE_PATH = '/services/statestore/'
+const MAX_TOPIC_BYTES = 65_535
 
-/** What clients may do with topics that are not the store's own. */
+/** Access rights to topics that are not the store's. */
 export interface TopicRights {
   mayPublish(connection: Client, topic: string): boolean
   maySubscribe(connection: Client, filter: string): boolean
 }
 
-/** Why a client may not publish there, or `undefined` if it may. Notifications and responses come from the store alone. */
-export function publishRefusal(topic: string): string | undefined {
-  if (!isTopicName(topic)) return 'this is not a topic name'
+/**
+ * Returns why a client may not publish to a topic, or `undefined` if it may. Only the store publishes notifications and
+ * responses.
+ */
+export function publishRejection(topic: string): string | undefined {
+  if (!isTopicName(topic)) return 'the topic name is invalid'
   if (topic.startsWith('$')) return 'topics that begin with $ belong to the broker'
   if (topic.startsWith(RESERVED_RESPONSE_PREFIX)) return 'only the state store publishes notifications'
   return isResponseTopic(topic) ? 'only the state store publishes responses' : undefined
 }
 
-/** Why the store may not answer a client there, or `undefined` if it may. */
-export function responseRefusal(clientId: string, topic: string): string | undefined {
-  const own = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSES)
-  if (own) return isTopicName(topic) ? undefined : 'this is not a topic name'
-  return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRefusal(topic)
+/** Returns why the store may not respond on a topic, or `undefined` if it may. */
+export function responseTopicRejection(clientId: string, topic: string): string | undefined {
+  const own = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSE_PATH)
+  if (own) return isTopicName(topic) ? undefined : 'the topic name is invalid'
+  return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRejection(topic)
 }
 
-/** {@link responseRefusal} of many requests: most clients ask for one topic again and again. */
+/** Caches {@link responseTopicRejection}, since most clients use one response topic for all requests. */
 export class ResponseTopics {
   readonly #allowed = new WeakMap<object, string>()
 
-  refusal(client: { readonly clientId: string }, topic: string): string | undefined {
+  rejectionOf(client: { readonly clientId: string }, topic: string): string | undefined {
     if (this.#allowed.get(client) === topic) return undefined
-    const refusal = responseRefusal(client.clientId, topic)
-    if (refusal === undefined) this.#allowed.set(client, topic)
-    return refusal
+    const rejection = responseTopicRejection(client.clientId, topic)
+    if (rejection === undefined) this.#allowed.set(client, topic)
+    return rejection
   }
 }
 
-/** Whether a client may subscribe to a filter: to the store's answers and notifications only to its own. */
+/** Returns whether a client may subscribe to a filter: among responses and notifications, only to its own. */
 export function maySubscribe(clientId: string, filter: string): boolean {
   if (filter === INVOKE_TOPIC) return false
   const prefix = `${RESERVED_RESPONSE_PREFIX}/`
-  // The .NET client subscribes with its plain client id; that delivers nothing, but must not fail.
+  // The .NET client subscribes with its plain client id: nothing is delivered there, but the subscription must not
+  // fail.
   if (filter.startsWith(prefix)) return isOwn(clientId, filter.slice(prefix.length), '/')
-  return !isResponseTopic(filter) || isOwn(clientId, filter.slice('clients/'.length), RESPONSES)
+  return !isResponseTopic(filter) || isOwn(clientId, filter.slice('clients/'.length), RESPONSE_PATH)
 }
 
 /**
- * Whether a filter is for the store's answers or notifications to this client, to which it needs no right besides those to
- * keys. An id with wildcards has no filter that is for itself alone.
+ * Returns whether a filter selects responses or notifications to this client, which need no right besides those to
+ * keys.
+ * A client id with wildcards has no filter that matches only its own topics.
  */
 export function isOwnStoreTopic(clientId: string, filter: string): boolean {
   if (/[+#]/.test(clientId)) return false
   const notifications = `${RESERVED_RESPONSE_PREFIX}/`
   if (filter.startsWith(notifications)) return isOwn(clientId, filter.slice(notifications.length), '/')
-  return filter.startsWith('clients/') && isOwn(clientId, filter.slice('clients/'.length), RESPONSES)
+  return filter.startsWith('clients/') && isOwn(clientId, filter.slice('clients/'.length), RESPONSE_PATH)
 }
 
-/** Whether it is the topic of some client's answers; other services answer below `clients/` too. */
-export const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSES)
+/** Returns whether a topic carries state store responses to a client; other services also respond below `clients/`. */
+export const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSE_PATH)
 
-// The Go client has its response topic below the Base16 form of its id.
+// The Go client uses the Base16 form of its id in its response topic.
 function isOwn(clientId: string, path: string, rest: string): boolean {
   if (path.startsWith(`${clientId}${rest}`)) return true
   const hex = toHex(utf8(clientId))
   return path.slice(0, hex.length).toUpperCase() === hex.toUpperCase() && path.startsWith(rest, hex.length)
 }
 
-/** MQTT 5.0, section 4.7.3: at least one character, no NUL, at most 65,535 bytes. */
+/**
+ * Returns whether a topic name is valid (MQTT 5.0, section 4.7.3): at least one character, no NUL, at most 65,535
+ * bytes.
+ */
 export const isTopicName = (topic: string): boolean =>
-  // One UTF-16 unit becomes three bytes of UTF-8 at most.
-  topic !== '' && !topic.includes('\0') && (3 * topic.length <= LONGEST_TOPIC || utf8(topic).length <= LONGEST_TOPIC)
+  // A UTF-16 unit takes at most three bytes in UTF-8.
+  topic !== '' &&
+  !topic.includes('\0') &&
+  (3 * topic.length <= MAX_TOPIC_BYTES || utf8(topic).length <= MAX_TOPIC_BYTES)

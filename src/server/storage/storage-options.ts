@@ -5,7 +5,7 @@ import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Checked, checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
-import { asksToPersist, type VolatileRule } from '../service/request-processor.js'
+import { requestsPersistence, type VolatileRule } from '../service/request-processor.js'
 
 /** What a store keeps, and where; the same for `serve` and `attach`. */
 export interface StorageOptions {
@@ -100,5 +100,5 @@ export function volatileRule({
   if (persist === 'all') return undefined
   if (persist === 'none') return () => true
   const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))
-  return (key, userProperties) => !asksToPersist(userProperties) && !patterns.some(({ matches }) => matches(key))
+  return (key, userProperties) => !requestsPersistence(userProperties) && !patterns.some(({ matches }) => matches(key))
 }

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { ClientAnswer, ClientFacts } from '../../../../src/server/console/contract.js'
+import type { ClientFacts, ClientResponse } from '../../../../src/server/console/contract.js'
 import { count } from '../../model/amount.js'
 import { inOrder, listed } from '../../model/listed-key.js'
 import { span } from '../../model/time.js'
@@ -76,7 +76,7 @@ export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.
 /** Asked for anew whenever there are more or fewer of them. */
 function Watched({ client: { clientId, watches } }: { readonly client: ClientFacts }): JSX.Element {
   const { api } = useConsole()
-  const [answer, hold] = useState<ClientAnswer | string>()
+  const [answer, hold] = useState<ClientResponse | string>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: another number of watches is the reason to ask again
   useEffect(() => {
     const asked = api.client(clientId).subscribe({ next: hold, error: (cause: unknown) => hold(inWords(cause).title) })

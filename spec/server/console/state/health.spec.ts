@@ -66,7 +66,7 @@ describe('The health of what is shown', () => {
   })
 
   it('is stale while an attached store cannot serve, in its own words', () => {
-    const why = 'The store cannot reach its broker: connect ECONNREFUSED'
+    const why = 'Cannot reach the broker: connect ECONNREFUSED'
     expect(healthAfter(well, { ...away, why })).toEqual({ state: 'stale', since: 2_000, why })
     expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
     expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../src/core/util/clock.js'
-import type { Change } from '../../../../src/server/engine/command-result.js'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { KeyChange } from '../../../../src/server/engine/command-result.js'
+import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import type { Availability } from '../../../../src/server/log/cluster/log-health-monitor.js'
 import { type OpenedNode, openNode } from '../../../../src/server/log/cluster/open.js'
 import type { LogEvents, LogSettings } from '../../../../src/server/log/cluster/settings.js'
@@ -10,13 +10,13 @@ import { pictureOf } from '../disk/run.js'
 
 /** A node of a specification: it applies what the log commits, and notes what it is told. */
 export class TestNode implements LogEvents {
-  readonly committed: Entry[] = []
-  readonly foreign: Entry[] = []
-  readonly rejected: { readonly entry: Entry; readonly failure: LogFailure }[] = []
+  readonly committed: LogEntry[] = []
+  readonly foreign: LogEntry[] = []
+  readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
   readonly availabilities: Availability[] = []
   readonly failures: unknown[] = []
   readonly troubles: unknown[] = []
-  readonly changes: Change[] = []
+  readonly changes: KeyChange[] = []
   outruns = 0
   error: unknown
   opened: OpenedNode<never> | undefined

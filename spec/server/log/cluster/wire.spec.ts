@@ -66,7 +66,7 @@ describe('a snapshot', () => {
         const bytes = concatBytes([...encodeSnapshot(new MessageJudge().encode(), engine.capture())])
         const read = (from: Uint8Array): Engine<never> => {
           const again = new Engine<never>()
-          const reader = new SnapshotReader(shared => new MessageJudge().decode(shared), again.taker)
+          const reader = new SnapshotReader(shared => new MessageJudge().decode(shared), again.stateLoader)
           const step = 1 + (cut % from.length)
           for (let at = 0; at < from.length; at += step) reader.take(from.subarray(at, at + step))
           reader.end()

@@ -1,5 +1,5 @@
-import type { Entry, EntryCommand } from '../../../../src/server/engine/entry.js'
-import { writeCommandOf } from '../../../../src/server/engine/entry.js'
+import type { EntryCommand, LogEntry } from '../../../../src/server/engine/entry.js'
+import { parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import type { LogSettings } from '../../../../src/server/log/cluster/settings.js'
 import { ManualClock, START } from '../../../support/manual-clock.js'
 import { bytes, resp3 } from '../../../support/words.js'
@@ -31,7 +31,7 @@ export class World {
 }
 
 /** An entry with some commands. */
-export const entryOf = (...commands: readonly EntryCommand[]): Entry => ({
+export const entryOf = (...commands: readonly EntryCommand[]): LogEntry => ({
   time: 1,
   maxKeys: 1_000,
   maxBytes: 10_000_000,
@@ -41,13 +41,13 @@ export const entryOf = (...commands: readonly EntryCommand[]): Entry => ({
 /** A write of such words. */
 export function write(...words: readonly string[]): EntryCommand {
   const payload = new Uint8Array(resp3([...words]))
-  const command = writeCommandOf(payload)
+  const command = parseWriteCommand(payload)
   if (command === undefined) throw new Error(`${words.join(' ')} is no write`)
   return { type: 'write', payload, command, timestamp: `${START}:0:client`, fencingToken: undefined, origin: undefined }
 }
 
 /** An entry that sets a key. */
-export const set = (key: string, value: string, ...more: readonly string[]): Entry =>
+export const set = (key: string, value: string, ...more: readonly string[]): LogEntry =>
   entryOf(write('SET', key, value, ...more))
 
 /** The value of a key at a node. */

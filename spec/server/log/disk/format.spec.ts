@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import {
   FORMAT,
   FRAME_HEADER,
@@ -30,7 +30,7 @@ function headOf(format: number, kind: Kind = 'log', position = 7): Uint8Array {
 }
 
 /** An entry as the version knew it that wrote format 1: nobody had a quota of keys. */
-const ofOld = (entry: Entry): Entry => ({
+const ofOld = (entry: LogEntry): LogEntry => ({
   ...entry,
   commands: entry.commands.map(command => (command.type === 'write' ? { ...command, owner: undefined } : command)),
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type Entry, type EntryCommand, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { type EntryCommand, type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { filesOf } from '../../../../src/server/log/disk/files.js'
 import { type OpenedLog, openLog, type Takeover } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
@@ -17,17 +17,17 @@ const VALUE = 'v'.repeat(100)
 
 function write(words: string[], volatile?: true): EntryCommand {
   const payload = new Uint8Array(resp3(words))
-  const command = writeCommandOf(payload) ?? expect.fail('no write')
+  const command = parseWriteCommand(payload) ?? expect.fail('no write')
   return { type: 'write', payload, command, timestamp: `${START}:0:w`, origin: undefined, volatile }
 }
 
-const entryOf = (...commands: EntryCommand[]): Entry => ({ time: START, maxKeys: 1e6, maxBytes: 1e9, commands })
-const set = (key: string, value = VALUE): Entry => entryOf(write(['SET', key, value]))
-const del = (key: string): Entry => entryOf(write(['DEL', key]))
+const entryOf = (...commands: EntryCommand[]): LogEntry => ({ time: START, maxKeys: 1e6, maxBytes: 1e9, commands })
+const set = (key: string, value = VALUE): LogEntry => entryOf(write(['SET', key, value]))
+const del = (key: string): LogEntry => entryOf(write(['DEL', key]))
 
 /** A log with an engine, and what becomes of entries. */
 class Opened {
-  readonly foreign: Entry[] = []
+  readonly foreign: LogEntry[] = []
   readonly troubles: unknown[] = []
   readonly #opened: OpenedLog<never>
   #settle: (failure: LogFailure | undefined) => void = () => undefined
@@ -66,7 +66,7 @@ class Opened {
   }
 
   /** Returns the problem, if the entry is refused. */
-  async append(entry: Entry, frees = false): Promise<string | undefined> {
+  async append(entry: LogEntry, frees = false): Promise<string | undefined> {
     const settled = new Promise<LogFailure | undefined>(resolve => {
       this.#settle = resolve
     })
@@ -169,7 +169,7 @@ describe('A key that is written over and over', () => {
     let largest = 0
     for (let i = 0; i < 200; i++) {
       await new Promise<void>((resolve, reject) => {
-        const committed = (entry: Entry): void => {
+        const committed = (entry: LogEntry): void => {
           engine.replay(entry)
           resolve()
         }

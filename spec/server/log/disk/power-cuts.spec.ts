@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Engine } from '../../../../src/server/engine/engine.js'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
 import { Random } from '../../../simulation/random.js'
@@ -16,7 +16,7 @@ const SMALL = 400
 
 /** One process of a store, and how it ends. */
 interface Life {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly LogEntry[]
   /** The process is killed at this call, or the first flush from it on fails. */
   readonly at: number
   readonly end: 'kill' | 'flush'
@@ -40,13 +40,13 @@ const life: fc.Arbitrary<Life> = fc.record({
 const readBack = async (disk: MemoryDisk): Promise<Engine<never>> => (await recover<never>(disk.killed(), {})).engine
 
 /** How a state is with another entry. */
-function withEntry(engine: Engine<never>, entry: Entry): string {
+function withEntry(engine: Engine<never>, entry: LogEntry): string {
   const copy = new Engine<never>({}, engine.capture())
   copy.replay(entry)
   return pictureOf(copy)
 }
 
-const startOf = (engine: Engine<never>): Entry => ({ time: START, ...engine.room, commands: [{ type: 'start' }] })
+const startOf = (engine: Engine<never>): LogEntry => ({ time: START, ...engine.limits, commands: [{ type: 'start' }] })
 
 /**
  * Runs one process on a disk. Returns what it leaves, and which states the next process may find there.

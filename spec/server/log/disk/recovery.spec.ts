@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import { emptyLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
@@ -14,7 +14,7 @@ const RUNS = effort(nightly(300, 100), 10)
 /** So that a few entries are worth a new state. */
 const SMALL = 400
 
-const some = (count: number): Entry[] =>
+const some = (count: number): LogEntry[] =>
   fc.sample(
     anyEntry.filter(entry => encodeEntry(entry).length < 400),
     { numRuns: count, seed: 7 },

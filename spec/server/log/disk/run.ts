@@ -1,6 +1,6 @@
 import { concatBytes } from '../../../../src/core/util/bytes.js'
 import type { Engine } from '../../../../src/server/engine/engine.js'
-import type { Entry } from '../../../../src/server/engine/entry.js'
+import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import type { Files } from '../../../../src/server/log/disk/files.js'
 import { openLog } from '../../../../src/server/log/disk/open.js'
 import type { LogFailure } from '../../../../src/server/log/log.js'
@@ -26,7 +26,7 @@ export class Run {
   readonly refusals: LogFailure[] = []
   readonly troubles: unknown[] = []
   readonly engine: Engine<never>
-  readonly #append: (entry: Entry) => void
+  readonly #append: (entry: LogEntry) => void
   readonly close: () => Promise<void>
   #waiting = 0
   #settled: () => void = () => undefined
@@ -64,7 +64,7 @@ export class Run {
   }
 
   /** Appends all at once, and waits until something has become of each. */
-  async append(entries: readonly Entry[]): Promise<void> {
+  async append(entries: readonly LogEntry[]): Promise<void> {
     if (entries.length === 0) return
     this.#waiting = entries.length
     const settled = new Promise<void>(resolve => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, toBinaryString } from '../../../../src/core/util/bytes.js'
 import { Engine } from '../../../../src/server/engine/engine.js'
-import { type Entry, type Write, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { type LogEntry, type LoggedWrite, parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { FRAME_HEADER, fileOf, NO_SALT, seal } from '../../../../src/server/log/disk/format.js'
 import { createLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
@@ -51,11 +51,11 @@ const plainEntry = fc
     entryOf(isDeletion ? ['DEL', `k${key}`] : ['SET', `k${key}`, `v${value}`.repeat(10)], time),
   )
 
-function entryOf(words: readonly string[], time = 0, rest: Partial<Write> = {}): Entry {
+function entryOf(words: readonly string[], time = 0, rest: Partial<LoggedWrite> = {}): LogEntry {
   const payload = new Uint8Array(resp3([...words]))
-  const command = writeCommandOf(payload) ?? expect.fail('no write')
+  const command = parseWriteCommand(payload) ?? expect.fail('no write')
   const timestamp = `${START}:0:client`
-  const write: Write = { type: 'write', payload, command, timestamp, origin: undefined, ...rest }
+  const write: LoggedWrite = { type: 'write', payload, command, timestamp, origin: undefined, ...rest }
   return { time: START + time, maxKeys: 100, maxBytes: 1e9, commands: [write] }
 }
 
@@ -71,7 +71,7 @@ async function recovered(salvaged: Salvaged): Promise<Engine<never>> {
 const valuesOf = (engine: Engine<never>): Record<string, string> =>
   Object.fromEntries(Array.from(engine.records(), ([key, { value }]) => [toBinaryString(key), toBinaryString(value)]))
 
-async function written(lives: readonly (readonly Entry[])[], worth: number) {
+async function written(lives: readonly (readonly LogEntry[])[], worth: number) {
   const disk = new MemoryDisk()
   let run: Run | undefined
   for (const entries of lives) {
@@ -238,7 +238,7 @@ describe('A snapshot with damage', () => {
 })
 
 describe('A write behind a gap', () => {
-  const damagedAt = async (entries: readonly Entry[], position: number): Promise<Salvaged> => {
+  const damagedAt = async (entries: readonly LogEntry[], position: number): Promise<Salvaged> => {
     const { disk } = await written([entries], 1e6)
     const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? expect.fail('no log')
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
-import { type Entry, writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { FRAME_HEADER, NO_SALT, seal } from '../../../../src/server/log/disk/format.js'
 import { FrameReader } from '../../../../src/server/log/disk/frame-reader.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
@@ -11,9 +11,9 @@ import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
 /** An entry that sets a key. */
-function setting(key: string, value: Uint8Array): Entry {
+function setting(key: string, value: Uint8Array): LogEntry {
   const payload = new Uint8Array(resp3(['SET', key, Buffer.from(value).toString('latin1')]))
-  const command = writeCommandOf(payload) ?? expect.fail('no write')
+  const command = parseWriteCommand(payload) ?? expect.fail('no write')
   const write = { type: 'write', payload, command, timestamp: `${START}:0:client`, origin: undefined } as const
   return { time: START, maxKeys: 100, maxBytes: 1e9, commands: [write] }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../../src/core/util/clock.js'
-import { writeCommandOf } from '../../../../src/server/engine/entry.js'
+import { parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { openLog } from '../../../../src/server/log/disk/open.js'
 import { CommitLoop } from '../../../../src/server/service/commit-loop.js'
 import { START } from '../../../support/manual-clock.js'
@@ -25,19 +25,19 @@ describe.each([
       log,
       engine,
       clock: { ...systemClock, now: () => START },
-      host: { changed: () => undefined, drifted: () => undefined, stored: () => undefined, faulted: troubled },
+      host: { onChanges: () => undefined, onDrift: () => undefined, onLogHealth: () => undefined, onError: troubled },
     })
     const set = async (owner: object, key: string): Promise<void> =>
       new Promise((resolve, reject) => {
         const payload = new Uint8Array(resp3(['SET', key, 'v']))
-        const command = writeCommandOf(payload) ?? expect.fail('no write')
-        loop.take({
+        const command = parseWriteCommand(payload) ?? expect.fail('no write')
+        loop.submit({
           owner,
           bytes: 100,
           command: { type: 'write', payload, command, timestamp: `${START}:0:w`, origin: undefined },
           read: reject,
-          failed: reject,
-          applied: () => resolve(),
+          onFailed: reject,
+          onApplied: () => resolve(),
         })
       })
     const lane = async (name: string): Promise<void> => {

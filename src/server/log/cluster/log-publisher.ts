@@ -3,7 +3,7 @@ import type { Subscription } from 'rxjs'
 import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import type { Kind } from './node-message.js'
 import type { Publication, Stream } from './stream.js'
 
@@ -12,7 +12,7 @@ export interface PendingMessage {
   readonly kind: Kind
   readonly body: Uint8Array
   /** The entry of which it is the last message. */
-  readonly entry?: Entry | undefined
+  readonly entry?: LogEntry | undefined
 }
 
 /** A message that was sent, and is not seen yet. */
@@ -129,7 +129,7 @@ export class LogPublisher {
   taken(
     life: string,
     number: number,
-  ): { readonly parcel: PendingMessage | undefined; readonly over: readonly Entry[] } {
+  ): { readonly parcel: PendingMessage | undefined; readonly over: readonly LogEntry[] } {
     const at = this.#lives.findIndex(({ id }) => id === life)
     const over = this.#lives.slice(0, at).flatMap(({ flights }) => entriesOf(flights))
     this.#lives = this.#lives.slice(at)
@@ -150,7 +150,7 @@ export class LogPublisher {
   }
 
   /** Sends nothing any more; returns the entries of which nobody knows what becomes. */
-  stop(): Entry[] {
+  stop(): LogEntry[] {
     this.#stopped = true
     this.#cancel?.()
     const unknown = this.#lives.flatMap(({ flights }) => {
@@ -235,7 +235,7 @@ export class LogPublisher {
 
 const all = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 
-const entriesOf = (parcels: Fifo<PendingMessage>): Entry[] =>
+const entriesOf = (parcels: Fifo<PendingMessage>): LogEntry[] =>
   all(parcels).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
 
 /** The id of a message by which a stream recognises it, by its number and attempt. */

@@ -1,6 +1,6 @@
 import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { StateStoreError } from '../../../core/util/errors.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import { decodeEntry } from '../entry-codec.js'
 import { diverged } from './errors.js'
 import { decodeEnvelope, type LogKeys, type NodeMessage } from './node-message.js'
@@ -151,7 +151,7 @@ function snapshotIn(body: Uint8Array): SnapshotRecord | undefined {
 }
 
 /** An entry of another node, at a time of the log (ms). */
-export const entryOf = (body: Uint8Array | undefined, time: number): Entry =>
+export const entryOf = (body: Uint8Array | undefined, time: number): LogEntry =>
   body === undefined || body.length === 0 ? { time, ...NO_ROOM, commands: [] } : { ...decodeEntry(body), time }
 
 /** Of the time that passes, so much is left out while the log's time is ahead of the stream's. */

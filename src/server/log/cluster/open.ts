@@ -96,7 +96,7 @@ class Opening<C> {
 
   #load(): void {
     const make = (replica: MessageJudge): Engine<C> =>
-      new Engine<C>({ ...this.#options.bounds, witness: result => replica.digest.see(result) })
+      new Engine<C>({ ...this.#options.bounds, onResult: result => replica.digest.see(result) })
     this.#loading = loadNewest(this.#stream, this.#options.settings, make, () => this.#alive()).subscribe({
       next: loaded => this.#follow(loaded),
       error: error => this.#notLoaded(error),

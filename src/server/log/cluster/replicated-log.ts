@@ -1,5 +1,5 @@
 import { Subscription } from 'rxjs'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
 import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
@@ -134,7 +134,7 @@ export class ReplicatedLog implements Log {
     this.#listener = listener
   }
 
-  append(entry: Entry): void {
+  append(entry: LogEntry): void {
     const failure = this.#failure
     const body = failure === undefined ? encodeEntry(entry) : NOTHING
     if (failure !== undefined || body.length > LARGEST_ENTRY) {
@@ -274,7 +274,7 @@ export class ReplicatedLog implements Log {
     else this.#listener?.committed({ ...parcel.entry, time })
   }
 
-  #entryIn({ envelope, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): Entry {
+  #entryIn({ envelope, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): LogEntry {
     try {
       return entryOf(body, time)
     } catch (error) {
@@ -285,7 +285,7 @@ export class ReplicatedLog implements Log {
     }
   }
 
-  #tellForeign(entry: Entry): void {
+  #tellForeign(entry: LogEntry): void {
     if (this.#listener?.foreign) this.#listener.foreign(entry)
     else this.#host.apply(entry)
   }

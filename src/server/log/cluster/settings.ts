@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import type { Clock } from '../../../core/util/clock.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import type { Sharing } from '../log.js'
 import type { Availability } from './log-health-monitor.js'
@@ -43,7 +43,7 @@ export interface ReplicatedHost extends LogEvents {
   readonly newLife: () => string
   readonly capture: () => State
   /** Applies what comes while nobody listens. */
-  readonly apply: (entry: Entry) => void
+  readonly apply: (entry: LogEntry) => void
   /** Connections at this node. */
   readonly clients: () => number
 }

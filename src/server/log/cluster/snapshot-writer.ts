@@ -16,7 +16,7 @@ import {
 import { ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
-import type { State, StateTaker } from '../../engine/records.js'
+import type { State, StateLoader } from '../../engine/records.js'
 import { damaged } from '../errors.js'
 import { encodeState, StateDecoder } from '../state-codec.js'
 import { notWritten } from './errors.js'
@@ -189,7 +189,7 @@ export class SnapshotReader {
   #at: 'head' | 'shared' | 'state' = 'head'
 
   /** @param shared - takes what nodes share @param taker - takes the engine's state; both are of no use when it is damaged */
-  constructor(shared: (bytes: Uint8Array) => void, taker: StateTaker) {
+  constructor(shared: (bytes: Uint8Array) => void, taker: StateLoader) {
     this.#shared = shared
     this.#state = new StateDecoder(taker)
   }
@@ -261,7 +261,7 @@ export interface Loaded<E> {
 }
 
 /** An engine that takes a state back, and has what nodes share beside it. */
-export type MakeEngine<E> = (replica: MessageJudge) => E & { readonly taker: StateTaker }
+export type MakeEngine<E> = (replica: MessageJudge) => E & { readonly stateLoader: StateLoader }
 
 /**
  * The newest snapshot that is good, and nothing where the stream has all from its beginning. Fails with `damaged` or `format`
@@ -312,7 +312,7 @@ function load<E>(
 ): Observable<Omit<Loaded<E>, 'end'>> {
   return defer(() => {
     const { replica, engine } = empty()
-    const reader = new SnapshotReader(bytes => replica.decode(bytes), engine.taker)
+    const reader = new SnapshotReader(bytes => replica.decode(bytes), engine.stateLoader)
     return stream.getSnapshot(name).pipe(
       tap(bytes => {
         reader.take(bytes)

@@ -1,5 +1,5 @@
 import type { Hlc } from '../../../core/hlc/hlc.js'
-import type { Applied, Change, CommandResult } from '../../engine/command-result.js'
+import type { CommandResult, EntryResult, KeyChange } from '../../engine/command-result.js'
 
 /** So many positions back it is known; a node that lags behind further is compared by its next entry. */
 const REMEMBERED = 4096
@@ -29,7 +29,7 @@ export class StateDigest {
   }
 
   /** Takes in what came of an entry. */
-  see(result: Applied): void {
+  see(result: EntryResult): void {
     if (result.type === 'answered') this.#answer(result.answer)
     this.#changes(result.changes)
     if (result.type !== 'loaded') return
@@ -63,7 +63,7 @@ export class StateDigest {
     this.#values[place] = this.#value
   }
 
-  #changes(changes: readonly Change[]): void {
+  #changes(changes: readonly KeyChange[]): void {
     for (const { key, notification, version } of changes) {
       this.#bytes(key)
       this.#version(version)

@@ -1,6 +1,6 @@
 import { Fifo } from '../../../core/util/collections.js'
 import { reason, StateStoreError } from '../../../core/util/errors.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener } from '../log.js'
@@ -44,7 +44,7 @@ const MAX_INLINE_BYTES = 256 * 1024
 const MAX_PAUSE_MS = 5
 
 interface Appended {
-  readonly entry: Entry
+  readonly entry: LogEntry
   /** It may use the reserve. */
   readonly frees: boolean
 }
@@ -84,7 +84,7 @@ export class DiskLog implements Log {
   /** The snapshot that is being written. */
   #saving: Promise<void> | undefined
   /** Of the start, for which there was no room: it comes before all else. */
-  #start: Entry | undefined
+  #start: LogEntry | undefined
 
   constructor(files: Files, place: LogPlace, host: LogHost, sizes: Partial<LogSizes> = {}) {
     const { worthReplacing, ahead } = { ...SIZES, ...sizes }
@@ -107,11 +107,11 @@ export class DiskLog implements Log {
   }
 
   /** Puts an entry before the next one that is appended, at the time of that; its listener hears of it as `foreign`. */
-  precede(entry: Entry): void {
+  precede(entry: LogEntry): void {
     this.#start = entry
   }
 
-  append(entry: Entry, frees = false): void {
+  append(entry: LogEntry, frees = false): void {
     if (this.#state.state !== 'open') {
       this.#listener?.rejected(entry, this.#state.failure ?? new LogFailure('closed', 'the store is closed'))
       return
@@ -146,7 +146,7 @@ export class DiskLog implements Log {
     }
   }
 
-  async #commitBehind(start: Entry, next: Appended): Promise<Outcome> {
+  async #commitBehind(start: LogEntry, next: Appended): Promise<Outcome> {
     const entry = { ...start, time: next.entry.time }
     const failure = await this.#commit({ entry, frees: true })
     if (failure !== undefined) return failure

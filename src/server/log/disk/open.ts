@@ -1,5 +1,5 @@
 import { Engine, type EngineOptions } from '../../engine/engine.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import type { LogFailure } from '../log.js'
 import { DiskLog, type LogPlace, type LogSizes } from './disk-log.js'
@@ -174,7 +174,7 @@ async function markFile(files: Files, position: number): Promise<OpenFile> {
 
 /** Has the start logged and applied; returns why not when the disk is full. Rejects with any other failure. */
 function begin<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<LogFailure | undefined> {
-  const entry: Entry = { time: now, ...engine.room, commands: [{ type: 'start' }] }
+  const entry: LogEntry = { time: now, ...engine.limits, commands: [{ type: 'start' }] }
   return new Promise((resolve, reject) => {
     log.listen({
       committed: () => {

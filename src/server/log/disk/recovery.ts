@@ -1,6 +1,6 @@
 import { reason, StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
-import type { StateTaker } from '../../engine/records.js'
+import type { StateLoader } from '../../engine/records.js'
 import { decodeEntry } from '../entry-codec.js'
 import { damaged } from '../errors.js'
 import { StateDecoder } from '../state-codec.js'
@@ -107,7 +107,7 @@ async function readAll<C>(
   const positions = positionsOf(names, 'state')
   const base = positions.at(-1) ?? 0
   const engine = new Engine<C>(options)
-  const keys = positions.length === 0 ? 0 : await reading.state(base, engine.taker)
+  const keys = positions.length === 0 ? 0 : await reading.state(base, engine.stateLoader)
   const tail = await reading.logs(engine, base, positionsOf(names, 'log'))
   if (tail.position < marked) {
     throw damaged(
@@ -197,7 +197,7 @@ class Reading {
   }
 
   /** Has the state at a position taken; returns the number of its keys. */
-  async state(position: number, taker: StateTaker): Promise<number> {
+  async state(position: number, taker: StateLoader): Promise<number> {
     const name = nameOf('state', position)
     return this.#with(name, async file => {
       const { salt } = readHead(name, await file.read(0, HEAD_SIZE), 'state', position)

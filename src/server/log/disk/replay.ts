@@ -1,7 +1,7 @@
 import { toBinaryString } from '../../../core/util/bytes.js'
 import { Engine } from '../../engine/engine.js'
-import type { Entry, EntryCommand, Load, Origin, Write } from '../../engine/entry.js'
-import type { State, StateRecord, StateTaker } from '../../engine/records.js'
+import type { EntryCommand, LogEntry, LoggedLoad, LoggedWrite, Origin } from '../../engine/entry.js'
+import type { State, StateLoader, StateRecord } from '../../engine/records.js'
 import { VersionClock } from '../../engine/version-clock.js'
 import { decodeBlock, type StateHead } from '../state-codec.js'
 
@@ -13,7 +13,7 @@ export type Dependence = 'condition' | 'fencing-token' | 'repeat'
 
 /** A write that was read, and left out. */
 export interface DependentWrite {
-  readonly verb: Write['command']['verb']
+  readonly verb: LoggedWrite['command']['verb']
   readonly key: Uint8Array
   /** Of its request. */
   readonly bytes: number
@@ -45,7 +45,7 @@ export class Replay {
   }
 
   /** Applies an entry; returns those of its writes that were left out. */
-  apply(entry: Entry): readonly DependentWrite[] {
+  apply(entry: LogEntry): readonly DependentWrite[] {
     if (!this.#hasGap) {
       this.engine.replay(entry)
       return []
@@ -54,7 +54,7 @@ export class Replay {
     // Bounds were kept with keys that may be missing now.
     const bounds = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
     for (const command of entry.commands) {
-      const one = (command: EntryCommand): Entry => ({ time: entry.time, ...bounds, commands: [command] })
+      const one = (command: EntryCommand): LogEntry => ({ time: entry.time, ...bounds, commands: [command] })
       if (command.type === 'start') this.engine.replay(one(command))
       else if (command.type === 'load') this.#load(one(command), command)
       else {
@@ -70,14 +70,14 @@ export class Replay {
   capture(now: number): State {
     const state = this.engine.capture()
     const clock = new VersionClock()
-    clock.keep(state.version)
+    clock.advanceTo(state.version)
     const records = Array.from(state.records, record =>
       this.#renewed.has(record.id) ? { ...record, version: clock.tick(now) } : record,
     )
     return { ...state, version: clock.last, records }
   }
 
-  #dependence({ command, fencingToken, origin }: Write): Dependence | undefined {
+  #dependence({ command, fencingToken, origin }: LoggedWrite): Dependence | undefined {
     if (origin?.dup && !this.#seen.has(nameOf(origin))) return 'repeat'
     if (this.#certain === undefined || this.#certain.has(toBinaryString(command.key))) return undefined
     if (command.verb === 'VDEL' || (command.verb === 'SET' && command.condition !== undefined)) return 'condition'
@@ -85,7 +85,7 @@ export class Replay {
     return isFenced ? 'fencing-token' : undefined
   }
 
-  #write(entry: Entry, { command, origin }: Write): void {
+  #write(entry: LogEntry, { command, origin }: LoggedWrite): void {
     const id = toBinaryString(command.key)
     for (const result of this.engine.apply(entry)) {
       if (result.type !== 'answered' || result.answer.reply.type === 'error') continue
@@ -95,7 +95,7 @@ export class Replay {
     if (origin !== undefined) this.#seen.add(nameOf(origin))
   }
 
-  #load(entry: Entry, { items, replace }: Load): void {
+  #load(entry: LogEntry, { items, replace }: LoggedLoad): void {
     this.engine.replay(entry)
     if (replace) this.#certain = undefined
     for (const { key } of items) {
@@ -108,7 +108,7 @@ export class Replay {
 
 const nameOf = ({ clientId, correlationData }: Origin): string => `${clientId}\0${toBinaryString(correlationData)}`
 
-const unbounded = (owner: Write['owner']): Write['owner'] =>
+const unbounded = (owner: LoggedWrite['owner']): LoggedWrite['owner'] =>
   owner && { ...owner, maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
 
 const NOTHING: Uint8Array = new Uint8Array(0)
@@ -117,7 +117,7 @@ const NOTHING: Uint8Array = new Uint8Array(0)
 export class SalvagedState {
   /** Of the records that were taken. */
   readonly ids = new Set<string>()
-  readonly #taker: StateTaker
+  readonly #taker: StateLoader
   #head: StateHead | undefined
   #older: Uint8Array | undefined
   #younger: Uint8Array | undefined
@@ -125,7 +125,7 @@ export class SalvagedState {
   #lastNumber = 0
   #version: State['version'] | undefined
 
-  constructor(taker: StateTaker) {
+  constructor(taker: StateLoader) {
     this.#taker = taker
   }
 
@@ -153,19 +153,19 @@ export class SalvagedState {
     const hasReplies = this.#older !== undefined && this.#younger !== undefined
     const version = newest(this.#head?.version, this.#version)
     if (version !== undefined) {
-      this.#taker.resume({
-        born: this.#head?.born,
+      this.#taker.finishRestore({
+        createdAt: this.#head?.createdAt,
         version,
         lastNumber: Math.max(this.#head?.lastNumber ?? 0, this.#lastNumber),
         // One of the two without the other would forget what came between.
-        answered: hasReplies ? [this.#older ?? NOTHING, this.#younger ?? NOTHING] : [NOTHING, NOTHING],
+        replies: hasReplies ? [this.#older ?? NOTHING, this.#younger ?? NOTHING] : [NOTHING, NOTHING],
       })
     }
     return { hasReplies, lostKeys: this.#head && this.#head.size - this.ids.size }
   }
 
   #put(record: StateRecord): void {
-    this.#taker.putBack(record)
+    this.#taker.restoreRecord(record)
     this.ids.add(record.id)
     this.#lastNumber = record.number
     this.#version = newest(this.#version, record.version)

@@ -1,6 +1,6 @@
 import { fromBinaryString, toBinaryString } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
-import type { Entry } from '../../engine/entry.js'
+import type { LogEntry } from '../../engine/entry.js'
 import type { State } from '../../engine/records.js'
 import { decodeEntry, keysInEntry } from '../entry-codec.js'
 import { decodeBlock } from '../state-codec.js'
@@ -172,7 +172,7 @@ class Attempt {
     const name = nameOf('state', position)
     await withFile(this.#files, name, async file => {
       const salt = await saltIn(file, name, 'state', position)
-      const state = new SalvagedState(this.#replay.engine.taker)
+      const state = new SalvagedState(this.#replay.engine.stateLoader)
       const source = await FrameReader.of(file, HEAD_SIZE, salt ?? NO_SALT)
       let number = 0
       while (salt !== undefined && !state.isEnded) {
@@ -303,7 +303,7 @@ async function saltIn(file: OpenFile, name: string, kind: Kind, position: number
   return plainly(saltOf(header, kind === 'log' ? position + 1 : 0))
 }
 
-function entryOf(bytes: Uint8Array): Entry | undefined {
+function entryOf(bytes: Uint8Array): LogEntry | undefined {
   try {
     return decodeEntry(bytes)
   } catch {
