@@ -263,7 +263,7 @@ export class LeaseWorld {
       if (loop.timers > 0) this.#complain(`${store.clientId} has ${loop.timers} timers left`)
       const { size } = store[HOST].registry
       if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
-      if (store[HOST].farewells.size > 0) this.#complain(`${store.clientId} would still say farewell`)
+      if (store[HOST].closeHooks.size > 0) this.#complain(`${store.clientId} would still say farewell`)
       const registered = this.#broker.watchesOf(store.clientId)
       if (!closed && registered > 0) this.#complain(`${store.clientId} has ${registered} registrations left`)
       void store.close()

@@ -18,13 +18,13 @@ const AT_ONCE: readonly Mistake[] = [
     "key('a')",
     // @ts-expect-error a key needs the codec of its values
     store => store.key('a'),
-    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
+    'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   [
     "matching(store, 'a*')",
     // @ts-expect-error keys need the codec of their values
     store => matching(store, 'a*'),
-    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
+    'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   [
     "key('a', json)",
@@ -119,7 +119,7 @@ const AS_ERRORS: readonly Mistake[] = [
     "watchAll(['a'])",
     // @ts-expect-error names need the codec of their values
     store => firstValueFrom(store.watchAll(['a'])),
-    'Expected a codec for the values: number, text, boolean, bytes, json() or one of yours',
+    'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   ["store.get('', number)", store => store.get('', number), /at least one/],
 ]

@@ -100,7 +100,7 @@ describe('json(schema), for a value the schema does not take', () => {
     },
   ])('names $what', ({ issues, says }) => {
     expect(() => json(failing(...issues)).decode(utf8('1'))).toThrow(
-      expect.objectContaining({ code: 'payload', message: `Not what the schema asks for: ${says}` }),
+      expect.objectContaining({ code: 'payload', message: `The schema rejects it: ${says}` }),
     )
   })
 

@@ -1,7 +1,7 @@
 import { assert, asyncProperty, boolean, array as listOf } from 'fast-check'
 import { concat, EMPTY, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { Latest } from '../../../src/client/keys/latest.js'
+import { LatestIterator } from '../../../src/client/keys/latest.js'
 import { AbortError } from '../../../src/core/util/errors.js'
 
 const value = (of: unknown) => ({ done: false, value: of })
@@ -13,7 +13,7 @@ async function loop<T>(
   body: (value: T) => void | Promise<void> = () => undefined,
 ): Promise<T[]> {
   const seen: T[] = []
-  for await (const value of new Latest(source)) {
+  for await (const value of new LatestIterator(source)) {
     seen.push(value)
     await body(value)
   }
@@ -27,7 +27,7 @@ describe('A loop over an observable of states', () => {
       subscribed++
       subscriber.next(subscribed)
     })
-    const latest = new Latest(source)
+    const latest = new LatestIterator(source)
     expect(subscribed).toBe(0)
     expect(await latest.next()).toEqual(value(1))
     void latest.next()
@@ -36,7 +36,7 @@ describe('A loop over an observable of states', () => {
 
   it('gets every value when it keeps up', async () => {
     const states = new Subject<number>()
-    const latest = new Latest(states)
+    const latest = new LatestIterator(states)
     for (const state of [1, 2, 3]) {
       const next = latest.next()
       states.next(state)
@@ -46,7 +46,7 @@ describe('A loop over an observable of states', () => {
 
   it('gets the newest of what came while it was busy, and then waits', async () => {
     const states = new Subject<number>()
-    const latest = new Latest(states)
+    const latest = new LatestIterator(states)
     const first = latest.next()
     for (const state of [1, 2, 3]) states.next(state)
     expect([await first, await latest.next()]).toEqual([value(1), value(3)])
@@ -61,21 +61,21 @@ describe('A loop over an observable of states', () => {
   ])('gets the last value before the stream %s', async (_, end, error) => {
     const seen: number[] = []
     const run = async (): Promise<void> => {
-      for await (const state of new Latest(concat(of(1, 2, 3), end))) seen.push(state)
+      for await (const state of new LatestIterator(concat(of(1, 2, 3), end))) seen.push(state)
     }
     await (error ? expect(run()).rejects.toEqual(error) : run())
     expect(seen).toEqual([1, 3])
   })
 
   it('fails once, and is over then', async () => {
-    const latest = new Latest(throwError(() => 'gone'))
+    const latest = new LatestIterator(throwError(() => 'gone'))
     await expect(latest.next()).rejects.toBe('gone')
     expect(await latest.next()).toEqual(DONE)
   })
 
   it('gets nothing more once it was aborted', async () => {
     const states = new Subject<number>()
-    const latest = new Latest(states)
+    const latest = new LatestIterator(states)
     const first = latest.next()
     states.next(1)
     states.next(2)
@@ -96,7 +96,7 @@ describe('A loop over an observable of states', () => {
     const states = new Subject<number>()
     const source = concat(of(1), states)
     const run = async (): Promise<void> => {
-      for await (const _ of new Latest(source)) {
+      for await (const _ of new LatestIterator(source)) {
         expect(states.observed).toBe(true)
         if (!goOn()) break
       }
@@ -107,7 +107,7 @@ describe('A loop over an observable of states', () => {
 
   it('that nobody runs any more is over for whoever waits, and unsubscribed', async () => {
     const states = new Subject<number>()
-    const latest = new Latest(states)
+    const latest = new LatestIterator(states)
     const waiting = [latest.next(), latest.next()]
     expect(await latest.return()).toEqual(DONE)
     expect(await Promise.all(waiting)).toEqual([DONE, DONE])
@@ -117,7 +117,7 @@ describe('A loop over an observable of states', () => {
 
   it('that was left before it began never subscribes', async () => {
     let subscribed = false
-    const latest = new Latest(
+    const latest = new LatestIterator(
       new Observable(() => {
         subscribed = true
       }),
@@ -129,7 +129,7 @@ describe('A loop over an observable of states', () => {
 
   it('answers in the order it was asked', async () => {
     const states = new Subject<number>()
-    const latest = new Latest(states)
+    const latest = new LatestIterator(states)
     const asked = [latest.next(), latest.next(), latest.next()]
     for (const state of [1, 2]) states.next(state)
     states.complete()
@@ -142,7 +142,7 @@ describe('A loop over an observable of states', () => {
   })
 
   it('waits as long as nothing is said', async () => {
-    const latest = new Latest(NEVER)
+    const latest = new LatestIterator(NEVER)
     const waiting = latest.next()
     await latest.return()
     expect(await waiting).toEqual(DONE)
@@ -153,7 +153,7 @@ describe('A loop over an observable of states', () => {
     await assert(
       asyncProperty(listOf(boolean(), { maxLength: 50 }), async steps => {
         const states = new Subject<number>()
-        const latest = new Latest(states)
+        const latest = new LatestIterator(states)
         const seen: number[] = []
         let asked: Promise<unknown> = Promise.resolve()
         const ask = (): void => {

@@ -1,7 +1,7 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
-import { doubtOf, escapeGlob } from '../../../src/client/keys/scan.js'
+import { escapeGlob, globWarning } from '../../../src/client/keys/scan.js'
 import { lease } from '../../../src/client/lease/lease.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { fakeStore } from '../../support/operator-session.js'
@@ -16,16 +16,16 @@ function open() {
 
 describe('A warning', () => {
   it.each([
-    ['sensor/', 'the glob `sensor/` fits one key alone: for all keys that begin with it write `sensor/*`'],
+    ['sensor/', 'the glob `sensor/` matches a single key: for all keys that begin with it write `sensor/*`'],
     ['sensor/#', '`#` and `+` are no wildcards in the glob `sensor/#`: write `sensor/*`'],
     ['+/state', '`#` and `+` are no wildcards in the glob `+/state`: write `*/state`'],
     ['a/+/b/#', '`#` and `+` are no wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
   ])('says what is hardly meant by the glob %s', (glob, words) => {
-    expect(doubtOf(glob)).toBe(words)
+    expect(globWarning(glob)).toBe(words)
   })
 
   it.each(['sensor/*', '*', 'a?', 'a[0-9]', escapeGlob('a*b'), new Uint8Array([97])])('is none for %s', glob => {
-    expect(doubtOf(glob)).toBeUndefined()
+    expect(globWarning(glob)).toBeUndefined()
   })
 
   it('about globs is given once for a client, whatever asks', () => {
@@ -34,7 +34,7 @@ describe('A warning', () => {
     expect(words).toEqual([])
     store.scan('sensor/')
     matching(store, 'sensor/#', text)
-    expect(words).toEqual([expect.stringMatching(/^rx-statestore: the glob `sensor\/` fits one key alone/)])
+    expect(words).toEqual([expect.stringMatching(/^rx-statestore: the glob `sensor\/` matches a single key/)])
   })
 
   it('about a lease that is too short is given once', () => {

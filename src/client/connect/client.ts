@@ -7,7 +7,7 @@ import {
   type RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import type { Farewell, KeyHost } from '../keys/source.js'
+import type { CloseHook, KeyHost } from '../keys/source.js'
 import { warnOnce } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import { StoreCommands } from '../requests/commands.js'
@@ -57,7 +57,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #storeInstanceMonitor: StoreInstanceMonitor
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
-  readonly #farewells = new Set<Farewell>()
+  readonly #farewells = new Set<CloseHook>()
   #leaving = false
   /** Settles when all farewells have been said. */
   readonly #left: Promise<void>
@@ -101,7 +101,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       link$: this.status$,
       clock,
       clientId,
-      farewells: this.#farewells,
+      closeHooks: this.#farewells,
       isLeaving: () => this.#leaving,
     }
     const topics = { answers: this.#responseTopic, changes: notificationFilter(clientId) }

@@ -3,8 +3,8 @@ import { checkHas } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 
 /**
- * How values of a key become bytes and come back. `encode` throws for a value it cannot write, `decode` for bytes it
- * cannot read; it may as well return a value of its own choice for them.
+ * Converts the values of a key to bytes and back. `encode` throws for a value it cannot encode. `decode` throws for bytes
+ * it cannot decode, or returns a fallback value.
  *
  * @example
  * ```ts
@@ -16,10 +16,10 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T
 }
 
-/** A codec. Throws {@link ArgumentError} for anything else, such as `json` where `json()` was meant. */
+/** Throws {@link ArgumentError} for anything but a codec, such as `json` instead of `json()`. */
 export function checkCodec<T>(codec: Codec<T> | undefined): Codec<T> {
   if (codec === undefined) {
-    throw new ArgumentError('Expected a codec for the values: number, text, boolean, bytes, json() or one of yours')
+    throw new ArgumentError('Expected a codec for the values: number, text, boolean, bytes, json() or a custom one')
   }
   if (typeof codec === 'function') {
     const { name } = Object(codec)
@@ -30,12 +30,11 @@ export function checkCodec<T>(codec: Codec<T> | undefined): Codec<T> {
 }
 
 /**
- * The bytes of a value. Throws {@link ArgumentError} that names the key for whatever the codec throws, and for a codec that
- * returns anything but bytes.
+ * Encodes a value. Throws {@link ArgumentError}, which names the key, if the codec throws or does not return bytes.
  */
 export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value: T): Uint8Array {
   try {
-    if (isPromise(value)) throw new ArgumentError(A_PROMISE)
+    if (isPromise(value)) throw new ArgumentError(PROMISE_ADVICE)
     const encoded: unknown = codec.encode(value)
     if (isBytes(encoded)) {
       checkAttached(encoded)
@@ -49,21 +48,22 @@ export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value
   }
 }
 
-const A_PROMISE = 'it is a promise: await it before the write; in a stream put `mergeMap(value => value)` before `set`'
+const PROMISE_ADVICE =
+  'it is a promise: await it before the write; in a stream put `mergeMap(value => value)` before `set`'
 
 const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
 
-/** Knows what it is by its insides: what only has the name or the prototype of one is none. */
-const tagOf: unknown = Reflect.getOwnPropertyDescriptor(
+/** Reads the internal type, which a faked name or prototype does not change. */
+const getTypedArrayTag: unknown = Reflect.getOwnPropertyDescriptor(
   Object.getPrototypeOf(Uint8Array.prototype),
   Symbol.toStringTag,
 )?.get
 
-/** Whether it is a Uint8Array, of this realm or another: test environments and frames have classes of their own. */
+/** Also true for a Uint8Array of another realm: test environments and frames have separate classes. */
 const isBytes = (value: unknown): value is Uint8Array =>
-  typeof tagOf === 'function' && Reflect.apply(tagOf, value, []) === 'Uint8Array'
+  typeof getTypedArrayTag === 'function' && Reflect.apply(getTypedArrayTag, value, []) === 'Uint8Array'
 
-/** Throws for bytes that were transferred to somebody else, such as a worker. */
+/** Throws for bytes whose buffer was transferred, such as to a worker. */
 function checkAttached({ length, buffer }: Uint8Array): void {
   if (length > 0) return
   try {
@@ -73,7 +73,7 @@ function checkAttached({ length, buffer }: Uint8Array): void {
   }
 }
 
-/** Bytes as they are. */
+/** Raw bytes, unchanged. */
 export const bytes: Codec<Uint8Array> = {
   encode(value) {
     if (!isBytes(value))
@@ -127,6 +127,5 @@ export const boolean: Codec<boolean> = {
   },
 }
 
-/** For a value that is none of a codec's. */
 export const wrongType = (expected: string, value: unknown, advice = ''): ArgumentError =>
   new ArgumentError(`Expected the value to be ${expected}, got \`${formatValue(value)}\` (${typeof value})${advice}`)

@@ -5,10 +5,10 @@ import { type Codec, wrongType } from './codec.js'
 import { json } from './json.js'
 
 /**
- * An array of records as JSON lines (NDJSON), one record a line: the format of a dataset by which data flows of Azure IoT
- * Operations enrich messages. Each line is what {@link json} makes of its record, validated when read if there is a schema.
- * Lines end with LF or CR LF; blank ones are passed over. An error names its line, counted from 1; one line that cannot be
- * read makes the value `invalid`. An empty array is an empty value.
+ * An array of records as JSON lines (NDJSON), one record per line: the dataset format with which data flows of Azure IoT
+ * Operations enrich messages. Encodes each record as {@link json} does; with a schema, records are validated when read.
+ * Lines end with LF or CR LF, and blank lines are skipped. Errors name the line, counted from 1; one malformed line makes
+ * the value `invalid`. An empty array is stored as an empty value.
  *
  * @example
  * ```ts
@@ -19,15 +19,15 @@ import { json } from './json.js'
 export function jsonLines<S extends StandardSchemaV1>(schema: S): Codec<readonly StandardSchemaV1.InferOutput<S>[]>
 export function jsonLines<T>(): Codec<readonly T[]>
 export function jsonLines(schema?: StandardSchemaV1): Codec<readonly unknown[]> {
-  const by = schema === undefined ? json : schema
-  const known = codecs.get(by)
+  const cacheKey = schema === undefined ? json : schema
+  const known = codecs.get(cacheKey)
   if (known !== undefined) return known
-  const codec = linesOf(schema === undefined ? json() : json(schema))
-  codecs.set(by, codec)
+  const codec = createCodec(schema === undefined ? json() : json(schema))
+  codecs.set(cacheKey, codec)
   return codec
 }
 
-/** By schema, or by `json` for none: keys are told apart by their codecs, and these are as one. */
+/** By schema, or `json` without one: hooks compare keys by codec identity, so equal codecs must be the same object. */
 const codecs = /* @__PURE__ */ new WeakMap<object, Codec<readonly unknown[]>>()
 
 const LF = 10
@@ -35,18 +35,18 @@ const LF = 10
 const BLANK: ReadonlySet<number> = /* @__PURE__ */ new Set([32, 9, 13])
 const LINE_END = /* @__PURE__ */ Uint8Array.of(LF)
 
-const linesOf = (record: Codec<unknown>): Codec<readonly unknown[]> => ({
+const createCodec = (record: Codec<unknown>): Codec<readonly unknown[]> => ({
   encode(records) {
     if (!Array.isArray(records)) throw wrongType('an array of records', records)
-    // By index, as a hole is no record either.
-    const lines = Array.from(records, (each: unknown, at) => {
+    // Array.from visits holes, which are not records.
+    const lines = Array.from(records, (each: unknown, index) => {
       try {
         return record.encode(each)
       } catch (cause) {
-        throw new ArgumentError(`Line ${at + 1}: ${reason(cause)}`, { cause })
+        throw new ArgumentError(`Line ${index + 1}: ${reason(cause)}`, { cause })
       }
     })
-    return concatBytes(lines.flatMap((line, at) => (at === 0 ? [line] : [LINE_END, line])))
+    return concatBytes(lines.flatMap((line, index) => (index === 0 ? [line] : [LINE_END, line])))
   },
   decode(stored) {
     const records: unknown[] = []

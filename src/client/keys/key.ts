@@ -8,9 +8,11 @@ import type { Written } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry } from '../watch/watch-state.js'
 import { encodeFor } from './codec.js'
-import { Latest } from './latest.js'
+import { LatestIterator } from './latest.js'
 import {
+  ABORT_NAMES,
   type AbortOptions,
+  ALIASES,
   abortable,
   checkSetOptions,
   checkSignal,
@@ -18,30 +20,28 @@ import {
   checkToken,
   DELETE_NAMES,
   type DeleteOptions,
-  ELSEWHERE,
   GET_NAMES,
-  LOOP_NAMES,
   type RequestOptions,
   SET_NAMES,
   type SetOptions,
 } from './options.js'
 import { EntryListener, FreshnessListener, type KeyHost, type KeySource, SOURCE, ValueListener } from './source.js'
 
-// Operators are given up by unsubscribing; a request of its own by a signal, too.
-const GET_REQUEST = { ...GET_NAMES, ...LOOP_NAMES }
-const SET_REQUEST = { ...SET_NAMES, ...LOOP_NAMES }
-const DELETE_REQUEST = { ...DELETE_NAMES, ...LOOP_NAMES }
+// Operators have no `signal`: they are cancelled by unsubscribing.
+const GET_REQUEST = { ...GET_NAMES, ...ABORT_NAMES }
+const SET_REQUEST = { ...SET_NAMES, ...ABORT_NAMES }
+const DELETE_REQUEST = { ...DELETE_NAMES, ...ABORT_NAMES }
 
-/** What a write came to. */
+/** The result of a write. */
 export interface SetResult {
   readonly key: string
-  /** `false` when its condition did not hold. */
+  /** `false` if its condition did not hold. */
   readonly applied: boolean
-  /** Version of the value now stored: the one written, or the one in the way. */
+  /** Version of the value now stored: the written one, or the one that made the condition fail. */
   readonly version: Hlc | undefined
 }
 
-/** What a delete came to. */
+/** The result of a delete. */
 export interface DeleteResult {
   readonly key: string
   readonly deleted: boolean
@@ -49,7 +49,7 @@ export interface DeleteResult {
 }
 
 /**
- * One key of the store, with the type of its values. Costs nothing until it is used.
+ * A typed handle of one key. Sends nothing until it is used. Made by {@link StoreView.key}.
  *
  * @example
  * ```ts
@@ -69,47 +69,47 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     this[SOURCE] = source
   }
 
-  /** The key; as `0x` and Base16 unless it is UTF-8 text. */
+  /** The key as text, or as `0x` and hex if it is not UTF-8. */
   get name(): string {
     return this[SOURCE].key.text
   }
 
-  /** The key as the store has it; a copy. */
+  /** A copy of the key's bytes. */
   get bytes(): Uint8Array {
     return new Uint8Array(this[SOURCE].key.bytes)
   }
 
-  /** Base16 of the key's bytes: tells keys apart whose names look alike. */
+  /** The key's bytes in hex: unique, unlike {@link name}. */
   get id(): string {
     return this[SOURCE].key.id
   }
 
   /**
-   * Every change, the latest first, then one by one with rising versions. Hot: all subscribers of the key share one
-   * registration, made by the first and ended by the last. Lives on through reconnects; errors with `not-authorized`,
-   * `request-rejected` or `closed` alone, completes when the client is closed.
+   * Emits the latest entry, then every change with rising versions. Hot: all subscribers of the key share one registration,
+   * which ends with the last of them. Continues after reconnects. Errors only with `not-authorized`, `request-rejected` or
+   * `closed`; completes when the client is closed.
    */
   get entries$(): Observable<Entry<T>> {
     this.#entries$ ??= new Observable(subscriber => new EntryListener(this[SOURCE], subscriber).join())
     return this.#entries$
   }
 
-  /** The values of {@link entries$}: `undefined` while there is no such key. Values that do not decode are left out. */
+  /** Emits the values of {@link entries$}, `undefined` while the key is absent. Skips values that do not decode. */
   get value$(): Observable<T | undefined> {
     this.#value$ ??= new Observable(subscriber => new ValueListener(this[SOURCE], subscriber).join())
     return this.#value$
   }
 
   /**
-   * Whether the value can be relied on, at once and then whenever that changes. Watches the key as the others do; ends as
-   * they do, with `stale` if there is a value.
+   * Emits whether the value is current, on subscription and after every change. Watches the key, and ends like
+   * {@link entries$}, with `stale` as its last value if the key was read.
    */
   get freshness$(): Observable<Freshness> {
     this.#freshness$ ??= new Observable(subscriber => new FreshnessListener(this[SOURCE], subscriber).join())
     return this.#freshness$
   }
 
-  /** Values that did not decode. Watches the key as the others do. */
+  /** Emits the errors of values that do not decode. Watches the key. */
   get errors$(): Observable<DecodeError> {
     this.#errors$ ??= this.entries$.pipe(
       filter(entry => entry.op === 'invalid'),
@@ -119,10 +119,9 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * The entries as an async iterable, for those who avoid Rx. A loop that is slower than the changes gets the latest
-   * entry when it asks for the next: what came meanwhile is merged into that one, so versions rise and nothing piles up.
-   * The watch begins with the loop and ends with it, however it is left. The loop ends when the client is closed, and
-   * throws what {@link entries$} errors with, or `aborted`.
+   * Returns the entries as an async iterable, for code without RxJS. A loop slower than the changes skips to the latest
+   * entry, so versions rise and nothing is queued. The watch starts and ends with the loop. The loop ends when the client is
+   * closed, and throws the errors of {@link entries$}, or `aborted`.
    *
    * @example
    * ```ts
@@ -130,8 +129,8 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * ```
    */
   entries(options: AbortOptions = {}): AsyncIterator<Entry<T>, undefined> & AsyncIterable<Entry<T>> {
-    checkOptionNames('entries', options, LOOP_NAMES)
-    return new Latest(abortable(this.entries$, checkSignal(options.signal)))
+    checkOptionNames('entries', options, ABORT_NAMES)
+    return new LatestIterator(abortable(this.entries$, checkSignal(options.signal)))
   }
 
   /** The same as {@link entries}: `for await (const entry of key)`. */
@@ -140,8 +139,8 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Reads the key once; to be subscribed or awaited, see {@link StoreRequest}. Errors with `argument` for wrong options,
-   * `timeout`, `decode`, `aborted`, `no-store`, `closed` or what the store answers; an absent key is an entry, not an error.
+   * Reads the key once. Subscribe to or await the result, see {@link StoreRequest}. Errors with `argument` for wrong options,
+   * `timeout`, `decode`, `aborted`, `no-store`, `closed`, or an error of the store. An absent key is an entry, not an error.
    */
   get(options: RequestOptions & AbortOptions = {}): StoreRequest<Entry<T>> {
     return new StoreRequest(() => {
@@ -162,13 +161,13 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Writes the value; to be subscribed or awaited, see {@link StoreRequest}. Errors with `argument` for wrong options or a
-   * value the codec refuses, `timeout` and `no-store` (not written), `outcome-unknown`, `aborted` (written or not, once it
-   * was sent), `closed` or what the store answers.
+   * Writes the value. Subscribe to or await the result, see {@link StoreRequest}. Errors with `argument` for wrong options or
+   * a value that does not encode, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted` (may be written, if
+   * it was sent), `closed`, or an error of the store.
    */
   set(value: T, options: SetOptions & AbortOptions = {}): StoreRequest<SetResult> {
     return new StoreRequest(() => {
-      checkOptionNames('set', options, SET_REQUEST, ELSEWHERE)
+      checkOptionNames('set', options, SET_REQUEST, ALIASES)
       const { host, key, codec } = this[SOURCE]
       const write = checkSetOptions(options, host.fencingToken)
       const timeout = checkTimeout(options.timeout, host.timeout)
@@ -184,7 +183,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     return this.#deletion('delete', options, ({ store }, key, token, timeout) => store.delete(key, token, timeout))
   }
 
-  /** Deletes the key if it holds this value; errors as {@link set} does. */
+  /** Deletes the key if it has this value; errors as {@link set} does. */
   deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
     const { codec } = this[SOURCE]
     return this.#deletion('deleteIf', options, ({ store }, key, token, timeout) =>
@@ -195,15 +194,15 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   #deletion(
     call: string,
     options: DeleteOptions & AbortOptions,
-    written: (host: KeyHost, key: KeyName, token: Hlc | undefined, timeout: number) => Observable<Written>,
+    send: (host: KeyHost, key: KeyName, token: Hlc | undefined, timeout: number) => Observable<Written>,
   ): StoreRequest<DeleteResult> {
     return new StoreRequest(() => {
-      checkOptionNames(call, options, DELETE_REQUEST, ELSEWHERE)
+      checkOptionNames(call, options, DELETE_REQUEST, ALIASES)
       const { host, key } = this[SOURCE]
       const token = checkToken(options.fencingToken) ?? host.fencingToken
       const timeout = checkTimeout(options.timeout, host.timeout)
       const signal = checkSignal(options.signal)
-      return abortable(written(host, key, token, timeout), signal).pipe(
+      return abortable(send(host, key, token, timeout), signal).pipe(
         map(({ applied, version }) => ({ key: this.name, deleted: applied, version })),
       )
     })

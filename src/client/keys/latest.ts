@@ -9,17 +9,16 @@ interface Waiter<T> {
 const DONE: IteratorResult<never, undefined> = { done: true, value: undefined }
 
 /**
- * An observable of states for a `for await` loop. It is subscribed when the loop first asks, and unsubscribed when the
- * loop is left. It holds one value at most, the newest: what comes while the loop is busy takes the place of what it has
- * not taken. So a slow loop misses steps, but never the last one.
+ * Iterates an observable of states with `for await`. Subscribes on the first `next` and unsubscribes when the loop exits.
+ * Buffers only the newest value: a slow loop skips intermediate states, but never the last one.
  */
-export class Latest<T> implements AsyncIterableIterator<T, undefined> {
+export class LatestIterator<T> implements AsyncIterableIterator<T, undefined> {
   readonly #source: Observable<T>
   readonly #waiters: Waiter<T>[] = []
   #subscription: Subscription | undefined
   #newest: { readonly value: T } | undefined
   #failure: { readonly error: unknown } | undefined
-  #ended = false
+  #isEnded = false
 
   constructor(source: Observable<T>) {
     this.#source = source
@@ -29,16 +28,16 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
     return this
   }
 
-  /** The newest value that was not taken yet, as soon as there is one. Rejects, once, with what the observable errors with. */
+  /** Resolves with the newest value not yet returned. Rejects once if the observable errors. */
   next(): Promise<IteratorResult<T, undefined>> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject })
-      if (!this.#subscription && !this.#ended) this.#subscribe()
-      this.#serve()
+      if (!this.#subscription && !this.#isEnded) this.#subscribe()
+      this.#settleWaiters()
     })
   }
 
-  /** What a loop calls that is left before the end. */
+  /** Called when a loop exits early. */
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#newest = undefined
     this.#failure = undefined
@@ -51,11 +50,11 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
     this.#subscription = this.#source.subscribe({
       next: value => {
         this.#newest = { value }
-        this.#serve()
+        this.#settleWaiters()
       },
       error: error => {
         this.#failure = { error }
-        // Who aborts wants no more.
+        // An aborting caller expects no further value.
         if (error instanceof AbortError) this.#newest = undefined
         this.#end()
       },
@@ -64,19 +63,19 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   #end(): void {
-    this.#ended = true
-    this.#serve()
+    this.#isEnded = true
+    this.#settleWaiters()
   }
 
-  #serve(): void {
-    while (this.#newest || this.#ended) {
+  #settleWaiters(): void {
+    while (this.#newest || this.#isEnded) {
       const waiter = this.#waiters.shift()
       if (waiter === undefined) return
-      this.#answer(waiter)
+      this.#settle(waiter)
     }
   }
 
-  #answer({ resolve, reject }: Waiter<T>): void {
+  #settle({ resolve, reject }: Waiter<T>): void {
     const newest = this.#newest
     const failure = this.#failure
     if (newest) {

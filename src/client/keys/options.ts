@@ -7,35 +7,34 @@ import type { WriteOptions } from '../requests/commands.js'
 
 /** Options of every request. */
 export interface RequestOptions {
-  /** ms until the request has failed, also told to the broker as message expiry. Default: that of the client, 10 s. */
+  /** ms until the request fails, also sent to the broker as message expiry. Default: the client's timeout, 10 s. */
   readonly timeout?: number | undefined
 }
 
 /** Options of a delete. */
 export interface DeleteOptions extends RequestOptions {
-  /** Proof of holding the lock that protects the key: the version of the lock. */
+  /** Proves that the caller holds the lock that protects the key: the version of the lock key. */
   readonly fencingToken?: Hlc | string | undefined
 }
 
 /** Options of a write. */
 export interface SetOptions extends DeleteOptions {
-  /** Only if there is no such key (`NX`). */
+  /** Only if the key is absent (`NX`). */
   readonly ifAbsent?: boolean | undefined
-  /** Only if there is no such key, or it holds this very value already (`NEX`). */
+  /** Only if the key is absent or already has this value (`NEX`). */
   readonly ifAbsentOrEqual?: boolean | undefined
   /**
-   * Only if the key exists and has this very version: nobody has written it since. A request of our store, since the
-   * protocol has none (`IFVER`); any other answers `syntax-error`.
+   * Only if the key exists and still has this version. Needs the store of this package (`IFVER` is not part of the
+   * protocol); other stores answer `syntax-error`.
    */
   readonly ifVersion?: Hlc | string | undefined
-  /** Time to live, ms, a positive integer. A write without it makes the key permanent. */
+  /** Time to live in ms, a positive integer. A write without it makes the key permanent. */
   readonly expiresIn?: number | undefined
   /** Ask the broker to keep the key on disk. */
   readonly persist?: boolean | undefined
 }
 
-/** The names of options, of a loop over a watch and of requests. */
-export const LOOP_NAMES: OptionNames<AbortOptions> = { signal: true }
+export const ABORT_NAMES: OptionNames<AbortOptions> = { signal: true }
 export const GET_NAMES: OptionNames<RequestOptions> = { timeout: true }
 export const DELETE_NAMES: OptionNames<DeleteOptions> = { ...GET_NAMES, fencingToken: true }
 export const SET_NAMES: OptionNames<SetOptions> = {
@@ -47,8 +46,8 @@ export const SET_NAMES: OptionNames<SetOptions> = {
   persist: true,
 }
 
-/** What the protocol and other stores call them. */
-export const ELSEWHERE: OtherNames = {
+/** Option names of the protocol and other stores, for error messages. */
+export const ALIASES: OtherNames = {
   px: 'expiresIn',
   ttl: 'expiresIn',
   ttlMs: 'expiresIn',
@@ -59,7 +58,7 @@ export const ELSEWHERE: OtherNames = {
   abortSignal: 'signal',
 }
 
-/** Checks options before anything is sent; `token` is used when they bring none. Throws {@link ArgumentError}. */
+/** Validates options. Throws {@link ArgumentError}. @param token - the default fencing token */
 export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
   const { expiresIn, fencingToken, persist } = options
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
@@ -82,7 +81,7 @@ function conditionOf(options: SetOptions): SetCondition | undefined {
   return options.ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined
 }
 
-/** Checks a fencing token. Throws {@link ArgumentError}. */
+/** Validates a fencing token. Throws {@link ArgumentError}. */
 export const checkToken = (token: Hlc | string | undefined): Hlc | undefined => checkVersion('fencingToken', token)
 
 function checkVersion(name: string, token: Hlc | string | undefined): Hlc | undefined {
@@ -98,30 +97,30 @@ function checkVersion(name: string, token: Hlc | string | undefined): Hlc | unde
   }
 }
 
-/** A request's timeout, ms. Throws {@link ArgumentError}. */
-export function checkTimeout(timeout: number | undefined, byDefault: number): number {
-  if (timeout === undefined) return byDefault
+/** Validates a timeout in ms. Throws {@link ArgumentError}. */
+export function checkTimeout(timeout: number | undefined, defaultMs: number): number {
+  if (timeout === undefined) return defaultMs
   checkPositiveInteger('timeout', timeout)
   return timeout
 }
 
-/** For callers who hold no subscription. */
+/** Options for callers that hold no subscription. */
 export interface AbortOptions {
   /**
-   * Gives up when it is aborted, as unsubscribing does, and errors with `aborted`, whose `cause` is the signal's reason.
-   * Aborted before, nothing is sent.
+   * Aborting it cancels the call, as unsubscribing does, and errors with `aborted`, whose `cause` is the signal's reason.
+   * With a signal that is already aborted, nothing is sent.
    */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The signal of options. Throws {@link ArgumentError}. */
+/** Validates a signal. Throws {@link ArgumentError}. */
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
-  // By its shape: one of another window or worker is a signal, too.
+  // By shape, as a signal may come from another window or worker.
   if (signal === undefined || typeof signal?.addEventListener === 'function') return signal
   throw new ArgumentError(`Expected \`signal\` to be an AbortSignal, got \`${formatValue(signal)}\` (${typeof signal})`)
 }
 
-/** The same, but ended by the signal. */
+/** Returns the source, ended by the signal. */
 export function abortable<T>(source: Observable<T>, signal: AbortSignal | undefined): Observable<T> {
   if (signal === undefined) return source
   return new Observable(subscriber => {

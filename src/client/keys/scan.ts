@@ -6,22 +6,22 @@ import { toKeyName } from '../watch/key-name.js'
 import { type Codec, checkCodec } from './codec.js'
 import { Key } from './key.js'
 import {
+  ABORT_NAMES,
   type AbortOptions,
   abortable,
   checkSignal,
   checkTimeout,
   GET_NAMES,
-  LOOP_NAMES,
   type RequestOptions,
 } from './options.js'
 import { type KeyHost, KeySource } from './source.js'
 
 /**
- * The keys of the store that fit a glob, as handles: made by {@link StoreView.scan}. Cold: every subscriber scans anew,
- * and asks for a page only when all keys of the one before were emitted and it still wants more.
+ * The keys of the store that match a glob, as handles. Made by {@link StoreView.scan}. Cold: every subscription starts a
+ * new scan, and requests a page once all keys of the previous one were emitted.
  *
- * As an observable it emits as fast as the store answers, for RxJS has no back pressure. As an async iterable it asks for
- * a page only when the one before is used up:
+ * The observable emits as fast as the store responds, since RxJS has no backpressure. The async iterable requests a page
+ * only when the loop has consumed the previous one:
  *
  * @example
  * ```ts
@@ -41,16 +41,16 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     this.#codec = checkCodec(codec)
     this.#options = options
     this.#host = host
-    const doubt = doubtOf(glob)
-    if (doubt) host.warn('glob', doubt)
+    const warning = globWarning(glob)
+    if (warning) host.warn('glob', warning)
   }
 
-  /** Rejects with what the observable would error with. */
+  /** Rejects with the error that the observable would emit. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
-    const { signal, page: pageAt } = this.#terms()
+    const { signal, page: fetchPage } = this.#checkOptions()
     let token: Uint8Array | undefined
     do {
-      const page = await firstValueFrom(abortable(pageAt(token), signal))
+      const page = await firstValueFrom(abortable(fetchPage(token), signal))
       for (const key of page.keys) {
         if (signal?.aborted) throw new AbortError(signal.reason)
         yield this.#key(key)
@@ -61,9 +61,9 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 
   #keys(): Observable<Key<T>> {
     return defer(() => {
-      const { signal, page: pageAt } = this.#terms()
+      const { signal, page: fetchPage } = this.#checkOptions()
       let token: Uint8Array | undefined
-      const keys$ = defer(() => pageAt(token)).pipe(
+      const keys$ = defer(() => fetchPage(token)).pipe(
         tap(page => {
           token = page.token
         }),
@@ -75,12 +75,11 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     })
   }
 
-  /** What was asked for, checked. */
-  #terms() {
-    checkOptionNames('scan', this.#options, { ...GET_NAMES, ...LOOP_NAMES })
-    const { store, timeout: byDefault } = this.#host
+  #checkOptions() {
+    checkOptionNames('scan', this.#options, { ...GET_NAMES, ...ABORT_NAMES })
+    const { store, timeout: defaultMs } = this.#host
     const glob = toGlob(this.#glob)
-    const timeout = checkTimeout(this.#options.timeout, byDefault)
+    const timeout = checkTimeout(this.#options.timeout, defaultMs)
     const signal = checkSignal(this.#options.signal)
     return { signal, page: (token: Uint8Array | undefined) => store.scan(glob, token, timeout) }
   }
@@ -91,7 +90,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 }
 
 /**
- * A glob that fits this text and nothing else, to make one of a name that is not known beforehand, or that has `\`.
+ * Returns a glob that matches exactly this text. Use it for names that are not known in advance, or that contain `\`.
  *
  * @example
  * ```ts
@@ -100,26 +99,26 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
  */
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
 
-/** A glob, checked. Throws {@link ArgumentError}. */
+/** Validates a glob. Throws {@link ArgumentError}. */
 export function toGlob(glob: string | Uint8Array): Uint8Array {
   if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
     throw new ArgumentError(
       `Expected the glob to be a string or a Uint8Array, got \`${formatValue(glob)}\` (${typeof glob})`,
     )
   }
-  if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` fits all keys')
+  if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` matches all keys')
   if (typeof glob === 'string' && !isWellFormed(glob)) {
     throw new ArgumentError(`Expected the glob to be text of whole characters, got ${JSON.stringify(glob)}`)
   }
   return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
 }
 
-/** What a glob is hardly meant to be, in words: one of MQTT, or one that fits a single key. */
-export function doubtOf(glob: string | Uint8Array): string | undefined {
-  // With a backslash somebody knows what a wildcard is.
+/** Returns a warning about a probable mistake: an MQTT topic filter, or a glob that matches a single key. */
+export function globWarning(glob: string | Uint8Array): string | undefined {
+  // A backslash shows that the caller knows the syntax.
   if (typeof glob !== 'string' || /[*?[\\]/.test(glob)) return undefined
-  const meant = `${glob.replace(/(^|\/)[#+](?=\/|$)/g, '$1*')}`
-  if (meant !== glob) return `\`#\` and \`+\` are no wildcards in the glob \`${glob}\`: write \`${meant}\``
-  const longer = `${glob}*`
-  return `the glob \`${glob}\` fits one key alone: for all keys that begin with it write \`${longer}\``
+  const corrected = `${glob.replace(/(^|\/)[#+](?=\/|$)/g, '$1*')}`
+  if (corrected !== glob) return `\`#\` and \`+\` are no wildcards in the glob \`${glob}\`: write \`${corrected}\``
+  const prefixGlob = `${glob}*`
+  return `the glob \`${glob}\` matches a single key: for all keys that begin with it write \`${prefixGlob}\``
 }

@@ -9,46 +9,44 @@ import type { WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Codec } from './codec.js'
 
-/** Warns developers on the console of what is allowed and is hardly what they mean, once of each kind. */
+/** Warns developers on the console of probable mistakes, once per kind. */
 export function warnOnce(): KeyHost['warn'] {
-  const given = new Set<string>()
-  return (kind, words) => {
-    if (given.has(kind)) return
-    given.add(kind)
-    console.warn(`rx-statestore: ${words}`)
+  const warned = new Set<string>()
+  return (kind, message) => {
+    if (warned.has(kind)) return
+    warned.add(kind)
+    console.warn(`rx-statestore: ${message}`)
   }
 }
 
-/** What keys need of their client. */
+/** The parts of a client that its keys use. */
 export interface KeyHost {
   readonly store: StoreCommands
   readonly registry: Registry
-  /** Default of a request, ms. */
+  /** Default timeout of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
-  /** Tells developers once of what they hardly mean. */
-  readonly warn: (kind: 'glob' | 'lease', words: string) => void
-  /** The state of the connection, at once and then with every change; completes when the client is closed. */
+  readonly warn: (kind: 'glob' | 'lease', message: string) => void
+  /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
   readonly link$: Observable<{ readonly state: string }>
-  /** Carried by every write that brings none of its own. */
+  /** Default for writes without a token. */
   readonly fencingToken?: Hlc | undefined
-  /** What has to be done before the client may close. */
-  readonly farewells: Set<Farewell>
+  readonly closeHooks: Set<CloseHook>
 }
 
 /**
- * Called when the client is closed on purpose, with whether it is connected; the client waits until the result completes.
- * A farewell is bounded in time and never errors.
+ * Called when the client is closed deliberately; the client waits until the result completes. A hook is bounded in time and
+ * never errors.
  */
-export type Farewell = (isConnected: boolean) => Observable<unknown>
+export type CloseHook = (isConnected: boolean) => Observable<unknown>
 
-/** Where the library finds what a key is made of; not for users. */
+/** Internal: the parts of a key. */
 export const SOURCE: unique symbol = Symbol('source')
 
-/** Where it finds what tells a watched glob from others; not for users. */
+/** Internal: the identity of a watched glob. */
 export const GLOB: unique symbol = Symbol('glob')
 
-/** A key with its codec, where its client is: what a handle and its listeners share. */
+/** A key with its codec and client, shared by a handle and its listeners. */
 export class KeySource<T> {
   readonly key: KeyName
   readonly codec: Codec<T>
@@ -62,7 +60,7 @@ export class KeySource<T> {
     this.host = host
   }
 
-  /** Decodes what a watch knows, once however many subscribers there are. */
+  /** Decodes an entry, once for all subscribers, and reports an invalid value. */
   entry(raw: RawEntry): Entry<T> {
     if (this.#entry === undefined || this.#raw !== raw) {
       this.#raw = raw
@@ -72,7 +70,7 @@ export class KeySource<T> {
     return this.#entry
   }
 
-  /** The same, but decoded anew and without a word to anybody. */
+  /** Decodes an entry without caching or reporting. */
   decode({ op, value, version, source, reason = 'unknown' }: RawEntry): Entry<T> {
     const key = this.key.text
     if (op !== 'set' || value === undefined) {
@@ -86,7 +84,7 @@ export class KeySource<T> {
     }
   }
 
-  /** The value of stored bytes. Raises {@link DecodeError} for whatever the codec throws. */
+  /** Decodes stored bytes. Throws {@link DecodeError} if the codec throws. */
   value(bytes: Uint8Array, version: Hlc | undefined): T {
     try {
       return this.codec.decode(bytes)
@@ -96,7 +94,7 @@ export class KeySource<T> {
   }
 }
 
-/** A subscriber as a watch sees it; unsubscribing leaves the watch. */
+/** Adapts a subscriber to a watch; unsubscribing leaves the watch. */
 abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
   protected readonly source: KeySource<T>
   protected readonly subscriber: Subscriber<R>
@@ -108,7 +106,6 @@ abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
 
   abstract signal(raw: RawEntry | undefined, freshness: Freshness): void
 
-  /** Joins the watch for as long as the subscriber is there. */
   join(): void {
     const { host, key } = this.source
     this.subscriber.add(this)
@@ -129,36 +126,34 @@ abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
   }
 }
 
-/** Passes every new entry on. */
 export class EntryListener<T> extends Listener<T, Entry<T>> {
-  #shown: RawEntry | undefined = undefined
+  #last: RawEntry | undefined = undefined
 
   override signal(raw: RawEntry | undefined): void {
-    if (raw === undefined || raw === this.#shown) return
-    this.#shown = raw
+    if (raw === undefined || raw === this.#last) return
+    this.#last = raw
     this.subscriber.next(this.source.entry(raw))
   }
 }
 
-/** Passes every new value on; what does not decode is left out. */
+/** Skips values that do not decode. */
 export class ValueListener<T> extends Listener<T, T | undefined> {
-  #shown: RawEntry | undefined = undefined
+  #last: RawEntry | undefined = undefined
 
   override signal(raw: RawEntry | undefined): void {
-    if (raw === undefined || raw === this.#shown) return
-    this.#shown = raw
+    if (raw === undefined || raw === this.#last) return
+    this.#last = raw
     const entry = this.source.entry(raw)
     if (entry.op !== 'invalid') this.subscriber.next(entry.value)
   }
 }
 
-/** Passes every new state of freshness on. */
 export class FreshnessListener<T> extends Listener<T, Freshness> {
-  #shown: Freshness['state'] | undefined = undefined
+  #last: Freshness['state'] | undefined = undefined
 
   override signal(_raw: RawEntry | undefined, freshness: Freshness): void {
-    if (freshness.state === this.#shown) return
-    this.#shown = freshness.state
+    if (freshness.state === this.#last) return
+    this.#last = freshness.state
     this.subscriber.next(freshness)
   }
 }

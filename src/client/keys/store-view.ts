@@ -10,19 +10,19 @@ import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
 import { watchAll } from './watch-all.js'
 
-/** Keys, or an observable of which every value is all of them. */
+/** A set of keys, or an observable whose every value is the whole set. */
 export type Keys<K> = Iterable<K> | Observable<Iterable<K>>
 
-/** Where the library finds what a view's keys need; not for users. */
+/** Internal: the client of a view. */
 export const HOST: unique symbol = Symbol('host')
 
-/** Reads, writes and watches keys: a store, or a view of it whose writes carry a fencing token. */
+/** Reads, writes and watches keys: a client, or a view of it whose writes carry a fencing token. */
 export abstract class StoreView {
   abstract readonly [HOST]: KeyHost
 
   /**
-   * A key of the store, and the codec of its values: `number`, `text`, `boolean`, `bytes`, `json()`, or one of yours. Throws
-   * `argument` for an empty key and for anything but a codec.
+   * Returns a handle of a key; nothing is sent. The codec of its values is `number`, `text`, `boolean`, `bytes`, `json()` or
+   * a custom one. Throws `argument` for an empty key and for anything but a codec.
    *
    * @example
    * ```ts
@@ -34,10 +34,10 @@ export abstract class StoreView {
   }
 
   /**
-   * Watches a set of keys, which may change: every value of an observable is the whole set, and what is new in it is
-   * watched, what is gone no longer. They are names, with the codec of their values, or handles, which have theirs. Entries
-   * of all keys in one stream; a key is shared with its other watches. Errors as a single watch does, for any key,
-   * and with `argument` for anything but a key. For all keys that fit a glob see `rx-statestore/matching`.
+   * Watches a set of keys and emits the entries of all of them. With an observable, every value is the whole set: new keys
+   * are watched, and missing ones no longer. Keys are names, with the codec of their values, or handles. A key shares its
+   * registration with its other watches. Errors if the watch of any key does, and with `argument` for anything but a key.
+   * For all keys that match a glob, see `rx-statestore/matching`.
    *
    * @example
    * ```ts
@@ -49,7 +49,7 @@ export abstract class StoreView {
   watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec: Codec<T>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec?: Codec<T>): Observable<Entry<T>> {
-    // A text is iterable, too, but its letters are not keys that anybody means.
+    // A string is iterable, but its characters are not the intended keys.
     if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
       throw new ArgumentError(`Expected keys, or an observable of them, got \`${formatValue(keys)}\``)
     }
@@ -60,15 +60,15 @@ export abstract class StoreView {
   }
 
   /**
-   * Lists the keys that fit a glob (state store protocol in the field: SCAN), page by page and in no particular order, as
-   * handles that cost nothing until they are used. `*` stands for any bytes, `?` for one, `[a-z]` and `[^a-z]` for one of
-   * these or one but these; `\` takes what follows for itself, so a `\` of a key is doubled: see {@link escapeGlob}.
+   * Lists the keys that match a glob, as handles, page by page and in no particular order (SCAN; state store protocol in the
+   * field). `*` matches any bytes, `?` one byte, `[a-z]` one in the range and `[^a-z]` one outside it; `\` escapes the next
+   * byte, so a `\` of a key is doubled: see {@link escapeGlob}.
    *
-   * With the store of this package, a key that exists from beginning to end comes once, no key comes twice, and what is
-   * written meanwhile may be missing. A page that got lost with the connection is asked for again.
+   * With the store of this package, a key that exists during the whole scan is emitted once, no key is emitted twice, and
+   * keys written during the scan may be missing. A page lost with the connection is requested again.
    *
-   * Cold. Errors with `argument` for an empty glob or wrong options, `unknown-command` when the store cannot list its keys,
-   * `syntax-error` when it was restarted meanwhile, `timeout` (of a page), `aborted`, `closed` or what else the store answers.
+   * Cold. Errors with `argument` for an empty glob or wrong options, `unknown-command` when the store cannot list keys,
+   * `syntax-error` when it restarted during the scan, `timeout` (per page), `aborted`, `closed`, or an error of the store.
    *
    * @example
    * ```ts

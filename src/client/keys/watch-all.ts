@@ -5,10 +5,7 @@ import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Key } from './key.js'
 import { type KeySource, SOURCE } from './source.js'
 
-/**
- * Entries of a changing set of keys in one stream. Every value of the source is the whole set. Completes when the source
- * has and no watch is left, errors with the source or with any watch.
- */
+/** Completes when the source and all watches have completed, errors with the source or any watch. */
 export const watchAll = <T>(keys$: Observable<readonly Key<T>[]>): Observable<Entry<T>> =>
   new Observable<Entry<T>>(subscriber => {
     const group = new Group(subscriber)
@@ -22,33 +19,32 @@ export const watchAll = <T>(keys$: Observable<readonly Key<T>[]>): Observable<En
     )
   })
 
-/** The watches of one subscriber. */
 class Group<T> implements Unsubscribable {
   readonly #subscriber: Subscriber<Entry<T>>
   readonly #members = new Map<string, Member<T>>()
-  /** Counts the sets: an entry may make the subscriber give the next one while this one is joined. */
-  #sets = 0
-  #completed = false
+  /** Increases with every set: an entry may make the source emit the next set while this one is joined. */
+  #generation = 0
+  #isSourceComplete = false
 
   constructor(subscriber: Subscriber<Entry<T>>) {
     this.#subscriber = subscriber
   }
 
   set(keys: readonly Key<T>[]): void {
-    const number = ++this.#sets
+    const generation = ++this.#generation
     const wanted = new Map(keys.map(key => [key.id, key]))
     for (const [id, member] of Array.from(this.#members)) {
-      if (number !== this.#sets) return
+      if (generation !== this.#generation) return
       if (!wanted.has(id)) this.#leave(member)
     }
     for (const [id, key] of wanted) {
-      if (number !== this.#sets || this.#subscriber.closed) return
+      if (generation !== this.#generation || this.#subscriber.closed) return
       if (!this.#members.has(id)) this.#join(new Member(key[SOURCE], this))
     }
   }
 
   sourceCompleted(): void {
-    this.#completed = true
+    this.#isSourceComplete = true
     this.#completeIfDone()
   }
 
@@ -60,8 +56,7 @@ class Group<T> implements Unsubscribable {
     this.#subscriber.error(error)
   }
 
-  /** A watch is over. */
-  ended(member: Member<T>): void {
+  memberEnded(member: Member<T>): void {
     this.#leave(member)
     this.#completeIfDone()
   }
@@ -78,23 +73,23 @@ class Group<T> implements Unsubscribable {
 
   #leave(member: Member<T>): void {
     const { key, host } = member.source
-    member.left = true
+    member.hasLeft = true
     this.#members.delete(key.id)
     host.registry.leave(key, member)
   }
 
   #completeIfDone(): void {
-    if (this.#completed && this.#members.size === 0) this.#subscriber.complete()
+    if (this.#isSourceComplete && this.#members.size === 0) this.#subscriber.complete()
   }
 }
 
-/** A key of a group, as its watch sees it. No subscription of its own: a group may have ten thousand. */
+/** Observes the watch of one key. Has no subscription, to save memory: a group may have ten thousand. */
 class Member<T> implements WatchObserver {
   readonly source: KeySource<T>
-  /** A listener that is being told may leave meanwhile. */
-  left = false
+  /** A watch may still notify a member that has left. */
+  hasLeft = false
   readonly #group: Group<T>
-  #shown: RawEntry | undefined = undefined
+  #last: RawEntry | undefined = undefined
 
   constructor(source: KeySource<T>, group: Group<T>) {
     this.source = source
@@ -102,16 +97,16 @@ class Member<T> implements WatchObserver {
   }
 
   signal(raw: RawEntry | undefined): void {
-    if (this.left || raw === undefined || raw === this.#shown) return
-    this.#shown = raw
+    if (this.hasLeft || raw === undefined || raw === this.#last) return
+    this.#last = raw
     this.#group.next(this.source.entry(raw))
   }
 
   error(error: StateStoreError): void {
-    if (!this.left) this.#group.error(error)
+    if (!this.hasLeft) this.#group.error(error)
   }
 
   complete(): void {
-    if (!this.left) this.#group.ended(this)
+    if (!this.hasLeft) this.#group.memberEnded(this)
   }
 }

@@ -105,14 +105,14 @@ export function releaseLease(claimant: Claimant, timeout: number): void {
   const released$ = new AsyncSubject<unknown>()
   const farewell = (isConnected: boolean): Observable<unknown> =>
     isConnected ? released$.pipe(takeUntil(after(FAREWELL, host.clock))) : EMPTY
-  host.farewells.add(farewell)
+  host.closeHooks.add(farewell)
   giveBack(claimant, timeout)
     .pipe(
       catchError(error => {
         if (isNews(error)) host.report(error)
         return EMPTY
       }),
-      finalize(() => host.farewells.delete(farewell)),
+      finalize(() => host.closeHooks.delete(farewell)),
     )
     .subscribe(released$)
 }

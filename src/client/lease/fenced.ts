@@ -36,7 +36,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     report: host.report,
     warn: host.warn,
     link$: host.link$,
-    farewells: host.farewells,
+    closeHooks: host.closeHooks,
     fencingToken: checkToken(token),
   })
 }

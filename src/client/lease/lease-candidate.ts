@@ -65,7 +65,7 @@ export class LeaseCandidate {
       this.#subscriber.error(new ClosedError())
       return
     }
-    this.#host.farewells.add(this.#farewell)
+    this.#host.closeHooks.add(this.#farewell)
     this.#subscriber.add(() => this.#stop())
     this.#ask()
     if (this.#subscriber.closed) return
@@ -228,7 +228,7 @@ export class LeaseCandidate {
   }
 
   #stop(): void {
-    this.#host.farewells.delete(this.#farewell)
+    this.#host.closeHooks.delete(this.#farewell)
     this.#cancelNext()
     this.#request.unsubscribe()
     this.#heldLease?.end()

@@ -6,7 +6,7 @@ import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.
 import { type ClientHost, StateStore } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
-import { type AbortOptions, abortable, checkSignal, LOOP_NAMES } from '../keys/options.js'
+import { ABORT_NAMES, type AbortOptions, abortable, checkSignal } from '../keys/options.js'
 import { KeySource } from '../keys/source.js'
 import { HOST } from '../keys/store-view.js'
 import { toKeyName } from '../watch/key-name.js'
@@ -67,7 +67,7 @@ export class Lease extends Observable<LeaseState> {
    */
   tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {
     return new StoreRequest(() => {
-      checkOptionNames('tryAcquire', options, LOOP_NAMES)
+      checkOptionNames('tryAcquire', options, ABORT_NAMES)
       return abortable(this.#attempt(), checkSignal(options.signal))
     })
   }

@@ -4,7 +4,7 @@ import { toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Codec, checkCodec } from '../keys/codec.js'
-import { doubtOf, toGlob } from '../keys/scan.js'
+import { globWarning, toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import type { Freshness } from '../watch/freshness.js'
@@ -94,8 +94,8 @@ export class Matching<T> {
     this.#codec = checkCodec(codec)
     this.#limits = { maxKeys, scanInterval }
     this.#host = host
-    const doubt = doubtOf(glob)
-    if (doubt) host.warn('glob', doubt)
+    const warning = globWarning(glob)
+    if (warning) host.warn('glob', warning)
   }
 
   /** Identifies equal watches. */

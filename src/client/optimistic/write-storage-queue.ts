@@ -117,13 +117,13 @@ export class WriteStorageQueue {
       }),
       finalize(() => this.#answered()),
     )
-    if (this.#unanswered++ === 0) this.#host.farewells.add(this.#farewell)
+    if (this.#unanswered++ === 0) this.#host.closeHooks.add(this.#farewell)
     this.#requests.next(answer$)
   }
 
   #answered(): void {
     if (--this.#unanswered > 0) return
-    this.#host.farewells.delete(this.#farewell)
+    this.#host.closeHooks.delete(this.#farewell)
     this.#idle$.next()
   }
 

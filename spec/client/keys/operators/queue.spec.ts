@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Place, Queue } from '../../../../src/client/keys/operators/pipeline.js'
+import { Queue, type QueueHandle } from '../../../../src/client/keys/operators/pipeline.js'
 
 function itemsOf<T>(queue: Queue<T>): T[] {
   const items: T[] = []
-  for (let place = queue.first; place !== undefined; place = place.after) items.push(place.item)
+  for (let place = queue.first; place !== undefined; place = place.next) items.push(place.item)
   return items
 }
 
@@ -14,7 +14,7 @@ describe('a queue', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200 }), operations => {
         const queue = new Queue<number>()
-        const places: Place<number>[] = []
+        const places: QueueHandle<number>[] = []
         for (const [number, next] of operations.entries()) {
           if (next === 'add') places.push(queue.add(number))
           else for (const place of places.splice(next % (places.length + 1), 1)) queue.remove(place)

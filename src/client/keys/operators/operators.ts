@@ -27,7 +27,6 @@ import {
   type ValueOf,
 } from './operate.js'
 
-/** Options of an operator: those of its requests, and its own. */
 type Options<R, E extends ErrorMode, L extends boolean, W extends boolean> = R & OperatorOptions<E, L, W>
 
 const SET = { name: 'set', names: SET_NAMES }
@@ -36,9 +35,9 @@ const DELETE_KEY = { name: 'deleteKey', names: DELETE_NAMES }
 const DELETE_IF = { name: 'deleteIf', names: DELETE_NAMES }
 
 /**
- * Writes every item to a key, or to the key that `keyOf` gives it, and emits the results in the order of the source.
- * Up to `concurrency` writes are under way; writes to one key stay in order. Errors as {@link Key.set} does, unless
- * `onError: 'emit'` makes results of failures.
+ * Writes every item to a key, or to the key that `keyOf` returns, and emits the results in source order. Up to
+ * `concurrency` writes are in flight; writes to one key stay in order. Errors as {@link Key.set} does, unless
+ * `onError: 'emit'` emits failures as results.
  *
  * @example
  * ```ts
@@ -81,8 +80,8 @@ export function set<T, L extends boolean, E extends ErrorMode, W extends boolean
 }
 
 /**
- * Reads a key for every item, or the key that `keyOf` gives it, and emits the entries in the order of the source.
- * An absent key is an entry with `op: 'absent'`. Errors as {@link Key.get} does, unless `onError: 'emit'`.
+ * Reads a key for every item, or the key that `keyOf` returns, and emits the entries in source order. An absent key is an
+ * entry with `op: 'absent'`. Errors as {@link Key.get} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts
@@ -127,8 +126,8 @@ export function get<T, V, L extends boolean, E extends ErrorMode, W extends bool
 }
 
 /**
- * Deletes a key for every item, or the key that `keyOf` gives it, and emits the results in the order of the source.
- * Errors as {@link Key.delete} does, unless `onError: 'emit'`.
+ * Deletes a key for every item, or the key that `keyOf` returns, and emits the results in source order. Errors as
+ * {@link Key.delete} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts
@@ -174,8 +173,8 @@ export function deleteKey<T, V, L extends boolean, E extends ErrorMode, W extend
 }
 
 /**
- * Deletes a key if it holds the item, or the key that `keyOf` gives it if that holds the item's value; emits the
- * results in the order of the source. Errors as {@link Key.deleteIf} does, unless `onError: 'emit'`.
+ * Deletes a key if its value equals the item, or the key that `keyOf` returns if its value equals the item's; emits the
+ * results in source order. Errors as {@link Key.deleteIf} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts

@@ -9,13 +9,16 @@ import {
 } from 'rxjs'
 import { OverflowError } from '../../../core/util/errors.js'
 
-/** How items become requests. */
+/** Options of concurrency and buffering. */
 export interface PipelineOptions {
-  /** Most requests under way at a time. Default 64. */
+  /** Maximum number of requests in flight. Default 64. */
   readonly concurrency?: number | undefined
-  /** Most items that wait: for their turn, or with a result for that of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
+  /**
+   * Maximum number of buffered items: not started, or with a result that waits for an earlier one. One more fails the stream
+   * with `overflow`. Default 65,536.
+   */
   readonly buffer?: number | undefined
-  /** While a request for a key is under way, keep only the newest item for it. For sliders and set points. Default `false`. */
+  /** While a request for a key is in flight, keep only the newest item for it. For sliders and set points. Default `false`. */
   readonly latest?: boolean | undefined
 }
 
@@ -24,27 +27,26 @@ interface Slot<T, R> {
   readonly key: unknown
   isDone: boolean
   result: { readonly value: R } | undefined
-  /** What is under way, unless it ended at once. */
+  /** Unset if the request ended synchronously. */
   request: Unsubscribable | undefined
 }
 
-/** An item that waits, and its places in the two queues. */
-interface Waiting<T, R> {
-  readonly inOrder: Place<Slot<T, R>>
-  readonly inLine: Place<Slot<T, R>>
+/** The handles of an item that was not started, in both queues. */
+interface QueuedItem<T, R> {
+  readonly result: QueueHandle<Slot<T, R>>
+  readonly start: QueueHandle<Slot<T, R>>
 }
 
-const CONCURRENCY = 64
-const BUFFER = 65_536
+const DEFAULT_CONCURRENCY = 64
+const DEFAULT_BUFFER = 65_536
 
 /**
- * `concatMap` that does not wait: up to `concurrency` requests are under way, started in the order of the source, and
- * their results come in that order. An error of the source or of a request ends it at once; completion waits for the
- * results that are due. With `latest` a waiting item gives way to a newer one of the same key, and a key has one
- * request under way.
+ * Like `concatMap` with concurrency: up to `concurrency` requests are in flight, started in source order, and results are
+ * emitted in that order. An error of the source or a request ends it immediately; completion waits for pending results.
+ * With `latest`, a newer item replaces a waiting one of the same key, and a key has one request in flight.
  *
- * @param request - makes the request of an item; only its last result counts
- * @param keyOf - which items belong together for `latest`
+ * @param request - creates the request of an item; only its last value is emitted
+ * @param keyOf - groups items for `latest`
  */
 export function pipeline<T, R>(
   request: (item: T) => Observable<R>,
@@ -56,10 +58,10 @@ export function pipeline<T, R>(
       const run = new Pipeline(request, options, subscriber)
       const ended = new Subject<void>()
       subscriber.add(run)
-      // Before the source is subscribed: one that emits at once has to be stopped, too.
+      // Before subscribing, so that a source that emits synchronously is stopped.
       subscriber.add(() => ended.next())
       source.pipe(takeUntil(ended)).subscribe({
-        next: item => run.take(item, keyOf),
+        next: item => run.enqueue(item, keyOf),
         error: error => subscriber.error(error),
         complete: () => run.sourceCompleted(),
       })
@@ -72,50 +74,49 @@ class Pipeline<T, R> implements Unsubscribable {
   readonly #concurrency: number
   readonly #buffer: number
   readonly #latest: boolean
-  /** All items whose result is due, in the order of their results. */
-  readonly #order = new Queue<Slot<T, R>>()
-  /** Those of them that wait for their turn. */
-  readonly #line = new Queue<Slot<T, R>>()
-  /** Items that wait: for their turn, or with a result for that of an earlier one. */
-  #held = 0
-  /** With `latest`: the item that waits per key, and the keys that are busy. */
-  readonly #newest = new Map<unknown, Waiting<T, R>>()
-  readonly #busy = new Set<unknown>()
+  /** Items whose results were not emitted, in source order. */
+  readonly #results = new Queue<Slot<T, R>>()
+  readonly #unstarted = new Queue<Slot<T, R>>()
+  /** Items not started, and results that wait for an earlier one. */
+  #buffered = 0
+  /** With `latest`: the waiting item per key, and the keys with a request in flight. */
+  readonly #newest = new Map<unknown, QueuedItem<T, R>>()
+  readonly #busyKeys = new Set<unknown>()
   #running = 0
-  #starting = false
-  /** Something ended while requests were started: look at what waits once more. */
-  #again = false
-  #completed = false
+  #isStarting = false
+  /** A request ended while others were started, so the queue must be checked again. */
+  #mustRecheck = false
+  #isSourceComplete = false
 
   constructor(request: (item: T) => Observable<R>, options: PipelineOptions, subscriber: Subscriber<R>) {
     this.#request = request
     this.#subscriber = subscriber
-    this.#concurrency = options.concurrency ?? CONCURRENCY
-    this.#buffer = options.buffer ?? BUFFER
+    this.#concurrency = options.concurrency ?? DEFAULT_CONCURRENCY
+    this.#buffer = options.buffer ?? DEFAULT_BUFFER
     this.#latest = options.latest ?? false
   }
 
-  take(item: T, keyOf: (item: T) => unknown): void {
+  enqueue(item: T, keyOf: (item: T) => unknown): void {
     const slot = this.#slotOf(item, keyOf)
     if (slot === undefined) return
-    const waiting = { inOrder: this.#order.add(slot), inLine: this.#line.add(slot) }
-    this.#held++
-    if (this.#latest) this.#replace(slot.key, waiting)
+    const queued = { result: this.#results.add(slot), start: this.#unstarted.add(slot) }
+    this.#buffered++
+    if (this.#latest) this.#replace(slot.key, queued)
     this.#start()
-    if (this.#held <= this.#buffer) return
+    if (this.#buffered <= this.#buffer) return
     this.#subscriber.error(new OverflowError('The buffer of the operator', this.#buffer))
   }
 
   unsubscribe(): void {
-    // Not a `Subscription` of all requests, from which one is removed by looking at all.
-    for (let place = this.#order.first; place !== undefined; place = this.#order.first) {
-      this.#order.remove(place)
-      place.item.request?.unsubscribe()
+    // Not a `Subscription` of all requests, which removes one in linear time.
+    for (let handle = this.#results.first; handle !== undefined; handle = this.#results.first) {
+      this.#results.remove(handle)
+      handle.item.request?.unsubscribe()
     }
   }
 
   sourceCompleted(): void {
-    this.#completed = true
+    this.#isSourceComplete = true
     this.#drain()
   }
 
@@ -128,53 +129,50 @@ class Pipeline<T, R> implements Unsubscribable {
     }
   }
 
-  /** What gives way to a newer item leaves at once: however long the first request takes, nothing gathers behind it. */
-  #replace(key: unknown, waiting: Waiting<T, R>): void {
+  /** Removes a replaced item immediately, so that a slow request does not accumulate items behind it. */
+  #replace(key: unknown, queued: QueuedItem<T, R>): void {
     const older = this.#newest.get(key)
-    this.#newest.set(key, waiting)
+    this.#newest.set(key, queued)
     if (older === undefined) return
-    this.#order.remove(older.inOrder)
-    this.#line.remove(older.inLine)
-    this.#held--
+    this.#results.remove(older.result)
+    this.#unstarted.remove(older.start)
+    this.#buffered--
   }
 
-  // Requests that end at once call this again from within; the loop that runs then looks once more.
+  // A request that ends synchronously calls this reentrantly; the outer loop then checks again.
   #start(): void {
-    this.#again = true
-    if (this.#starting) return
-    this.#starting = true
-    while (this.#again) {
-      this.#again = false
+    this.#mustRecheck = true
+    if (this.#isStarting) return
+    this.#isStarting = true
+    while (this.#mustRecheck) {
+      this.#mustRecheck = false
       this.#startWaiting()
     }
-    this.#starting = false
+    this.#isStarting = false
   }
 
   #startWaiting(): void {
     while (this.#running < this.#concurrency && !this.#subscriber.closed) {
-      const place = this.#next()
-      if (place === undefined) return
-      this.#line.remove(place)
-      this.#run(place.item)
+      const handle = this.#nextStartable()
+      if (handle === undefined) return
+      this.#unstarted.remove(handle)
+      this.#run(handle.item)
     }
   }
 
-  /**
-   * Whose turn it is. With `latest` a value that has to wait for its key is passed over; there is one of each busy key
-   * at most.
-   */
-  #next(): Place<Slot<T, R>> | undefined {
-    let place = this.#line.first
-    while (this.#latest && place !== undefined && this.#busy.has(place.item.key)) place = place.after
-    return place
+  /** Returns the next item to start. With `latest`, skips items of busy keys, of which there is at most one per key. */
+  #nextStartable(): QueueHandle<Slot<T, R>> | undefined {
+    let handle = this.#unstarted.first
+    while (this.#latest && handle !== undefined && this.#busyKeys.has(handle.item.key)) handle = handle.next
+    return handle
   }
 
   #run(slot: Slot<T, R>): void {
     this.#running++
-    this.#held--
+    this.#buffered--
     if (this.#latest) {
       this.#newest.delete(slot.key)
-      this.#busy.add(slot.key)
+      this.#busyKeys.add(slot.key)
     }
     const request = this.#requestOf(slot.item).subscribe({
       next: value => {
@@ -188,7 +186,7 @@ class Pipeline<T, R> implements Unsubscribable {
     })
     if (request.closed) return
     slot.request = request
-    // Ended by what the request did when it was made.
+    // The request may have unsubscribed us while it was created.
     if (this.#subscriber.closed) request.unsubscribe()
   }
 
@@ -202,34 +200,32 @@ class Pipeline<T, R> implements Unsubscribable {
 
   #finish(slot: Slot<T, R>): void {
     this.#running--
-    this.#held++
-    this.#busy.delete(slot.key)
+    this.#buffered++
+    this.#busyKeys.delete(slot.key)
     slot.isDone = true
     this.#drain()
     this.#start()
   }
 
   #drain(): void {
-    for (let place = this.#order.first; place?.item.isDone; place = this.#order.first) {
-      this.#order.remove(place)
-      this.#held--
-      if (place.item.result) this.#subscriber.next(place.item.result.value)
+    for (let handle = this.#results.first; handle?.item.isDone; handle = this.#results.first) {
+      this.#results.remove(handle)
+      this.#buffered--
+      if (handle.item.result) this.#subscriber.next(handle.item.result.value)
     }
-    if (this.#order.first) return
-    if (this.#completed) this.#subscriber.complete()
+    if (this.#results.first) return
+    if (this.#isSourceComplete) this.#subscriber.complete()
   }
 }
 
-/** An item's place in a {@link Queue}. */
-export interface Place<T> {
+export interface QueueHandle<T> {
   readonly item: T
-  before: Place<T> | undefined
-  /** The place behind it. */
-  after: Place<T> | undefined
+  previous: QueueHandle<T> | undefined
+  next: QueueHandle<T> | undefined
 }
 
 /**
- * A queue that is left at any place at once, however long it is: what has left takes no room.
+ * A doubly linked queue with removal of any item in constant time.
  *
  * @example
  * ```ts
@@ -239,32 +235,30 @@ export interface Place<T> {
  * ```
  */
 export class Queue<T> {
-  #first: Place<T> | undefined
-  #last: Place<T> | undefined
+  #first: QueueHandle<T> | undefined
+  #last: QueueHandle<T> | undefined
 
-  /** The place at its head. */
-  get first(): Place<T> | undefined {
+  get first(): QueueHandle<T> | undefined {
     return this.#first
   }
 
-  /** Puts an item at the end. */
-  add(item: T): Place<T> {
-    const place: Place<T> = { item, before: this.#last, after: undefined }
-    if (this.#last) this.#last.after = place
-    else this.#first = place
-    this.#last = place
-    return place
+  add(item: T): QueueHandle<T> {
+    const handle: QueueHandle<T> = { item, previous: this.#last, next: undefined }
+    if (this.#last) this.#last.next = handle
+    else this.#first = handle
+    this.#last = handle
+    return handle
   }
 
-  /** Takes an item out; to be called once with each place. */
-  remove(place: Place<T>): void {
-    const { before, after } = place
-    // What has lived long would keep alive what came after it, one after the other.
-    place.before = undefined
-    place.after = undefined
-    if (before) before.after = after
-    else this.#first = after
-    if (after) after.before = before
-    else this.#last = before
+  /** Removes an item; must be called only once per handle. */
+  remove(handle: QueueHandle<T>): void {
+    const { previous, next } = handle
+    // A long-lived handle would otherwise retain all its successors.
+    handle.previous = undefined
+    handle.next = undefined
+    if (previous) previous.next = next
+    else this.#first = next
+    if (next) next.previous = previous
+    else this.#last = previous
   }
 }
