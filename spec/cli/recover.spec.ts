@@ -37,7 +37,7 @@ describe('recover', () => {
     const before = await contentsOf(data)
     expect(await execute(['check', data])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('save what is intact with `rx-statestore recover`'),
+      stderr: expect.stringContaining('save the intact part with `rx-statestore recover`'),
     })
     const to = await scratch('recovered')
     const { code, stdout, stderr } = await execute(['recover', data, '--to', to])

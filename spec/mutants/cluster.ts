@@ -28,8 +28,8 @@ export const cluster: Mutants = {
     'an entry is in the log before it is applied': {
       seed: 1,
       code: PUSH,
-      becomes: `${PUSH}\n      if (isLast) this.#listener?.committed(entry)`,
-      also: [{ code: 'else this.#listener?.committed({ ...parcel.entry, time })' }],
+      becomes: `${PUSH}\n      if (isLast) this.#listener?.onCommitted(entry)`,
+      also: [{ code: 'else this.#listener?.onCommitted({ ...parcel.entry, time })' }],
     },
     'entries are applied at the time of the log': {
       seed: 1,
@@ -38,8 +38,8 @@ export const cluster: Mutants = {
     },
     'reads are linearizable': {
       seed: 59,
-      code: 'waiting: 32 * 1024 * 1024, reads }',
-      becomes: "waiting: 32 * 1024 * 1024, reads: 'local' }",
+      code: 'maxQueuedBytes: 32 * 1024 * 1024, reads }',
+      becomes: "maxQueuedBytes: 32 * 1024 * 1024, reads: 'local' }",
       complaint: 'answered before it was asked',
     },
   },
@@ -55,7 +55,7 @@ export const cluster: Mutants = {
       seed: 6,
       code: 'tick(owner?: object): void {',
       becomes: `tick(owner?: object): void {
-    this.foreign({ time: this.#clock.now(), ...this.#engine.limits, commands: [] })
+    this.onForeign({ time: this.#clock.now(), ...this.#engine.limits, commands: [] })
     return`,
     },
     'watchers are notified of changes made at other nodes': {

@@ -26,7 +26,7 @@ describe('What of a store is whose', () => {
         expect(Object.fromEntries(engine.usage.entries())).toEqual(recount(engine))
         const again = new Engine<never>()
         const decoder = new StateDecoder(again.stateLoader)
-        for (const block of encodeState(engine.capture())) decoder.take(block)
+        for (const block of encodeState(engine.capture())) decoder.addBlock(block)
         expect(Object.fromEntries(again.usage.entries())).toEqual(recount(engine))
       }),
     )

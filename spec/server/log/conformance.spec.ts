@@ -5,7 +5,7 @@ import { firstValueFrom } from 'rxjs'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { Engine } from '../../../src/server/engine/engine.js'
 import { openNode } from '../../../src/server/log/cluster/open.js'
-import { type Files, filesOf } from '../../../src/server/log/disk/files.js'
+import { directoryFiles, type Files } from '../../../src/server/log/disk/files.js'
 import { openLog } from '../../../src/server/log/disk/open.js'
 import { MemoryLog } from '../../../src/server/log/log.js'
 import { START } from '../../support/manual-clock.js'
@@ -14,10 +14,10 @@ import { MemoryDisk } from './disk/memory-disk.js'
 import { slowly } from './disk/run.js'
 import { type LogTarget, logSuite, type OpenedTarget } from './log-suite.js'
 
-const SIZES = { worthReplacing: 2_000, ahead: 1_000 }
+const SIZES = { minLogBytes: 2_000, preallocateBytes: 1_000 }
 
 const openOn = async (files: Files, monotonic: () => number): Promise<OpenedTarget> =>
-  openLog<never>(files, { now: () => START, monotonic, troubled: raise, sizes: SIZES })
+  openLog<never>(files, { now: () => START, monotonic, onError: raise, sizes: SIZES })
 
 const raise = (trouble: unknown): never => {
   throw trouble
@@ -25,7 +25,7 @@ const raise = (trouble: unknown): never => {
 
 async function onDisk(monotonic: () => number): Promise<LogTarget> {
   const directory = mkdtempSync(join(tmpdir(), 'log-'))
-  const files = await filesOf(directory)
+  const files = await directoryFiles(directory)
   return {
     open: async () => openOn(files, monotonic),
     lasting: true,

@@ -21,8 +21,8 @@ const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeSt
 function copyOf(engine: Engine<string>): Engine<string> {
   const again = new Engine<string>()
   const decoder = new StateDecoder(again.stateLoader)
-  for (const block of encodeState(engine.capture())) decoder.take(block)
-  expect(decoder.ended).toBe(true)
+  for (const block of encodeState(engine.capture())) decoder.addBlock(block)
+  expect(decoder.isComplete).toBe(true)
   return again
 }
 
@@ -96,8 +96,8 @@ describe('A state', () => {
     const decoder = new StateDecoder({ restoreRecord: () => keys++, finishRestore: () => undefined })
     for (const block of encodeState(engine.capture())) {
       const before = keys
-      decoder.take(block)
-      expect(decoder.keys).toBe(keys)
+      decoder.addBlock(block)
+      expect(decoder.keyCount).toBe(keys)
       most = Math.max(most, keys - before)
     }
     expect(keys).toBe(1_000)
@@ -112,8 +112,8 @@ describe('A state', () => {
     const blocks = [...encodeState(engine.capture())]
     const read = (some: readonly Uint8Array[]) => {
       const decoder = new StateDecoder(new Engine<string>().stateLoader)
-      for (const block of some) decoder.take(block)
-      return decoder.ended
+      for (const block of some) decoder.addBlock(block)
+      return decoder.isComplete
     }
     expect(read(blocks)).toBe(true)
     expect(read(blocks.slice(0, -1))).toBe(false)

@@ -39,7 +39,7 @@ class Hearer {
   constructor({ engine, log }: OpenedTarget) {
     this.#log = log
     log.listen({
-      committed: entry => {
+      onCommitted: entry => {
         this.deepest = Math.max(this.deepest, ++this.#depth)
         engine.replay(entry)
         this.committed.push(entry)
@@ -47,7 +47,7 @@ class Hearer {
         this.#depth--
         this.#wake()
       },
-      rejected: (entry, failure) => {
+      onRejected: (entry, failure) => {
         this.rejected.push({ entry, failure })
         this.#wake()
       },
@@ -103,9 +103,9 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
         for (const entry of some(5)) {
           const before = hearer.committed.length
           log.append(entry)
-          if (log.immediate) expect(hearer.committed).toHaveLength(before + 1)
+          if (log.isSynchronous) expect(hearer.committed).toHaveLength(before + 1)
           await hearer.told(before + 1)
-          expect(log.pause).toBeGreaterThanOrEqual(0)
+          expect(log.batchDelayMs).toBeGreaterThanOrEqual(0)
         }
         await log.close()
       }))
@@ -122,7 +122,7 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
         }
         if (first) opened.log.append(first)
         await hearer.told(20)
-        if (!opened.log.immediate) {
+        if (!opened.log.isSynchronous) {
           expect(hearer.deepest).toBe(1)
           expect(hearer.committed.map(({ commands }) => commands)).toEqual([first, ...more].map(each => each?.commands))
         }

@@ -80,7 +80,7 @@ describe('writes that the log holds back for a group commit', () => {
   async function openHolding() {
     const opened = openCommitLoop()
     const { log, write, endOfTurn, sizes } = opened
-    log.pause = PAUSE_MS
+    log.batchDelayMs = PAUSE_MS
     for (const name of ['a', 'b']) write({}, name)
     await endOfTurn()
     write({}, 'c')
@@ -121,7 +121,7 @@ describe('writes that the log holds back for a group commit', () => {
     const { log, clock, write, sizes, endOfTurn } = await openHolding()
     clock.advance(PAUSE_MS)
     await endOfTurn()
-    log.pause = 0
+    log.batchDelayMs = 0
     log.commit()
     write({}, 'd')
     await endOfTurn()
@@ -130,7 +130,7 @@ describe('writes that the log holds back for a group commit', () => {
 
   it('a write of the only active client is never held', async () => {
     const { log, write, sizes, endOfTurn } = openCommitLoop()
-    log.pause = PAUSE_MS
+    log.batchDelayMs = PAUSE_MS
     for (const name of ['a', 'b', 'c']) {
       write({}, name)
       await endOfTurn()

@@ -8,9 +8,9 @@ import { ManualClock } from '../../support/manual-clock.js'
 
 /** A log that commits or rejects its oldest entry when a spec says so. */
 class SlowLog implements Log {
-  readonly immediate = false
+  readonly isSynchronous = false
   readonly entries: LogEntry[] = []
-  pause = 0
+  batchDelayMs = 0
   sharing: Sharing | undefined
   /** Why new entries are rejected as they are appended, if so. */
   rejectsNew: LogFailure['problem'] | undefined
@@ -22,17 +22,17 @@ class SlowLog implements Log {
 
   append(entry: LogEntry): void {
     if (this.rejectsNew === undefined) this.entries.push(entry)
-    else this.listener?.rejected(entry, new LogFailure(this.rejectsNew, 'for the test'))
+    else this.listener?.onRejected(entry, new LogFailure(this.rejectsNew, 'for the test'))
   }
 
   commit(): void {
     const entry = this.entries.shift()
-    if (entry) this.listener?.committed(entry)
+    if (entry) this.listener?.onCommitted(entry)
   }
 
   reject(problem: LogFailure['problem']): void {
     const entry = this.entries.shift()
-    if (entry) this.listener?.rejected(entry, new LogFailure(problem, 'for the test'))
+    if (entry) this.listener?.onRejected(entry, new LogFailure(problem, 'for the test'))
   }
 
   async close(): Promise<void> {}

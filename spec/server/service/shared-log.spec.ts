@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Sharing } from '../../../src/server/log/log.js'
 import { command, openCommitLoop } from './open-commit-loop.js'
 
-const SHARING: Sharing = { window: 2, batch: 1_000, waiting: 5_000, reads: 'linearizable' }
+const SHARING: Sharing = { maxInFlight: 2, maxBatchBytes: 1_000, maxQueuedBytes: 5_000, reads: 'linearizable' }
 
 /** A commit loop whose log other nodes append to as well. */
 function open() {
@@ -133,7 +133,7 @@ describe('entries of other nodes', () => {
     const { log, write, outcomes, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
-    log.listener?.foreign?.(foreign(2))
+    log.listener?.onForeign?.(foreign(2))
     log.commit()
     expect(outcomes).toEqual(['applied 2', 'changed 1', 'changed 1', 'applied 1', 'wrote a'])
   })
@@ -144,7 +144,7 @@ describe('entries of other nodes', () => {
     await endOfTurn()
     loop.stop()
     log.commit()
-    log.listener?.foreign?.(foreign(1))
+    log.listener?.onForeign?.(foreign(1))
     expect(outcomes).toEqual(['applied 1', 'applied 1'])
   })
 })

@@ -8,12 +8,12 @@ import {
   parseWriteCommand,
   type RestoredRecord,
 } from '../engine/entry.js'
-import { damaged } from './errors.js'
+import { damagedError } from './errors.js'
 
 const KIND = { write: 1, load: 2, start: 3 } as const
 const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
-/** An entry as bytes, `header` bytes of which are left for the log that stores them. */
+/** Encodes an entry, leaving `header` bytes at the start for the log that stores it. */
 export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, header = 0): Uint8Array {
   const writer = new ByteWriter(header + 64 + 256 * commands.length)
   for (let i = 0; i < header; i++) writer.uint8(0)
@@ -25,23 +25,23 @@ export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, hea
   return writer.done()
 }
 
-/** The entry of such bytes, with views of them. Raises `damaged` unless they are one. */
+/** Decodes an entry into views of the bytes. Raises `damaged` if they are not a valid entry. */
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const reader = new ByteReader(bytes)
-  const room = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
+  const limits = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
   const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
-  if (!reader.ended) throw damaged('an entry is longer than what it holds')
-  return { ...room, commands }
+  if (!reader.ended) throw damagedError('an entry has bytes after its last command')
+  return { ...limits, commands }
 }
 
-/** The keys in the bytes of an entry, those of damaged ones as far as they can be read; raises `damaged` then. */
+/** Yields the keys in an encoded entry. On damaged bytes it yields the readable keys, then raises `damaged`. */
 export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
   const reader = new ByteReader(bytes)
   for (let i = 0; i < 3; i++) reader.float64()
   for (let count = reader.uint32(); count > 0; count--) {
     const kind = reader.uint8()
     if (kind === KIND.write) {
-      // The key comes first, and may be intact where the rest is not.
+      // The key comes first and may be intact even if the rest is damaged.
       const command = parseWriteCommand(new ByteReader(bytes, reader.place + 1).blob())
       if (command !== undefined) yield command.key
       decodeWrite(reader)
@@ -63,7 +63,7 @@ function decodeCommand(reader: ByteReader): EntryCommand {
   if (kind === KIND.write) return decodeWrite(reader)
   if (kind === KIND.load) return decodeLoad(reader)
   if (kind === KIND.start) return { type: 'start' }
-  throw damaged(`an entry has a command of the unknown kind ${kind}`)
+  throw damagedError(`an entry contains a command of unknown kind ${kind}`)
 }
 
 function encodeWrite(
@@ -96,7 +96,7 @@ function decodeWrite(reader: ByteReader): LoggedWrite {
   const flags = reader.uint8()
   const payload = reader.blob()
   const command = parseWriteCommand(payload)
-  if (command === undefined) throw damaged('an entry has a write without a command that writes')
+  if (command === undefined) throw damagedError('an entry contains a write whose command does not write')
   const timestamp = flags & FLAG.timestamp ? reader.text() : undefined
   const fencingToken = flags & FLAG.fencingToken ? reader.text() : undefined
   const owner = flags & FLAG.owner ? decodeOwner(reader) : undefined

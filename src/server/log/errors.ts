@@ -2,15 +2,15 @@ import { StateStoreError } from '../../core/util/errors.js'
 
 declare module '../../core/util/errors.js' {
   interface ErrorCodes {
-    /** Another process has the directory. */
+    /** Another process holds the directory. */
     'in-use': true
-    /** A directory is none of a store, or of a version of it that is not known here. */
+    /** The directory does not belong to a store, or has a format that this version does not support. */
     format: true
-    /** The snapshot that was to replace a log could not be written. Nothing is lost. */
+    /** The snapshot that replaces a log could not be written. No data is lost. */
     'snapshot-failed': true
   }
 }
 
-/** What was stored is not what was written, or cannot be all of it. */
-export const damaged = (why: string, options?: ErrorOptions): StateStoreError =>
+/** Creates a `damaged` error: the stored data is corrupt or incomplete. */
+export const damagedError = (why: string, options?: ErrorOptions): StateStoreError =>
   new StateStoreError('damaged', why, options)

@@ -1,29 +1,34 @@
 import type { LogEntry } from '../engine/entry.js'
 
-/** Hears what a log has committed, in order. */
+/** Receives the outcome of each entry, in log order. */
 export interface LogListener {
   /**
-   * From now on an entry of our own is there, whatever happens: the commands are those that were appended, and the time is
-   * that of the log if it has one.
+   * An entry appended here is committed. `entry` has the appended commands, and the log's time if the log keeps one.
    */
-  committed(entry: LogEntry): void
+  onCommitted(entry: LogEntry): void
   /**
-   * An entry of our own will never be there, or (`unknown`) nobody can tell: the object that was appended. One that is refused
-   * within {@link Log.append} may come before others that are on their way.
+   * An entry appended here will never be committed, or its outcome is `unknown`. `entry` is the appended object. An
+   * entry rejected synchronously by {@link Log.append} may be reported before earlier entries still in flight.
    */
-  rejected(entry: LogEntry, failure: LogFailure): void
-  /** An entry of somebody else is there: of a log with a {@link Log.sharing}, or of the start, which the disk had no room for. */
-  foreign?(entry: LogEntry): void
+  onRejected(entry: LogEntry, failure: LogFailure): void
+  /**
+   * An entry was committed that was not appended here: by another node of a shared log, or the deferred start entry of
+   * a disk log that was full.
+   */
+  onForeign?(entry: LogEntry): void
 }
 
 /**
- * Why an entry was not taken. `full`: there is no room for it. `broken`: the log cannot tell any more what is there.
- * `closed`: the store is being stopped, and the entry will never be in the log. `unavailable`: a log of several nodes cannot be reached, and the entry will never be in it. `unknown`: the same, and nobody
- * can tell whether it will.
+ * Why an entry was rejected.
+ * - `full`: the disk has no space for it.
+ * - `broken`: the state of the log on disk is unknown.
+ * - `closed`: the store is stopping; the entry will never be in the log.
+ * - `unavailable`: the shared log is unreachable; the entry will never be in it.
+ * - `unknown`: the shared log is unreachable; the entry may or may not be in it.
  */
 export type LogProblem = 'full' | 'broken' | 'closed' | 'unavailable' | 'unknown'
 
-/** An entry was not taken, or nobody can tell. */
+/** Rejection of an entry. */
 export class LogFailure extends Error {
   override readonly name = 'LogFailure'
   readonly problem: LogProblem
@@ -34,44 +39,44 @@ export class LogFailure extends Error {
   }
 }
 
-/** How a log is used that others append to as well. */
+/** Limits and read mode of a log to which other nodes append as well. */
 export interface Sharing {
-  /** So many entries on their way are not waited for. */
-  readonly window: number
-  /** An entry has no more bytes of commands, unless one command alone has. */
-  readonly batch: number
-  /** What waits may have so many bytes; more is refused. */
-  readonly waiting: number
+  /** Maximum number of entries in flight. */
+  readonly maxInFlight: number
+  /** Maximum size of the commands of one entry, bytes. A single larger command forms an entry by itself. */
+  readonly maxBatchBytes: number
+  /** Maximum size of queued requests, bytes. Requests beyond it are rejected. */
+  readonly maxQueuedBytes: number
   /**
-   * What reads wait for: with `linearizable`, an entry of their own or the next one that there is anyhow, so that they see
-   * all that was committed anywhere before they came. With `local`, only registrations of watches do.
+   * With `linearizable`, a read waits for the next committed entry, and so sees every write committed anywhere before
+   * the read arrived. With `local`, only watch registrations wait.
    */
   readonly reads: 'linearizable' | 'local'
 }
 
 /**
- * Puts entries in an order that holds, and says when each is there to stay. What was appended before a failure and was not
- * committed is rejected, in order; later entries may be taken again. What is refused at once comes before that.
+ * Orders entries and reports when each is durable. On a failure, all uncommitted entries are rejected in order; later
+ * entries may be accepted again. Entries rejected within `append` are reported first.
  */
 export interface Log {
-  /** Whether it commits within the call, so that nothing is gained by gathering. */
-  readonly immediate: boolean
-  /** For so long it pays to hold back what comes after an entry was committed, ms: it may go together with more. */
-  readonly pause: number
-  /** Of a log that others append to as well. */
+  /** Returns whether entries are committed within `append`, so that batching gains nothing. */
+  readonly isSynchronous: boolean
+  /** How long it pays to delay the next entry after a commit so that more commands join it, ms. */
+  readonly batchDelayMs: number
+  /** Present on a log that other nodes append to as well. */
   readonly sharing?: Sharing | undefined
-  /** Takes the place of the listener before it. */
+  /** Sets the listener, replacing the previous one. */
   listen(listener: LogListener): void
-  /** @param frees - the store holds less when it is applied: it may use what a full disk has left for that */
-  append(entry: LogEntry, frees?: boolean): void
-  /** Takes nothing any more; settles when nothing is on its way. */
+  /** @param freesSpace - applying the entry shrinks the store, so it may use the reserve of a full disk */
+  append(entry: LogEntry, freesSpace?: boolean): void
+  /** Stops accepting entries; settles when none is in flight. */
   close(): Promise<void>
 }
 
-/** Commits at once and keeps nothing: for a store that lives as long as its process. */
+/** Commits each entry immediately and stores nothing: for a store that lives only as long as its process. */
 export class MemoryLog implements Log {
-  readonly immediate = true
-  readonly pause = 0
+  readonly isSynchronous = true
+  readonly batchDelayMs = 0
   #listener: LogListener | undefined
 
   listen(listener: LogListener): void {
@@ -79,7 +84,7 @@ export class MemoryLog implements Log {
   }
 
   append(entry: LogEntry): void {
-    this.#listener?.committed(entry)
+    this.#listener?.onCommitted(entry)
   }
 
   async close(): Promise<void> {

@@ -38,7 +38,7 @@ const MAX_ENTRY_BYTES = 8 * 1024 * 1024
 /**
  * Orders all requests. {@link CommitLoop.submit} accepts a job: reads run in the order of their owner, and the writes
  * of one
- * turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.committed} appends
+ * turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.onCommitted} appends
  * the
  * next batch, or delays it if a group commit gains from it, then applies the entry, passes each job its result in
  * order, and
@@ -88,7 +88,7 @@ export class CommitLoop implements LogListener {
       job.onStopped?.(CLOSED)
       return false
     }
-    if (this.#pendingBytes >= (this.#log.sharing?.waiting ?? MAX_PENDING_BYTES)) {
+    if (this.#pendingBytes >= (this.#log.sharing?.maxQueuedBytes ?? MAX_PENDING_BYTES)) {
       job.onFailed(this.#log.sharing ? NODE_BUSY : STORE_BUSY)
       return false
     }
@@ -100,7 +100,7 @@ export class CommitLoop implements LogListener {
 
   /** Logs the time, so that keys expire. Later jobs of `owner` wait for that entry. */
   tick(owner?: object): void {
-    if (this.#log.immediate) {
+    if (this.#log.isSynchronous) {
       this.#append([])
       return
     }
@@ -138,8 +138,8 @@ export class CommitLoop implements LogListener {
 
   /** Adds a write to the pending batch. A synchronous log commits within the call, and its errors reach the caller. */
   #write(job: Job, command: EntryCommand): boolean {
-    if (!this.#log.immediate) {
-      const largest = this.#log.sharing?.batch ?? MAX_ENTRY_BYTES
+    if (!this.#log.isSynchronous) {
+      const largest = this.#log.sharing?.maxBatchBytes ?? MAX_ENTRY_BYTES
       if (this.#pending !== undefined && this.#pending.bytes + job.bytes > largest) this.#flush()
       this.#add(job)
       return this.#isFlushScheduled && this.#log.sharing === undefined
@@ -191,11 +191,11 @@ export class CommitLoop implements LogListener {
 
   /** Whether the pending batch must wait for in-flight entries. */
   get #isWindowFull(): boolean {
-    return this.#inFlight.length >= (this.#log.sharing?.window ?? 1)
+    return this.#inFlight.length >= (this.#log.sharing?.maxInFlight ?? 1)
   }
 
-  committed(entry: LogEntry): void {
-    if (this.#log.immediate) {
+  onCommitted(entry: LogEntry): void {
+    if (this.#log.isSynchronous) {
       if (this.#isStopped) return
       for (const result of this.#engine.apply(entry)) {
         if (result.type === 'expired') this.#host.onChanges(result.changes)
@@ -218,7 +218,7 @@ export class CommitLoop implements LogListener {
     }
   }
 
-  foreign(entry: LogEntry): void {
+  onForeign(entry: LogEntry): void {
     for (const { changes } of this.#engine.apply(entry))
       if (changes.length > 0 && !this.#isStopped) this.#host.onChanges(changes)
     if (!this.#isStopped) this.#afterApply(entry.time)
@@ -273,7 +273,7 @@ export class CommitLoop implements LogListener {
     this.expiry.update(this.#problem)
   }
 
-  rejected(entry: LogEntry, failure: LogFailure): void {
+  onRejected(entry: LogEntry, failure: LogFailure): void {
     const batch = this.#removeBatch(entry)
     if (batch === undefined) return
     const { sharing } = this.#log
@@ -318,7 +318,7 @@ export class CommitLoop implements LogListener {
 
   /** Appends the next batch before the committed one is applied, or delays it while more commands are expected. */
   #flushOrDelay({ commands }: Batch): void {
-    const { pause, sharing } = this.#log
+    const { batchDelayMs: pause, sharing } = this.#log
     // Other entries are in flight, so wait for the jobs of this turn.
     if (sharing) this.#scheduleFlush()
     else if (pause === 0 || commands.length === 0) this.#flush()

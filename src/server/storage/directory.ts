@@ -2,13 +2,13 @@ import { access, readdir } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
 import { type DumpLine, toDumpLine } from '../../node/dump/codec.js'
-import { filesOf, guardedFiles, hasCode } from '../log/disk/files.js'
+import { directoryFiles, guardedFiles, hasCode } from '../log/disk/files.js'
 import { lockDirectory, lockOwner } from '../log/disk/lock.js'
 import { createLog } from '../log/disk/open.js'
-import { type Progress, type Recovered, recover } from '../log/disk/recovery.js'
+import { type ReadProgress, type Recovered, recover } from '../log/disk/recovery.js'
 import { type Salvaged, salvage } from '../log/disk/salvage.js'
 
-export { CONSOLE_TOKEN } from '../log/disk/format.js'
+export { CONSOLE_TOKEN_FILE as CONSOLE_TOKEN } from '../log/disk/format.js'
 
 /** What is found in the directory of a store. */
 export interface DirectoryReport {
@@ -31,9 +31,9 @@ export interface DirectoryReport {
  */
 export async function checkDirectory(
   directory: string,
-  progress?: (progress: Progress) => void,
+  progress?: (progress: ReadProgress) => void,
 ): Promise<DirectoryReport> {
-  const { engine, position, entries, keys, torn, strays } = await read(directory, progress)
+  const { engine, position, entries, keys, tornBytes: torn, strays } = await read(directory, progress)
   return { keys: engine.size, position, entries, stateKeys: keys, torn, strays }
 }
 
@@ -59,15 +59,15 @@ export async function recoverDirectory(
   from: string,
   to: string,
   now: number,
-  progress?: (progress: Progress) => void,
+  progress?: (progress: ReadProgress) => void,
 ): Promise<RecoveryReport> {
   const [source, target] = [resolve(from), resolve(to)]
   await checkTarget(source, target)
   await checkUnused(source)
-  const { capture, ...report } = await salvage(await filesOf(source), progress)
+  const { capture, ...report } = await salvage(await directoryFiles(source), progress)
   const lock = await lockDirectory(target)
   try {
-    await createLog(guardedFiles(await filesOf(target), lock), capture(now), report.position)
+    await createLog(guardedFiles(await directoryFiles(target), lock), capture(now), report.position)
   } finally {
     await lock.release()
   }
@@ -87,12 +87,13 @@ async function checkTarget(source: string, target: string): Promise<void> {
 async function checkUnused(directory: string): Promise<void> {
   await access(directory)
   const holder = await lockOwner(directory)
-  if (holder !== undefined) throw new StateStoreError('in-use', `${holder} has the directory ${directory}`)
+  if (holder !== undefined)
+    throw new StateStoreError('in-use', `${holder} holds the directory ${directory}: stop it or use another directory`)
 }
 
-async function read(directory: string, progress?: (progress: Progress) => void): Promise<Recovered<never>> {
+async function read(directory: string, progress?: (progress: ReadProgress) => void): Promise<Recovered<never>> {
   await checkUnused(directory)
-  return recover<never>(await filesOf(directory), {}, progress)
+  return recover<never>(await directoryFiles(directory), {}, progress)
 }
 
 function* linesOf(engine: Recovered<never>['engine']): Generator<DumpLine, void> {

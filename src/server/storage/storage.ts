@@ -9,9 +9,9 @@ import { degraded } from '../log/cluster/errors.js'
 import { type OpenedNode, openNode } from '../log/cluster/open.js'
 import type { LogEvents, SharedLog } from '../log/cluster/settings.js'
 import type { Stream, StreamBounds } from '../log/cluster/stream.js'
-import { filesOf, guardedFiles } from '../log/disk/files.js'
+import { directoryFiles, guardedFiles } from '../log/disk/files.js'
 import { lockDirectory } from '../log/disk/lock.js'
-import { emptyLog, openLog, type Takeover } from '../log/disk/open.js'
+import { eraseLog, openLog, type TakeoverOptions } from '../log/disk/open.js'
 import { withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
 import type { RecoveryProgress } from './storage-options.js'
@@ -131,9 +131,9 @@ async function onDisk(
   { failed, troubled }: NodeHost['events'],
 ): Promise<Storage> {
   const directory = resolve(options.data)
-  const lock = await lockDirectory(directory, { lost: failed, troubled })
-  const files = guardedFiles(await filesOf(directory), lock)
-  const takeover: Takeover = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
+  const lock = await lockDirectory(directory, { onLost: failed, onError: troubled })
+  const files = guardedFiles(await directoryFiles(directory), lock)
+  const takeover: TakeoverOptions = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
   const { clock, onProgress: progress } = options
   const open = async (): Promise<OpenedStorage> => {
     const { strays, ...opened } = await openLog<Client>(files, {
@@ -141,7 +141,7 @@ async function onDisk(
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
       progress,
-      troubled,
+      onError: troubled,
       ...takeover,
     })
     warnOfStrays(directory, strays)
@@ -150,7 +150,7 @@ async function onDisk(
   return {
     open,
     openEmpty: async () => {
-      await emptyLog(files, takeover)
+      await eraseLog(files, takeover)
       return open()
     },
     release: async () => lock.release(),

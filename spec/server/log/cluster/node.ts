@@ -81,15 +81,15 @@ export class TestNode implements LogEvents {
     this.opened = opened
     const { engine, log } = opened
     log.listen({
-      committed: entry => {
+      onCommitted: entry => {
         for (const { changes } of engine.apply(entry)) this.changes.push(...changes)
         this.committed.push(entry)
       },
-      foreign: entry => {
+      onForeign: entry => {
         for (const { changes } of engine.apply(entry)) this.changes.push(...changes)
         this.foreign.push(entry)
       },
-      rejected: (entry, failure) => this.rejected.push({ entry, failure }),
+      onRejected: (entry, failure) => this.rejected.push({ entry, failure }),
     })
   }
 }

@@ -7,9 +7,9 @@ import {
   type ClaimFiles,
   claimDirectory,
   claimFiles,
-  claimsOn,
   lockDirectory,
   lockOwner,
+  readClaims,
 } from '../../../../src/server/log/disk/lock.js'
 import { effort } from '../../../support/effort.js'
 import { failure } from './memory-disk.js'
@@ -65,7 +65,7 @@ class World {
     return {
       list: async () => step('lists', () => [...files.keys()]),
       read: async name => step(`reads ${name}`, () => files.get(name)),
-      make: async (name, text) =>
+      create: async (name, text) =>
         step(`makes ${name}`, () => {
           if (files.has(name)) return false
           files.set(name, text)
@@ -107,7 +107,7 @@ describe('Several who claim a directory at the same time', () => {
     expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
     expect(await claimDirectory(files, 'bob', text => text === 'alice')).toBe('alice')
     expect(await claimDirectory(files, 'carol', () => false)).toBeUndefined()
-    expect((await claimsOn(files)).at(-1)?.text).toBe('carol')
+    expect((await readClaims(files)).at(-1)?.text).toBe('carol')
   })
 })
 
@@ -139,7 +139,7 @@ describe('A claim in a directory', () => {
     await expect(claimDirectory(claimFiles(await folder(), failing), 'alice', () => true)).rejects.toMatchObject({
       code: 'EIO',
     })
-    await expect(claimFiles(join(await folder(), 'nowhere')).make('lock', 'alice')).rejects.toMatchObject({
+    await expect(claimFiles(join(await folder(), 'nowhere')).create('lock', 'alice')).rejects.toMatchObject({
       code: 'ENOENT',
     })
   })

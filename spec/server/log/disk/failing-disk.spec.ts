@@ -96,7 +96,7 @@ describe('A snapshot that cannot be written', () => {
     for (const trouble of run.troubles) {
       expect(trouble).toMatchObject({
         code: 'snapshot-failed',
-        message: expect.stringMatching(/^the snapshot of the store could not be written: EIO; nothing is lost/),
+        message: expect.stringMatching(/^the snapshot of the store could not be written: EIO; no data is lost/),
       })
     }
   })

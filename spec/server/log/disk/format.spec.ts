@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
 import type { LogEntry } from '../../../../src/server/engine/entry.js'
 import {
-  FORMAT,
-  FRAME_HEADER,
-  fileOf,
-  HEAD_SIZE,
-  headerAt,
-  type Kind,
+  CURRENT_FORMAT,
+  createFileHead,
+  FILE_HEAD_BYTES,
+  type FileKind,
+  FRAME_HEADER_BYTES,
   NO_SALT,
-  newHead,
-  readHead,
-  seal,
+  parseFileName,
+  readFileHead,
+  readFrameHeader,
+  sealFrame,
 } from '../../../../src/server/log/disk/format.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort } from '../../../support/effort.js'
@@ -23,10 +23,10 @@ import { pictureOf, Run } from './run.js'
 const RUNS = effort(200, 30)
 
 /** The head of a file as another version writes it. */
-function headOf(format: number, kind: Kind = 'log', position = 7): Uint8Array {
-  const frame = newHead(kind, position).head
-  new DataView(frame.buffer).setUint32(FRAME_HEADER, format)
-  return seal(frame, position, NO_SALT)
+function headOf(format: number, kind: FileKind = 'log', position = 7): Uint8Array {
+  const frame = createFileHead(kind, position).head
+  new DataView(frame.buffer).setUint32(FRAME_HEADER_BYTES, format)
+  return sealFrame(frame, position, NO_SALT)
 }
 
 /** An entry as the version knew it that wrote format 1: nobody had a quota of keys. */
@@ -39,15 +39,15 @@ const ofOld = (entry: LogEntry): LogEntry => ({
 function aged(disk: MemoryDisk): MemoryDisk {
   let old = disk
   for (const [name, bytes] of disk.contents) {
-    const file = fileOf(name)
+    const file = parseFileName(name)
     if (file === undefined) continue
-    const { salt } = readHead(name, bytes.slice(0, HEAD_SIZE), file.kind, file.position)
-    const frames = bytes.slice(HEAD_SIZE)
+    const { salt } = readFileHead(name, bytes.slice(0, FILE_HEAD_BYTES), file.kind, file.position)
+    const frames = bytes.slice(FILE_HEAD_BYTES)
     for (let at = 0; ; ) {
-      const { length = 0, number = 0 } = headerAt(frames, at, salt) ?? {}
+      const { length = 0, number = 0 } = readFrameHeader(frames, at, salt) ?? {}
       if (length === 0) break
-      const end = at + FRAME_HEADER + length
-      seal(frames.subarray(at, end), number, NO_SALT)
+      const end = at + FRAME_HEADER_BYTES + length
+      sealFrame(frames.subarray(at, end), number, NO_SALT)
       at = end
     }
     old = old.with(name, concatBytes([headOf(1, file.kind, file.position), frames]))
@@ -60,26 +60,28 @@ const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await re
 /** The formats of the logs on a disk. */
 const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
   const formats = Array.from(disk.contents).flatMap(([name, bytes]) => {
-    const file = fileOf(name)
-    return file?.kind === 'log' ? [readHead(name, bytes.slice(0, HEAD_SIZE), 'log', file.position).format] : []
+    const file = parseFileName(name)
+    return file?.kind === 'log'
+      ? [readFileHead(name, bytes.slice(0, FILE_HEAD_BYTES), 'log', file.position).format]
+      : []
   })
   return new Set(formats)
 }
 
 describe('A file on the disk', () => {
   it('has a name with a position that a number can hold', () => {
-    expect(fileOf('log-0000000000000007')).toEqual({ kind: 'log', position: 7 })
-    expect(fileOf('log-9999999999999999')).toBeUndefined()
+    expect(parseFileName('log-0000000000000007')).toEqual({ kind: 'log', position: 7 })
+    expect(parseFileName('log-9999999999999999')).toBeUndefined()
   })
 
   it('may be of this format, or of an older one', () => {
-    for (let format = 1; format <= FORMAT; format++)
-      expect(() => readHead('log-7', headOf(format), 'log', 7)).not.toThrow()
+    for (let format = 1; format <= CURRENT_FORMAT; format++)
+      expect(() => readFileHead('log-7', headOf(format), 'log', 7)).not.toThrow()
   })
 
-  it.each([0, FORMAT + 1])('may not be of format %i', format => {
-    expect(() => readHead('log-7', headOf(format), 'log', 7)).toThrow(
-      `has format ${format}, and this version knows 1 to`,
+  it.each([0, CURRENT_FORMAT + 1])('may not be of format %i', format => {
+    expect(() => readFileHead('log-7', headOf(format), 'log', 7)).toThrow(
+      `has format ${format}, but this version supports 1 to`,
     )
   })
 })
@@ -101,7 +103,7 @@ describe('A directory of format 1', () => {
           expect(await stateOf(left)).toBe(old.pictures.at(-1))
           const run = await Run.open(left, worth)
           // An older version would misread what follows: it must not try.
-          expect(formatsOf(left)).toContain(FORMAT)
+          expect(formatsOf(left)).toContain(CURRENT_FORMAT)
           await run.append(after)
           await run.close()
           expect(await stateOf(left)).toBe(run.pictures.at(-1))

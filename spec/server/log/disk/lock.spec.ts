@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type Files, filesOf, guardedFiles, type OpenFile } from '../../../../src/server/log/disk/files.js'
+import { directoryFiles, type Files, guardedFiles, type OpenFile } from '../../../../src/server/log/disk/files.js'
 import {
   type ClaimFiles,
   claimFiles,
   type DirectoryLock,
   HEARTBEAT_MS,
   lockDirectory,
-  SILENCE_MS,
+  OWNER_TIMEOUT_MS,
 } from '../../../../src/server/log/disk/lock.js'
 import { livenessOf } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
@@ -50,7 +50,7 @@ async function folder(): Promise<string> {
 /** Takes a directory as a process of another pid namespace or machine. */
 async function takeOver(directory: string, place = 'there'): Promise<DirectoryLock> {
   const clock = new ManualClock()
-  return held(passTime(clock, 1, lockDirectory(directory, { clock, place }), 2_500))
+  return held(passTime(clock, 1, lockDirectory(directory, { clock, pidNamespace: place }), 2_500))
 }
 
 /** Gives a lock back in the end. */
@@ -64,13 +64,13 @@ describe('A directory that a process of another pid namespace has', () => {
   it('is refused while its owner shows itself, whatever its clock says', async () => {
     const directory = await folder()
     const clock = new ManualClock()
-    const lock = await lockDirectory(directory, { clock, place: 'here' })
+    const lock = await lockDirectory(directory, { clock, pidNamespace: 'here' })
     for (const jump of [0, -3_600_000, 7_200_000]) {
       clock.jump(jump)
-      const second = lockDirectory(directory, { clock, place: 'there' })
+      const second = lockDirectory(directory, { clock, pidNamespace: 'there' })
       await expect(passTime(clock, 2, second)).rejects.toMatchObject({
         code: 'in-use',
-        message: expect.stringMatching(/^the process \d+ of another machine or container \(.+\) has the directory /),
+        message: expect.stringMatching(/^the process \d+ of another machine or container \(.+\) holds the directory /),
       })
     }
     expect(() => lock.check()).not.toThrow()
@@ -82,7 +82,11 @@ describe('A directory that a process of another pid namespace has', () => {
     const directory = await folder()
     const here = new ManualClock()
     const told: unknown[] = []
-    const first = await lockDirectory(directory, { clock: here, place: 'here', lost: error => told.push(error) })
+    const first = await lockDirectory(directory, {
+      clock: here,
+      pidNamespace: 'here',
+      onLost: error => told.push(error),
+    })
     const second = await takeOver(directory)
     expect(second.isForced).toBe(true)
     expect(() => first.check()).toThrow(expect.objectContaining({ code: 'in-use' }))
@@ -95,7 +99,7 @@ describe('A directory that a process of another pid namespace has', () => {
 
   it('keeps the lock of another owner when the one before, which still has its file, releases its own', async () => {
     const directory = await folder()
-    const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
+    const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
     expect(() => first.check()).not.toThrow()
     await rename(join(directory, 'lock'), join(directory, 'moved'))
     await writeFile(join(directory, 'lock'), 'of another owner')
@@ -105,10 +109,10 @@ describe('A directory that a process of another pid namespace has', () => {
 
   it('is taken by one of several who find it silent', async () => {
     const directory = await folder()
-    await held(lockDirectory(directory, { clock: new ManualClock(), place: 'here' }))
+    await held(lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' }))
     const clock = new ManualClock()
     const places = ['a', 'b', 'c']
-    const all = places.map(async place => held(lockDirectory(directory, { clock, place })))
+    const all = places.map(async place => held(lockDirectory(directory, { clock, pidNamespace: place })))
     const results = await passTime(clock, 1, Promise.allSettled(all))
     const reasons = results.flatMap(result => (result.status === 'rejected' ? [result.reason.code] : []))
     expect(reasons).toEqual(['in-use', 'in-use'])
@@ -118,7 +122,7 @@ describe('A directory that a process of another pid namespace has', () => {
     const directory = await folder()
     const here = new ManualClock()
     const told: unknown[] = []
-    await held(lockDirectory(directory, { clock: here, place: 'here', lost: error => told.push(error) }))
+    await held(lockDirectory(directory, { clock: here, pidNamespace: 'here', onLost: error => told.push(error) }))
     await takeOver(directory)
     here.advance(HEARTBEAT_MS)
     await vi.waitFor(() => expect(told).toHaveLength(1))
@@ -127,12 +131,12 @@ describe('A directory that a process of another pid namespace has', () => {
   it('is lost also where the file system does not show that a file was replaced', async () => {
     const directory = await folder()
     const clock = new ManualClock()
-    const lock = await held(lockDirectory(directory, { clock, place: 'here' }))
+    const lock = await held(lockDirectory(directory, { clock, pidNamespace: 'here' }))
     lock.check()
     // It has its old name for a handle that is open, and another text.
     await writeFile(join(directory, 'lock'), 'another')
     expect(() => lock.check()).not.toThrow()
-    stop(clock, SILENCE_MS / 2)
+    stop(clock, OWNER_TIMEOUT_MS / 2)
     expect(() => lock.check()).toThrow(expect.objectContaining({ code: 'in-use' }))
   })
 })
@@ -189,11 +193,11 @@ class Stoppable {
     }
   }
 
-  ofClaims({ list, read, make, rename, remove }: ClaimFiles): ClaimFiles {
+  ofClaims({ list, read, create: make, rename, remove }: ClaimFiles): ClaimFiles {
     return {
       list: async () => this.#before(list),
       read: async name => this.#before(async () => read(name)),
-      make: async (name, text) => this.#before(async () => make(name, text)),
+      create: async (name, text) => this.#before(async () => make(name, text)),
       rename: async (from, to) => this.#before(async () => rename(from, to)),
       remove: async name => this.#before(async () => remove(name)),
     }
@@ -207,13 +211,13 @@ class Stoppable {
     }
     return {
       write: async (bytes, at) => this.#before(async () => file.write(bytes, at)),
-      writeNow: (bytes, at) => void held.push(() => file.writeNow(bytes, at)),
+      writeSync: (bytes, at) => void held.push(() => file.writeSync(bytes, at)),
       flush: async () =>
         this.#before(async () => {
           catchUp()
           await file.flush()
         }),
-      flushNow: () => expect.fail('the disk is slow'),
+      flushSync: () => expect.fail('the disk is slow'),
       truncate: async length => this.#before(async () => file.truncate(length)),
       read: async (at, length) => file.read(at, length),
       size: async () => file.size(),
@@ -240,9 +244,9 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
-      const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
+      const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
       const stoppable = new Stoppable()
-      const owner = await Run.open(guardedFiles(stoppable.of(await filesOf(directory)), first), 400, slowly())
+      const owner = await Run.open(guardedFiles(stoppable.of(await directoryFiles(directory)), first), 400, slowly())
       stoppable.stopAt = stoppable.calls + at
       const work = (async () => {
         for (const entry of entries) await owner.append([entry])
@@ -251,7 +255,7 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
 
       const second = await takeOver(directory)
       const acknowledged = owner.pictures.length
-      const files = guardedFiles(await filesOf(directory), second)
+      const files = guardedFiles(await directoryFiles(directory), second)
       const found = await recover<never>(files, {})
       // The entry of the start, and what was acknowledged.
       expect(found.position, `call ${at}`).toBeGreaterThanOrEqual(acknowledged)
@@ -281,8 +285,8 @@ describe('A process that is stopped while it takes a directory by force, and goe
     let stops = 0
     for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
       const directory = await folder()
-      const first = await lockDirectory(directory, { clock: new ManualClock(), place: 'here' })
-      const owner = await Run.open(guardedFiles(await filesOf(directory), first), 400, slowly())
+      const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
+      const owner = await Run.open(guardedFiles(await directoryFiles(directory), first), 400, slowly())
       await owner.append(entries.slice(0, 3))
 
       const stoppable = new Stoppable()
@@ -290,9 +294,14 @@ describe('A process that is stopped while it takes a directory by force, and goe
       const clock = new ManualClock()
       const stopped = async (): Promise<Run> => {
         const claims = stoppable.ofClaims(claimFiles(directory))
-        const lock = await lockDirectory(directory, { clock, place: 'there', claims })
+        const lock = await lockDirectory(directory, { clock, pidNamespace: 'there', claimFiles: claims })
         onTestFinished(async () => lock.release())
-        const run = await Run.open(guardedFiles(stoppable.of(await filesOf(directory)), lock), 400, slowly(), true)
+        const run = await Run.open(
+          guardedFiles(stoppable.of(await directoryFiles(directory)), lock),
+          400,
+          slowly(),
+          true,
+        )
         await run.append(entries.slice(3, 6))
         return run
       }
@@ -312,9 +321,9 @@ describe('A process that is stopped while it takes a directory by force, and goe
       if (isStopped) stops++
       const elsewhere = new ManualClock()
       const next = await held(
-        passTime(elsewhere, 1, lockDirectory(directory, { clock: elsewhere, place: 'elsewhere' }), 2_500),
+        passTime(elsewhere, 1, lockDirectory(directory, { clock: elsewhere, pidNamespace: 'elsewhere' }), 2_500),
       )
-      const files = guardedFiles(await filesOf(directory), next)
+      const files = guardedFiles(await directoryFiles(directory), next)
       const run = await Run.open(files, 400, slowly(), next.isForced)
       await run.append(entries.slice(0, 2))
       stoppable.goOn()
@@ -328,7 +337,7 @@ describe('A process that is stopped while it takes a directory by force, and goe
       await run.close()
       if (late instanceof Run) await late.close().catch(() => undefined)
       if (isStopped) expect(acknowledged, `call ${at}`).toBeLessThanOrEqual(3)
-      expect(pictureOf((await recover<never>(await filesOf(directory), {})).engine), `call ${at}`).toBe(
+      expect(pictureOf((await recover<never>(await directoryFiles(directory), {})).engine), `call ${at}`).toBe(
         run.pictures.at(-1),
       )
       await Promise.all([first.release(), next.release()])

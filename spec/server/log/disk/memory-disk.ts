@@ -135,9 +135,9 @@ export class MemoryDisk implements Files {
     }
     return {
       write: async (bytes, at) => put(bytes, at),
-      writeNow: put,
+      writeSync: put,
       flush: async () => flush(),
-      flushNow: flush,
+      flushSync: flush,
       truncate: async length => {
         this.#call('truncate')
         truncate(content, length)

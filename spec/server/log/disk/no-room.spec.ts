@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type EntryCommand, type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
-import { filesOf } from '../../../../src/server/log/disk/files.js'
-import { type OpenedLog, openLog, type Takeover } from '../../../../src/server/log/disk/open.js'
+import { directoryFiles } from '../../../../src/server/log/disk/files.js'
+import { type OpenedLog, openLog, type TakeoverOptions } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import type { LogFailure } from '../../../../src/server/log/log.js'
 import { START } from '../../../support/manual-clock.js'
@@ -36,24 +36,24 @@ class Opened {
     this.#opened = opened
     this.troubles = troubles
     opened.log.listen({
-      committed: entry => {
+      onCommitted: entry => {
         opened.engine.replay(entry)
         this.#settle(undefined)
       },
-      rejected: (_, failure) => this.#settle(failure),
-      foreign: entry => {
+      onRejected: (_, failure) => this.#settle(failure),
+      onForeign: entry => {
         opened.engine.replay(entry)
         this.foreign.push(entry)
       },
     })
   }
 
-  /** @param ahead - a quarter of it is the reserve */
-  static async on(disk: TightDisk, ahead = 1_000, takeover: Takeover = {}): Promise<Opened> {
+  /** @param preallocateBytes - a quarter of it is the reserve */
+  static async on(disk: TightDisk, preallocateBytes = 1_000, takeover: TakeoverOptions = {}): Promise<Opened> {
     const troubles: unknown[] = []
-    const sizes = { ahead, worthReplacing: 1e9 }
-    const troubled = (error: unknown): void => void troubles.push(error)
-    const options = { now: () => START, monotonic: slowly(), troubled, sizes, ...takeover }
+    const sizes = { preallocateBytes, minLogBytes: 1e9 }
+    const onError = (error: unknown): void => void troubles.push(error)
+    const options = { now: () => START, monotonic: slowly(), onError, sizes, ...takeover }
     return new Opened(await openLog<never>(disk, options), troubles)
   }
 
@@ -147,7 +147,7 @@ it('a full disk that is taken by force needs a few hundred bytes, however long i
   while ((await one.append(del('none'), true)) === undefined);
   await one.close()
   disk.capacity = disk.used
-  const withReserve: Takeover['withReserve'] = async task =>
+  const withReserve: TakeoverOptions['withReserve'] = async task =>
     task().catch(async () => {
       disk.capacity += 300
       return task()
@@ -163,8 +163,8 @@ describe('A key that is written over and over', () => {
   it('takes no more of the disk than a few MiB', { tags: 'slow' }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    const options = { now: () => START, monotonic: slowly(), troubled: (error: unknown) => expect.fail(String(error)) }
-    const { engine, log } = await openLog<never>(await filesOf(folder), options)
+    const options = { now: () => START, monotonic: slowly(), onError: (error: unknown) => expect.fail(String(error)) }
+    const { engine, log } = await openLog<never>(await directoryFiles(folder), options)
     const commands = Array.from({ length: 100 }, () => write(['SET', 'key', 'v'.repeat(1_000)]))
     let largest = 0
     for (let i = 0; i < 200; i++) {
@@ -173,7 +173,7 @@ describe('A key that is written over and over', () => {
           engine.replay(entry)
           resolve()
         }
-        log.listen({ committed, rejected: (_, failure) => reject(failure) })
+        log.listen({ onCommitted: committed, onRejected: (_, failure) => reject(failure) })
         log.append(entryOf(...commands))
       })
       const sizes = readdirSync(folder).map(name => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LogEntry } from '../../../../src/server/engine/entry.js'
-import { emptyLog } from '../../../../src/server/log/disk/open.js'
+import { eraseLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { encodeEntry } from '../../../../src/server/log/entry-codec.js'
 import { Random } from '../../../simulation/random.js'
@@ -115,7 +115,7 @@ describe('A directory that is opened again', () => {
     for (let at = 1; ; at++) {
       const copy = disk.killed()
       copy.fail = call => (call >= at ? failure('EIO') : undefined)
-      const done = await emptyLog(copy).then(
+      const done = await eraseLog(copy).then(
         () => true,
         () => false,
       )

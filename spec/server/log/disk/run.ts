@@ -38,12 +38,12 @@ export class Run {
     this.close = async () => log.close()
     this.#append = entry => log.append(entry)
     log.listen({
-      committed: entry => {
+      onCommitted: entry => {
         engine.replay(entry)
         this.pictures.push(pictureOf(engine))
         this.#done()
       },
-      rejected: (_, failure) => {
+      onRejected: (_, failure) => {
         this.refusals.push(failure)
         this.#done()
       },
@@ -51,16 +51,14 @@ export class Run {
   }
 
   /** @param monotonic - by which flushes take their time; default none */
-  static async open(
-    files: Files,
-    worthReplacing = 16 * 1024 * 1024,
-    monotonic = () => 0,
-    isForced = false,
-  ): Promise<Run> {
+  static async open(files: Files, minLogBytes = 16 * 1024 * 1024, monotonic = () => 0, isForced = false): Promise<Run> {
     const troubles: unknown[] = []
-    const sizes = { worthReplacing, ahead: AHEAD }
+    const sizes = { minLogBytes, preallocateBytes: AHEAD }
     const troubled = (trouble: unknown): void => void troubles.push(trouble)
-    return new Run(await openLog<never>(files, { now: () => START, monotonic, troubled, sizes, isForced }), troubles)
+    return new Run(
+      await openLog<never>(files, { now: () => START, monotonic, onError: troubled, sizes, isForced }),
+      troubles,
+    )
   }
 
   /** Appends all at once, and waits until something has become of each. */

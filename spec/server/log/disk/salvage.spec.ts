@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { concatBytes, toBinaryString } from '../../../../src/core/util/bytes.js'
 import { Engine } from '../../../../src/server/engine/engine.js'
 import { type LogEntry, type LoggedWrite, parseWriteCommand } from '../../../../src/server/engine/entry.js'
-import { FRAME_HEADER, fileOf, NO_SALT, seal } from '../../../../src/server/log/disk/format.js'
+import { FRAME_HEADER_BYTES, NO_SALT, parseFileName, sealFrame } from '../../../../src/server/log/disk/format.js'
 import { createLog } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { type Salvaged, salvage } from '../../../../src/server/log/disk/salvage.js'
@@ -157,7 +157,7 @@ describe('A directory with one fault', () => {
 /** How many entries a fault hits, by their frames; a head is none. */
 function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: number; to: number }): number {
   const bytes = disk.contents.get(name) ?? new Uint8Array(0)
-  if (fileOf(name)?.kind !== 'log') return 0
+  if (parseFileName(name)?.kind !== 'log') return 0
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let [count, at] = [0, 48]
   while (at + 16 < bytes.length && view.getUint32(at) > 0) {
@@ -170,7 +170,9 @@ function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: 
 
 describe('A log whose first sector is destroyed', () => {
   it('loses the entries in it alone, though what tells frames from values was there, and values look like frames', async () => {
-    const frames = Array.from({ length: 20 }, (_, i) => seal(new Uint8Array(FRAME_HEADER + i), 1 + i, NO_SALT))
+    const frames = Array.from({ length: 20 }, (_, i) =>
+      sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 1 + i, NO_SALT),
+    )
     const value = toBinaryString(concatBytes(frames))
     const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
     const { disk } = await written([keys.map(key => entryOf(['SET', key, value]))], 1e6)

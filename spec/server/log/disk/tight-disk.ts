@@ -45,14 +45,14 @@ export class TightDisk implements Files {
     const put = (bytes: Uint8Array, at: number): void => {
       const left = Math.max(0, this.capacity - this.used)
       const taken = bytes.subarray(0, Math.max(0, length + left - at))
-      if (taken.length > 0) file.writeNow(taken, at)
+      if (taken.length > 0) file.writeSync(taken, at)
       length = Math.max(length, at + taken.length)
       if (taken.length < bytes.length) throw failure('ENOSPC')
     }
     return {
       ...file,
       write: async (bytes, at) => put(bytes, at),
-      writeNow: put,
+      writeSync: put,
       truncate: async to => {
         await file.truncate(to)
         length = to

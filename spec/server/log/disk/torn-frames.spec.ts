@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../../../src/core/util/bytes.js'
 import { type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
-import { FRAME_HEADER, NO_SALT, seal } from '../../../../src/server/log/disk/format.js'
+import { FRAME_HEADER_BYTES, NO_SALT, sealFrame } from '../../../../src/server/log/disk/format.js'
 import { FrameReader } from '../../../../src/server/log/disk/frame-reader.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { Random } from '../../../simulation/random.js'
@@ -19,7 +19,9 @@ function setting(key: string, value: Uint8Array): LogEntry {
 }
 
 /** Intact frames, as a client that knows the format can put them into a value. */
-const frames = concatBytes(Array.from({ length: 40 }, (_, i) => seal(new Uint8Array(FRAME_HEADER + i), 2 + i, NO_SALT)))
+const frames = concatBytes(
+  Array.from({ length: 40 }, (_, i) => sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 2 + i, NO_SALT)),
+)
 
 describe('A torn frame whose value contains frames', () => {
   it('is cut off: it was never acknowledged, whichever sectors of it are on the disk', async () => {
@@ -32,7 +34,7 @@ describe('A torn frame whose value contains frames', () => {
       await run.append([setting('b', frames)])
       expect(run.refusals).toHaveLength(1)
       const left = disk.killed().cut(new Random(seed).next)
-      const { engine, torn } = await recover<never>(left, {})
+      const { engine, tornBytes: torn } = await recover<never>(left, {})
       if (torn > 0) expect(pictureOf(engine)).toBe(acknowledged)
       await (await Run.open(left)).close()
     }
@@ -44,15 +46,15 @@ describe('A torn frame whose value contains frames', () => {
     const file = await disk.create('log')
     const bytes = new Uint8Array(size)
     const view = new DataView(bytes.buffer)
-    for (let at = 0; at + FRAME_HEADER < size; at += FRAME_HEADER) {
-      view.setUint32(at, size - at - FRAME_HEADER)
-      view.setFloat64(at + 4, 2 + at / FRAME_HEADER)
+    for (let at = 0; at + FRAME_HEADER_BYTES < size; at += FRAME_HEADER_BYTES) {
+      view.setUint32(at, size - at - FRAME_HEADER_BYTES)
+      view.setFloat64(at + 4, 2 + at / FRAME_HEADER_BYTES)
     }
     await file.write(bytes, 0)
-    const salted = await FrameReader.of(file, 0, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8))
-    expect(await salted.seek(1, size)).toBe(undefined)
-    const unsalted = await FrameReader.of(file, 0, NO_SALT)
-    expect(await unsalted.seek(1, size)).toBe('unclear')
+    const salted = await FrameReader.open(file, 0, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8))
+    expect(await salted.seekFrame(1, size)).toBe(undefined)
+    const unsalted = await FrameReader.open(file, 0, NO_SALT)
+    expect(await unsalted.seekFrame(1, size)).toBe('unclear')
   })
 })
 

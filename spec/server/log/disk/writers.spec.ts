@@ -18,9 +18,14 @@ describe.each([
     const troubled = (trouble: unknown): never => {
       throw trouble
     }
-    const sizes = { worthReplacing: 300, ahead: 100 }
+    const sizes = { minLogBytes: 300, preallocateBytes: 100 }
     const disk = new MemoryDisk()
-    const { engine, log } = await openLog<never>(disk, { now: () => START, monotonic: clock(), troubled, sizes })
+    const { engine, log } = await openLog<never>(disk, {
+      now: () => START,
+      monotonic: clock(),
+      onError: troubled,
+      sizes,
+    })
     const loop = new CommitLoop({
       log,
       engine,

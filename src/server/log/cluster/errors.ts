@@ -1,5 +1,5 @@
 import { reason, StateStoreError } from '../../../core/util/errors.js'
-import { damaged } from '../errors.js'
+import { damagedError } from '../errors.js'
 import { LogFailure } from '../log.js'
 import type { Hole, StreamBounds } from './stream.js'
 
@@ -32,21 +32,21 @@ export const superseded = (nodeId: string): StateStoreError =>
 
 /** The stream has lost what it had. */
 export const rolledBack = (position: number, known: number): StateStoreError =>
-  damaged(
+  damagedError(
     `the stream gave a new message the position ${position}, though it had come to ${known}: it has lost what it had ` +
       'acknowledged, or is another one',
   )
 
 /** Messages in the stream are of no node; they count for nobody. @param more - others before it that were not told */
 export const foreign = (position: number, why: string, more: number): StateStoreError =>
-  damaged(
+  damagedError(
     `the message at position ${position} of the stream is ignored by all nodes: ${why}` +
       (more === 0 ? '' : ` (and ${more} more before it)`),
   )
 
 /** An entry that cannot be read, of somebody of whom nobody knows who it is. */
 export const unreadable = (node: string, position: number, cause: unknown): StateStoreError =>
-  damaged(
+  damagedError(
     `the entry of the node ${node} at position ${position} of the log cannot be read, and is none for all nodes ` +
       `(${reason(cause)}); if it is a node of another version, their states differ from now on`,
     { cause },
@@ -88,7 +88,7 @@ export const signedOtherwise = (node: string, position: number): StateStoreError
 
 /** Messages are missing in the middle of the stream, for all that a node was told. */
 export const holeFound = ({ from, to }: Hole): StateStoreError =>
-  damaged(
+  damagedError(
     `the messages from position ${from} to ${to} are missing where the stream was read, and it was not trimmed there: the ` +
       'files of a NATS server are damaged. The node begins anew, at another server if one leads by then; a node that has ' +
       'a later snapshot does not need them',
@@ -113,7 +113,7 @@ export const givenUp = (): LogFailure =>
 /** What is wrong with a stream that works: it is not kept as it should be. `undefined` for one that is. */
 export function degraded({ first, last, missing = 0, behind = [] }: StreamBounds): StateStoreError | undefined {
   if (missing > 0)
-    return damaged(
+    return damagedError(
       `the stream lacks ${missing} of the messages between the positions ${first} and ${last}: nodes that run have all ` +
         'keys, and one that begins may not get past them until a snapshot is written behind them; dump a node that runs',
     )

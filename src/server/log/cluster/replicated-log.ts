@@ -29,8 +29,8 @@ type LogState =
 
 /** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
 export class ReplicatedLog implements Log {
-  readonly immediate = false
-  readonly pause = 0
+  readonly isSynchronous = false
+  readonly batchDelayMs = 0
   readonly sharing: Sharing
   readonly #stream: Stream
   readonly #nodeId: string
@@ -59,7 +59,7 @@ export class ReplicatedLog implements Log {
   constructor(stream: Stream, replica: MessageJudge, settings: LogSettings, host: ReplicatedHost) {
     const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
     const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
-    this.sharing = { window: WINDOW, batch, waiting: 32 * 1024 * 1024, reads }
+    this.sharing = { maxInFlight: WINDOW, maxBatchBytes: batch, maxQueuedBytes: 32 * 1024 * 1024, reads }
     this.#stream = stream
     this.#nodeId = nodeId
     this.#largest = stream.largest - ENVELOPE_OVERHEAD
@@ -138,7 +138,7 @@ export class ReplicatedLog implements Log {
     const failure = this.#failure
     const body = failure === undefined ? encodeEntry(entry) : NOTHING
     if (failure !== undefined || body.length > LARGEST_ENTRY) {
-      this.#listener?.rejected(entry, failure ?? tooLarge(body.length, LARGEST_ENTRY))
+      this.#listener?.onRejected(entry, failure ?? tooLarge(body.length, LARGEST_ENTRY))
       return
     }
     for (let at = 0; at < body.length; at += this.#largest) {
@@ -182,7 +182,7 @@ export class ReplicatedLog implements Log {
     this.#follower.stop()
     this.#writer.stop()
     const unknown = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
-    for (const entry of this.#publisher.stop()) this.#listener?.rejected(entry, unknown)
+    for (const entry of this.#publisher.stop()) this.#listener?.onRejected(entry, unknown)
     if (before.state === 'draining') before.onDrained()
   }
 
@@ -269,9 +269,9 @@ export class ReplicatedLog implements Log {
       return
     }
     const { parcel, over } = this.#publisher.taken(own.life, own.number)
-    for (const entry of over) this.#listener?.rejected(entry, givenUp())
+    for (const entry of over) this.#listener?.onRejected(entry, givenUp())
     if (parcel?.entry === undefined) this.#tellForeign(this.#entryIn(judged, position))
-    else this.#listener?.committed({ ...parcel.entry, time })
+    else this.#listener?.onCommitted({ ...parcel.entry, time })
   }
 
   #entryIn({ envelope, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): LogEntry {
@@ -286,7 +286,7 @@ export class ReplicatedLog implements Log {
   }
 
   #tellForeign(entry: LogEntry): void {
-    if (this.#listener?.foreign) this.#listener.foreign(entry)
+    if (this.#listener?.onForeign) this.#listener.onForeign(entry)
     else this.#host.apply(entry)
   }
 

@@ -17,7 +17,7 @@ import { ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import type { State, StateLoader } from '../../engine/records.js'
-import { damaged } from '../errors.js'
+import { damagedError } from '../errors.js'
 import { encodeState, StateDecoder } from '../state-codec.js'
 import { notWritten } from './errors.js'
 import type { PendingMessage } from './log-publisher.js'
@@ -196,7 +196,7 @@ export class SnapshotReader {
 
   /** Number of keys so far. */
   get keys(): number {
-    return this.#state.keys
+    return this.#state.keyCount
   }
 
   take(bytes: Uint8Array): void {
@@ -213,7 +213,7 @@ export class SnapshotReader {
 
   /** There are no more bytes. */
   end(): void {
-    if (!this.#state.ended || this.#length > 0) throw damaged('the snapshot ends too early, or too late')
+    if (!this.#state.isComplete || this.#length > 0) throw damagedError('the snapshot ends too early, or too late')
   }
 
   /** Takes the next block; returns how long it is, or 0 when it is not there as a whole. */
@@ -224,7 +224,7 @@ export class SnapshotReader {
     if (left < this.#needed) return 0
     if (this.#at === 'head') return this.#begin(view)
     const length = view.getUint32(0)
-    if (length > LONGEST_BLOCK) throw damaged('the snapshot has a block that is too long')
+    if (length > LONGEST_BLOCK) throw damagedError('the snapshot has a block that is too long')
     this.#needed += length
     if (left < this.#needed) return 0
     this.#block(this.#rest.subarray(at + BLOCK_HEAD, at + this.#needed), view.getUint32(4))
@@ -232,7 +232,7 @@ export class SnapshotReader {
   }
 
   #begin(view: DataView): number {
-    if (view.getUint32(0) !== MAGIC) throw damaged('it is no snapshot of a store')
+    if (view.getUint32(0) !== MAGIC) throw damagedError('it is no snapshot of a store')
     const format = view.getUint32(4)
     if (format !== FORMAT)
       throw new StateStoreError(
@@ -245,9 +245,9 @@ export class SnapshotReader {
 
   #block(block: Uint8Array, sum: number): void {
     this.#sum = crc32(block, this.#sum)
-    if (sum !== this.#sum) throw damaged('the checksum of the snapshot is wrong')
+    if (sum !== this.#sum) throw damagedError('the checksum of the snapshot is wrong')
     if (this.#at === 'shared') this.#shared(block)
-    else this.#state.take(block)
+    else this.#state.addBlock(block)
     this.#at = 'state'
   }
 }
@@ -333,14 +333,14 @@ function checkBounds<E>(stream: Stream, loaded: Omit<Loaded<E>, 'end'>, failure:
     take(1),
     map(({ first, last: end }) => {
       if (position > end)
-        throw damaged(
+        throw damagedError(
           `the stream ends at position ${end}, and a snapshot is of position ${position}: the stream has lost what it had ` +
             'acknowledged, or is another one',
           { cause: failure },
         )
       if (position + 1 >= first || (end === 0 && position === 0)) return { ...loaded, end }
       if (failure !== undefined) throw failure
-      throw damaged(
+      throw damagedError(
         `the stream begins at position ${first}, and no snapshot is of position ${first - 1} or later: what came before ` +
           'is not there any more',
       )

@@ -5,100 +5,101 @@ import type { State } from '../../engine/records.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener } from '../log.js'
 import type { Files, OpenFile } from './files.js'
-import { encodeCommitMark, FRAME_HEADER, HEAD_SIZE, nameOf, newHead, seal } from './format.js'
-import { type EndPlace, LogWriter, type Outcome } from './log-writer.js'
+import {
+  createFileHead,
+  encodeCommitMark,
+  FILE_HEAD_BYTES,
+  FRAME_HEADER_BYTES,
+  fileNameOf,
+  sealFrame,
+} from './format.js'
+import { type AppendTarget, type FlushResult, LogWriter } from './log-writer.js'
 import { SnapshotSchedule, type SnapshotState, writeSnapshot } from './snapshots.js'
 
-/** Where a log goes on. */
-export interface LogPlace extends EndPlace, SnapshotState {
+/** Open files and position from which a log resumes. */
+export interface ResumeState extends AppendTarget, SnapshotState {
   readonly mark: OpenFile
   readonly position: number
 }
 
-/** What a log needs besides its files. */
 export interface LogHost {
-  /** The state as it is when all is applied that was committed. */
+  /** Captures the state after all committed entries are applied. */
   readonly capture: () => State
-  /** What the state would take on the disk, bytes, roughly. */
-  readonly stateSize: () => number
-  /** Milliseconds that never go backwards. */
+  /** Estimated size of a snapshot, bytes. */
+  readonly estimateStateBytes: () => number
   readonly monotonic: () => number
-  /** Hears of what does not keep the log from going on. */
-  readonly troubled: (trouble: unknown) => void
+  /** Receives errors that do not stop the log. */
+  readonly reportError: (error: unknown) => void
 }
 
-/** When a log does what, bytes. */
 export interface LogSizes {
-  /** A log that is shorter is not replaced by a snapshot, unless the disk is full. Default 4 MiB. */
-  readonly worthReplacing: number
-  /** The file of a log is made longer by so much at a time. Default 1 MiB. */
-  readonly ahead: number
+  /** A shorter log is not replaced by a snapshot unless the disk is full, bytes. Default 4 MiB. */
+  readonly minLogBytes: number
+  /** How far the log file is preallocated at a time, bytes. Default 1 MiB. */
+  readonly preallocateBytes: number
 }
 
-const SIZES: LogSizes = { worthReplacing: 4 * 1024 * 1024, ahead: 1024 * 1024 }
-/** A disk whose last flush took longer is not waited for in the loop, ms. */
+const DEFAULT_SIZES: LogSizes = { minLogBytes: 4 * 1024 * 1024, preallocateBytes: 1024 * 1024 }
+/** If the last flush took longer, the next one runs on another thread instead of blocking the event loop. */
 const MAX_INLINE_FLUSH_MS = 1
-/** Nor is it for a larger frame, bytes. */
+/** Larger frames are always written on another thread. */
 const MAX_INLINE_BYTES = 256 * 1024
-/** Entries are not held back for longer, ms. */
 const MAX_PAUSE_MS = 5
 
-interface Appended {
+interface QueuedEntry {
   readonly entry: LogEntry
-  /** It may use the reserve. */
-  readonly frees: boolean
+  /** Whether the entry may use the reserve. */
+  readonly freesSpace: boolean
 }
 
-/** Whether a log takes entries; why not goes with each entry that is rejected. */
+/** Whether the log accepts entries. Rejected entries carry the failure. */
 type LogState =
   | { readonly state: 'open' }
-  /** It is not known what is on the disk: nothing is written any more. */
+  /** The content of the disk is unknown; nothing more is written. */
   | { readonly state: 'broken'; readonly failure: LogFailure }
-  /** What was appended before is still written, unless the log is broken. */
+  /** Entries appended before the close are still written, unless the log is broken. */
   | { readonly state: 'closed'; readonly failure: LogFailure | undefined }
 
 /**
- * A log on a disk: an entry is committed when it has been flushed. One is written and flushed at a time, so that entries
- * that come meanwhile go together. When it is longer than a snapshot would be, a new log is begun, and the snapshot of that
- * point is written beside the work.
+ * A log on disk. An entry is committed once it is flushed. Frames are written and flushed one at a time, so commands
+ * that arrive during a flush share the next entry. When the log outgrows a snapshot, a new log is started and the
+ * snapshot of that position is written in the background.
  */
 export class DiskLog implements Log {
-  readonly immediate = false
+  readonly isSynchronous = false
   readonly #files: Files
   readonly #host: LogHost
   readonly #snapshots: SnapshotSchedule
   readonly #zeros: Uint8Array
-  readonly #queue = new Fifo<Appended>()
+  readonly #queue = new Fifo<QueuedEntry>()
   readonly #mark: OpenFile
   #writer: LogWriter
   #position: number
   #listener: LogListener | undefined
   #state: LogState = { state: 'open' }
-  /** An entry is being written, or a new log begun. */
+  /** Set while an entry is written or a new log is started. */
   #isCommitting = false
-  /** The listener is being notified of an entry, and must not be notified of the next one within that. */
+  /** Set while the listener runs: the next commit must not notify it reentrantly. */
   #isNotifying = false
-  /** How long the last flush took, ms. */
   #flushMs = 0
   #onIdle: () => void = () => undefined
-  /** The snapshot that is being written. */
-  #saving: Promise<void> | undefined
-  /** Of the start, for which there was no room: it comes before all else. */
-  #start: LogEntry | undefined
+  #snapshotWrite: Promise<void> | undefined
+  /** The start entry, if the disk was full at startup. It precedes all other entries. */
+  #deferredStart: LogEntry | undefined
 
-  constructor(files: Files, place: LogPlace, host: LogHost, sizes: Partial<LogSizes> = {}) {
-    const { worthReplacing, ahead } = { ...SIZES, ...sizes }
+  constructor(files: Files, resumed: ResumeState, host: LogHost, sizes: Partial<LogSizes> = {}) {
+    const { minLogBytes, preallocateBytes } = { ...DEFAULT_SIZES, ...sizes }
     this.#files = files
     this.#host = host
-    this.#snapshots = new SnapshotSchedule(place, worthReplacing, host.stateSize)
-    this.#zeros = new Uint8Array(ahead)
-    this.#writer = new LogWriter(place, this.#zeros)
-    this.#mark = place.mark
-    this.#position = place.position
+    this.#snapshots = new SnapshotSchedule(resumed, minLogBytes, host.estimateStateBytes)
+    this.#zeros = new Uint8Array(preallocateBytes)
+    this.#writer = new LogWriter(resumed, this.#zeros)
+    this.#mark = resumed.mark
+    this.#position = resumed.position
   }
 
-  /** Half of a flush: what comes meanwhile is spared to wait for a whole one. */
-  get pause(): number {
+  /** Half a flush, so that a request arriving during a flush need not wait for another full one. */
+  get batchDelayMs(): number {
     return this.#flushMs < 2 * MAX_INLINE_FLUSH_MS ? 0 : Math.min(this.#flushMs / 2, MAX_PAUSE_MS)
   }
 
@@ -106,29 +107,32 @@ export class DiskLog implements Log {
     this.#listener = listener
   }
 
-  /** Puts an entry before the next one that is appended, at the time of that; its listener hears of it as `foreign`. */
-  precede(entry: LogEntry): void {
-    this.#start = entry
+  /**
+   * Writes a start entry ahead of the next appended entry, at that entry's time. The listener receives it through
+   * `onForeign`.
+   */
+  deferStart(entry: LogEntry): void {
+    this.#deferredStart = entry
   }
 
-  append(entry: LogEntry, frees = false): void {
+  append(entry: LogEntry, freesSpace = false): void {
     if (this.#state.state !== 'open') {
-      this.#listener?.rejected(entry, this.#state.failure ?? new LogFailure('closed', 'the store is closed'))
+      this.#listener?.onRejected(entry, this.#state.failure ?? new LogFailure('closed', 'the store is closed'))
       return
     }
-    this.#queue.push({ entry, frees })
-    this.#proceed()
+    this.#queue.push({ entry, freesSpace })
+    this.#processQueue()
   }
 
   async close(): Promise<void> {
     if (this.#state.state === 'closed') return
     this.#state = { state: 'closed', failure: this.#failure }
     if (this.#isCommitting || this.#queue.length > 0) await new Promise<void>(resolve => (this.#onIdle = resolve))
-    await this.#saving
+    await this.#snapshotWrite
     await Promise.all([this.#writer.close(), this.#mark.close()])
   }
 
-  #proceed(): void {
+  #processQueue(): void {
     while (!this.#isCommitting) {
       const next = this.#queue.shift()
       if (next === undefined) {
@@ -136,70 +140,70 @@ export class DiskLog implements Log {
         return
       }
       this.#isCommitting = true
-      const outcome = this.#failure ?? (this.#start ? this.#commitBehind(this.#start, next) : this.#commit(next))
-      if (!(outcome instanceof Promise)) this.#settle(next, outcome)
+      const result =
+        this.#failure ?? (this.#deferredStart ? this.#commitAfterStart(this.#deferredStart, next) : this.#commit(next))
+      if (!(result instanceof Promise)) this.#finishEntry(next, result)
       else
-        void outcome.then(failure => {
-          this.#settle(next, failure)
-          this.#proceed()
+        void result.then(failure => {
+          this.#finishEntry(next, failure)
+          this.#processQueue()
         })
     }
   }
 
-  async #commitBehind(start: LogEntry, next: Appended): Promise<Outcome> {
+  async #commitAfterStart(start: LogEntry, next: QueuedEntry): Promise<FlushResult> {
     const entry = { ...start, time: next.entry.time }
-    const failure = await this.#commit({ entry, frees: true })
+    const failure = await this.#commit({ entry, freesSpace: true })
     if (failure !== undefined) return failure
-    this.#start = undefined
-    this.#notify(() => this.#listener?.foreign?.(entry))
+    this.#deferredStart = undefined
+    this.#notify(() => this.#listener?.onForeign?.(entry))
     return this.#failure ?? this.#commit(next)
   }
 
-  #commit({ entry, frees }: Appended): Outcome | Promise<Outcome> {
-    const frame = seal(encodeEntry(entry, FRAME_HEADER), this.#position + 1, this.#writer.salt)
+  #commit({ entry, freesSpace }: QueuedEntry): FlushResult | Promise<FlushResult> {
+    const frame = sealFrame(encodeEntry(entry, FRAME_HEADER_BYTES), this.#position + 1, this.#writer.salt)
     const startedAt = this.#host.monotonic()
-    // The way to another thread and back may take longer than a flush; but the loop does not wait for a slow disk.
+    // A round trip to a worker thread may take longer than a flush, but a slow disk must not block the event loop.
     const isInline =
       frame.length <= MAX_INLINE_BYTES &&
       this.#flushMs < MAX_INLINE_FLUSH_MS &&
       !this.#isNotifying &&
-      this.#writer.hasRoom(frame, frees)
-    const outcome = isInline ? this.#writer.putNow(frame) : this.#writer.put(frame, frees)
-    return outcome instanceof Promise
-      ? outcome.then(failure => this.#written(startedAt, failure))
-      : this.#written(startedAt, outcome)
+      this.#writer.hasRoom(frame, freesSpace)
+    const result = isInline ? this.#writer.appendSync(frame) : this.#writer.append(frame, freesSpace)
+    return result instanceof Promise
+      ? result.then(failure => this.#finishWrite(startedAt, failure))
+      : this.#finishWrite(startedAt, result)
   }
 
-  /** A frame is on the disk, or not. */
-  #written(startedAt: number, failure: Outcome): Outcome {
+  #finishWrite(startedAt: number, failure: FlushResult): FlushResult {
     this.#flushMs = this.#host.monotonic() - startedAt
     if (failure !== undefined) return failure
     try {
-      // Not flushed: it is about what a process that dies leaves behind, and may lag behind after a power cut.
-      this.#mark.writeNow(encodeCommitMark(this.#position + 1), 0)
+      // Not flushed: the mark detects data lost when a process dies, and may lag behind after a power cut.
+      this.#mark.writeSync(encodeCommitMark(this.#position + 1), 0)
     } catch (cause) {
-      return new LogFailure('broken', 'writing to the disk failed', { cause })
+      return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
     }
     this.#position++
     return undefined
   }
 
-  #settle({ entry, frees }: Appended, failure: Outcome): void {
-    if (failure?.problem === 'broken') this.#break(failure)
+  #finishEntry({ entry, freesSpace }: QueuedEntry, failure: FlushResult): void {
+    if (failure?.problem === 'broken') this.#markBroken(failure)
     if (failure?.problem === 'full') this.#snapshots.setDiskFull(true)
-    if (failure === undefined && !frees) this.#snapshots.setDiskFull(false)
-    // A snapshot has to be that of its position: nothing is written until the new log is begun.
-    const isDue = this.#isSnapshotDue
-    this.#isCommitting = isDue
+    if (failure === undefined && !freesSpace) this.#snapshots.setDiskFull(false)
+    // A snapshot must match its position, so nothing is written until the new log is started.
+    const isSnapshotDue = this.#isSnapshotDue
+    this.#isCommitting = isSnapshotDue
     this.#notify(() => {
-      // What waits is appended first, and is on its way to the disk while this is applied.
-      if (failure === undefined) this.#listener?.committed(entry)
-      else this.#listener?.rejected(entry, failure)
+      // The listener appends queued commands first, so their flush overlaps with applying this entry.
+      if (failure === undefined) this.#listener?.onCommitted(entry)
+      else this.#listener?.onRejected(entry, failure)
     })
-    if (isDue)
-      void this.#replace().then(() => {
+    if (isSnapshotDue)
+      void this.#startNewLog().then(() => {
         this.#isCommitting = false
-        this.#proceed()
+        this.#processQueue()
       })
   }
 
@@ -209,33 +213,34 @@ export class DiskLog implements Log {
     try {
       report()
     } catch (error) {
-      this.#break(new LogFailure('broken', 'what is on the disk could not be applied', { cause: error }))
-      this.#host.troubled(error)
+      this.#markBroken(new LogFailure('broken', 'a committed entry could not be applied', { cause: error }))
+      this.#host.reportError(error)
     }
     this.#isNotifying = wasNotifying
   }
 
-  /** The first failure counts. */
-  #break(failure: LogFailure): void {
+  /** Keeps the first failure. */
+  #markBroken(failure: LogFailure): void {
     if (this.#failure !== undefined) return
     this.#state = { state: this.#state.state === 'closed' ? 'closed' : 'broken', failure }
   }
 
-  /** Why nothing is written any more. */
   get #failure(): LogFailure | undefined {
     return this.#state.state === 'open' ? undefined : this.#state.failure
   }
 
   get #isSnapshotDue(): boolean {
-    return this.#saving === undefined && this.#state.state === 'open' && this.#snapshots.isDue(this.#writer.length)
+    return (
+      this.#snapshotWrite === undefined && this.#state.state === 'open' && this.#snapshots.isDue(this.#writer.length)
+    )
   }
 
-  /** Goes on with a new log, and has the snapshot written that it begins with. */
-  async #replace(): Promise<void> {
+  /** Starts a new log and writes the snapshot that precedes it. */
+  async #startNewLog(): Promise<void> {
     if (this.#failure !== undefined) return
     const [state, position] = [this.#host.capture(), this.#position]
-    const name = nameOf('log', position)
-    const { head, salt } = newHead('log', position)
+    const name = fileNameOf('log', position)
+    const { head, salt } = createFileHead('log', position)
     let file: OpenFile | undefined
     try {
       if (this.#snapshots.isDiskFull) await this.#writer.trim()
@@ -244,46 +249,49 @@ export class DiskLog implements Log {
       await file.flush()
       await this.#files.flush()
     } catch (error) {
-      await this.#keepLog(file, error)
+      await this.#abandonNewLog(file, error)
       return
     }
-    const before = this.#writer
-    this.#snapshots.replacedLog(before.length)
-    this.#writer = new LogWriter({ file, salt, at: HEAD_SIZE, reserved: HEAD_SIZE }, this.#zeros)
-    await before.close()
-    this.#saving = this.#save(state, position).then(() => {
-      this.#saving = undefined
+    const previousWriter = this.#writer
+    this.#snapshots.recordNewLog(previousWriter.length)
+    this.#writer = new LogWriter(
+      { file, salt, endOffset: FILE_HEAD_BYTES, preallocatedEnd: FILE_HEAD_BYTES },
+      this.#zeros,
+    )
+    await previousWriter.close()
+    this.#snapshotWrite = this.#writeSnapshot(state, position).then(() => {
+      this.#snapshotWrite = undefined
     })
   }
 
-  async #save(state: State, position: number): Promise<void> {
+  async #writeSnapshot(state: State, position: number): Promise<void> {
     try {
-      this.#snapshots.written(await writeSnapshot(this.#files, state, position))
+      this.#snapshots.recordSnapshot(await writeSnapshot(this.#files, state, position))
     } catch (error) {
-      this.#snapshots.notWritten(error, this.#writer.length)
-      this.#host.troubled(snapshotFailed(error))
+      this.#snapshots.recordSnapshotFailure(error, this.#writer.length)
+      this.#host.reportError(snapshotFailed(error))
     }
   }
 
-  /** No new log could be begun. */
-  async #keepLog(file: OpenFile | undefined, trouble: unknown): Promise<void> {
-    this.#snapshots.notBegun(trouble, this.#writer.length)
-    this.#host.troubled(snapshotFailed(trouble))
+  async #abandonNewLog(file: OpenFile | undefined, error: unknown): Promise<void> {
+    this.#snapshots.recordNewLogFailure(error, this.#writer.length)
+    this.#host.reportError(snapshotFailed(error))
     try {
-      // Not removed by its name, which may be that of the next owner's log by now. The next snapshot removes it.
+      // Truncated instead of removed: by now, the name may belong to the next owner's log. The next snapshot removes
+      // the file.
       await file?.truncate(0)
       await file?.close()
     } catch {
-      // It is empty, and recognised as such.
+      // An incomplete empty log is recognised and ignored when the directory is opened.
     }
-    await this.#writer.keepReserve()
+    await this.#writer.restoreReserve()
   }
 }
 
 const snapshotFailed = (cause: unknown): StateStoreError =>
   new StateStoreError(
     'snapshot-failed',
-    `the snapshot of the store could not be written: ${reason(cause)}; nothing is lost, but the log grows until one can: ` +
-      'check the disk and how much of it is free',
+    `the snapshot of the store could not be written: ${reason(cause)}; no data is lost, but the log grows until a snapshot succeeds: ` +
+      'check the disk and its free space',
     { cause },
   )

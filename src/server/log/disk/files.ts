@@ -2,56 +2,56 @@ import { constants, fdatasyncSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** A file that is written at places, and flushed. */
+/** A file with positioned writes and explicit flushes. */
 export interface OpenFile {
-  /** Writes all of it at a place. */
-  write(bytes: Uint8Array, at: number): Promise<void>
-  /** Writes all of it at a place before it returns. */
-  writeNow(bytes: Uint8Array, at: number): void
-  /** Settles when all that was written is on the disk. */
+  /** Writes all bytes at an offset. */
+  write(bytes: Uint8Array, offset: number): Promise<void>
+  writeSync(bytes: Uint8Array, offset: number): void
+  /** Settles when all written bytes are durable. */
   flush(): Promise<void>
-  /** Returns when all that was written is on the disk. */
-  flushNow(): void
+  flushSync(): void
   truncate(length: number): Promise<void>
-  /** Reads up to so many bytes from a place; fewer at the end. */
-  read(at: number, length: number): Promise<Uint8Array>
+  /** Reads up to `length` bytes; fewer at the end of the file. */
+  read(offset: number, length: number): Promise<Uint8Array>
   size(): Promise<number>
   close(): Promise<void>
 }
 
-/** What a store needs of a directory: few enough calls to let each of them fail in a test. */
+/** The directory operations a store uses. The set is kept small so that specs can make each of them fail. */
 export interface Files {
   list(): Promise<readonly string[]>
-  /** Makes a file, or empties it once `confirm` has returned; it raises what keeps the file as it is. */
-  create(name: string, confirm?: () => void): Promise<OpenFile>
-  /** Opens a file that is there. */
+  /**
+   * Creates a file, or truncates an existing one after `beforeTruncate` returns. If it throws, the file is left
+   * unchanged.
+   */
+  create(name: string, beforeTruncate?: () => void): Promise<OpenFile>
+  /** Opens an existing file. */
   open(name: string, writable: boolean): Promise<OpenFile>
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
-  /** Settles when names that were made, changed or removed are on the disk. */
+  /** Settles when created, renamed and removed names are durable. */
   flush(): Promise<void>
 }
 
-/** For the owner alone: a file holds every value. */
+/** Readable only by the owner, because the files hold every value. */
 const FILE_MODE = 0o600
 
-/** The files of a directory. */
-export async function filesOf(directory: string): Promise<Files> {
-  const at = (name: string): string => join(directory, name)
+export async function directoryFiles(directory: string): Promise<Files> {
+  const pathOf = (name: string): string => join(directory, name)
   return {
     list: async () => (await readdir(directory)).sort(),
-    create: async (name, confirm) =>
-      emptied(await open(at(name), constants.O_RDWR | constants.O_CREAT, FILE_MODE), confirm),
-    open: async (name, writable) => new DiskFile(await open(at(name), writable ? 'r+' : 'r')),
-    rename: async (from, to) => rename(at(from), at(to)),
-    remove: async name => rm(at(name)),
+    create: async (name, beforeTruncate) =>
+      emptyFile(await open(pathOf(name), constants.O_RDWR | constants.O_CREAT, FILE_MODE), beforeTruncate),
+    open: async (name, writable) => new DiskFile(await open(pathOf(name), writable ? 'r+' : 'r')),
+    rename: async (from, to) => rename(pathOf(from), pathOf(to)),
+    remove: async name => rm(pathOf(name)),
     flush: async () => flushDirectory(directory),
   }
 }
 
-async function emptied(handle: FileHandle, confirm: (() => void) | undefined): Promise<OpenFile> {
+async function emptyFile(handle: FileHandle, beforeTruncate: (() => void) | undefined): Promise<OpenFile> {
   try {
-    confirm?.()
+    beforeTruncate?.()
     await handle.truncate(0)
   } catch (error) {
     await handle.close()
@@ -67,19 +67,19 @@ class DiskFile implements OpenFile {
     this.#handle = handle
   }
 
-  async write(bytes: Uint8Array, at: number): Promise<void> {
+  async write(bytes: Uint8Array, offset: number): Promise<void> {
     let written = 0
-    // A disk that is nearly full takes a part.
+    // A nearly full disk may accept only a part.
     while (written < bytes.length) {
-      const { bytesWritten } = await this.#handle.write(bytes, written, bytes.length - written, at + written)
+      const { bytesWritten } = await this.#handle.write(bytes, written, bytes.length - written, offset + written)
       written += bytesWritten
     }
   }
 
-  writeNow(bytes: Uint8Array, at: number): void {
+  writeSync(bytes: Uint8Array, offset: number): void {
     let written = 0
     while (written < bytes.length) {
-      written += writeSync(this.#handle.fd, bytes, written, bytes.length - written, at + written)
+      written += writeSync(this.#handle.fd, bytes, written, bytes.length - written, offset + written)
     }
   }
 
@@ -87,7 +87,7 @@ class DiskFile implements OpenFile {
     await this.#handle.datasync()
   }
 
-  flushNow(): void {
+  flushSync(): void {
     fdatasyncSync(this.#handle.fd)
   }
 
@@ -95,11 +95,11 @@ class DiskFile implements OpenFile {
     await this.#handle.truncate(length)
   }
 
-  async read(at: number, length: number): Promise<Uint8Array> {
+  async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(length)
     let read = 0
     while (read < length) {
-      const { bytesRead } = await this.#handle.read(bytes, read, length - read, at + read)
+      const { bytesRead } = await this.#handle.read(bytes, read, length - read, offset + read)
       if (bytesRead === 0) break
       read += bytesRead
     }
@@ -115,7 +115,7 @@ class DiskFile implements OpenFile {
   }
 }
 
-/** Settles when the names in a directory are on the disk. Windows has no such call, and needs none. */
+/** Settles when the names in a directory are durable. Windows has no such call and does not need one. */
 export async function flushDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
@@ -126,31 +126,31 @@ export async function flushDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Whether a directory is still ours. */
+/** Ownership of a directory. */
 export interface Ownership {
   /**
-   * Raises `in-use` when another process has the directory. What was written before a check that passes is seen by each
-   * later owner.
+   * Raises `in-use` when another process has taken the directory. Everything written before a successful check is
+   * visible to each later owner.
    */
   check(): void
 }
 
 /**
- * Files of a directory that this process may lose to another one. After a flush it is checked that the directory is still
- * ours, so that nothing is acknowledged that the next owner does not see. A name is changed after a check. A file is written
- * if a check passes after it was opened: then the next owner, who comes later, does not go on in that file.
+ * Guards files of a directory that another process may take over. Ownership is checked after each flush, so nothing is
+ * acknowledged that the next owner cannot see, and before each change of a name. A file is written only if a check
+ * succeeds after it was opened, because the next owner then does not resume in that file.
  */
 export function guardedFiles(files: Files, lock: Ownership): Files {
   return {
     list: async () => files.list(),
     create: async name => {
       lock.check()
-      return guarded(await files.create(name, () => lock.check()), lock)
+      return guardedFile(await files.create(name, () => lock.check()), lock)
     },
     open: async (name, writable) => {
       const file = await files.open(name, writable)
-      if (writable) await confirmed(file, lock)
-      return guarded(file, lock)
+      if (writable) await checkAfterOpen(file, lock)
+      return guardedFile(file, lock)
     },
     rename: async (from, to) => {
       lock.check()
@@ -167,7 +167,7 @@ export function guardedFiles(files: Files, lock: Ownership): Files {
   }
 }
 
-async function confirmed(file: OpenFile, lock: Ownership): Promise<void> {
+async function checkAfterOpen(file: OpenFile, lock: Ownership): Promise<void> {
   try {
     lock.check()
   } catch (error) {
@@ -176,31 +176,30 @@ async function confirmed(file: OpenFile, lock: Ownership): Promise<void> {
   }
 }
 
-const guarded = (file: OpenFile, lock: Ownership): OpenFile => ({
-  write: async (bytes, at) => file.write(bytes, at),
-  writeNow: (bytes, at) => file.writeNow(bytes, at),
+const guardedFile = (file: OpenFile, lock: Ownership): OpenFile => ({
+  write: async (bytes, offset) => file.write(bytes, offset),
+  writeSync: (bytes, offset) => file.writeSync(bytes, offset),
   flush: async () => {
     await file.flush()
     lock.check()
   },
-  flushNow: () => {
-    file.flushNow()
+  flushSync: () => {
+    file.flushSync()
     lock.check()
   },
   truncate: async length => file.truncate(length),
-  read: async (at, length) => file.read(at, length),
+  read: async (offset, length) => file.read(offset, length),
   size: async () => file.size(),
   close: async () => file.close(),
 })
 
-/** For our own user alone. */
 const DIRECTORY_MODE = 0o700
 
 /**
- * Makes a directory, and those it is in, unless they are there, and flushes the names of those it made. Rejects with an
- * error of the system.
+ * Creates a directory and its missing parents, and flushes the new names. Rejects with a system error.
  *
- * Node's own way tries for ever where nothing can be made though the parent is there, as below `/proc`.
+ * Node's recursive `mkdir` loops forever where a directory cannot be created although its parent exists, as below
+ * `/proc`.
  *
  * @param flush - settles when the names in a directory are on the disk
  *
@@ -211,29 +210,29 @@ const DIRECTORY_MODE = 0o700
  */
 export async function makeDirectory(directory: string, flush: typeof flushDirectory = flushDirectory): Promise<void> {
   try {
-    await makeOne(directory, flush)
+    await makeSingleDirectory(directory, flush)
   } catch (error) {
     const parent = dirname(directory)
     if (!hasCode(error, 'ENOENT') || parent === directory) throw error
     await makeDirectory(parent, flush)
-    await makeOne(directory, flush)
+    await makeSingleDirectory(directory, flush)
   }
 }
 
-async function makeOne(directory: string, flush: typeof flushDirectory): Promise<void> {
+async function makeSingleDirectory(directory: string, flush: typeof flushDirectory): Promise<void> {
   try {
     await mkdir(directory, { mode: DIRECTORY_MODE })
   } catch (error) {
-    const isThere = hasCode(error, 'EEXIST') && (await stat(directory)).isDirectory()
-    if (!isThere) throw error
+    const isDirectory = hasCode(error, 'EEXIST') && (await stat(directory)).isDirectory()
+    if (!isDirectory) throw error
     return
   }
   await flush(dirname(directory))
 }
 
-/** Whether an error is one of the system's with one of these codes, such as `ENOENT`. */
+/** Returns whether an error is a system error with one of these codes, such as `ENOENT`. */
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.some(code => code === error.code)
 
-/** Whether an error means that there is no room on the disk. */
+/** Returns whether an error means that the disk is full. */
 export const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG')

@@ -1,160 +1,161 @@
 import { randomFillSync, randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { StateStoreError } from '../../../core/util/errors.js'
-import { damaged } from '../errors.js'
+import { damagedError } from '../errors.js'
 
-/** Before each frame: its length, its number, and a checksum of both and of what it holds. */
-export const FRAME_HEADER = 16
+/** Size of the header of each frame: its length, its number, and a checksum of both and of the payload. */
+export const FRAME_HEADER_BYTES = 16
 
 /**
- * Eight random bytes of a file, with which the numbers in its frames are masked (XOR). A client cannot know them, so that
- * nothing it stores in a value can pass for a frame.
+ * Eight random bytes per file that mask the frame numbers (XOR). A client cannot know them, so no stored value can pass
+ * for a frame.
  */
 export type Salt = Uint8Array
 
-const SALT_SIZE = 8
-const NUMBER_AT = 4
-const SUM_AT = 12
+const SALT_BYTES = 8
+const NUMBER_OFFSET = 4
+const CHECKSUM_OFFSET = 12
 
-/** Of files whose numbers are not masked. */
-export const NO_SALT: Salt = new Uint8Array(SALT_SIZE)
+/** Salt of files whose frame numbers are not masked. */
+export const NO_SALT: Salt = new Uint8Array(SALT_BYTES)
 
-/** The salt of a new file. */
-const newSalt = (): Salt => randomFillSync(new Uint8Array(SALT_SIZE))
+const newSalt = (): Salt => randomFillSync(new Uint8Array(SALT_BYTES))
 
-/** Fills in the header of a frame whose first bytes were left for it. */
-export function seal(frame: Uint8Array, number: number, salt: Salt): Uint8Array {
+/** Fills in the header of a frame, whose first bytes are reserved for it. */
+export function sealFrame(frame: Uint8Array, number: number, salt: Salt): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
-  view.setUint32(0, frame.length - FRAME_HEADER)
-  view.setFloat64(NUMBER_AT, number)
-  mask(frame, salt)
-  view.setUint32(SUM_AT, checksum(frame))
+  view.setUint32(0, frame.length - FRAME_HEADER_BYTES)
+  view.setFloat64(NUMBER_OFFSET, number)
+  maskNumber(frame, salt)
+  view.setUint32(CHECKSUM_OFFSET, checksum(frame))
   return frame
 }
 
-/** What a frame that begins at a place says, as far as its header goes. */
 interface FrameHeader {
-  /** Of what it holds, bytes. */
+  /** Length of the payload, bytes. */
   readonly length: number
   readonly number: number
 }
 
-/** The header at a place, `undefined` where there are too few bytes. */
-export function headerAt(bytes: Uint8Array, at: number, salt: Salt): FrameHeader | undefined {
-  if (bytes.length - at < FRAME_HEADER) return undefined
-  const header = bytes.slice(at, at + FRAME_HEADER)
-  mask(header, salt)
+/** Reads the frame header at an offset; `undefined` if there are too few bytes. */
+export function readFrameHeader(bytes: Uint8Array, offset: number, salt: Salt): FrameHeader | undefined {
+  if (bytes.length - offset < FRAME_HEADER_BYTES) return undefined
+  const header = bytes.slice(offset, offset + FRAME_HEADER_BYTES)
+  maskNumber(header, salt)
   const view = new DataView(header.buffer)
-  return { length: view.getUint32(0), number: view.getFloat64(NUMBER_AT) }
+  return { length: view.getUint32(0), number: view.getFloat64(NUMBER_OFFSET) }
 }
 
-/** The salt with which a header would have this number. */
-export function saltOf(header: Uint8Array, number: number): Salt {
-  const plain = new Uint8Array(FRAME_HEADER)
-  new DataView(plain.buffer).setFloat64(NUMBER_AT, number)
-  mask(plain, header.subarray(NUMBER_AT, NUMBER_AT + SALT_SIZE))
-  return plain.slice(NUMBER_AT, NUMBER_AT + SALT_SIZE)
+/** Derives the salt with which a frame header has this number. */
+export function deriveSalt(header: Uint8Array, number: number): Salt {
+  const plain = new Uint8Array(FRAME_HEADER_BYTES)
+  new DataView(plain.buffer).setFloat64(NUMBER_OFFSET, number)
+  maskNumber(plain, header.subarray(NUMBER_OFFSET, NUMBER_OFFSET + SALT_BYTES))
+  return plain.slice(NUMBER_OFFSET, NUMBER_OFFSET + SALT_BYTES)
 }
 
-/** Whether a whole frame is what was written. */
+/** Returns whether the checksum of a whole frame is correct. */
 export function isIntact(frame: Uint8Array): boolean {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
-  return view.getUint32(SUM_AT) === checksum(frame)
+  return view.getUint32(CHECKSUM_OFFSET) === checksum(frame)
 }
 
-function mask(header: Uint8Array, salt: Salt): void {
-  for (let i = 0; i < SALT_SIZE; i++) header[NUMBER_AT + i] = (header[NUMBER_AT + i] ?? 0) ^ (salt[i] ?? 0)
+function maskNumber(header: Uint8Array, salt: Salt): void {
+  for (let i = 0; i < SALT_BYTES; i++) header[NUMBER_OFFSET + i] = (header[NUMBER_OFFSET + i] ?? 0) ^ (salt[i] ?? 0)
 }
 
-const checksum = (frame: Uint8Array): number => crc32(frame.subarray(FRAME_HEADER), crc32(frame.subarray(0, SUM_AT)))
+const checksum = (frame: Uint8Array): number =>
+  crc32(frame.subarray(FRAME_HEADER_BYTES), crc32(frame.subarray(0, CHECKSUM_OFFSET)))
 
-/** Of what is written; a change that an older version cannot read makes it greater. */
-export const FORMAT = 3
-/** What is read. Format 1 knew nothing of whose a key is, and format 2 nothing of a salt. */
+/** The format written. It increases with each change that older versions cannot read. */
+export const CURRENT_FORMAT = 3
+/** The oldest format that can be read. Format 1 has no key owners, and format 2 has no salt. */
 const OLDEST_FORMAT = 1
 const FIRST_SALTED_FORMAT = 3
 
-export const LOCK = 'lock'
-export const MARK = 'mark'
-/** What a state is called while it is written. */
-export const UNFINISHED = '.part'
+export const LOCK_FILE = 'lock'
+export const MARK_FILE = 'mark'
+/** Suffix of a file that is still being written. */
+export const PARTIAL_SUFFIX = '.part'
 
-/** A name that no other file ever has, of one that is to get a name when it is written. */
-export const draftOf = (name: string): string => `${name}.${randomUUID()}${UNFINISHED}`
+/** Returns a unique temporary name for a file that is renamed once it is written. */
+export const draftNameOf = (name: string): string => `${name}.${randomUUID()}${PARTIAL_SUFFIX}`
 
-/** The token of the console, if that is kept here. */
-export const CONSOLE_TOKEN = 'console-token'
+export const CONSOLE_TOKEN_FILE = 'console-token'
 
 /**
- * Whether a file has nothing of what is stored: which process has the directory (those who are refused make some, and take
- * them away), or the token of the console.
+ * Returns whether a file holds no store data: lock files, including temporary ones of processes that failed to lock,
+ * and the console token.
  */
-export const isClaim = (name: string): boolean => name === LOCK || name.startsWith(`${LOCK}.`) || name === CONSOLE_TOKEN
+export const isNonDataFile = (name: string): boolean =>
+  name === LOCK_FILE || name.startsWith(`${LOCK_FILE}.`) || name === CONSOLE_TOKEN_FILE
 
-export type Kind = 'log' | 'state'
+export type FileKind = 'log' | 'state'
 
-const MAGIC: Record<Kind, string> = { log: 'rx-statestore log', state: 'rx-statestore state' }
+const MAGIC: Record<FileKind, string> = { log: 'rx-statestore log', state: 'rx-statestore state' }
 const DIGITS = 16
-/** Of the first frame of a file, which says what it is, bytes. */
-export const HEAD_SIZE = FRAME_HEADER + 32
+/** Size of the first frame of a file, which identifies the file, bytes. */
+export const FILE_HEAD_BYTES = FRAME_HEADER_BYTES + 32
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** The name of the file with the state at a position, or with the entries behind it. */
-export const nameOf = (kind: Kind, position: number): string => `${kind}-${String(position).padStart(DIGITS, '0')}`
+/** Returns the name of the file with the snapshot at a position, or with the log entries after it. */
+export const fileNameOf = (kind: FileKind, position: number): string =>
+  `${kind}-${String(position).padStart(DIGITS, '0')}`
 
-/** What a file is by its name; `undefined` for one that is not ours. */
-export function fileOf(name: string): { readonly kind: Kind; readonly position: number } | undefined {
+/** Parses a file name; `undefined` for a file that is not part of the store. */
+export function parseFileName(name: string): { readonly kind: FileKind; readonly position: number } | undefined {
   const [, kind, digits] = /^(log|state)-([0-9]{16})$/.exec(name) ?? []
   const position = Number(digits)
   if ((kind !== 'log' && kind !== 'state') || !Number.isSafeInteger(position)) return undefined
   return { kind, position }
 }
 
-/** The first frame of a new file, and the salt that the others have. */
-export function newHead(kind: Kind, position: number): { readonly head: Uint8Array; readonly salt: Salt } {
-  const frame = new Uint8Array(HEAD_SIZE)
+/** Creates the first frame of a new file, and the salt for the other frames. */
+export function createFileHead(kind: FileKind, position: number): { readonly head: Uint8Array; readonly salt: Salt } {
+  const frame = new Uint8Array(FILE_HEAD_BYTES)
   const salt = newSalt()
-  new DataView(frame.buffer).setUint32(FRAME_HEADER, FORMAT)
-  frame.set(encoder.encode(MAGIC[kind]), FRAME_HEADER + 4)
-  frame.set(salt, HEAD_SIZE - SALT_SIZE)
-  return { head: seal(frame, position, NO_SALT), salt }
+  new DataView(frame.buffer).setUint32(FRAME_HEADER_BYTES, CURRENT_FORMAT)
+  frame.set(encoder.encode(MAGIC[kind]), FRAME_HEADER_BYTES + 4)
+  frame.set(salt, FILE_HEAD_BYTES - SALT_BYTES)
+  return { head: sealFrame(frame, position, NO_SALT), salt }
 }
 
-/** What the head of a file says. */
-interface Head {
+interface FileHead {
   readonly format: number
   readonly salt: Salt
 }
 
 /**
- * Reads the head of a file. Raises `format` for a file that is not ours, or newer, and `damaged` for one whose head is not
- * what was written.
+ * Reads the head of a file. Raises `format` for a file of another program or a newer version, and `damaged` if the head
+ * is corrupt.
  */
-export function readHead(name: string, bytes: Uint8Array, kind: Kind, position: number): Head {
+export function readFileHead(name: string, bytes: Uint8Array, kind: FileKind, position: number): FileHead {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const magic = decoder.decode(bytes.subarray(FRAME_HEADER + 4, FRAME_HEADER + 4 + MAGIC[kind].length))
-  const header = headerAt(bytes, 0, NO_SALT)
-  const intact = bytes.length === HEAD_SIZE && header?.length === HEAD_SIZE - FRAME_HEADER && isIntact(bytes)
-  if (!intact) throw damaged(`${name} does not begin as it was written`)
-  if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is no ${kind} of a state store`)
-  const format = view.getUint32(FRAME_HEADER)
-  if (format < OLDEST_FORMAT || format > FORMAT) {
+  const magic = decoder.decode(bytes.subarray(FRAME_HEADER_BYTES + 4, FRAME_HEADER_BYTES + 4 + MAGIC[kind].length))
+  const header = readFrameHeader(bytes, 0, NO_SALT)
+  const isWhole =
+    bytes.length === FILE_HEAD_BYTES && header?.length === FILE_HEAD_BYTES - FRAME_HEADER_BYTES && isIntact(bytes)
+  if (!isWhole) throw damagedError(`the head of ${name} is corrupt`)
+  if (magic !== MAGIC[kind]) throw new StateStoreError('format', `${name} is not a ${kind} file of a state store`)
+  const format = view.getUint32(FRAME_HEADER_BYTES)
+  if (format < OLDEST_FORMAT || format > CURRENT_FORMAT) {
     throw new StateStoreError(
       'format',
-      `${name} has format ${format}, and this version knows ${OLDEST_FORMAT} to ${FORMAT}; nothing was changed`,
+      `${name} has format ${format}, but this version supports ${OLDEST_FORMAT} to ${CURRENT_FORMAT}; nothing was changed`,
     )
   }
-  if (header.number !== position) throw damaged(`${name} is the file of another position`)
-  return { format, salt: format < FIRST_SALTED_FORMAT ? NO_SALT : bytes.slice(HEAD_SIZE - SALT_SIZE) }
+  if (header.number !== position) throw damagedError(`the head of ${name} names another position`)
+  return { format, salt: format < FIRST_SALTED_FORMAT ? NO_SALT : bytes.slice(FILE_HEAD_BYTES - SALT_BYTES) }
 }
 
-/** Says up to which position entries were committed. */
-export const encodeCommitMark = (position: number): Uint8Array => seal(new Uint8Array(FRAME_HEADER), position, NO_SALT)
+/** Encodes the position up to which entries are committed. */
+export const encodeCommitMark = (position: number): Uint8Array =>
+  sealFrame(new Uint8Array(FRAME_HEADER_BYTES), position, NO_SALT)
 
-/** The position of a mark, `undefined` when it is not what was written. */
+/** Decodes a commit mark; `undefined` if it is damaged. */
 export function decodeCommitMark(bytes: Uint8Array): number | undefined {
-  if (bytes.length !== FRAME_HEADER || !isIntact(bytes)) return undefined
-  const header = headerAt(bytes, 0, NO_SALT)
+  if (bytes.length !== FRAME_HEADER_BYTES || !isIntact(bytes)) return undefined
+  const header = readFrameHeader(bytes, 0, NO_SALT)
   return header?.length === 0 ? header.number : undefined
 }

@@ -5,71 +5,75 @@ import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { hasCode, makeDirectory, type Ownership } from './files.js'
-import { draftOf, LOCK, UNFINISHED } from './format.js'
-import { claimText, currentPlace, livenessOf, ownerOf, ownerWords, type Place } from './owner.js'
-import { fromReserve, keepReserve } from './reserve.js'
+import { draftNameOf, LOCK_FILE, PARTIAL_SUFFIX } from './format.js'
+import { claimText, currentPidNamespace, describeOwner, livenessOf, type PidNamespace, parseClaim } from './owner.js'
+import { refillReserve, retryWithReserve } from './reserve.js'
 
-/** How a directory is locked; all of it for specs, but for the callbacks. */
+/** Options of a directory lock. Except for the callbacks, they exist for specs. */
 export interface LockOptions {
-  /** Default the machine's. */
   readonly clock?: Clock
-  /** Where this process runs; default {@link currentPlace}. */
-  readonly place?: Place
-  /** Default those of the directory. */
-  readonly claims?: ClaimFiles
+  /** Where this process runs. Default {@link currentPidNamespace}. */
+  readonly pidNamespace?: PidNamespace
+  readonly claimFiles?: ClaimFiles
   /** Called once when another process has taken the directory, or the lock was removed. */
-  readonly lost?: (error: StateStoreError) => void
-  /** Receives errors of the system that do not cost the directory. */
-  readonly troubled?: (error: unknown) => void
+  readonly onLost?: (error: StateStoreError) => void
+  /** Receives system errors that do not affect ownership. */
+  readonly onError?: (error: unknown) => void
 }
 
-/** A directory that this process has. */
+/** Exclusive lock on a directory. */
 export interface DirectoryLock extends Ownership {
-  /** Whether it was taken from an owner that may still run: it did not show itself for {@link SILENCE_MS}. */
+  /**
+   * Whether the lock was taken from an owner that may still run: its heartbeat stopped for {@link OWNER_TIMEOUT_MS}.
+   */
   readonly isForced: boolean
-  /** Gives it back. */
+  /** Removes the lock. */
   release(): Promise<void>
 }
 
-/** The owner changes the time of its lock so often, ms. */
+/** Interval at which the owner updates the time of its lock file. */
 export const HEARTBEAT_MS = 2_000
-/** An owner in another place whose lock has not changed for so long is taken to have ended, ms. */
-export const SILENCE_MS = 10_000
-const POLL_MS = 250
+/** An owner in another pid namespace is presumed dead after this long without a heartbeat. */
+export const OWNER_TIMEOUT_MS = 10_000
+const HEARTBEAT_POLL_MS = 250
 
-/** Claims of this process. */
-const OURS = new Set<string>()
+const OWN_CLAIMS = new Set<string>()
 
 /**
- * Takes a directory for this process. Raises `in-use` when another process has it. A process that was killed leaves its
- * lock behind: in the same pid namespace it is known to have ended, elsewhere when its heartbeat has stopped.
+ * Locks a directory for this process. Raises `in-use` when another process holds it. A killed process leaves its lock
+ * behind: in the same pid namespace its end is detected directly, elsewhere by its missing heartbeat.
  */
 export async function lockDirectory(directory: string, options: LockOptions = {}): Promise<DirectoryLock> {
   const { clock = systemClock } = options
-  const place = 'place' in options ? options.place : currentPlace()
+  const pidNamespace = 'pidNamespace' in options ? options.pidNamespace : currentPidNamespace()
   await makeDirectory(directory)
-  const files = options.claims ?? claimFiles(directory)
-  const before = await claimsOn(files)
+  const files = options.claimFiles ?? claimFiles(directory)
+  const earlierClaims = await readClaims(files)
   const ended = new Set<string>()
-  for (const { text } of before) {
-    if (await isOwned(directory, text, place, clock)) throw inUse(directory, text, place)
+  for (const { text } of earlierClaims) {
+    if (await isOwnerAlive(directory, text, pidNamespace, clock)) throw inUseError(directory, text, pidNamespace)
     ended.add(text)
   }
-  // An owner before those that are known to have ended may be one of them that was only silent.
-  const isForced = before.some(({ text }) => ownerOf(text).isForced || livenessOf(text, place, OURS) !== 'ended')
-  const own = claimText(place, isForced)
-  OURS.add(own)
-  const take = async (): Promise<HeldLock> => {
+  // A dead owner may itself have taken the directory from one that was only silent and may still run.
+  const isForced = earlierClaims.some(
+    ({ text }) => parseClaim(text).isForced || livenessOf(text, pidNamespace, OWN_CLAIMS) !== 'ended',
+  )
+  const own = claimText(pidNamespace, isForced)
+  OWN_CLAIMS.add(own)
+  const takeLock = async (): Promise<HeldLock> => {
     const other = await claimDirectory(files, own, text => !ended.has(text))
-    if (other !== undefined) throw inUse(directory, other, place)
-    return new HeldLock(directory, own, await openOwn(directory, own, place), isForced, { ...options, clock })
+    if (other !== undefined) throw inUseError(directory, other, pidNamespace)
+    return new HeldLock(directory, own, await openOwnClaim(directory, own, pidNamespace), isForced, {
+      ...options,
+      clock,
+    })
   }
-  const lock = await fromReserve(directory, take).catch((error: unknown) => {
-    OURS.delete(own)
+  const lock = await retryWithReserve(directory, takeLock).catch((error: unknown) => {
+    OWN_CLAIMS.delete(own)
     throw error
   })
   try {
-    await keepReserve(directory)
+    await refillReserve(directory)
     return lock
   } catch (error) {
     await lock.release()
@@ -77,51 +81,61 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
   }
 }
 
-/** Opens our claim. The process may have been stopped since it was made: the name may be that of another one. */
-async function openOwn(directory: string, own: string, place: Place): Promise<FileHandle> {
-  const file = await open(join(directory, LOCK), 'r+').catch((error: unknown) => {
-    throw hasCode(error, 'ENOENT') ? lostTo(directory) : error
+/**
+ * Opens this process's claim. If the process was suspended since it created the claim, the name may belong to another
+ * one.
+ */
+async function openOwnClaim(directory: string, own: string, pidNamespace: PidNamespace): Promise<FileHandle> {
+  const file = await open(join(directory, LOCK_FILE), 'r+').catch((error: unknown) => {
+    throw hasCode(error, 'ENOENT') ? lostError(directory) : error
   })
   const text = await file.readFile('utf8')
   if (text === own) return file
   await file.close()
-  throw inUse(directory, text, place)
+  throw inUseError(directory, text, pidNamespace)
 }
 
-/** The process that has a directory, in words; `undefined` when none has. */
+/** Describes the process that holds a directory; `undefined` if none does. */
 export async function lockOwner(directory: string, clock: Clock = systemClock): Promise<string | undefined> {
-  const place = currentPlace()
-  const last = (await claimsOn(claimFiles(directory))).at(-1)
-  if (last === undefined || !(await isOwned(directory, last.text, place, clock))) return undefined
-  return ownerWords(last.text, place)
+  const pidNamespace = currentPidNamespace()
+  const last = (await readClaims(claimFiles(directory))).at(-1)
+  if (last === undefined || !(await isOwnerAlive(directory, last.text, pidNamespace, clock))) return undefined
+  return describeOwner(last.text, pidNamespace)
 }
 
-/** Whether the owner of a claim runs, as far as can be seen from here. */
-async function isOwned(directory: string, text: string, place: Place, clock: Clock): Promise<boolean> {
-  const liveness = livenessOf(text, place, OURS)
+async function isOwnerAlive(
+  directory: string,
+  text: string,
+  pidNamespace: PidNamespace,
+  clock: Clock,
+): Promise<boolean> {
+  const liveness = livenessOf(text, pidNamespace, OWN_CLAIMS)
   return liveness === 'unknown' ? hasHeartbeat(directory, text, clock) : liveness === 'running'
 }
 
-/** Waits until a lock changes, or has not for too long. What its time is does not matter: clocks differ, and are set. */
+/**
+ * Waits until the lock file changes or the owner times out. Only changes count, not the time itself: clocks differ
+ * between machines and can be set.
+ */
 async function hasHeartbeat(directory: string, text: string, clock: Clock): Promise<boolean> {
-  const begun = clock.monotonic()
-  const first = await heartbeatOf(directory, text)
+  const startedAt = clock.monotonic()
+  const first = await readHeartbeat(directory, text)
   for (;;) {
-    await new Promise<void>(resolve => void clock.schedule(POLL_MS, resolve))
-    const now = await heartbeatOf(directory, text)
+    await new Promise<void>(resolve => void clock.schedule(HEARTBEAT_POLL_MS, resolve))
+    const now = await readHeartbeat(directory, text)
     if (now === undefined) return false
     if (now !== first) return true
-    if (clock.monotonic() - begun >= SILENCE_MS) return false
+    if (clock.monotonic() - startedAt >= OWNER_TIMEOUT_MS) return false
   }
 }
 
-/** `undefined` when there is no such claim. */
-async function heartbeatOf(directory: string, text: string): Promise<bigint | undefined> {
-  const claims = await claimsOn(claimFiles(directory))
+/** Returns `undefined` if there is no such claim. */
+async function readHeartbeat(directory: string, text: string): Promise<bigint | undefined> {
+  const claims = await readClaims(claimFiles(directory))
   const found = claims.find(each => each.text === text)
   if (found === undefined) return undefined
   try {
-    // Opened, as a file system of the network may say of a file that is not what it knew a while ago.
+    // Opened because a network file system may return stale attributes for a file that is not open.
     const file = await open(join(directory, found.name), 'r')
     try {
       return (await file.stat({ bigint: true })).mtimeNs
@@ -139,59 +153,58 @@ type HeldOptions = LockOptions & { readonly clock: Clock }
 class HeldLock implements DirectoryLock {
   readonly isForced: boolean
   readonly #directory: string
-  readonly #own: string
+  readonly #claimText: string
   readonly #file: FileHandle
   readonly #options: HeldOptions
-  /** When it was last seen to be ours by its name, monotonic ms. */
+  /** When the lock file was last confirmed to be this one by its name, monotonic ms. */
   #confirmedAt = Number.NEGATIVE_INFINITY
-  /** The time that the lock was given last, s. */
-  #beatAt = 0
+  /** Last modification time given to the lock file, s. */
+  #heartbeatSeconds = 0
   #cancel: () => void = () => undefined
-  #beating: Promise<void> | undefined
+  #pendingHeartbeat: Promise<void> | undefined
   #hasFailed = false
   #state: 'held' | 'lost' | 'released' = 'held'
 
   constructor(directory: string, own: string, file: FileHandle, isForced: boolean, options: HeldOptions) {
     this.isForced = isForced
     this.#directory = directory
-    this.#own = own
+    this.#claimText = own
     this.#file = file
     this.#options = options
     this.#schedule()
   }
 
   check(): void {
-    if (this.#state === 'held' && !this.#isHeld()) this.#lose()
-    if (this.#state === 'lost') throw lostTo(this.#directory)
+    if (this.#state === 'held' && !this.#isHeld()) this.#markLost()
+    if (this.#state === 'lost') throw lostError(this.#directory)
   }
 
   async release(): Promise<void> {
     if (this.#state === 'released') return
     this.#cancel()
-    await this.#beating
-    // By now another owner's lock may have the name; nothing is waited for between this look and the removal.
-    if (this.#state === 'held' && this.#hasName()) rmSync(join(this.#directory, LOCK), { force: true })
+    await this.#pendingHeartbeat
+    // The name may belong to another owner's lock by now, so the check and the removal run without yielding.
+    if (this.#state === 'held' && this.#isLockFileOwn()) rmSync(join(this.#directory, LOCK_FILE), { force: true })
     this.#state = 'released'
     await this.#file.close()
-    OURS.delete(this.#own)
+    OWN_CLAIMS.delete(this.#claimText)
   }
 
   /**
-   * The next owner gives its lock the name of ours, and only then reads the directory. A file system of the network may
-   * show that late, so that after a pause, in which another may have come, the name is looked up.
+   * The next owner renames its claim to the lock file before it reads the directory. A network file system may show
+   * that late, so after a pause, during which another owner may have taken over, the name is read again.
    */
   #isHeld(): boolean {
     const now = this.#options.clock.monotonic()
-    if (now - this.#confirmedAt < SILENCE_MS / 2) return fstatSync(this.#file.fd).nlink > 0
-    if (!this.#hasName()) return false
+    if (now - this.#confirmedAt < OWNER_TIMEOUT_MS / 2) return fstatSync(this.#file.fd).nlink > 0
+    if (!this.#isLockFileOwn()) return false
     this.#confirmedAt = now
     return true
   }
 
-  /** Whether the file with the name of the lock is ours. */
-  #hasName(): boolean {
+  #isLockFileOwn(): boolean {
     try {
-      return readFileSync(join(this.#directory, LOCK), 'utf8') === this.#own
+      return readFileSync(join(this.#directory, LOCK_FILE), 'utf8') === this.#claimText
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return false
       throw error
@@ -200,150 +213,157 @@ class HeldLock implements DirectoryLock {
 
   #schedule(): void {
     this.#cancel = this.#options.clock.schedule(HEARTBEAT_MS, () => {
-      this.#beating = this.#beat().then(() => {
+      this.#pendingHeartbeat = this.#writeHeartbeat().then(() => {
         if (this.#state === 'held') this.#schedule()
       })
     })
   }
 
-  async #beat(): Promise<void> {
-    const begun = this.#options.clock.monotonic()
+  async #writeHeartbeat(): Promise<void> {
+    const startedAt = this.#options.clock.monotonic()
     try {
-      const last = (await claimsOn(claimFiles(this.#directory))).at(-1)
-      if (last?.text !== this.#own) {
-        this.#lose()
+      const last = (await readClaims(claimFiles(this.#directory))).at(-1)
+      if (last?.text !== this.#claimText) {
+        this.#markLost()
         return
       }
-      // It has to be another time, also where the clock was set back, or times are kept to two seconds.
-      this.#beatAt = Math.max(this.#options.clock.now() / 1_000, this.#beatAt + HEARTBEAT_MS / 1_000)
-      await this.#file.utimes(this.#beatAt, this.#beatAt)
-      this.#confirmedAt = begun
+      // Always a different time, even if the clock was set back or the file system stores times with a resolution of
+      // two seconds.
+      this.#heartbeatSeconds = Math.max(
+        this.#options.clock.now() / 1_000,
+        this.#heartbeatSeconds + HEARTBEAT_MS / 1_000,
+      )
+      await this.#file.utimes(this.#heartbeatSeconds, this.#heartbeatSeconds)
+      this.#confirmedAt = startedAt
       this.#hasFailed = false
     } catch (error) {
-      if (!this.#hasFailed) this.#options.troubled?.(error)
+      if (!this.#hasFailed) this.#options.onError?.(error)
       this.#hasFailed = true
     }
   }
 
-  #lose(): void {
+  #markLost(): void {
     if (this.#state !== 'held') return
     this.#state = 'lost'
     this.#cancel()
-    OURS.delete(this.#own)
-    this.#options.lost?.(lostTo(this.#directory))
+    OWN_CLAIMS.delete(this.#claimText)
+    this.#options.onLost?.(lostError(this.#directory))
   }
 }
 
-const lostTo = (directory: string): StateStoreError =>
+const lostError = (directory: string): StateStoreError =>
   new StateStoreError(
     'in-use',
-    `another process has taken the directory ${directory}, or its lock was removed: this store must not go on`,
+    `another process has taken the directory ${directory}, or its lock was removed: this store must stop`,
   )
 
-const inUse = (directory: string, text: string, place: Place): StateStoreError =>
-  new StateStoreError('in-use', `${ownerWords(text, place)} has the directory ${directory}`)
+const inUseError = (directory: string, text: string, pidNamespace: PidNamespace): StateStoreError =>
+  new StateStoreError(
+    'in-use',
+    `${describeOwner(text, pidNamespace)} holds the directory ${directory}: stop it or use another directory`,
+  )
 
-/** What claims on a directory need of it. */
+/** The directory operations that claims use. */
 export interface ClaimFiles {
   list(): Promise<readonly string[]>
-  /** The text of a file, `undefined` when there is none. */
+  /** Returns the content of a file; `undefined` if it does not exist. */
   read(name: string): Promise<string | undefined>
-  /** Makes a file with a text, both at once, unless there is one of that name; returns whether it did. */
-  make(name: string, text: string): Promise<boolean>
-  /** Gives a file another name, and takes that from the file that has it; returns whether there was such a file. */
+  /** Creates a file together with its content, unless the name exists; returns whether it did. */
+  create(name: string, text: string): Promise<boolean>
+  /** Renames a file, replacing any file of that name; returns whether the source existed. */
   rename(from: string, to: string): Promise<boolean>
-  /** Harmless when there is no such file. */
+  /** Does nothing if the file does not exist. */
   remove(name: string): Promise<void>
 }
 
-/** A file that says which process has a directory. */
+/** A file that names the process holding a directory. */
 export interface Claim {
   readonly name: string
   readonly text: string
 }
 
 /**
- * Claims a directory; returns `undefined` when it is ours, else the claim of its owner.
+ * Claims a directory; returns `undefined` on success, otherwise the claim of its owner.
  *
- * A process that is killed leaves its claim behind. Nobody takes that away: two who find it could not know whether what
- * they take is still that one, or the claim of the other already. They make a claim on it, by a name that only those have
- * who know its text, and the file system lets one of them. So there is a chain of claims, the last one counts, and only
- * whoever made that replaces the first one by it. A claim that follows no other was made too late.
+ * A killed process leaves its claim behind. No process removes it: of two that find it, neither could know whether it
+ * would remove that claim or the one just made by the other. Instead, each claims the claim, under a name derived from
+ * its text, and the file system lets only one create that name. This forms a chain of claims of which the last one
+ * counts, and only its creator renames it to the first. A claim that follows no other was created too late.
  *
- * A process may be stopped before it renames its claim, and go on when another one has the directory. So each owner first
- * removes all claims besides its own: there is nothing left to rename.
+ * A process may be suspended before it renames its claim and resume after another one has taken the directory. So each
+ * owner first removes all other claims, which leaves nothing to rename.
  *
  * @param own - a text that no other claim has
- * @param counts - whether a claim is of somebody who lives
+ * @param isAlive - returns whether the process of a claim runs
  */
 export async function claimDirectory(
   files: ClaimFiles,
   own: string,
-  counts: (text: string) => boolean,
+  isAlive: (text: string) => boolean,
 ): Promise<string | undefined> {
   for (;;) {
-    const before = await claimsOn(files)
+    const before = await readClaims(files)
     const last = before.at(-1)
-    if (last !== undefined && counts(last.text)) return last.text
-    const name = last === undefined ? LOCK : successorOf(last.text)
-    if (!(await files.make(name, own))) continue
-    if ((await claimsOn(files)).at(-1)?.text !== own) {
+    if (last !== undefined && isAlive(last.text)) return last.text
+    const name = last === undefined ? LOCK_FILE : successorName(last.text)
+    if (!(await files.create(name, own))) continue
+    if ((await readClaims(files)).at(-1)?.text !== own) {
       await files.remove(name)
       continue
     }
-    if (name !== LOCK && !(await files.rename(name, LOCK))) continue
-    if (await removeOthers(files, own)) return undefined
+    if (name !== LOCK_FILE && !(await files.rename(name, LOCK_FILE))) continue
+    if (await removeOtherClaims(files, own)) return undefined
   }
 }
 
-/** Removes all claims but the last one, if that is ours; returns whether it is. */
-async function removeOthers(files: ClaimFiles, own: string): Promise<boolean> {
-  const next = successorOf(own)
+/** Removes all other claims if the last one is this process's; returns whether it is. */
+async function removeOtherClaims(files: ClaimFiles, own: string): Promise<boolean> {
+  const next = successorName(own)
   const others = (await files.list()).filter(name => SUCCESSOR.test(name) && name !== next)
-  // What was there before this look follows no claim any more. No name comes twice.
-  if ((await claimsOn(files)).at(-1)?.text !== own) return false
+  // Files listed before this check are no longer part of the chain, and no name is used twice.
+  if ((await readClaims(files)).at(-1)?.text !== own) return false
   for (const name of others) await files.remove(name)
   return true
 }
 
-/** All claims, each on the one before; the last one counts, whether or not its process runs. */
-export async function claimsOn({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
+/** Returns the chain of claims. The last one counts, whether or not its process runs. */
+export async function readClaims({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
   const claims: Claim[] = []
-  for (let name = LOCK; ; ) {
+  for (let name = LOCK_FILE; ; ) {
     const text = await read(name)
     if (text === undefined) return claims
     claims.push({ name, text })
-    name = successorOf(text)
+    name = successorName(text)
   }
 }
 
-const SUCCESSOR = new RegExp(`^${LOCK}\\.[0-9a-f]{32}\\${UNFINISHED}$`)
+const SUCCESSOR = new RegExp(`^${LOCK_FILE}\\.[0-9a-f]{32}\\${PARTIAL_SUFFIX}$`)
 
-const successorOf = (text: string): string =>
-  `${LOCK}.${createHash('sha256').update(text).digest('hex').slice(0, 32)}${UNFINISHED}`
+const successorName = (text: string): string =>
+  `${LOCK_FILE}.${createHash('sha256').update(text).digest('hex').slice(0, 32)}${PARTIAL_SUFFIX}`
 
-const MODE = 0o600
+const FILE_MODE = 0o600
 
 /**
- * The claims in a directory.
+ * Creates the claim operations of a directory.
  *
- * @param linked - gives a file a second name, unless there is a file of that
+ * @param linked - gives a file a second name unless that name exists
  */
 export function claimFiles(directory: string, linked: typeof link = link): ClaimFiles {
-  const at = (name: string): string => join(directory, name)
+  const pathOf = (name: string): string => join(directory, name)
   return {
     list: async () => readdir(directory),
-    read: async name => unless(async () => readFile(at(name), 'utf8'), undefined, 'ENOENT'),
-    make: async (name, text) => {
-      const draft = at(draftOf(LOCK))
+    read: async name => resultOrDefault(async () => readFile(pathOf(name), 'utf8'), undefined, 'ENOENT'),
+    create: async (name, text) => {
+      const draft = pathOf(draftNameOf(LOCK_FILE))
       try {
-        await writeFile(draft, text, { flag: 'wx', mode: MODE })
-        return await unless(async () => linked(draft, at(name)).then(() => true), false, 'EEXIST')
+        await writeFile(draft, text, { flag: 'wx', mode: FILE_MODE })
+        return await resultOrDefault(async () => linked(draft, pathOf(name)).then(() => true), false, 'EEXIST')
       } catch (error) {
         if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
-        // Where files have one name only, a claim is there for a moment before its text is.
-        return await unless(
-          async () => writeFile(at(name), text, { flag: 'wx', mode: MODE }).then(() => true),
+        // On file systems without hard links, the claim exists briefly before its content does.
+        return await resultOrDefault(
+          async () => writeFile(pathOf(name), text, { flag: 'wx', mode: FILE_MODE }).then(() => true),
           false,
           'EEXIST',
         )
@@ -351,16 +371,17 @@ export function claimFiles(directory: string, linked: typeof link = link): Claim
         await rm(draft, { force: true })
       }
     },
-    rename: async (from, to) => unless(async () => rename(at(from), at(to)).then(() => true), false, 'ENOENT'),
-    remove: async name => rm(at(name), { force: true }),
+    rename: async (from, to) =>
+      resultOrDefault(async () => rename(pathOf(from), pathOf(to)).then(() => true), false, 'ENOENT'),
+    remove: async name => rm(pathOf(name), { force: true }),
   }
 }
 
-async function unless<T>(task: () => Promise<T>, otherwise: T, code: string): Promise<T> {
+async function resultOrDefault<T>(task: () => Promise<T>, fallback: T, code: string): Promise<T> {
   try {
     return await task()
   } catch (error) {
-    if (hasCode(error, code)) return otherwise
+    if (hasCode(error, code)) return fallback
     throw error
   }
 }

@@ -2,109 +2,112 @@ import { LogFailure } from '../log.js'
 import { isFull, type OpenFile } from './files.js'
 import type { Salt } from './format.js'
 
-/** Where a log file goes on. */
-export interface EndPlace {
+/** An open log file and where to append to it. */
+export interface AppendTarget {
   readonly file: OpenFile
   readonly salt: Salt
-  /** Where the next frame begins. */
-  readonly at: number
-  /** Up to here the file has room that was written before. */
-  readonly reserved: number
+  readonly endOffset: number
+  /** End of the preallocated space. */
+  readonly preallocatedEnd: number
 }
 
-/** What becomes of a frame: nothing is wrong, or why it is not there. */
-export type Outcome = LogFailure | undefined
+/** `undefined` if the frame is durable, otherwise why it is not. */
+export type FlushResult = LogFailure | undefined
 
-/** A larger frame is handed to another thread: to copy it would keep the loop, bytes. */
-const SMALL = 64 * 1024
+/** Larger frames are written on another thread, because copying them would block the event loop. */
+const MAX_SYNC_WRITE_BYTES = 64 * 1024
 
-/** Of the zeros ahead, so much is left to what frees room, bytes. */
-const RESERVE = 256 * 1024
+/** Maximum part of the preallocated space that is kept for entries that free space. */
+const MAX_RESERVE_BYTES = 256 * 1024
 
 /**
- * The end of a log file, where frames are put and flushed. The file is written with zeros some way ahead, so that a flush
- * needs no more than the frame itself: to make a file longer is a second thing for the disk to write. The last of the
- * zeros are a reserve: on a full disk they are there for what frees room.
+ * Appends and flushes frames at the end of a log file. The file is preallocated with zeros so that a flush writes only
+ * the frame: growing a file makes the disk write metadata as well. The end of the zeros is a reserve that a full disk
+ * keeps for entries that free space.
  */
 export class LogWriter {
   readonly salt: Salt
   readonly #file: OpenFile
   readonly #zeros: Uint8Array
-  readonly #reserve: number
-  #at: number
-  #reserved: number
+  readonly #reserveBytes: number
+  #endOffset: number
+  #preallocatedEnd: number
 
-  /** @param zeros - what is written ahead at a time */
-  constructor({ file, salt, at, reserved }: EndPlace, zeros: Uint8Array) {
+  /** @param zeros - the zeros written at a time */
+  constructor({ file, salt, endOffset, preallocatedEnd }: AppendTarget, zeros: Uint8Array) {
     this.salt = salt
     this.#file = file
     this.#zeros = zeros
-    this.#reserve = Math.min(RESERVE, zeros.length >> 2)
-    this.#at = at
-    this.#reserved = reserved
+    this.#reserveBytes = Math.min(MAX_RESERVE_BYTES, zeros.length >> 2)
+    this.#endOffset = endOffset
+    this.#preallocatedEnd = preallocatedEnd
   }
 
-  /** How long the log is, without what was written ahead, bytes. */
+  /** Length of the log without preallocated space, bytes. */
   get length(): number {
-    return this.#at
+    return this.#endOffset
   }
 
-  /** Whether there is room for a frame that was written before. @param frees - it may use the reserve */
-  hasRoom(frame: Uint8Array, frees: boolean): boolean {
-    return this.#at + frame.length <= this.#reserved - (frees ? 0 : this.#reserve)
+  /**
+   * Returns whether a frame fits into the preallocated space.
+   *
+   * @param freesSpace - the frame may use the reserve
+   */
+  hasRoom(frame: Uint8Array, freesSpace: boolean): boolean {
+    return this.#endOffset + frame.length <= this.#preallocatedEnd - (freesSpace ? 0 : this.#reserveBytes)
   }
 
-  /** Has a frame on the disk before it returns; settles later only when it is refused. */
-  putNow(frame: Uint8Array): Outcome | Promise<Outcome> {
+  /** Writes and flushes a frame before it returns; returns a promise only if the frame is rejected. */
+  appendSync(frame: Uint8Array): FlushResult | Promise<FlushResult> {
     try {
-      this.#file.writeNow(frame, this.#at)
+      this.#file.writeSync(frame, this.#endOffset)
     } catch (error) {
-      return this.#unwritten(error)
+      return this.#handleWriteError(error)
     }
     try {
-      this.#file.flushNow()
+      this.#file.flushSync()
     } catch (cause) {
-      return unflushed(cause)
+      return flushFailure(cause)
     }
-    this.#passed(frame)
+    this.#advance(frame)
     return undefined
   }
 
-  /** Settles when a frame is on the disk, or is refused. */
-  async put(frame: Uint8Array, frees: boolean): Promise<Outcome> {
-    const before = this.#reserved
-    const failure = this.hasRoom(frame, frees) ? undefined : await this.#extend(frame, frees)
+  /** Settles when a frame is durable or rejected. */
+  async append(frame: Uint8Array, freesSpace: boolean): Promise<FlushResult> {
+    const before = this.#preallocatedEnd
+    const failure = this.hasRoom(frame, freesSpace) ? undefined : await this.#extend(frame, freesSpace)
     if (failure !== undefined) return failure
     try {
-      // The rest is written already.
-      const first = frame.subarray(0, before - this.#at)
-      if (first.length <= SMALL) this.#file.writeNow(first, this.#at)
-      else await this.#file.write(first, this.#at)
+      // `#extend` already wrote the rest.
+      const first = frame.subarray(0, before - this.#endOffset)
+      if (first.length <= MAX_SYNC_WRITE_BYTES) this.#file.writeSync(first, this.#endOffset)
+      else await this.#file.write(first, this.#endOffset)
     } catch (error) {
-      return this.#unwritten(error)
+      return this.#handleWriteError(error)
     }
     try {
       await this.#file.flush()
     } catch (cause) {
-      return unflushed(cause)
+      return flushFailure(cause)
     }
-    this.#passed(frame)
+    this.#advance(frame)
     return undefined
   }
 
-  /** Gives the room of the zeros back to the disk. */
+  /** Returns the preallocated space to the disk. */
   async trim(): Promise<void> {
-    await this.#file.truncate(this.#at)
-    this.#reserved = this.#at
+    await this.#file.truncate(this.#endOffset)
+    this.#preallocatedEnd = this.#endOffset
   }
 
-  /** Takes the reserve again, if there is room. */
-  async keepReserve(): Promise<void> {
-    if (this.#reserved > this.#at) return
+  /** Preallocates again if there is space. */
+  async restoreReserve(): Promise<void> {
+    if (this.#preallocatedEnd > this.#endOffset) return
     try {
-      this.#reserved = this.#at + (await this.#writeAhead(this.#at))
+      this.#preallocatedEnd = this.#endOffset + (await this.#preallocate(this.#endOffset))
     } catch {
-      // What is appended next finds out.
+      // The next append reports the problem.
     }
   }
 
@@ -112,33 +115,33 @@ export class LogWriter {
     await this.#file.close()
   }
 
-  #passed(frame: Uint8Array): void {
-    this.#at += frame.length
+  #advance(frame: Uint8Array): void {
+    this.#endOffset += frame.length
   }
 
   /**
-   * Makes room: writes what of a frame has none behind the zeros that there are, and new zeros behind that. The zeros that
-   * there are stay as they are when the disk is full.
+   * Extends the file: writes the part of the frame that exceeds the preallocated space, then new zeros. If the disk is
+   * full, the previously preallocated space is kept.
    */
-  async #extend(frame: Uint8Array, frees: boolean): Promise<Outcome> {
-    const from = this.#reserved
-    const end = Math.max(from, this.#at + frame.length)
+  async #extend(frame: Uint8Array, freesSpace: boolean): Promise<FlushResult> {
+    const from = this.#preallocatedEnd
+    const end = Math.max(from, this.#endOffset + frame.length)
     try {
-      if (end > from) await this.#file.write(frame.subarray(from - this.#at), from)
-      const ahead = await this.#writeAhead(end)
-      if (ahead < this.#reserve && !frees) return await this.#takeBack(from, undefined)
-      this.#reserved = end + ahead
+      if (end > from) await this.#file.write(frame.subarray(from - this.#endOffset), from)
+      const ahead = await this.#preallocate(end)
+      if (ahead < this.#reserveBytes && !freesSpace) return await this.#truncateTo(from, undefined)
+      this.#preallocatedEnd = end + ahead
     } catch (cause) {
       return isFull(cause)
-        ? this.#takeBack(from, cause)
-        : new LogFailure('broken', 'writing to the disk failed', { cause })
+        ? this.#truncateTo(from, cause)
+        : new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
     }
     return undefined
   }
 
-  /** Writes zeros, as many as there are or for the reserve alone; returns how many. */
-  async #writeAhead(from: number): Promise<number> {
-    for (const length of [this.#zeros.length, this.#reserve]) {
+  /** Preallocates in full or, failing that, only the reserve; returns the number of bytes. */
+  async #preallocate(from: number): Promise<number> {
+    for (const length of [this.#zeros.length, this.#reserveBytes]) {
       try {
         await this.#file.write(this.#zeros.subarray(0, length), from)
         return length
@@ -150,21 +153,23 @@ export class LogWriter {
     return 0
   }
 
-  async #unwritten(cause: unknown): Promise<LogFailure> {
-    if (!isFull(cause)) return new LogFailure('broken', 'writing to the disk failed', { cause })
-    return this.#takeBack(this.#at, cause)
+  async #handleWriteError(cause: unknown): Promise<LogFailure> {
+    if (!isFull(cause))
+      return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
+    return this.#truncateTo(this.#endOffset, cause)
   }
 
-  async #takeBack(to: number, cause: unknown): Promise<LogFailure> {
+  async #truncateTo(offset: number, cause: unknown): Promise<LogFailure> {
     try {
-      await this.#file.truncate(to)
-      this.#reserved = to
+      await this.#file.truncate(offset)
+      this.#preallocatedEnd = offset
     } catch (error) {
-      return new LogFailure('broken', 'the disk is full, and what was begun cannot be taken back', { cause: error })
+      return new LogFailure('broken', 'the disk is full, and a partial write could not be undone', { cause: error })
     }
     return new LogFailure('full', 'the disk is full', { cause })
   }
 }
 
-/** What is on the disk now nobody knows: a flush that failed must not be tried again. */
-const unflushed = (cause: unknown): LogFailure => new LogFailure('broken', 'a flush to the disk failed', { cause })
+/** After a failed flush the content of the disk is unknown, so a flush must not be retried. */
+const flushFailure = (cause: unknown): LogFailure =>
+  new LogFailure('broken', 'a flush to the disk failed: restart the store once the disk works', { cause })

@@ -2,94 +2,94 @@ import { reason, StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
 import type { StateLoader } from '../../engine/records.js'
 import { decodeEntry } from '../entry-codec.js'
-import { damaged } from '../errors.js'
+import { damagedError } from '../errors.js'
 import { StateDecoder } from '../state-codec.js'
 import type { Files, OpenFile } from './files.js'
 import {
+  CURRENT_FORMAT,
   decodeCommitMark,
-  FORMAT,
-  fileOf,
-  HEAD_SIZE,
-  isClaim,
-  type Kind,
-  MARK,
+  FILE_HEAD_BYTES,
+  type FileKind,
+  fileNameOf,
+  isNonDataFile,
+  MARK_FILE,
   NO_SALT,
-  nameOf,
-  readHead,
+  PARTIAL_SUFFIX,
+  parseFileName,
+  readFileHead,
   type Salt,
-  UNFINISHED,
 } from './format.js'
-import { type FramePlace, FrameReader, nextWritten } from './frame-reader.js'
+import { type FrameLocation, FrameReader, nextLogWithEntries } from './frame-reader.js'
 
-/** How far the reading of a directory has come. */
-export interface Progress {
-  /** Bytes that were read, and of how many. */
+/** Progress of reading a directory. */
+export interface ReadProgress {
+  /** Bytes read, and their total. */
   readonly read: number
   readonly of: number
 }
 
-/** A log that goes on. */
+/** The log that is resumed. */
 export interface LogTail {
   readonly name: string
-  /** Of the state before it. */
-  readonly from: number
-  /** Where it goes on; 0 when not even its head was flushed. */
-  readonly at: number
-  /** Its last frame, which may be in the memory of the operating system alone. */
-  readonly last: FramePlace
-  /** How long its file is, bytes. */
-  readonly size: number
+  /** Position at which the log starts. */
+  readonly startPosition: number
+  /** Offset of the next frame; 0 if not even the head was flushed. */
+  readonly endOffset: number
+  /** The last frame, which may be only in the page cache. */
+  readonly lastFrame: FrameLocation
+  readonly fileBytes: number
   readonly format: number
   readonly salt: Salt
 }
 
-/** What a directory holds. */
+/** The recovered content of a directory. */
 export interface Recovered<C> {
   readonly engine: Engine<C>
-  /** Of the last entry. */
+  /** Position of the last entry. */
   readonly position: number
-  /** Of the state with which its logs begin. */
-  readonly base: number
-  /** Up to where entries were committed, as far as the directory knows. */
-  readonly marked: number
-  /** Entries behind the state. */
+  /** Position of the snapshot. */
+  readonly basePosition: number
+  /** Position up to which entries were committed, according to the commit mark. */
+  readonly markedPosition: number
+  /** Number of entries after the snapshot. */
   readonly entries: number
-  /** Keys of the state. */
+  /** Number of keys in the snapshot. */
   readonly keys: number
-  /** The log that goes on; `undefined` when there is none yet. */
+  /** The log to resume; `undefined` if there is none. */
   readonly tail: LogTail | undefined
-  /** What was written but never committed, bytes. */
-  readonly torn: number
-  /** Of the state, bytes. */
-  readonly stateSize: number
-  /** Files that nobody needs any more. */
-  readonly leftovers: readonly string[]
-  /** Files that no store made. They are ignored. */
+  /** Bytes written but never committed. */
+  readonly tornBytes: number
+  readonly snapshotBytes: number
+  /** Files superseded by the snapshot or abandoned. */
+  readonly obsoleteFiles: readonly string[]
+  /** Files that do not belong to the store. They are ignored. */
   readonly strays: readonly string[]
 }
 
-/** A disk of its own has this. */
-const LOST = 'lost+found'
+/** A file system of its own contains this directory. */
+const LOST_AND_FOUND = 'lost+found'
 
-/** Whether a directory has nothing in it, or nothing but the beginnings of a store. */
+/** Returns whether a directory is empty, or holds only what a store creates first. */
 export const isFresh = (names: readonly string[]): boolean =>
-  names.every(name => isClaim(name) || name === MARK || name.startsWith(`${MARK}.`) || name === LOST)
+  names.every(
+    name => isNonDataFile(name) || name === MARK_FILE || name.startsWith(`${MARK_FILE}.`) || name === LOST_AND_FOUND,
+  )
 
 /**
- * Reads a directory back, without changing it. Raises `damaged` when it is not all that was committed, and `format` when
- * it is none of a store or of another version.
+ * Recovers a directory without changing it. Raises `damaged` if committed entries are missing or corrupt, and `format`
+ * if it belongs to another program or version.
  */
 export async function recover<C>(
   files: Files,
   options: EngineOptions,
-  progress: (progress: Progress) => void = () => undefined,
+  progress: (progress: ReadProgress) => void = () => undefined,
 ): Promise<Recovered<C>> {
   try {
     return await readAll(files, options, progress)
   } catch (cause) {
     if (!(cause instanceof StateStoreError) || cause.code !== 'damaged') throw cause
-    throw damaged(
-      `${cause.message}; nothing was changed: restore a backup, or save what is intact with \`rx-statestore recover\``,
+    throw damagedError(
+      `${cause.message}; nothing was changed: restore a backup, or save the intact part with \`rx-statestore recover\``,
       { cause },
     )
   }
@@ -98,73 +98,83 @@ export async function recover<C>(
 async function readAll<C>(
   files: Files,
   options: EngineOptions,
-  progress: (progress: Progress) => void,
+  progress: (progress: ReadProgress) => void,
 ): Promise<Recovered<C>> {
-  const { names, strays } = await namesIn(files)
-  const marked = await readMarkOf(files, names)
-  const sizes = await sizesOf(files, names)
-  const reading = new Reading(files, sizes, progress)
+  const { names, strays } = await listFiles(files)
+  const markedPosition = await readMark(files, names)
+  const sizes = await fileSizes(files, names)
+  const reader = new DirectoryReader(files, sizes, progress)
   const positions = positionsOf(names, 'state')
-  const base = positions.at(-1) ?? 0
+  const basePosition = positions.at(-1) ?? 0
   const engine = new Engine<C>(options)
-  const keys = positions.length === 0 ? 0 : await reading.state(base, engine.stateLoader)
-  const tail = await reading.logs(engine, base, positionsOf(names, 'log'))
-  if (tail.position < marked) {
-    throw damaged(
-      `entries up to ${marked} were committed, and the log ends with ${tail.position}: what it held is lost`,
+  const keys = positions.length === 0 ? 0 : await reader.readState(basePosition, engine.stateLoader)
+  const tail = await reader.readLogs(engine, basePosition, positionsOf(names, 'log'))
+  if (tail.position < markedPosition) {
+    throw damagedError(
+      `entries up to ${markedPosition} were committed, but the log ends at ${tail.position}: the entries between are lost`,
     )
   }
-  const isOver = (name: string): boolean => name.endsWith(UNFINISHED) || (fileOf(name)?.position ?? base) < base
-  const older = names.filter(name => !isClaim(name) && isOver(name))
-  const stateSize = sizes.get(nameOf('state', base)) ?? 0
-  return { engine, base, marked, keys, stateSize, ...tail, leftovers: [...older, ...tail.leftovers], strays }
+  const isObsolete = (name: string): boolean =>
+    name.endsWith(PARTIAL_SUFFIX) || (parseFileName(name)?.position ?? basePosition) < basePosition
+  const olderFiles = names.filter(name => !isNonDataFile(name) && isObsolete(name))
+  const snapshotBytes = sizes.get(fileNameOf('state', basePosition)) ?? 0
+  return {
+    engine,
+    basePosition,
+    markedPosition,
+    keys,
+    snapshotBytes,
+    ...tail,
+    obsoleteFiles: [...olderFiles, ...tail.obsoleteFiles],
+    strays,
+  }
 }
 
 /**
- * Lists the files of a store, and those that are none of it. Raises `format` when all are none: then the directory is
- * another one.
+ * Separates the files of a store from others. Raises `format` if there are only other files: then the directory is
+ * probably the wrong one.
  */
-export async function namesIn(files: Files): Promise<{ names: readonly string[]; strays: readonly string[] }> {
+export async function listFiles(files: Files): Promise<{ names: readonly string[]; strays: readonly string[] }> {
   const all = await files.list()
-  const isOurs = (name: string): boolean => name === MARK || name.endsWith(UNFINISHED) || fileOf(name) !== undefined
-  const isKnown = (name: string): boolean => isOurs(name) || isClaim(name) || name === LOST
+  const isStoreFile = (name: string): boolean =>
+    name === MARK_FILE || name.endsWith(PARTIAL_SUFFIX) || parseFileName(name) !== undefined
+  const isKnown = (name: string): boolean => isStoreFile(name) || isNonDataFile(name) || name === LOST_AND_FOUND
   const strays = all.filter(name => !isKnown(name))
   const [stray] = strays
-  if (stray !== undefined && !all.some(isOurs)) {
+  if (stray !== undefined && !all.some(isStoreFile)) {
     throw new StateStoreError(
       'format',
-      `there is a file ${JSON.stringify(stray)}, and none of a state store; nothing was changed`,
+      `the directory contains ${JSON.stringify(stray)} but no file of a state store; nothing was changed: check the path`,
     )
   }
   return { names: all.filter(isKnown), strays }
 }
 
-async function readMarkOf(files: Files, names: readonly string[]): Promise<number> {
-  if (!names.includes(MARK)) {
+async function readMark(files: Files, names: readonly string[]): Promise<number> {
+  if (!names.includes(MARK_FILE)) {
     if (isFresh(names)) return 0
-    throw damaged('the file that says what was committed ("mark") is missing')
+    throw damagedError('the commit mark (file "mark") is missing')
   }
-  const file = await files.open(MARK, false)
+  const file = await files.open(MARK_FILE, false)
   try {
-    const marked = decodeCommitMark(await file.read(0, 64))
-    if (marked === undefined && !isFresh(names))
-      throw damaged('the file that says what was committed ("mark") is damaged')
-    return marked ?? 0
+    const markedPosition = decodeCommitMark(await file.read(0, 64))
+    if (markedPosition === undefined && !isFresh(names)) throw damagedError('the commit mark (file "mark") is damaged')
+    return markedPosition ?? 0
   } finally {
     await file.close()
   }
 }
 
-const positionsOf = (names: readonly string[], kind: Kind): number[] =>
+const positionsOf = (names: readonly string[], kind: FileKind): number[] =>
   names.flatMap(name => {
-    const file = fileOf(name)
+    const file = parseFileName(name)
     return file?.kind === kind ? [file.position] : []
   })
 
-async function sizesOf(files: Files, names: readonly string[]): Promise<Map<string, number>> {
+async function fileSizes(files: Files, names: readonly string[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
   for (const name of names) {
-    if (fileOf(name) === undefined) continue
+    if (parseFileName(name) === undefined) continue
     const file = await files.open(name, false)
     sizes.set(name, await file.size())
     await file.close()
@@ -172,103 +182,115 @@ async function sizesOf(files: Files, names: readonly string[]): Promise<Map<stri
   return sizes
 }
 
-type Tail = Pick<Recovered<never>, 'position' | 'entries' | 'tail' | 'torn' | 'leftovers'>
+type Tail = Pick<Recovered<never>, 'position' | 'entries' | 'tail' | 'tornBytes' | 'obsoleteFiles'>
 
-/** What of a log counts. */
-interface LogExtent {
+interface LogRange {
   readonly name: string
-  readonly from: number
-  /** Another log goes on there. What a former owner wrote behind that, it did not acknowledge. */
-  readonly limit: number
-  /** How far entries are applied. */
-  readonly applied: number
+  readonly startPosition: number
+  /** Where the next log starts. A former owner may have written further, but never acknowledged it. */
+  readonly endPosition: number
+  /** Position of the last entry applied so far. */
+  readonly appliedPosition: number
 }
 
-class Reading {
+class DirectoryReader {
   readonly #files: Files
-  readonly #progress: (progress: Progress) => void
-  readonly #of: number
-  #read = 0
+  readonly #progress: (progress: ReadProgress) => void
+  readonly #totalBytes: number
+  #readBytes = 0
 
-  constructor(files: Files, sizes: ReadonlyMap<string, number>, progress: (progress: Progress) => void) {
+  constructor(files: Files, sizes: ReadonlyMap<string, number>, progress: (progress: ReadProgress) => void) {
     this.#files = files
     this.#progress = progress
-    this.#of = Array.from(sizes.values()).reduce((sum, size) => sum + size, 0)
+    this.#totalBytes = Array.from(sizes.values()).reduce((sum, size) => sum + size, 0)
   }
 
-  /** Has the state at a position taken; returns the number of its keys. */
-  async state(position: number, taker: StateLoader): Promise<number> {
-    const name = nameOf('state', position)
-    return this.#with(name, async file => {
-      const { salt } = readHead(name, await file.read(0, HEAD_SIZE), 'state', position)
-      const source = await FrameReader.of(file, HEAD_SIZE, salt)
+  /** Restores the snapshot at a position; returns its number of keys. */
+  async readState(position: number, taker: StateLoader): Promise<number> {
+    const name = fileNameOf('state', position)
+    return this.#withFile(name, async file => {
+      const { salt } = readFileHead(name, await file.read(0, FILE_HEAD_BYTES), 'state', position)
+      const frames = await FrameReader.open(file, FILE_HEAD_BYTES, salt)
       const decoder = new StateDecoder(taker)
-      for (let number = 0; !decoder.ended; number++) {
-        const block = await source.next(number)
-        if (block === undefined) throw damaged(`${name} is damaged at byte ${source.at}`)
-        decoder.take(block)
-        this.#tell(block.length)
+      for (let number = 0; !decoder.isComplete; number++) {
+        const block = await frames.readFrame(number)
+        if (block === undefined) throw damagedError(`${name} is damaged at byte ${frames.offset}`)
+        decoder.addBlock(block)
+        this.#reportProgress(block.length)
       }
-      if (source.at !== source.size) throw damaged(`${name} is longer than what was written`)
-      return decoder.keys
+      if (frames.offset !== frames.size) throw damagedError(`${name} has bytes after its last block`)
+      return decoder.keyCount
     })
   }
 
-  /** Applies the entries behind a position. */
-  async logs<C>(engine: Engine<C>, base: number, bases: readonly number[]): Promise<Tail> {
-    const leftovers: string[] = []
-    let [position, entries, torn] = [base, 0, 0]
+  /** Applies the entries after the snapshot. */
+  async readLogs<C>(engine: Engine<C>, basePosition: number, positions: readonly number[]): Promise<Tail> {
+    const obsoleteFiles: string[] = []
+    let [position, entries, tornBytes] = [basePosition, 0, 0]
     let tail: Tail['tail']
-    const behind = bases.filter(from => from >= base)
-    for (const [index, from] of behind.entries()) {
-      const name = nameOf('log', from)
-      const limit = await nextWritten(this.#files, behind.slice(index + 1))
-      const end = await this.#with(name, async file =>
-        this.#log(engine, { name, from, limit, applied: position }, file),
+    const logsAfterBase = positions.filter(startPosition => startPosition >= basePosition)
+    for (const [index, startPosition] of logsAfterBase.entries()) {
+      const name = fileNameOf('log', startPosition)
+      const endPosition = await nextLogWithEntries(this.#files, logsAfterBase.slice(index + 1))
+      const end = await this.#withFile(name, async file =>
+        this.#readLog(engine, { name, startPosition, endPosition, appliedPosition: position }, file),
       )
-      // It was begun, and given up again.
-      if (from > base && from < position && end.position === from) {
-        leftovers.push(name)
+      // This log was started and abandoned.
+      if (startPosition > basePosition && startPosition < position && end.position === startPosition) {
+        obsoleteFiles.push(name)
         continue
       }
-      if (from !== position) throw damaged(`the entries between ${position} and ${from} are missing`)
-      entries += end.position - from
-      torn = end.torn
+      if (startPosition !== position)
+        throw damagedError(`the entries between ${position} and ${startPosition} are missing`)
+      entries += end.position - startPosition
+      tornBytes = end.tornBytes
       position = end.position
-      tail = { name, from, ...end }
+      tail = { name, startPosition, ...end }
     }
-    // A log is there before its state is.
-    if (tail === undefined && base > 0) throw damaged(`${nameOf('log', base)} is missing`)
-    return { position, entries, tail, torn, leftovers }
+    // A log is always created before the snapshot it follows.
+    if (tail === undefined && basePosition > 0) throw damagedError(`${fileNameOf('log', basePosition)} is missing`)
+    return { position, entries, tail, tornBytes, obsoleteFiles }
   }
 
-  async #log<C>(engine: Engine<C>, { name, from, limit, applied }: LogExtent, file: OpenFile) {
-    const head = await file.read(0, HEAD_SIZE)
-    const unborn = await FrameReader.of(file, 0, NO_SALT)
-    // It was about to be made: a power cut may leave its length without what was written.
-    if (head.length < HEAD_SIZE || (await unborn.end()) === 0)
-      return { position: from, at: 0, last: unborn.last, torn: 0, size: unborn.size, format: FORMAT, salt: NO_SALT }
-    const { format, salt } = readHead(name, head, 'log', from)
-    const source = await FrameReader.of(file, HEAD_SIZE, salt)
-    let position = from
-    while (position < limit) {
-      const entry = await source.next(position + 1)
+  async #readLog<C>(
+    engine: Engine<C>,
+    { name, startPosition, endPosition, appliedPosition }: LogRange,
+    file: OpenFile,
+  ) {
+    const head = await file.read(0, FILE_HEAD_BYTES)
+    const headReader = await FrameReader.open(file, 0, NO_SALT)
+    // The log was being created: after a power cut, the file may have its length but not its content.
+    if (head.length < FILE_HEAD_BYTES || (await headReader.findWrittenEnd()) === 0)
+      return {
+        position: startPosition,
+        endOffset: 0,
+        lastFrame: headReader.lastFrame,
+        tornBytes: 0,
+        fileBytes: headReader.size,
+        format: CURRENT_FORMAT,
+        salt: NO_SALT,
+      }
+    const { format, salt } = readFileHead(name, head, 'log', startPosition)
+    const frames = await FrameReader.open(file, FILE_HEAD_BYTES, salt)
+    let position = startPosition
+    while (position < endPosition) {
+      const entry = await frames.readFrame(position + 1)
       if (entry === undefined) break
       position++
-      // One that lies behind another log is not to be there at all.
-      if (from === applied) engine.replay(entryOf(name, entry))
-      this.#tell(entry.length)
+      // Entries of a log that overlaps a previous one are not applied; the caller rejects such a log.
+      if (startPosition === appliedPosition) engine.replay(decodeLogEntry(name, entry))
+      this.#reportProgress(entry.length)
     }
-    const { at, last, size } = source
-    if (position === limit) return { position, at, last, torn: 0, size, format, salt }
-    const written = await source.end()
-    // One frame is written at a time: one behind it says that this one was whole.
-    if (at < written && (await source.seek(position + 1, written)) !== undefined)
-      throw damaged(`${name} is damaged at byte ${at}`)
-    return { position, at, last, torn: written - at, size, format, salt }
+    const { offset: endOffset, lastFrame, size: fileBytes } = frames
+    if (position === endPosition) return { position, endOffset, lastFrame, tornBytes: 0, fileBytes, format, salt }
+    const writtenEnd = await frames.findWrittenEnd()
+    // Frames are written one at a time, so an intact later frame proves that this one was complete.
+    if (endOffset < writtenEnd && (await frames.seekFrame(position + 1, writtenEnd)) !== undefined)
+      throw damagedError(`${name} is damaged at byte ${endOffset}`)
+    return { position, endOffset, lastFrame, tornBytes: writtenEnd - endOffset, fileBytes, format, salt }
   }
 
-  async #with<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {
+  async #withFile<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {
     const file = await this.#files.open(name, false)
     try {
       return await use(file)
@@ -277,16 +299,16 @@ class Reading {
     }
   }
 
-  #tell(bytes: number): void {
-    this.#read += bytes
-    this.#progress({ read: this.#read, of: this.#of })
+  #reportProgress(bytes: number): void {
+    this.#readBytes += bytes
+    this.#progress({ read: this.#readBytes, of: this.#totalBytes })
   }
 }
 
-function entryOf(name: string, bytes: Uint8Array): ReturnType<typeof decodeEntry> {
+function decodeLogEntry(name: string, bytes: Uint8Array): ReturnType<typeof decodeEntry> {
   try {
     return decodeEntry(bytes)
   } catch (cause) {
-    throw damaged(`${name} has an entry that cannot be read: ${reason(cause)}`, { cause })
+    throw damagedError(`${name} contains an unreadable entry: ${reason(cause)}`, { cause })
   }
 }

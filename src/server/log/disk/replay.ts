@@ -6,80 +6,93 @@ import { VersionClock } from '../../engine/version-clock.js'
 import { decodeBlock, type StateHead } from '../state-codec.js'
 
 /**
- * Why a write depends on what is missing: it has a condition, its key may have got a newer fencing token, or it may repeat a
- * write that was done before.
+ * Why a write depends on missing entries: it is conditional, its key may have received a newer fencing token, or it may
+ * repeat an earlier write.
  */
-export type Dependence = 'condition' | 'fencing-token' | 'repeat'
+export type DependencyReason = 'condition' | 'fencing-token' | 'repeat'
 
-/** A write that was read, and left out. */
+/** A write that was read but omitted. */
 export interface DependentWrite {
   readonly verb: LoggedWrite['command']['verb']
   readonly key: Uint8Array
-  /** Of its request. */
+  /** Size of the request. */
   readonly bytes: number
-  readonly why: Dependence
+  readonly why: DependencyReason
 }
 
 /**
- * Applies entries of which some are missing. What comes behind a gap is applied if it comes to the same whatever was in the
- * gap; the rest is left out.
+ * Applies entries of which some are missing. After a gap, a write is applied only if its result does not depend on the
+ * missing entries; other writes are omitted.
  *
- * After a gap nothing is certain of a key until a write sets or deletes it without a condition. Such a write is taken
- * unless it or its key has a fencing token: tokens are what decides whether a write of a lock's holder counts.
+ * After a gap, a key is uncertain until an unconditional write sets or deletes it. Such a write is applied unless it or
+ * its key has a fencing token, because tokens decide whether the write of a lease holder counts.
  */
 export class Replay {
   readonly engine = new Engine<never>({ maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY })
   #hasGap = false
-  /** Keys that are certain since the last gap; `undefined` for all. */
-  #certain: Set<string> | undefined
-  /** Writes since the last gap, by who sent them. */
-  #seen = new Set<string>()
-  /** Keys written since the first gap: their versions may have been others. */
-  readonly #renewed = new Set<string>()
+  /** Keys that are certain since the last gap; `undefined` if all are. */
+  #certainKeys: Set<string> | undefined
+  /** Ids of the requests applied since the last gap. */
+  #seenRequests = new Set<string>()
+  /** Keys written since the first gap. Their original versions are unknown. */
+  readonly #rewrittenKeys = new Set<string>()
 
-  /** Something is missing here. @param certain - keys that are known all the same */
-  gap(certain: ReadonlySet<string> | 'all' = new Set()): void {
+  /**
+   * Records missing entries.
+   *
+   * @param certainKeys - keys that are certain nevertheless
+   */
+  addGap(certainKeys: ReadonlySet<string> | 'all' = new Set()): void {
     this.#hasGap = true
-    this.#certain = certain === 'all' ? undefined : new Set(certain)
-    this.#seen = new Set()
+    this.#certainKeys = certainKeys === 'all' ? undefined : new Set(certainKeys)
+    this.#seenRequests = new Set()
   }
 
-  /** Applies an entry; returns those of its writes that were left out. */
+  /** Applies an entry; returns the writes it omitted. */
   apply(entry: LogEntry): readonly DependentWrite[] {
     if (!this.#hasGap) {
       this.engine.replay(entry)
       return []
     }
-    const leftOut: DependentWrite[] = []
-    // Bounds were kept with keys that may be missing now.
-    const bounds = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
+    const omitted: DependentWrite[] = []
+    // The original limits were enforced on keys that may be missing now.
+    const limits = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
     for (const command of entry.commands) {
-      const one = (command: EntryCommand): LogEntry => ({ time: entry.time, ...bounds, commands: [command] })
-      if (command.type === 'start') this.engine.replay(one(command))
-      else if (command.type === 'load') this.#load(one(command), command)
+      const singleCommandEntry = (command: EntryCommand): LogEntry => ({
+        time: entry.time,
+        ...limits,
+        commands: [command],
+      })
+      if (command.type === 'start') this.engine.replay(singleCommandEntry(command))
+      else if (command.type === 'load') this.#load(singleCommandEntry(command), command)
       else {
-        const why = this.#dependence(command)
-        if (why === undefined) this.#write(one({ ...command, owner: unbounded(command.owner) }), command)
-        else leftOut.push({ verb: command.command.verb, key: command.command.key, bytes: command.payload.length, why })
+        const why = this.#dependencyOf(command)
+        if (why === undefined)
+          this.#write(singleCommandEntry({ ...command, owner: withoutLimits(command.owner) }), command)
+        else omitted.push({ verb: command.command.verb, key: command.command.key, bytes: command.payload.length, why })
       }
     }
-    return leftOut
+    return omitted
   }
 
-  /** The state, with new versions for keys that were written behind a gap. @param now - wall time, ms */
+  /**
+   * Captures the state, with new versions for keys written after a gap.
+   *
+   * @param now - wall time, ms
+   */
   capture(now: number): State {
     const state = this.engine.capture()
     const clock = new VersionClock()
     clock.advanceTo(state.version)
     const records = Array.from(state.records, record =>
-      this.#renewed.has(record.id) ? { ...record, version: clock.tick(now) } : record,
+      this.#rewrittenKeys.has(record.id) ? { ...record, version: clock.tick(now) } : record,
     )
     return { ...state, version: clock.last, records }
   }
 
-  #dependence({ command, fencingToken, origin }: LoggedWrite): Dependence | undefined {
-    if (origin?.dup && !this.#seen.has(nameOf(origin))) return 'repeat'
-    if (this.#certain === undefined || this.#certain.has(toBinaryString(command.key))) return undefined
+  #dependencyOf({ command, fencingToken, origin }: LoggedWrite): DependencyReason | undefined {
+    if (origin?.dup && !this.#seenRequests.has(requestId(origin))) return 'repeat'
+    if (this.#certainKeys === undefined || this.#certainKeys.has(toBinaryString(command.key))) return undefined
     if (command.verb === 'VDEL' || (command.verb === 'SET' && command.condition !== undefined)) return 'condition'
     const isFenced = fencingToken !== undefined || this.engine.peek(command.key)?.fencingToken !== undefined
     return isFenced ? 'fencing-token' : undefined
@@ -89,33 +102,33 @@ export class Replay {
     const id = toBinaryString(command.key)
     for (const result of this.engine.apply(entry)) {
       if (result.type !== 'answered' || result.answer.reply.type === 'error') continue
-      this.#certain?.add(id)
-      this.#renewed.add(id)
+      this.#certainKeys?.add(id)
+      this.#rewrittenKeys.add(id)
     }
-    if (origin !== undefined) this.#seen.add(nameOf(origin))
+    if (origin !== undefined) this.#seenRequests.add(requestId(origin))
   }
 
   #load(entry: LogEntry, { items, replace }: LoggedLoad): void {
     this.engine.replay(entry)
-    if (replace) this.#certain = undefined
+    if (replace) this.#certainKeys = undefined
     for (const { key } of items) {
       const id = toBinaryString(key)
-      this.#certain?.add(id)
-      this.#renewed.add(id)
+      this.#certainKeys?.add(id)
+      this.#rewrittenKeys.add(id)
     }
   }
 }
 
-const nameOf = ({ clientId, correlationData }: Origin): string => `${clientId}\0${toBinaryString(correlationData)}`
+const requestId = ({ clientId, correlationData }: Origin): string => `${clientId}\0${toBinaryString(correlationData)}`
 
-const unbounded = (owner: LoggedWrite['owner']): LoggedWrite['owner'] =>
+const withoutLimits = (owner: LoggedWrite['owner']): LoggedWrite['owner'] =>
   owner && { ...owner, maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
 
-const NOTHING: Uint8Array = new Uint8Array(0)
+const EMPTY: Uint8Array = new Uint8Array(0)
 
-/** Takes the blocks of a snapshot of which some are missing. */
+/** Restores a snapshot of which some blocks are missing. */
 export class SalvagedState {
-  /** Of the records that were taken. */
+  /** Ids of the restored records. */
   readonly ids = new Set<string>()
   readonly #taker: StateLoader
   #head: StateHead | undefined
@@ -129,26 +142,26 @@ export class SalvagedState {
     this.#taker = taker
   }
 
-  /** Returns whether its last block was taken. */
+  /** Returns whether the last block was read. */
   get isEnded(): boolean {
     return this.#isEnded
   }
 
-  /** Returns whether all records were taken, and all else. */
+  /** Returns whether all records and replies were restored. */
   get isComplete(): boolean {
     return this.#head?.size === this.ids.size && this.#older !== undefined && this.#younger !== undefined
   }
 
-  take(block: Uint8Array): void {
+  addBlock(block: Uint8Array): void {
     const part = decodeBlock(block)
     if (part.kind === 'head') this.#head = part
     else if (part.kind === 'older') this.#older = part.bytes
     else if (part.kind === 'younger') this.#younger = part.bytes
     else if (part.kind === 'end') this.#isEnded = true
-    else if (part.kind === 'records') for (const record of part.records) this.#put(record)
+    else if (part.kind === 'records') for (const record of part.records) this.#restoreRecord(record)
   }
 
-  /** Goes on with what was taken; says what is missing. */
+  /** Restores the engine from the blocks read; returns which data is missing. */
   resume(): { readonly hasReplies: boolean; readonly lostKeys: number | undefined } {
     const hasReplies = this.#older !== undefined && this.#younger !== undefined
     const version = newest(this.#head?.version, this.#version)
@@ -157,14 +170,14 @@ export class SalvagedState {
         createdAt: this.#head?.createdAt,
         version,
         lastNumber: Math.max(this.#head?.lastNumber ?? 0, this.#lastNumber),
-        // One of the two without the other would forget what came between.
-        replies: hasReplies ? [this.#older ?? NOTHING, this.#younger ?? NOTHING] : [NOTHING, NOTHING],
+        // Keeping only one of the two would leave a gap in the remembered replies.
+        replies: hasReplies ? [this.#older ?? EMPTY, this.#younger ?? EMPTY] : [EMPTY, EMPTY],
       })
     }
     return { hasReplies, lostKeys: this.#head && this.#head.size - this.ids.size }
   }
 
-  #put(record: StateRecord): void {
+  #restoreRecord(record: StateRecord): void {
     this.#taker.restoreRecord(record)
     this.ids.add(record.id)
     this.#lastNumber = record.number

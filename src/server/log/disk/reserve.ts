@@ -1,26 +1,26 @@
 import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, isFull } from './files.js'
-import { LOCK } from './format.js'
+import { LOCK_FILE } from './format.js'
 
-/** Named as a claim, so that earlier versions take it for one that was left behind. */
-const RESERVE = `${LOCK}.reserve`
+/** Named like a claim, so that earlier versions treat it as an abandoned one. */
+const RESERVE_FILE = `${LOCK_FILE}.reserve`
 const BLOCK = new Uint8Array(4096)
-const BLOCKS = 8
+const RESERVE_BLOCKS = 8
 
 /**
- * Does something that needs little room in a directory. A file of some blocks is kept there for that: on a full disk it is
- * removed first. As much of it as there is room for is made afterwards.
+ * Runs a task that needs little space in a directory, using the reserve if the disk is full. Afterwards the reserve is
+ * refilled as far as space permits.
  */
 export async function withReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
-  const result = await fromReserve(directory, task)
-  await keepReserve(directory)
+  const result = await retryWithReserve(directory, task)
+  await refillReserve(directory)
   return result
 }
 
-/** Does something that needs little room, and removes the reserve if there is none. */
-export async function fromReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
-  const path = join(directory, RESERVE)
+/** Runs a task that needs little space; if the disk is full, removes the reserve and retries. */
+export async function retryWithReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
+  const path = join(directory, RESERVE_FILE)
   return task().catch(async error => {
     if (!isFull(error) || (await sizeOf(path)) === 0) throw error
     await rm(path, { force: true })
@@ -28,15 +28,16 @@ export async function fromReserve<T>(directory: string, task: () => Promise<T>):
   })
 }
 
-/** Makes as much of the reserve as there is room for. */
-export async function keepReserve(directory: string): Promise<void> {
-  const path = join(directory, RESERVE)
+/** Fills the reserve as far as space permits. */
+export async function refillReserve(directory: string): Promise<void> {
+  const path = join(directory, RESERVE_FILE)
   try {
     const size = await sizeOf(path)
-    if (size >= BLOCKS * BLOCK.length) return
+    if (size >= RESERVE_BLOCKS * BLOCK.length) return
     const file = await open(path, 'a', 0o600)
     try {
-      for (let length = size; length < BLOCKS * BLOCK.length; length += BLOCK.length) await file.appendFile(BLOCK)
+      for (let length = size; length < RESERVE_BLOCKS * BLOCK.length; length += BLOCK.length)
+        await file.appendFile(BLOCK)
     } finally {
       await file.close()
     }

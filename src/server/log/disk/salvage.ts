@@ -7,150 +7,157 @@ import { decodeBlock } from '../state-codec.js'
 import type { Files, OpenFile } from './files.js'
 import {
   decodeCommitMark,
-  FRAME_HEADER,
-  fileOf,
-  HEAD_SIZE,
-  headerAt,
+  deriveSalt,
+  FILE_HEAD_BYTES,
+  type FileKind,
+  FRAME_HEADER_BYTES,
+  fileNameOf,
   isIntact,
-  type Kind,
-  MARK,
+  MARK_FILE,
   NO_SALT,
-  nameOf,
-  readHead,
+  parseFileName,
+  readFileHead,
+  readFrameHeader,
   type Salt,
-  saltOf,
 } from './format.js'
-import { FrameReader, nextWritten, plainly, searchSalt } from './frame-reader.js'
-import { namesIn, type Progress } from './recovery.js'
+import { FrameReader, nextLogWithEntries, normalizeSalt, searchSalt } from './frame-reader.js'
+import { listFiles, type ReadProgress } from './recovery.js'
 import { type DependentWrite, Replay, SalvagedState } from './replay.js'
 
-/** Some bytes of a file. */
+/** A byte range of a file. */
 export interface Extent {
   readonly file: string
   readonly at: number
   readonly bytes: number
 }
 
-/** What is left out of a recovered directory. */
+/** Data missing from a recovered directory. */
 export type Omission =
-  /** Entries whose frames are damaged, or not there at all. */
+  /** Entries whose frames are damaged or missing. */
   | {
       readonly type: 'entries'
       readonly first: number
       readonly last: number
       readonly extent: Extent | undefined
-      /** As far as damaged bytes can be read: perhaps not all, and perhaps not as they were. */
+      /** The keys readable in damaged bytes: possibly incomplete or wrong. */
       readonly keys: readonly Uint8Array[]
     }
-  /** Records of a snapshot; `extent` is `undefined` when the whole file is missing. */
+  /** Records of a snapshot; `extent` is `undefined` if the whole file is missing. */
   | {
       readonly type: 'records'
       readonly file: string
       readonly extent: Extent | undefined
       readonly keys: readonly Uint8Array[]
     }
-  /** Replies to the last writes, by which a repeated request is recognised. */
+  /** Replies to the last writes, which identify repeated requests. */
   | { readonly type: 'replies'; readonly file: string }
-  /** A write that is intact, but depends on what is missing. */
+  /** An intact write that depends on missing entries. */
   | ({ readonly type: 'write'; readonly position: number } & DependentWrite)
 
-/** What can be proven of a directory. */
+/** The provable content of a directory. */
 export interface Salvaged {
-  /** @param now - wall time of versions that are given anew, ms */
+  /** @param now - wall time of new versions, ms */
   readonly capture: (now: number) => State
   readonly keys: number
-  /** Of the last entry that was ever committed, as far as the directory knows. */
+  /** Position of the last entry that was ever committed, as far as the directory shows. */
   readonly position: number
-  /** Entries that were applied. */
+  /** Number of entries applied. */
   readonly entries: number
   readonly omissions: readonly Omission[]
-  /** Keys of the snapshot that are lost; `undefined` when it does not say how many it had. */
+  /** Number of keys lost from the snapshot; `undefined` if its key count is lost as well. */
   readonly lostKeys: number | undefined
-  /** What was being written when the process ended, and was never acknowledged, bytes. */
+  /** Bytes being written when the process ended, which were never acknowledged. */
   readonly torn: number
-  /** Whether it is known up to where entries were committed: without that, the end of the log may be missing. */
+  /** Whether the commit mark is intact. Without it, entries may be missing at the end of the log unnoticed. */
   readonly isEndKnown: boolean
   readonly strays: readonly string[]
 }
 
-/** Longer damage is not searched for keys, bytes. */
-const MAX_NAMED = 16 * 1024 * 1024
+/** At most this much of a damaged range is searched for keys. */
+const MAX_KEY_SEARCH_BYTES = 16 * 1024 * 1024
 
 /**
- * Reads all that is intact in a directory, without changing it. Raises `format` when it is none of a store or of another
+ * Reads everything intact in a directory, without changing it. Raises `format` if it belongs to another program or
  * version.
  */
 export async function salvage(
   files: Files,
-  progress: (progress: Progress) => void = () => undefined,
+  progress: (progress: ReadProgress) => void = () => undefined,
 ): Promise<Salvaged> {
-  const { names, strays } = await namesIn(files)
-  const marked = names.includes(MARK)
-    ? await withFile(files, MARK, async file => decodeCommitMark(await file.read(0, 64)))
+  const { names, strays } = await listFiles(files)
+  const markedPosition = names.includes(MARK_FILE)
+    ? await withFile(files, MARK_FILE, async file => decodeCommitMark(await file.read(0, 64)))
     : undefined
   const [states, logs] = [positionsOf(names, 'state'), positionsOf(names, 'log')]
   let best: Omit<Salvaged, 'strays'> | undefined
-  // An older snapshot may still be there, with all entries since.
-  for (const base of new Set([...[...states].reverse(), logs[0] ?? 0])) {
-    const attempt = new Attempt(files, { states, logs, marked: marked ?? 0 }, progress)
-    const found = { ...(await attempt.from(base)), isEndKnown: marked !== undefined }
+  // An older snapshot may still exist together with all later entries.
+  for (const basePosition of new Set([...[...states].reverse(), logs[0] ?? 0])) {
+    const attempt = new SalvageAttempt(files, { states, logs, markedPosition: markedPosition ?? 0 }, progress)
+    const found = { ...(await attempt.run(basePosition)), isEndKnown: markedPosition !== undefined }
     if (best === undefined || found.omissions.length < best.omissions.length) best = found
     if (best.omissions.length === 0) break
   }
-  if (best === undefined) throw new StateStoreError('format', 'there is neither a log nor a snapshot of a state store')
+  if (best === undefined)
+    throw new StateStoreError(
+      'format',
+      'the directory contains neither a log nor a snapshot of a state store: check the path',
+    )
   return { ...best, strays }
 }
 
-const positionsOf = (names: readonly string[], kind: Kind): number[] =>
+const positionsOf = (names: readonly string[], kind: FileKind): number[] =>
   names.flatMap(name => {
-    const file = fileOf(name)
+    const file = parseFileName(name)
     return file?.kind === kind ? [file.position] : []
   })
 
-interface Found {
+interface FoundFiles {
   readonly states: readonly number[]
   readonly logs: readonly number[]
-  readonly marked: number
+  readonly markedPosition: number
 }
 
-/** One reading of a directory, from one of its snapshots on. */
-class Attempt {
+/** One pass over a directory, starting at one of its snapshots. */
+class SalvageAttempt {
   readonly #files: Files
-  readonly #found: Found
-  readonly #progress: (progress: Progress) => void
+  readonly #found: FoundFiles
+  readonly #progress: (progress: ReadProgress) => void
   readonly #replay = new Replay()
   readonly #omissions: Omission[] = []
   #position = 0
   #entries = 0
   #lostKeys: number | undefined = 0
-  /** Behind the last intact frame of the log before. */
-  #tail: { readonly extent: Extent; readonly keys: readonly Uint8Array[] } | undefined
-  #read = 0
-  #of = 0
+  /** The damaged range after the last intact frame of the previous log. */
+  #damage: { readonly extent: Extent; readonly keys: readonly Uint8Array[] } | undefined
+  #readBytes = 0
+  #totalBytes = 0
 
-  constructor(files: Files, found: Found, progress: (progress: Progress) => void) {
+  constructor(files: Files, found: FoundFiles, progress: (progress: ReadProgress) => void) {
     this.#files = files
     this.#found = found
     this.#progress = progress
   }
 
-  async from(base: number): Promise<Omit<Salvaged, 'strays' | 'isEndKnown'>> {
-    const { states, logs, marked } = this.#found
-    const behind = logs.filter(from => from >= base)
-    const read = [...behind.map(from => nameOf('log', from)), ...(states.includes(base) ? [nameOf('state', base)] : [])]
-    for (const name of read) this.#of += await withFile(this.#files, name, async file => file.size())
-    this.#position = base
-    if (states.includes(base)) await this.#snapshot(base)
-    else if (base > 0) this.#noSnapshot(base)
-    for (const [index, from] of behind.entries()) {
-      // It was begun, and given up again.
+  async run(basePosition: number): Promise<Omit<Salvaged, 'strays' | 'isEndKnown'>> {
+    const { states, logs, markedPosition } = this.#found
+    const logsAfterBase = logs.filter(from => from >= basePosition)
+    const fileNames = [
+      ...logsAfterBase.map(from => fileNameOf('log', from)),
+      ...(states.includes(basePosition) ? [fileNameOf('state', basePosition)] : []),
+    ]
+    for (const name of fileNames) this.#totalBytes += await withFile(this.#files, name, async file => file.size())
+    this.#position = basePosition
+    if (states.includes(basePosition)) await this.#readSnapshot(basePosition)
+    else if (basePosition > 0) this.#omitSnapshot(basePosition)
+    for (const [index, from] of logsAfterBase.entries()) {
+      // This log was started and abandoned.
       if (from < this.#position) continue
-      this.#skipTo(from)
-      const limit = await nextWritten(this.#files, behind.slice(index + 1))
-      await withFile(this.#files, nameOf('log', from), async file => this.#log(from, limit, file))
+      this.#omitEntriesTo(from)
+      const limit = await nextLogWithEntries(this.#files, logsAfterBase.slice(index + 1))
+      await withFile(this.#files, fileNameOf('log', from), async file => this.#readLog(from, limit, file))
     }
-    const torn = this.#position < marked ? 0 : (this.#tail?.extent.bytes ?? 0)
-    this.#skipTo(marked)
+    const torn = this.#position < markedPosition ? 0 : (this.#damage?.extent.bytes ?? 0)
+    this.#omitEntriesTo(markedPosition)
     return {
       capture: now => this.#replay.capture(now),
       keys: this.#replay.engine.size,
@@ -162,31 +169,31 @@ class Attempt {
     }
   }
 
-  #noSnapshot(base: number): void {
-    this.#omissions.push({ type: 'records', file: nameOf('state', base), extent: undefined, keys: [] })
+  #omitSnapshot(basePosition: number): void {
+    this.#omissions.push({ type: 'records', file: fileNameOf('state', basePosition), extent: undefined, keys: [] })
     this.#lostKeys = undefined
-    this.#replay.gap()
+    this.#replay.addGap()
   }
 
-  async #snapshot(position: number): Promise<void> {
-    const name = nameOf('state', position)
+  async #readSnapshot(position: number): Promise<void> {
+    const name = fileNameOf('state', position)
     await withFile(this.#files, name, async file => {
-      const salt = await saltIn(file, name, 'state', position)
+      const salt = await findSalt(file, name, 'state', position)
       const state = new SalvagedState(this.#replay.engine.stateLoader)
-      const source = await FrameReader.of(file, HEAD_SIZE, salt ?? NO_SALT)
+      const frames = await FrameReader.open(file, FILE_HEAD_BYTES, salt ?? NO_SALT)
       let number = 0
       while (salt !== undefined && !state.isEnded) {
-        const block = await source.next(number)
+        const block = await frames.readFrame(number)
         if (block !== undefined) {
-          state.take(block)
-          this.#tell(block.length)
+          state.addBlock(block)
+          this.#reportProgress(block.length)
           number++
           continue
         }
-        const { at, size } = source
-        const found = await source.seek(number - 1, size)
-        const to = typeof found === 'number' ? source.at : size
-        await this.#lostBlocks(file, { name, at, to, first: number, salt }, state)
+        const { offset: at, size } = frames
+        const found = await frames.seekFrame(number - 1, size)
+        const to = typeof found === 'number' ? frames.offset : size
+        await this.#omitBlocks(file, { name, at, to, first: number, salt }, state)
         if (typeof found !== 'number') break
         number = found
       }
@@ -194,71 +201,71 @@ class Attempt {
         this.#omissions.push({
           type: 'records',
           file: name,
-          extent: { file: name, at: 0, bytes: source.size },
+          extent: { file: name, at: 0, bytes: frames.size },
           keys: [],
         })
       }
       const { hasReplies, lostKeys } = state.resume()
       this.#lostKeys = lostKeys
       if (!hasReplies) this.#omissions.push({ type: 'replies', file: name })
-      if (lostKeys !== 0) this.#replay.gap(state.ids)
-      else if (!hasReplies) this.#replay.gap('all')
+      if (lostKeys !== 0) this.#replay.addGap(state.ids)
+      else if (!hasReplies) this.#replay.addGap('all')
     })
   }
 
-  async #lostBlocks(
+  async #omitBlocks(
     file: OpenFile,
     { name, at, to, first, salt }: { name: string; at: number; to: number; first: number; salt: Salt },
     state: SalvagedState,
   ): Promise<void> {
     if (state.isComplete) return
-    const keys = await keysIn(file, { at, to, first, salt }, recordKeys)
+    const keys = await findKeys(file, { at, to, first, salt }, recordKeys)
     this.#omissions.push({ type: 'records', file: name, extent: { file: name, at, bytes: to - at }, keys })
   }
 
-  /** @param limit - where another log goes on */
-  async #log(from: number, limit: number, file: OpenFile): Promise<void> {
-    const name = nameOf('log', from)
-    this.#tail = undefined
-    const written = await (await FrameReader.of(file, 0, NO_SALT)).end()
-    const salt = (await saltIn(file, name, 'log', from)) ?? (await this.#searchedSalt(file, from, written))
+  /** @param limit - where the next log starts */
+  async #readLog(from: number, limit: number, file: OpenFile): Promise<void> {
+    const name = fileNameOf('log', from)
+    this.#damage = undefined
+    const writtenEnd = await (await FrameReader.open(file, 0, NO_SALT)).findWrittenEnd()
+    const salt = (await findSalt(file, name, 'log', from)) ?? (await this.#searchSalt(file, from, writtenEnd))
     if (salt === undefined) {
-      if (written > 0) this.#tail = { extent: { file: name, at: 0, bytes: written }, keys: [] }
+      if (writtenEnd > 0) this.#damage = { extent: { file: name, at: 0, bytes: writtenEnd }, keys: [] }
       return
     }
-    const source = await FrameReader.of(file, HEAD_SIZE, salt)
+    const frames = await FrameReader.open(file, FILE_HEAD_BYTES, salt)
     while (this.#position < limit) {
-      const bytes = await source.next(this.#position + 1)
+      const bytes = await frames.readFrame(this.#position + 1)
       if (bytes !== undefined) {
-        this.#entry(name, source.last.at, bytes)
+        this.#applyEntry(name, frames.lastFrame.offset, bytes)
         continue
       }
-      const { at } = source
-      if (at >= written) return
+      const { offset: at } = frames
+      if (at >= writtenEnd) return
       const first = this.#position + 1
-      const found = await source.seek(this.#position, written)
-      const to = typeof found === 'number' ? source.at : written
-      const keys = await keysIn(file, { at, to, first, salt }, keysInEntry)
-      this.#tail = { extent: { file: name, at, bytes: to - at }, keys }
+      const found = await frames.seekFrame(this.#position, writtenEnd)
+      const to = typeof found === 'number' ? frames.offset : writtenEnd
+      const keys = await findKeys(file, { at, to, first, salt }, keysInEntry)
+      this.#damage = { extent: { file: name, at, bytes: to - at }, keys }
       if (typeof found !== 'number' || found > limit) return
-      this.#skipTo(found - 1)
-      this.#tail = undefined
+      this.#omitEntriesTo(found - 1)
+      this.#damage = undefined
     }
   }
 
-  /** The mark is about the last log alone. */
-  async #searchedSalt(file: OpenFile, from: number, written: number): Promise<Salt | undefined> {
-    const { logs, marked } = this.#found
-    return from === logs.at(-1) && marked > from ? searchSalt(file, written, marked) : undefined
+  /** The commit mark belongs to the last log only. */
+  async #searchSalt(file: OpenFile, from: number, writtenEnd: number): Promise<Salt | undefined> {
+    const { logs, markedPosition } = this.#found
+    return from === logs.at(-1) && markedPosition > from ? searchSalt(file, writtenEnd, markedPosition) : undefined
   }
 
-  #entry(file: string, at: number, bytes: Uint8Array): void {
-    this.#tell(bytes.length)
-    const entry = entryOf(bytes)
+  #applyEntry(file: string, at: number, bytes: Uint8Array): void {
+    this.#reportProgress(bytes.length)
+    const entry = tryDecodeEntry(bytes)
     if (entry === undefined) {
-      this.#tail = { extent: { file, at, bytes: FRAME_HEADER + bytes.length }, keys: [] }
-      this.#skipTo(this.#position + 1)
-      this.#tail = undefined
+      this.#damage = { extent: { file, at, bytes: FRAME_HEADER_BYTES + bytes.length }, keys: [] }
+      this.#omitEntriesTo(this.#position + 1)
+      this.#damage = undefined
       return
     }
     this.#position++
@@ -268,42 +275,42 @@ class Attempt {
     }
   }
 
-  /** Entries up to a position are missing, unless they were read. */
-  #skipTo(position: number): void {
+  /** Records the entries up to a position as missing, unless they were read. */
+  #omitEntriesTo(position: number): void {
     if (position <= this.#position) return
     this.#omissions.push({
       type: 'entries',
       first: this.#position + 1,
       last: position,
-      extent: this.#tail?.extent,
-      keys: this.#tail?.keys ?? [],
+      extent: this.#damage?.extent,
+      keys: this.#damage?.keys ?? [],
     })
-    this.#replay.gap()
+    this.#replay.addGap()
     this.#position = position
   }
 
-  #tell(bytes: number): void {
-    this.#read += bytes
-    this.#progress({ read: this.#read, of: this.#of })
+  #reportProgress(bytes: number): void {
+    this.#readBytes += bytes
+    this.#progress({ read: this.#readBytes, of: this.#totalBytes })
   }
 }
 
-/** The salt of a file, also when its head is damaged: the number of its first frame is known. */
-async function saltIn(file: OpenFile, name: string, kind: Kind, position: number): Promise<Salt | undefined> {
+/** Finds the salt of a file even if its head is damaged, from the known number of its first frame. */
+async function findSalt(file: OpenFile, name: string, kind: FileKind, position: number): Promise<Salt | undefined> {
   try {
-    return readHead(name, await file.read(0, HEAD_SIZE), kind, position).salt
+    return readFileHead(name, await file.read(0, FILE_HEAD_BYTES), kind, position).salt
   } catch (error) {
     if (!(error instanceof StateStoreError) || error.code !== 'damaged') throw error
   }
-  const header = await file.read(HEAD_SIZE, FRAME_HEADER)
-  const plain = headerAt(header, 0, NO_SALT)
+  const header = await file.read(FILE_HEAD_BYTES, FRAME_HEADER_BYTES)
+  const plain = readFrameHeader(header, 0, NO_SALT)
   if (plain === undefined || plain.length > (await file.size())) return undefined
-  const frame = await file.read(HEAD_SIZE, FRAME_HEADER + plain.length)
-  if (frame.length !== FRAME_HEADER + plain.length || !isIntact(frame)) return undefined
-  return plainly(saltOf(header, kind === 'log' ? position + 1 : 0))
+  const frame = await file.read(FILE_HEAD_BYTES, FRAME_HEADER_BYTES + plain.length)
+  if (frame.length !== FRAME_HEADER_BYTES + plain.length || !isIntact(frame)) return undefined
+  return normalizeSalt(deriveSalt(header, kind === 'log' ? position + 1 : 0))
 }
 
-function entryOf(bytes: Uint8Array): LogEntry | undefined {
+function tryDecodeEntry(bytes: Uint8Array): LogEntry | undefined {
   try {
     return decodeEntry(bytes)
   } catch {
@@ -314,30 +321,29 @@ function entryOf(bytes: Uint8Array): LogEntry | undefined {
 interface Damage {
   readonly at: number
   readonly to: number
-  /** Number of the first frame. */
   readonly first: number
   readonly salt: Salt
 }
 
-/** The keys in damaged frames, as far as they can be read. */
-async function keysIn(
+/** Returns the keys that can be read in damaged frames. */
+async function findKeys(
   file: OpenFile,
   { at, to, first, salt }: Damage,
   keysOf: (payload: Uint8Array) => Iterable<Uint8Array>,
 ): Promise<readonly Uint8Array[]> {
-  const bytes = await file.read(at, Math.min(to - at, MAX_NAMED))
+  const bytes = await file.read(at, Math.min(to - at, MAX_KEY_SEARCH_BYTES))
   const keys = new Map<string, Uint8Array>()
-  let place = 0
+  let offset = 0
   for (let number = first; ; number++) {
-    const header = headerAt(bytes, place, salt)
-    const end = place + FRAME_HEADER + (header?.length ?? 0)
+    const header = readFrameHeader(bytes, offset, salt)
+    const end = offset + FRAME_HEADER_BYTES + (header?.length ?? 0)
     if (header?.number !== number || end > bytes.length) break
     try {
-      for (const key of keysOf(bytes.subarray(place + FRAME_HEADER, end))) keys.set(toBinaryString(key), key)
+      for (const key of keysOf(bytes.subarray(offset + FRAME_HEADER_BYTES, end))) keys.set(toBinaryString(key), key)
     } catch {
-      // What follows is damaged.
+      // The rest of this frame is damaged.
     }
-    place = end
+    offset = end
   }
   return [...keys.values()]
 }

@@ -1,29 +1,37 @@
 import type { State } from '../../engine/records.js'
 import { encodeState } from '../state-codec.js'
 import { type Files, isFull } from './files.js'
-import { FRAME_HEADER, fileOf, HEAD_SIZE, nameOf, newHead, seal, UNFINISHED } from './format.js'
+import {
+  createFileHead,
+  FILE_HEAD_BYTES,
+  FRAME_HEADER_BYTES,
+  fileNameOf,
+  PARTIAL_SUFFIX,
+  parseFileName,
+  sealFrame,
+} from './format.js'
 
-/** Writes the state at a position, and removes what it replaces; returns its size, bytes. */
+/** Writes a snapshot, and removes the files it supersedes; returns its size, bytes. */
 export async function writeSnapshot(files: Files, state: State, position: number): Promise<number> {
-  const name = nameOf('state', position)
-  const file = await files.create(name + UNFINISHED)
-  const { head, salt } = newHead('state', position)
-  let at = HEAD_SIZE
+  const name = fileNameOf('state', position)
+  const file = await files.create(name + PARTIAL_SUFFIX)
+  const { head, salt } = createFileHead('state', position)
+  let at = FILE_HEAD_BYTES
   try {
     await file.write(head, 0)
     let number = 0
-    for (const block of encodeState(state, FRAME_HEADER)) {
-      await file.write(seal(block, number++, salt), at)
+    for (const block of encodeState(state, FRAME_HEADER_BYTES)) {
+      await file.write(sealFrame(block, number++, salt), at)
       at += block.length
     }
     await file.flush()
   } catch (error) {
     await file.close()
-    await files.remove(name + UNFINISHED)
+    await files.remove(name + PARTIAL_SUFFIX)
     throw error
   }
   await file.close()
-  await files.rename(name + UNFINISHED, name)
+  await files.rename(name + PARTIAL_SUFFIX, name)
   await files.flush()
   await removeOlder(files, position)
   return at
@@ -31,50 +39,52 @@ export async function writeSnapshot(files: Files, state: State, position: number
 
 async function removeOlder(files: Files, position: number): Promise<void> {
   for (const name of await files.list()) {
-    const file = fileOf(name)
+    const file = parseFileName(name)
     if (file !== undefined && file.position < position) await files.remove(name)
   }
 }
 
-/** On a full disk, the files have to be so many times larger than a snapshot would be to be replaced by one. */
-const GARBAGE = 2
-/** A snapshot that found no room is tried again when it would be so much smaller. */
-const SMALLER = 0.75
+/** On a full disk, a snapshot is written only if the existing files are this many times larger. */
+const MIN_GARBAGE_RATIO = 2
+/** After a snapshot failed for lack of space, it is retried once the estimate has shrunk to this fraction. */
+const MAX_RETRY_SIZE_RATIO = 0.75
 
-/** What there is when a log goes on. */
+/** Snapshot state when a log is resumed. */
 export interface SnapshotState {
-  /** Of the last snapshot, bytes. */
-  readonly stateSize: number
+  readonly snapshotBytes: number
   /**
-   * A snapshot is to be written soon: the process before ended while it wrote the one with which this log begins, or still
-   * runs, and may remove the older logs.
+   * Whether a snapshot is overdue: the previous process ended while it wrote the snapshot for this log, or it still
+   * runs and may remove the older logs.
    */
-  readonly owed: boolean
+  readonly isSnapshotOwed: boolean
 }
 
-/** Decides when a log is replaced by a snapshot. All sizes in bytes. */
+/** Decides when a snapshot replaces a log. */
 export class SnapshotSchedule {
   readonly #minLogBytes: number
-  readonly #estimate: () => number
+  readonly #estimateBytes: () => number
   #snapshotBytes: number
-  /** Of logs before this one, as long as no snapshot has replaced them. */
+  /** Size of the previous logs that no snapshot has replaced yet. */
   #olderLogBytes = 0
   #isOwed: boolean
-  /** How long the log has to be before a snapshot is tried again that failed. */
+  /** Log size at which a failed snapshot is retried. */
   #retryBytes = 0
   #isDiskFull = false
-  /** How large the snapshot would have been that found no room. */
+  /** Estimated size of the last snapshot that did not fit on the disk. */
   #tooLargeBytes = Number.POSITIVE_INFINITY
 
-  /** @param minLogBytes - of a log that is worth it @param estimate - how large a snapshot would be, roughly */
-  constructor({ stateSize, owed }: SnapshotState, minLogBytes: number, estimate: () => number) {
-    this.#snapshotBytes = stateSize
-    this.#isOwed = owed
+  /**
+   * @param minLogBytes - minimum log size worth replacing
+   * @param estimateBytes - returns the approximate size of a snapshot
+   */
+  constructor({ snapshotBytes, isSnapshotOwed }: SnapshotState, minLogBytes: number, estimateBytes: () => number) {
+    this.#snapshotBytes = snapshotBytes
+    this.#isOwed = isSnapshotOwed
     this.#minLogBytes = minLogBytes
-    this.#estimate = estimate
+    this.#estimateBytes = estimateBytes
   }
 
-  /** Whether the disk has no room for what does not free any. */
+  /** Returns whether the disk accepts only entries that free space. */
   get isDiskFull(): boolean {
     return this.#isDiskFull
   }
@@ -85,17 +95,17 @@ export class SnapshotSchedule {
   }
 
   isDue(logBytes: number): boolean {
-    if (this.#isDiskFull && this.#freesMuch(logBytes)) return true
-    const enough = this.#isOwed ? 0 : Math.max(this.#minLogBytes, this.#snapshotBytes)
-    return logBytes > Math.max(enough, this.#retryBytes)
+    if (this.#isDiskFull && this.#wouldFreeEnough(logBytes)) return true
+    const minBytes = this.#isOwed ? 0 : Math.max(this.#minLogBytes, this.#snapshotBytes)
+    return logBytes > Math.max(minBytes, this.#retryBytes)
   }
 
-  /** A new log was begun, and its snapshot is being written. */
-  replacedLog(logBytes: number): void {
+  /** Records that a new log was started and its snapshot is being written. */
+  recordNewLog(logBytes: number): void {
     this.#olderLogBytes += logBytes
   }
 
-  written(snapshotBytes: number): void {
+  recordSnapshot(snapshotBytes: number): void {
     this.#snapshotBytes = snapshotBytes
     this.#isOwed = false
     this.#olderLogBytes = 0
@@ -103,25 +113,26 @@ export class SnapshotSchedule {
     this.#tooLargeBytes = Number.POSITIVE_INFINITY
   }
 
-  /** A new log was begun, and its snapshot could not be written. */
-  notWritten(cause: unknown, logBytes: number): void {
-    this.#retry(cause, 2 * logBytes + this.#minLogBytes)
+  /** Records that a new log was started but its snapshot failed. */
+  recordSnapshotFailure(cause: unknown, logBytes: number): void {
+    this.#delayRetry(cause, 2 * logBytes + this.#minLogBytes)
   }
 
-  /** No new log could be begun. */
-  notBegun(cause: unknown, logBytes: number): void {
-    this.#retry(cause, 2 * logBytes)
+  /** Records that no new log could be started. */
+  recordNewLogFailure(cause: unknown, logBytes: number): void {
+    this.#delayRetry(cause, 2 * logBytes)
   }
 
-  #retry(cause: unknown, atBytes: number): void {
+  #delayRetry(cause: unknown, atBytes: number): void {
     this.#retryBytes = atBytes
-    if (isFull(cause)) this.#tooLargeBytes = this.#estimate()
+    if (isFull(cause)) this.#tooLargeBytes = this.#estimateBytes()
   }
 
-  #freesMuch(logBytes: number): boolean {
-    const bytes = this.#estimate()
+  #wouldFreeEnough(logBytes: number): boolean {
+    const bytes = this.#estimateBytes()
     return (
-      bytes < SMALLER * this.#tooLargeBytes && GARBAGE * bytes < logBytes + this.#olderLogBytes + this.#snapshotBytes
+      bytes < MAX_RETRY_SIZE_RATIO * this.#tooLargeBytes &&
+      MIN_GARBAGE_RATIO * bytes < logBytes + this.#olderLogBytes + this.#snapshotBytes
     )
   }
 }
