@@ -11,6 +11,7 @@ export const PARTS = [
       ['docs/choosing.md', 'choosing'],
       ['docs/cheat-sheet.md', 'cheat-sheet'],
       ['docs/guarantees.md', 'guarantees'],
+      ['docs/requests.md', 'requests'],
       ['docs/writing.md', 'writing'],
       ['docs/shadows.md', 'shadows'],
       ['docs/frameworks.md', 'frameworks'],

@@ -329,12 +329,12 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it('repeat what failed in an outage of 15 s: docs/writing.md', { timeout: 60_000 }, async () => {
+  it('repeat what failed in an outage of 15 s: docs/requests.md', { timeout: 60_000 }, async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const link = await layLink(store.url)
     link.cut()
-    const folder = join(home, 'snippets/writing')
-    const script = readFileSync(join(folder, 'snippet2.js'), 'utf8')
+    const folder = join(home, 'snippets/requests')
+    const script = readFileSync(join(folder, 'snippet1.js'), 'utf8')
     writeFileSync(join(folder, 'outage.js'), script.replace(/mqtt:[^']+/, link.url))
     const program = run(process.execPath, ['--import', HASTE, 'outage.js'], { cwd: folder })
     program.child.stdout?.once('data', () => link.restore())
