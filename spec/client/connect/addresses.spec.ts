@@ -180,8 +180,8 @@ describe('addresses', () => {
     [[], 'Expected 1 to 32 broker URLs, got 0'],
     [Array.from({ length: 33 }, (_, i) => `mqtt://h${i}`), 'Expected 1 to 32 broker URLs, got 33'],
     [['mqtt://a', 'b'], 'got `b`'],
-    ['mqtt://a,mqtt://b', 'several are an array'],
-    ['mqtt://a,b:1884', 'several are an array'],
+    ['mqtt://a,mqtt://b', 'use an array for several'],
+    ['mqtt://a,b:1884', 'use an array for several'],
   ])('that are wrong are refused at the call: %j', (url, message) => {
     expect(() => connect(url)).toThrow(message)
     expect(() => connect({ url })).toThrow(message)

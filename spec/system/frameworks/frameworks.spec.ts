@@ -90,7 +90,7 @@ describeInBrowser('In a browser the component for', openPage => {
   })
 
   it.each([
-    { name: 'React', output: /^20 °C$/, freshness: 'stale', alert: /closed for good/, thrown: 0 },
+    { name: 'React', output: /^20 °C$/, freshness: 'stale', alert: /closed permanently/, thrown: 0 },
     { name: 'Angular', output: /^throws closed$/, freshness: 'live', thrown: 0 },
     { name: 'Svelte', output: /^20 °C$/, freshness: 'stale', thrown: 2 },
     { name: 'Vue', output: /^20 °C$/, freshness: 'stale', thrown: 0 },

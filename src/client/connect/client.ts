@@ -17,37 +17,39 @@ import { Registry } from '../watch/registry.js'
 import { StoreInstanceMonitor } from './store-instance-monitor.js'
 import { SubscriptionManager } from './subscription-manager.js'
 
-/** What a client needs besides its session. Times in ms. */
+/** Settings of a client, besides its session. Times in ms. */
 export interface ClientSettings {
   readonly clock: Clock
   readonly timeout: number
   readonly maxQueued: number
   readonly stopDelay: number
-  /** 0 (default) for never. */
+  /** 0 (default) disables verification. */
   readonly verifyEvery?: number
 }
 
 /**
- * A connection to a state store: typed keys, one-shot reads and writes, and what there is to know about the connection.
- * Made by {@link connect}.
+ * A connection to a state store: typed keys, one-shot reads and writes, and the state of the connection. Created by
+ * {@link connect}.
  */
 export class StateStore extends StoreView implements AsyncDisposable {
   override readonly [HOST]: ClientHost
   /** MQTT client id. */
   readonly clientId: string
-  /** State of the connection, the latest first; completes after `closed`, which late subscribers get, too. */
+  /**
+   * State of the connection, starting with the latest. Completes after `closed`, which late subscribers also receive.
+   */
   readonly status$: Observable<Status>
   /**
-   * Faults that end no stream: values that do not decode, malformed messages, requests of watches that failed and are
-   * tried again, of those ten with one code in ten seconds at most. Hot; nothing is lost by not listening.
+   * Errors that end no stream: values that do not decode, malformed messages, and failed requests of
+   * watches, which are retried (at most ten of those per code in ten seconds). Hot; subscribing is optional.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
   readonly #subscriptionManager: SubscriptionManager
-  /** Not a BehaviorSubject: a subscriber that comes after the end shall hear of it. */
+  /** Not a BehaviorSubject: late subscribers must receive `closed`. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
-  /** Those that came of what is being told, and are told behind it. */
+  /** Statuses queued reentrantly while another is emitted. */
   #untold: Status[] | undefined
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
@@ -59,15 +61,14 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #resolveClosed: () => void = () => undefined
   readonly #farewells = new Set<CloseHook>()
   #leaving = false
-  /** Settles when all farewells have been said. */
+  /** Settles when all farewells have completed. */
   readonly #left: Promise<void>
   #resolveLeft: () => void = () => undefined
   #ending = false
-  /** The session was told to end, and has ended. */
+  /** The session was asked to close. */
   #isStopped = false
   #isOver = false
 
-  /** Use {@link connect}. */
   constructor(session: MqttSession, settings: ClientSettings) {
     super()
     const { clientId } = session
@@ -130,10 +131,10 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection: leases are released, writes that wait for the connection are stored if they have a `storage`,
-   * watches complete, requests fail with `closed`, or `outcome-unknown` for a write whose answer had not come. Resolves
-   * when the connection is gone. A storage has 10 s; what it could not do by then is reported on {@link errors$}. A client
-   * that has no connection, or loses it meanwhile, makes none again. May be called again.
+   * Closes the connection. Leases are released, writes that wait for the connection are saved if they have a `storage`,
+   * and watches complete. Requests fail with `closed`, or `outcome-unknown` for a write that awaits its response. Storages have
+   * 10 s; writes not saved by then are reported on {@link errors$}. A client that is not connected, or loses its
+   * connection while closing, does not reconnect. Resolves when the connection has ended. Can be called repeatedly.
    */
   close(): Promise<void> {
     if (!this.#leaving) {
@@ -147,10 +148,10 @@ export class StateStore extends StoreView implements AsyncDisposable {
     return this.close()
   }
 
-  /** Leases are given back first, so that others need not wait until they run out, and writes are stored. */
+  /** Releases leases first, so that others do not wait for their expiry, and saves writes. */
   #sayFarewell(): void {
     const isConnected = this.#status.state === 'connected'
-    // No copy: a lease that leaves because of another's farewell has nothing to say, and what it gives back comes in.
+    // Not a copy: a lease that ends because of another's farewell has none, and what it releases is added to the set.
     const farewells = Array.from(this.#farewells, farewell => farewell(isConnected))
     merge(...farewells).subscribe({
       complete: () => {
@@ -169,7 +170,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     else this.#stop()
   }
 
-  /** A client that connected again while it is closed would take over one that was opened with its client id since. */
+  /** Stops reconnecting: that could take over the session of a newer client with the same id. */
   #stop(): void {
     if (this.#isStopped || this.#isOver) return
     this.#isStopped = true
@@ -177,7 +178,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session.close()
   }
 
-  /** The session has ended; the client has when it has waited for its leases and storages. */
+  /** The session has ended; the client ends after its leases and storages have finished. */
   #over(cause: StateStoreError | undefined): void {
     this.#isOver = true
     if (this.#ending || !this.#isStopped) this.#end(cause)
@@ -247,7 +248,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     else if (message.topic === LIFE_TOPIC && !this.#ending) this.#storeInstanceMonitor.announced(message)
   }
 
-  /** The store is away, or was. */
+  /** The store is unavailable, or available again. */
   #storeGone(isBack: boolean): void {
     this.#registry.disconnected()
     this.#progress()
@@ -262,14 +263,14 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#resolveClosed()
   }
 
-  /** A broker that refuses the first connection is an error of its own: the remedy is in the options of `connect`. */
+  /** Keeps the error of a refused first connection, as the options of `connect` must change. */
   #endOf(cause: StateStoreError | undefined): StateStoreError {
     if (cause === undefined) return new ClosedError()
     if (cause instanceof ConnectionRefusedError && this.#status.state === 'connecting') return cause
-    return new ClosedError(`The connection was closed for good: ${cause.message}`, { cause })
+    return new ClosedError(`The connection closed permanently: ${cause.message}`, { cause })
   }
 
-  /** Ends all streams: first the watches, which complete, then the requests, which fail. */
+  /** Ends all streams: first watches, which complete, then requests, which fail. */
   #release(cause: StateStoreError | undefined): void {
     const error = this.#endOf(cause)
     if (cause) this.#errors$.next(error)
@@ -280,40 +281,43 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 }
 
-/** What those who live as long as a client, its leases, need of it. */
+/** The parts of a client that its leases use. */
 export interface ClientHost extends KeyHost {
   readonly clock: Clock
   readonly clientId: string
-  /** Whether the client is being closed: a lease that began now would miss the farewells, and be left behind. */
+  /** Whether the client is closing. A lease that started now would not be released. */
   readonly isLeaving: () => boolean
 }
 
 /**
- * State of the connection to the broker. `url` is its address, or the one that is tried next, without user, password and
- * query; missing over somebody else's MqttClient.
+ * State of the connection to the broker. `url` is the current address, or the next to try, without user, password and
+ * query; undefined over a caller's MqttClient.
  */
 export type Status =
   | { readonly state: 'connecting'; readonly url?: string | undefined }
   | {
       readonly state: 'connected'
       readonly url?: string | undefined
-      /** Watched keys. */
+      /** Number of watched keys. */
       readonly keys: number
-      /** Those whose value has been read on this connection; the others are being read again. */
+      /** Watched keys whose value has been read on this connection; the others are being read. */
       readonly synced: number
     }
   | {
       readonly state: 'reconnecting'
       readonly url?: string | undefined
-      /** Why the connection was lost, or why the last attempt failed. */
+      /** Why the connection was lost or the last attempt failed. */
       readonly cause: StateStoreError
-      /** 1 for the first attempt since a connection held, whatever its address; missing when somebody else's MqttClient decides. */
+      /**
+       * 1 for the first attempt after a stable connection, counted over all addresses; undefined if a caller's
+       * MqttClient reconnects.
+       */
       readonly attempt: number | undefined
-      /** Wall time of that attempt, ms since the Unix epoch. */
+      /** Wall time of the next attempt, ms since the Unix epoch. */
       readonly retryAt: number | undefined
     }
   | {
       readonly state: 'closed'
-      /** Missing when closed on purpose. */
+      /** Undefined after `close()`. */
       readonly cause: StateStoreError | undefined
     }

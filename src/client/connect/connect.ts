@@ -16,34 +16,33 @@ import type { Authentication, Credentials } from '../session/mqttjs-options.js'
 import { openSession, shareSession } from '../session/open-session.js'
 import { StateStore } from './client.js'
 
-/** Bytes, ms. */
 const LONGEST_CLIENT_ID = 2_048
 const LONGEST_KEEP_ALIVE = 65_535_000
-/** More than a store of this package takes from a client: what it took has to fit in a notification, with its key. */
+/** More than a store of this package accepts from a client, because a notification also contains the key. */
 const DEFAULT_PACKET_SIZE = 32 * 1024 * 1024
-/** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
+/** The maximum of MQTT: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
 const LARGEST_PACKET_SIZE = 268_435_460
 
 /** Options of {@link connect} that do not depend on who owns the connection. */
 export interface ClientOptions {
-  /** ms until a request has failed. Default 10,000. */
+  /** Request timeout, ms. Default 10,000. */
   readonly timeout?: number | undefined
-  /** Most requests held at a time, waiting or unanswered; one more fails with `overflow`. Default 65,536. */
+  /** Maximum number of pending requests, queued or sent; further requests fail with `overflow`. Default 65,536. */
   readonly maxQueued?: number | undefined
-  /** ms a watch outlives its last subscriber, so that a flapping view does not register again and again. Default 0. */
+  /** Time a watch outlives its last subscriber, ms, which saves registrations when views remount. Default 0. */
   readonly stopDelay?: number | undefined
   /**
-   * ms in which each watched key is registered and read once more, in turn: for a store beside a broker that can lose its
-   * registrations without a word (see `docs/any-broker.md`). Default 0, never: the store of this package needs none.
+   * Interval in which each watched key is registered and read again, ms. For attached stores, which can lose
+   * registrations silently (see `docs/any-broker.md`). Default 0, never: the store of this package does not need it.
    */
   readonly verifyEvery?: number | undefined
-  /** Clock of timeouts and timestamps. Default the machine's. */
+  /** Clock of timeouts and timestamps. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
-/** Options of {@link connect} for a connection of its own. */
+/** Options of {@link connect} for a connection that the client owns. */
 export interface ConnectOptions extends ClientOptions {
-  /** MQTT client id. Default a random one. Two clients with the same id end each other's connection. */
+  /** MQTT client id. Default: random. Two clients with the same id end each other's connection. */
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly password?: string | undefined
@@ -52,42 +51,48 @@ export interface ConnectOptions extends ClientOptions {
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
-  /** ms of silence after which a half-open connection is found out. Default 30,000. */
+  /** Silence after which a half-open connection is detected, ms. Default 30,000. */
   readonly keepAlive?: number | undefined
   /**
-   * Keep the connection alive by the page's own timers and not from a worker, for a content security policy without
-   * `worker-src blob:`. They hardly run in a hidden tab, so give `keepAlive` three minutes then. Default `false`; it makes
-   * no difference outside of pages.
+   * Sends keep-alives with the page's timers instead of a worker: required if the content security
+   * policy lacks `worker-src blob:`. Timers are throttled in hidden tabs, so set `keepAlive` to three minutes. Default `false`; no effect
+   * outside of pages.
    */
   readonly nativeTimers?: boolean | undefined
-  /** ms the broker keeps the session of a lost connection, so that answers on their way arrive; `Infinity` for ever. Default an hour. */
+  /**
+   * How long the broker keeps the session of a lost connection, ms, so that pending responses arrive; `Infinity` for no
+   * limit. Default one hour.
+   */
   readonly sessionExpiry?: number | undefined
-  /** Discard a session that an earlier process with this client id left at the broker. Default `false`. */
+  /** Discards a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean | undefined
   /**
-   * ms until an attempt to connect has failed. Default 10,000. With several addresses an attempt has 1,500 at most in the
-   * first round of them, and twice as many in each that follows, so that a dead one does not keep us from the others.
+   * Timeout of an attempt to connect, ms. Default 10,000. With several addresses it is at most 1,500 in the first
+   * round, and doubles in each further round, so that an unresponsive broker does not block the others.
    */
   readonly connectTimeout?: number | undefined
   /**
-   * Largest packet the broker may send, bytes, and so the largest value there is to read; the broker is told, and one that
-   * sends a larger one is left. Default 32 MiB, at most 268,435,460.
+   * Maximum size of packets from the broker, and so of values to read, bytes. The broker is informed, and disconnected
+   * if it exceeds this. Default 32 MiB, at most 268,435,460.
    */
   readonly maxPacketSize?: number | undefined
-  /** Pauses between attempts to connect, of several addresses between rounds of them. Default 100 ms, doubled up to 30 s, with jitter. */
+  /**
+   * Delays between attempts to connect, or between rounds of several addresses. Default 100 ms, doubling up to 30 s,
+   * with jitter.
+   */
   readonly reconnect?: BackoffOptions | undefined
-  /** Decides about the next attempt instead: ms to wait, or `false` to give up, which ends the client with the cause. */
+  /** Replaces `reconnect`: returns the delay in ms, or `false` to give up, which closes the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy | undefined
   /**
-   * Go to any broker that ours names in its place (server reference, MQTT 5.0, section 4.11), with all credentials; the
-   * protocol stays. Default `false`: only to those of the addresses that were given.
+   * Follows server references (MQTT 5.0, section 4.11) to any broker, sending it all credentials; the scheme stays.
+   * Default `false`: only to the given addresses.
    */
   readonly followReferences?: boolean | undefined
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
   readonly authentication?: Authentication | undefined
   /**
-   * Asked for user name, password and authentication before every attempt, as tokens expire, and before an authentication
-   * with `expiresAt` does: then the connection goes on with a fresh one (AUTH). Failing, it is asked again later.
+   * Called for user name, password and authentication before every attempt to connect, and before an authentication
+   * with `expiresAt` expires, which then is renewed over the same connection (AUTH). Called again later if it fails.
    */
   readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }
@@ -122,7 +127,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
   credentials: true,
 }
 const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
-/** What mqtt.js and others call them. */
+/** Option names of mqtt.js and other clients. */
 const ELSEWHERE: OtherNames = {
   keepalive: 'keepAlive',
   clean: 'cleanStart',
@@ -133,8 +138,14 @@ const ELSEWHERE: OtherNames = {
 }
 
 /**
- * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over an
- * `MqttClient` of yours, which must speak MQTT 5, serves one state store at a time and is never closed by us.
+ * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over your own
+ * `MqttClient`, which must use MQTT 5, serves one state store at a time and is never closed by this library.
+ *
+ * Several URLs are brokers that share one store. The client starts with a random one and keeps it while it works. A
+ * lost connection is retried there once, then at the others.
+ *
+ * Returns immediately; requests and watches wait for the connection. Throws `argument` for invalid options, and for an
+ * `MqttClient` that already serves an open state store.
  *
  * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection that
  * breaks is looked for there once more, then at the others.
@@ -150,7 +161,7 @@ const ELSEWHERE: OtherNames = {
  */
 export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
 export function connect(options: ConnectOptions & BrokerAddress): StateStore
-// Last: of a call that fits none, compilers explain the last one.
+// Last, because compilers explain the last overload when none matches.
 export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(
   target: string | readonly string[] | MqttJsClient | (ConnectOptions & BrokerAddress),
@@ -199,7 +210,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
     return new StateStore(session, settings)
   } catch (cause) {
     session.close()
-    // Certificates and keys are read here.
+    // Certificates and keys are parsed when the session opens.
     throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
   }
 }
@@ -219,7 +230,7 @@ function checkPacketSize(maxPacketSize: number): void {
   throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maxPacketSize}\``)
 }
 
-// MQTT counts a keep-alive in 16 bits and a session's life in 32, both in seconds.
+// MQTT limits the keep-alive to 16 bits and the session expiry to 32, both in seconds.
 function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
   checkPositiveInteger('keepAlive', keepAlive)
   if (keepAlive > LONGEST_KEEP_ALIVE) {
@@ -234,8 +245,8 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
   if (max !== undefined) checkPositiveInteger('reconnect.max', max)
 }
 
-// The id is part of topic names, in which wildcards and NUL are not allowed (MQTT 5.0, section 4.7) and which have room
-// for a key besides it.
+// The client id is part of topic names, which cannot contain wildcards or NUL (MQTT 5.0, section 4.7) and also hold a
+// key.
 function checkClientId(clientId: string): void {
   const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
   if (isText && utf8(clientId).length <= LONGEST_CLIENT_ID) return
@@ -247,22 +258,22 @@ function checkClientId(clientId: string): void {
 
 const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`
 
-/** Each costs an attempt in a round, and a little memory. */
+/** Each address costs an attempt per round and a little memory. */
 const MOST = 32
 
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:']
 
-/** Where a broker is. */
+/** The address of a broker. */
 export interface BrokerAddress {
-  /** A URL, or up to 32 of brokers that share one store. */
+  /** A URL, or up to 32 URLs of brokers that share one store. */
   readonly url: string | readonly string[]
 }
 
-/** Whether something is an {@link BrokerAddress address}, right or wrong. */
+/** Whether a value has the type of an {@link BrokerAddress address}, valid or not. */
 export const isUrl = (target: unknown): target is string | readonly string[] =>
   typeof target === 'string' || Array.isArray(target)
 
-/** The addresses of a broker, checked. Throws {@link ArgumentError}. */
+/** Validates broker URLs. Throws {@link ArgumentError}. */
 export function checkedUrls(target: string | readonly string[]): readonly string[] {
   if (!Array.isArray(target)) return [checkedUrl(target)]
   if (target.length >= 1 && target.length <= MOST) return target.map(checkedUrl)
@@ -272,9 +283,9 @@ export function checkedUrls(target: string | readonly string[]): readonly string
 function checkedUrl(url: unknown): string {
   const text = typeof url === 'string' && URL.canParse(url) ? url : ''
   const { protocol, hostname } = text === '' ? { protocol: '', hostname: '' } : new URL(text)
-  // In the name of a host a comma is meant as one between addresses.
+  // A comma in a host name means that several addresses were given as one text.
   if (hostname !== '' && !hostname.includes(',') && SCHEMES.includes(protocol)) return text
-  const several = String(url).includes(',') ? '; several are an array' : ''
+  const several = String(url).includes(',') ? '; use an array for several' : ''
   throw new ArgumentError(
     `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083${several}, got \`${String(url)}\``,
   )

@@ -5,19 +5,18 @@ import type { Clock } from '../../core/util/clock.js'
 import type { InboundMessage, MqttSession } from '../session/session.js'
 import { SubscribeRetry } from '../session/subscribe-retry.js'
 
-/** What it tells. */
 interface LifeEvents {
   /**
-   * The store is away: its answers and notifications do not come, though the connection is there. Or it is back, and knows
-   * no registrations of before.
+   * The store has become unavailable although the connection is up, or is available again without its earlier
+   * registrations.
    */
   changed(isBack: boolean): void
 }
 
 /**
- * A store that is not part of its broker may go and come while a client's connection stays. Such a store names its life in
- * its answers, and only then is the topic subscribed where it says that it goes or has come; other stores are asked nothing.
- * A broker that does not grant that subscription leaves the answers, which tell of another life as well, only later.
+ * Detects restarts of an attached store, which can happen while the client stays connected to the broker. Such a store
+ * sends an instance id in its responses; only then does the client subscribe to the topic that announces its start and
+ * stop. If the broker refuses that subscription, the ids in responses reveal the restart, only later.
  */
 export class StoreInstanceMonitor {
   readonly #subscribeRetry: SubscribeRetry
@@ -32,12 +31,11 @@ export class StoreInstanceMonitor {
     this.#events = events
   }
 
-  /** Whether an answer ever named a life, on this connection or before. */
+  /** Whether a response ever contained an instance id. */
   get isNamed(): boolean {
     return this.#isNamed
   }
 
-  /** Takes an answer of the store. */
   answered({ userProperties }: InboundMessage): void {
     const life = userProperties[PROPERTY.life]
     if (typeof life !== 'string') return
@@ -46,19 +44,18 @@ export class StoreInstanceMonitor {
     this.#ask()
   }
 
-  /** Takes a message of {@link LIFE_TOPIC}: a life, or that it is {@link AWAY}, for a store that is away. */
+  /** Handles a message of {@link LIFE_TOPIC}: an instance id, or {@link AWAY}. */
   announced({ payload }: InboundMessage): void {
     const life = displayText(payload)
     if (life !== '' && life !== AWAY) this.#heard(life)
     else if (!this.#away) {
       this.#away = true
-      // An earlier client on this connection, or in this session, may have asked for it and not do so any more.
+      // An earlier client on this connection or session may have caused the subscription; subscribe for this client.
       this.#ask()
       this.#events.changed(false)
     }
   }
 
-  /** The connection is gone. */
   disconnected(): void {
     this.#subscribeRetry.cancel()
     this.#life = undefined

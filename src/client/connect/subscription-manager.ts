@@ -5,17 +5,16 @@ import type { ConnectionInfo, MqttSession } from '../session/session.js'
 import { type DesiredSubscription, SubscribeRetry, wildcardsNotSupported } from '../session/subscribe-retry.js'
 import type { WatchedConnection } from '../watch/registry.js'
 
-/** What it tells. */
 interface SubscribingEvents {
-  /** Answers have somewhere to arrive. */
+  /** The response topic is subscribed. */
   answers(info: ConnectionInfo): void
-  /** Notifications have, too, on this connection or for another life of the store. */
+  /** Notifications are also subscribed, for this connection or a new store instance. */
   changes(connection: WatchedConnection): void
-  /** The broker refused one of them; `forGood`: it is not asked again. */
+  /** The broker refused a subscription; `forGood`: it is not retried. */
   refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void
 }
 
-/** The subscriptions of a client: where answers come in, and where notifications do. */
+/** The subscriptions of a client: to responses and to notifications. */
 export class SubscriptionManager {
   readonly #topics: { readonly answers: string; readonly changes: string }
   readonly #subscribeRetry: SubscribeRetry
@@ -24,7 +23,6 @@ export class SubscriptionManager {
   #info: ConnectionInfo | undefined
   #isOpen = false
 
-  /** @param topics - filters of both */
   constructor(
     session: MqttSession,
     clock: Clock,
@@ -36,11 +34,7 @@ export class SubscriptionManager {
     this.#events = events
   }
 
-  /**
-   * The connection is there. Requests go when their answers have somewhere to arrive, watches when notifications have, too.
-   *
-   * @param late - see {@link WatchedConnection}
-   */
+  /** Subscribes on a new connection. Requests wait for the response subscription, watches for both. */
   connected(info: ConnectionInfo, late: boolean): void {
     this.#info = info
     const subscriptionId = this.#next(info)
@@ -50,18 +44,18 @@ export class SubscriptionManager {
       open[what] = true
       this.#isOpen = open.answers && open.changes
       if (what === 'answers') this.#events.answers(info)
-      // Who was told may have ended it.
+      // The callback may have closed the client.
       if (this.#isOpen) this.#events.changes(connection)
     }
     const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
-    // Some brokers end the connection of who asks for a wildcard nevertheless.
+    // Some brokers end the connection over an unsupported wildcard.
     this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? wanted : wanted.slice(0, 1))
     if (!info.hasWildcards) this.#events.refused('changes', wildcardsNotSupported(), true)
   }
 
   /**
-   * The store has another life, and what the one before told may still come: with another subscription the broker tells the
-   * one from the other, where it knows identifiers.
+   * Subscribes again for a new store instance. With a new subscription id, notifications that the old instance sent can
+   * be recognised; without ids they cannot.
    */
   renew(): void {
     if (!this.#isOpen || this.#info === undefined) return
@@ -71,13 +65,12 @@ export class SubscriptionManager {
     else this.#subscribeRetry.subscribe(subscriptionId, [this.#wanted('changes', granted)])
   }
 
-  /** The connection is gone, or nothing is wanted any more. */
   cancel(): void {
     this.#isOpen = false
     this.#subscribeRetry.cancel()
   }
 
-  /** A new one every time: a notification that carries it was not queued before. */
+  /** A new id for every connection: notifications that carry it were not queued before. */
   #next({ hasSubscriptionIds: subscriptionIds }: ConnectionInfo): number | undefined {
     return subscriptionIds ? this.#ids.next() : undefined
   }
@@ -95,8 +88,8 @@ export class SubscriptionManager {
 const LARGEST_ID = 268_435_455
 
 /**
- * Subscription identifiers, a new one for every connection. They begin anywhere: what the broker queued for an earlier
- * process with the same client id has another one, but for one chance in 268 million.
+ * Subscription identifiers, one for every connection. They start at a random value, so that notifications queued for an
+ * earlier process with this client id have another, except for one chance in 268 million.
  *
  * @example
  * ```ts

@@ -16,50 +16,47 @@ import { HlcError, PayloadError, StateStoreError } from '../../core/util/errors.
 import type { Invoker } from './invoker.js'
 import type { RpcInquiry, RpcReply } from './request.js'
 
-/** Commands that may be sent twice. */
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
 
-/** What a read found. */
+/** A value that was read. */
 export interface Found {
   readonly value: Uint8Array
-  /** `undefined` only from a store that leaves it out. */
+  /** `undefined` if the store does not send versions. */
   readonly version: Hlc | undefined
 }
 
-/** What a read told. */
+/** The result of a read. */
 export interface Reading {
-  /** `undefined` when there is no such key. */
+  /** `undefined` if the key does not exist. */
   readonly value: Uint8Array | undefined
-  /** Of the value; without one the last version the store has given to any key, if it says so. */
+  /** Version of the value. For a missing key, the latest version the store has assigned to any key, if it sends one. */
   readonly version: Hlc | undefined
 }
 
-/** What a conditional write came to, with the version the store answered. */
+/** Result of a conditional write, with the version from the store's response. */
 export interface Written {
   readonly applied: boolean
   readonly version: Hlc | undefined
 }
 
-/** How a SET is to be done. */
 export interface WriteOptions {
   readonly condition?: SetCondition | undefined
   /** Time to live, ms. */
   readonly px?: number | undefined
   readonly fencingToken?: Hlc | undefined
-  /** Ask the broker to keep the key on disk. */
+  /** Whether the broker should persist the key to disk. */
   readonly persist?: boolean | undefined
 }
 
-/** How a command is sent. */
 interface Terms extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
-  /** What it is about, if that is one key. */
+  /** The key of a command for a single key. */
   readonly key?: KeyName
   readonly timeout: number
 }
 
 /**
- * The commands of the state store as cold observables of one result: nothing is sent before somebody subscribes, and
- * unsubscribing forgets the request. Timeouts are in ms.
+ * The commands of the state store as cold observables of one result: subscribing sends the request, unsubscribing drops
+ * its result. Timeouts in ms.
  */
 export class StoreCommands {
   readonly #invoker: Invoker
@@ -81,7 +78,7 @@ export class StoreCommands {
     this.#hlc = new HlcClock(this.#nodeId)
   }
 
-  /** GET: the value, or `undefined` when there is no such key. */
+  /** GET: emits the value, or `undefined` if the key does not exist. */
   get(key: KeyName, timeout: number): Observable<Found | undefined> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version) => {
       const value = readValue(payload, key.text)
@@ -89,7 +86,7 @@ export class StoreCommands {
     })
   }
 
-  /** GET, with the place of an answer that there is no such key. */
+  /** GET that also emits the position of a missing key. */
   read(key: KeyName, timeout: number): Observable<Reading> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)
@@ -97,7 +94,7 @@ export class StoreCommands {
     })
   }
 
-  /** SET. A refused condition is a result, not an error. */
+  /** SET. An unmet condition is a result, not an error. */
   set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<Written> {
     const { condition, px, fencingToken, persist } = options
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
@@ -107,7 +104,7 @@ export class StoreCommands {
     }))
   }
 
-  /** DEL: whether there was a key to delete. */
+  /** DEL: emits whether the key existed. */
   delete(key: KeyName, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
     return this.#invoke({ verb: 'DEL', key: key.bytes }, { key, timeout, fencingToken }, (payload, version) => ({
       applied: readDeleted(payload, key.text),
@@ -115,7 +112,7 @@ export class StoreCommands {
     }))
   }
 
-  /** VDEL: deletes the key if it holds the value. */
+  /** VDEL: deletes the key if it has the given value. */
   deleteIf(key: KeyName, value: Uint8Array, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
     const command = { verb: 'VDEL', key: key.bytes, value } as const
     return this.#invoke(command, { key, timeout, fencingToken }, (payload, version) => ({
@@ -124,7 +121,7 @@ export class StoreCommands {
     }))
   }
 
-  /** KEYNOTIFY, or its STOP: whether the key was watched before that. */
+  /** KEYNOTIFY, or its STOP: emits whether the key was already registered. */
   notify(key: KeyName, stop: boolean, timeout: number): Observable<boolean> {
     return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, { key, timeout }, payload =>
       readWatched(payload, key.text),
@@ -132,8 +129,8 @@ export class StoreCommands {
   }
 
   /**
-   * GLOBNOTIFY, or its STOP: the last version the store had given by then, if it says so. Of our store alone; others answer
-   * `unknown-command`.
+   * GLOBNOTIFY, or its STOP: emits the store's latest version, if it sends one. Only the store of this package supports
+   * it; others respond with `unknown-command`.
    */
   notifyGlob(glob: Uint8Array, stop: boolean, timeout: number): Observable<Hlc | undefined> {
     return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, { timeout }, (payload, _, reply) => {
@@ -142,7 +139,7 @@ export class StoreCommands {
     })
   }
 
-  /** SCAN: a page of the keys that fit a glob, the first or the one after `token`. */
+  /** SCAN: emits a page of the keys that match a glob, the first or the one after `token`. */
   scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<Page> {
     return this.#invoke({ verb: 'SCAN', glob, token }, { timeout }, readPage)
   }
@@ -194,20 +191,22 @@ export class StoreCommands {
       return this.#hlc.tick(this.#clock.now())
     } catch (error) {
       if (!(error instanceof HlcError)) throw error
-      // The wall clock was set back by more than the drift. The store orders by its own clock; it only asks that ours is near.
+      // The wall clock was set back by more than the allowed drift. The store orders by its own clock and only requires
+      // ours to be close.
       this.#hlc = new HlcClock(this.#nodeId)
       return this.#hlc.tick(this.#clock.now())
     }
   }
 }
 
-// A bug in here must surface as itself, not inside the MQTT client's message handler.
+// Other errors are bugs, wrapped so that they do not surface in the MQTT client's message handler.
 function attempt<T>(run: () => T): { value: T } | { error: StateStoreError } {
   try {
     return { value: run() }
   } catch (error) {
     return {
-      error: error instanceof StateStoreError ? error : new PayloadError('The answer cannot be read', { cause: error }),
+      error:
+        error instanceof StateStoreError ? error : new PayloadError('The response cannot be read', { cause: error }),
     }
   }
 }

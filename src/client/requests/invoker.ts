@@ -13,36 +13,34 @@ import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
 import { NoStoreError, type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
 
-/** What an {@link Invoker} needs. */
 interface InvokerOptions {
   readonly session: MqttSession
-  /** Where answers come in. */
   readonly responseTopic: string
   readonly clock: Clock
-  /** Most requests held at a time; one more fails with {@link OverflowError}. */
+  /** Maximum number of pending requests; further ones fail with {@link OverflowError}. */
   readonly limit: number
 }
 
 const OK = '200'
-/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+/** No subscriber received the message (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
-/** A broker that waited for room has sent more by then, ms. */
+/** Time in which a broker that waited for buffer space sends more data, ms. */
 const REFILL = 20
-/** MQTT has 32 bits for it, s. */
+/** Maximum message expiry of MQTT, 32 bits, s. */
 const LONGEST_EXPIRY = 2 ** 32 - 1
 /**
- * A request has no more besides its payload, bytes: a dozen texts of at most 65,535 each. So its packet is measured only
- * where that might not fit.
+ * Upper bound of a request's size without its payload, bytes: a dozen texts of at most 65,535 each. Only packets that
+ * might exceed the broker's limit are measured.
  */
 const MOST_OVERHEAD = 1024 * 1024
 
 /**
  * Request and response over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
  *
- * Requests wait for the connection until their timeout and are sent in the order they came, never more unacknowledged
- * than the broker takes. When the connection breaks, repeatable requests go back to the head of the queue, others keep
- * waiting for their answer in a resumed session and fail with {@link OutcomeUnknownError} when it is lost, or as soon as
- * something is answered that was sent later about the same thing. That is asked for at once, lest they wait in vain.
+ * Requests wait for the connection until their timeout and are sent in order, with at most as many unacknowledged as
+ * the broker allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait for
+ * their response in the resumed session; they fail with {@link OutcomeUnknownError} when the session is lost, or as
+ * soon as a later request for the same key gets its response. An inquiry is sent first to get one.
  */
 export class Invoker {
   readonly #session: MqttSession
@@ -54,13 +52,12 @@ export class Invoker {
   #waiting = new Set<Pending>()
   readonly #sent = new SlotMap<Pending>()
   readonly #earlier = new EarlierWrites()
-  /** Of ours, for the sake of those. */
+  /** Requests of the invoker itself, which resolve {@link EarlierWrites}. */
   readonly #inquiries = new Set<Pending>()
   #counter = 0
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
-  /** Why there is no connection. */
   #cause: StateStoreError | undefined
   #closed: StateStoreError | undefined
 
@@ -72,12 +69,12 @@ export class Invoker {
     this.#timeouts = new Timeouts(clock, pending => this.#late(pending))
   }
 
-  /** Requests that have no answer yet. */
+  /** Number of requests without a response. */
   get pending(): number {
     return this.#waiting.size + this.#sent.size - this.#inquiries.size
   }
 
-  /** Sends a request; the returned function forgets it, which cannot take back what is on the wire. */
+  /** Sends a request. The returned function drops it, but cannot cancel what has been sent. */
   send(request: RpcRequest): () => void {
     if (this.#closed) {
       request.failed(this.#closed)
@@ -94,17 +91,17 @@ export class Invoker {
     return () => this.#forget(pending)
   }
 
-  /** The connection is there. Answers of before can come only in a session that the broker kept. */
+  /** Earlier responses can arrive only in a resumed session. */
   connected(info: ConnectionInfo): void {
     const sent = this.#onTheWire()
     this.#earlier.begin(info.sessionPresent ? sent : [])
     if (info.sessionPresent) return
     for (const pending of sent) {
-      this.#fail(pending, unknown(pending, 'the connection broke and the broker lost the session'))
+      this.#fail(pending, unknown(pending, 'the connection was lost, and so was the session at the broker'))
     }
   }
 
-  /** The response topic is subscribed: requests may go. */
+  /** The response topic is subscribed, so requests can be sent. */
   ready(info: ConnectionInfo): void {
     this.#connection = info
     this.#cause = undefined
@@ -112,13 +109,12 @@ export class Invoker {
     this.#flush()
   }
 
-  /** The connection is gone, or could not be made. */
   disconnected(cause: StateStoreError): void {
     this.#connection = undefined
     this.#cause = cause
     this.#epoch++
     this.#unacknowledged = 0
-    // They will be others.
+    // The next connection creates new inquiries.
     for (const inquiry of Array.from(this.#inquiries)) this.#forget(inquiry)
     const again: Pending[] = []
     for (const pending of this.#onTheWire()) {
@@ -130,17 +126,17 @@ export class Invoker {
     this.#waiting = new Set([...again, ...this.#waiting])
   }
 
-  /** Fails everything: what was not sent with `error`, a write on the wire with an unknown outcome. */
+  /** Fails all requests: unsent ones with `error`, sent writes with an unknown outcome. */
   close(error: StateStoreError): void {
     this.#closed = error
     this.#connection = undefined
     for (const pending of [...this.#onTheWire(), ...this.#waiting]) {
       const onTheWire = pending.id !== undefined && !pending.request.repeatable
-      this.#fail(pending, onTheWire ? unknown(pending, 'the client was closed before its answer came') : error)
+      this.#fail(pending, onTheWire ? unknown(pending, 'the client was closed before the response arrived') : error)
     }
   }
 
-  /** Takes a message of the response topic; one that answers nothing is late, and dropped. */
+  /** Handles a message on the response topic; drops responses without a request. */
   received(message: InboundMessage): void {
     const place = this.#correlation.placeOf(message.correlationData)
     const pending = place === undefined ? undefined : this.#sent.get(place)
@@ -162,7 +158,7 @@ export class Invoker {
     return pending
   }
 
-  /** Asks for all that writes of earlier connections are about, before anything else. */
+  /** Queues inquiries for the keys of earlier writes, ahead of all other requests. */
   #inquire(): void {
     const inquiries: Pending[] = []
     for (const [subject, writes] of this.#earlier.subjects) {
@@ -182,15 +178,15 @@ export class Invoker {
     this.#waiting = new Set([...inquiries, ...this.#waiting])
   }
 
-  /** Something was answered that was sent on this connection: what was sent earlier about the same thing will not be. */
+  /** A request sent on this connection got its response, so earlier writes to the same key will not get theirs. */
   #answeredLater(subject: string | undefined): void {
     for (const write of this.#earlier.take(subject))
-      this.#fail(write, unknown(write, 'the connection broke, and what was asked later has been answered before it'))
+      this.#fail(write, unknown(write, 'the connection was lost, and a later request got its response first'))
   }
 
   /**
-   * Its time is over. The answer to what was sent may have arrived, and wait to be read: a loop that was blocked runs its
-   * timers first, and a socket holds only part of what came. So it is read on for as long as the timer was late.
+   * Handles a timeout. The response may have arrived unread: a blocked event loop runs timers first, and a socket
+   * buffers only part of the data. So reading continues for as long as the timer was late.
    */
   #late(pending: Pending): void {
     const now = this.#clock.monotonic()
@@ -198,7 +194,7 @@ export class Invoker {
     else this.#readOn(pending, 2 * now - pending.expiry)
   }
 
-  /** Lets a turn of input pass, and others while it brings anything. */
+  /** Waits for a turn of input, and for more while data arrives. */
   #readOn(pending: Pending, until: number): void {
     const { received } = this.#session
     afterInput(this.#clock, () => {
@@ -208,7 +204,6 @@ export class Invoker {
     })
   }
 
-  /** Nobody has answered, or the broker does not deliver what they say. */
   #unanswered(pending: Pending): void {
     const isSent = pending.id !== undefined
     const error = timedOut(pending, this.#cause)
@@ -217,12 +212,12 @@ export class Invoker {
     if (isSent && this.#connection) this.#session.verifyConnection()
   }
 
-  /** In the order in which they were sent. */
+  /** Returns sent requests in the order of sending. */
   #onTheWire(): Pending[] {
     return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
-  /** The connection, if the broker takes another request. */
+  /** The connection, if the broker accepts another request. */
   get #freeConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
     return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
@@ -292,16 +287,18 @@ export class Invoker {
   }
 }
 
-/** The official clients demand as many, bytes. */
+/** Bytes; the official clients require this length. */
 const LENGTH = 16
 const PLACE = 8
 const NUMBER = 12
 
-/** Correlation data (MQTT 5.0, section 3.3.2.3.6) of ours alone: random bytes, a request's place and its number. */
+/**
+ * Correlation data (MQTT 5.0, section 3.3.2.3.6): random bytes of this client, and the slot and number of a request.
+ */
 class Correlation {
   readonly #origin = randomBytes(PLACE)
 
-  /** @param place - and `number`: 32 bits of each count */
+  /** Slot and number are truncated to 32 bits. */
   encode(place: number, number: number): Uint8Array {
     const bytes = new Uint8Array(LENGTH)
     bytes.set(this.#origin)
@@ -310,14 +307,13 @@ class Correlation {
     return bytes
   }
 
-  /** The place in correlation data; `undefined` when it is somebody else's. */
+  /** Returns the slot; `undefined` for another client's correlation data. */
   placeOf(bytes: Uint8Array | undefined): number | undefined {
     if (bytes?.length !== LENGTH) return undefined
     for (let i = 0; i < PLACE; i++) if (bytes[i] !== this.#origin[i]) return undefined
     return read(bytes, PLACE)
   }
 
-  /** Whether that is the number in it. */
   isNumber(bytes: Uint8Array | undefined, number: number): boolean {
     return bytes !== undefined && read(bytes, NUMBER) === number >>> 0
   }
@@ -334,9 +330,9 @@ const read = (bytes: Uint8Array, at: number): number =>
   (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
 
 /**
- * Writes that were sent on an earlier connection and have no answer yet, by what they are about. In a session that was kept
- * their answers may still come. But requests about one thing are answered in their order, and so are messages of one
- * topic delivered: once something is answered that was sent later, none will.
+ * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed
+ * session. As requests for one subject are processed in order, and messages of one topic are delivered in order, no
+ * response follows once a later request for the subject has its response.
  *
  * @example
  * ```ts
@@ -348,12 +344,12 @@ const read = (bytes: Uint8Array, at: number): number =>
 class EarlierWrites {
   #writes = new Map<string, Pending[]>()
 
-  /** What each is about that has to be asked for. */
+  /** Subjects that need an inquiry. */
   get subjects(): readonly [subject: string, writes: readonly Pending[]][] {
     return Array.from(this.#writes)
   }
 
-  /** A connection begins, with these still on the wire. */
+  /** Starts a connection, with the writes still in flight. */
   begin(sent: readonly Pending[]): void {
     this.#writes = new Map()
     for (const pending of sent) {
@@ -365,7 +361,7 @@ class EarlierWrites {
     }
   }
 
-  /** Those about something, of which nothing will be heard any more; they are forgotten here. */
+  /** Removes and returns the writes for a subject that will not get a response. */
   take(subject: string | undefined): readonly Pending[] {
     if (subject === undefined || this.#writes.size === 0) return NONE
     const writes = this.#writes.get(subject)
