@@ -5,7 +5,7 @@ export const beside: Mutants = {
   'src/client/connect/store-instance-monitor.ts': {
     'the client notices another instance of the store by its answers': {
       seed: 1,
-      code: "if (typeof life !== 'string') return",
+      code: "if (typeof instanceId !== 'string') return",
       becomes: 'return',
     },
   },

@@ -86,7 +86,7 @@ export const optimistic: Mutants = {
     },
     'a client that loses its connection while it is closed stays away': {
       seed: 1_863_360_071,
-      code: 'if (this.#leaving) this.#stop()',
+      code: 'if (this.#isLeaving) this.#stop()',
     },
   },
 }

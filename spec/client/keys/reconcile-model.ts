@@ -1,4 +1,4 @@
-import type { Reading } from '../../../src/client/requests/commands.js'
+import type { ReadResult } from '../../../src/client/requests/commands.js'
 import { reconcile } from '../../../src/client/watch/reconcile.js'
 import { INITIAL, type NotifiedChange, type RawEntry, type WatchEvent } from '../../../src/client/watch/watch-state.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
@@ -114,7 +114,7 @@ export class ReconcileModel {
     this.#answer = this.#request === 'KEYNOTIFY' ? { type: 'registered' } : { type: 'read', reading: this.#read() }
   }
 
-  #read(): Reading {
+  #read(): ReadResult {
     if (this.#stored) return { value: this.#stored.change.value, version: this.#stored.change.version }
     const last = new Hlc(this.#version, this.#kind.collisions ? 0 : this.#life, 'S')
     return { value: undefined, version: this.#kind.positions ? last : undefined }

@@ -164,7 +164,7 @@ describe('time', () => {
 
   it('is over for a read on the wire', () => {
     up()
-    send('a', { repeatable: true })
+    send('a', { isRepeatable: true })
     clock.advance(10_000)
     expect(log).toEqual(['a: timeout'])
   })
@@ -241,7 +241,7 @@ describe('what is said when the time is over', () => {
     const failures: StateStoreError[] = []
     invoker.disconnected(LOST)
     up()
-    send('a', { repeatable: true, failed: error => failures.push(error) })
+    send('a', { isRepeatable: true, failed: error => failures.push(error) })
     clock.advance(10_000)
     expect(failures).toMatchObject([{ code: 'timeout', message: expect.not.stringContaining('connected') }])
   })
@@ -250,8 +250,8 @@ describe('what is said when the time is over', () => {
 describe('a connection that breaks', () => {
   it('sends reads again, before what waited, in their order', () => {
     up()
-    send('r1', { repeatable: true })
-    send('r2', { repeatable: true })
+    send('r1', { isRepeatable: true })
+    send('r2', { isRepeatable: true })
     invoker.disconnected(LOST)
     send('w')
     up()
@@ -299,7 +299,7 @@ describe('closing', () => {
   it('fails what waits and reads with closed, writes on the wire with an unknown outcome, and all that follows', () => {
     up({ receiveMaximum: 2 })
     send('w')
-    send('r', { repeatable: true })
+    send('r', { isRepeatable: true })
     send('waiting')
     invoker.close(new ClosedError())
     send('late')

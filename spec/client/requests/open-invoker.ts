@@ -23,7 +23,7 @@ export const loggedRequest = (name: string, clock: Pick<Clock, 'now'>, log: stri
   key: name,
   payload: utf8(name),
   timeout: 10_000,
-  repeatable: false,
+  isRepeatable: false,
   commonProperties: {},
   userProperties: () => ({ __ts: String(clock.now()) }),
   succeeded: reply => log.push(`${name}: ${new TextDecoder().decode(reply.payload)}`),

@@ -40,8 +40,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly status$: Observable<Status>
   /**
-   * Errors that end no stream: values that do not decode, malformed messages, and failed requests of
-   * watches, which are retried (at most ten of those per code in ten seconds). Hot; subscribing is optional.
+   * Errors that end no stream: values that do not decode, malformed messages, and failed requests of watches, which are
+   * retried (at most ten of those per code in ten seconds). Hot; subscribing is optional.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
@@ -50,7 +50,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
   /** Statuses queued reentrantly while another is emitted. */
-  #untold: Status[] | undefined
+  #queuedStatuses: Status[] | undefined
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
@@ -59,15 +59,15 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #storeInstanceMonitor: StoreInstanceMonitor
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
-  readonly #farewells = new Set<CloseHook>()
-  #leaving = false
-  /** Settles when all farewells have completed. */
-  readonly #left: Promise<void>
-  #resolveLeft: () => void = () => undefined
-  #ending = false
+  readonly #closeHooks = new Set<CloseHook>()
+  #isLeaving = false
+  /** Settles when all close hooks have completed. */
+  readonly #closeHooksDone: Promise<void>
+  #resolveCloseHooks: () => void = () => undefined
+  #isEnding = false
   /** The session was asked to close. */
   #isStopped = false
-  #isOver = false
+  #hasSessionEnded = false
 
   constructor(session: MqttSession, settings: ClientSettings) {
     super()
@@ -75,7 +75,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     const { clock, timeout, maxQueued, stopDelay, verifyEvery = 0 } = settings
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
-    this.#tell({ state: 'connecting', url: session.url })
+    this.#emitStatus({ state: 'connecting', url: session.url })
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
@@ -91,7 +91,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       stopDelay,
       verifyEvery,
       report,
-      changed: () => this.#progress(),
+      changed: () => this.#emitProgress(),
     })
     this[HOST] = {
       store,
@@ -102,46 +102,47 @@ export class StateStore extends StoreView implements AsyncDisposable {
       link$: this.status$,
       clock,
       clientId,
-      closeHooks: this.#farewells,
-      isLeaving: () => this.#leaving,
+      closeHooks: this.#closeHooks,
+      isLeaving: () => this.#isLeaving,
     }
-    const topics = { answers: this.#responseTopic, changes: notificationFilter(clientId) }
+    const topics = { responses: this.#responseTopic, notifications: notificationFilter(clientId) }
     this.#subscriptionManager = new SubscriptionManager(session, clock, topics, {
-      answers: info => this.#ready(info),
-      changes: connection => {
-        if (!this.#ending) this.#registry.connected(connection)
+      responsesReady: info => this.#onReady(info),
+      notificationsReady: connection => {
+        if (!this.#isEnding) this.#registry.connected(connection)
       },
-      refused: (what, error, forGood) => this.#refused(what, error, forGood),
+      refused: (what, error, isPermanent) => this.#onRefused(what, error, isPermanent),
     })
     this.#storeInstanceMonitor = new StoreInstanceMonitor(session, clock, {
-      changed: isBack => this.#storeGone(isBack),
+      changed: isAvailable => this.#onStoreChanged(isAvailable),
     })
     this.#closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
-    this.#left = new Promise(resolve => {
-      this.#resolveLeft = resolve
+    this.#closeHooksDone = new Promise(resolve => {
+      this.#resolveCloseHooks = resolve
     })
     session.open({
-      connected: info => this.#connected(info),
-      disconnected: (cause, retry) => this.#disconnected(cause, retry?.attempt, retry?.at),
-      closed: cause => this.#over(cause),
-      message: message => this.#received(message),
+      connected: info => this.#onConnected(info),
+      disconnected: (cause, retry) => this.#onDisconnected(cause, retry?.attempt, retry?.at),
+      closed: cause => this.#onSessionClosed(cause),
+      message: message => this.#onMessage(message),
     })
   }
 
   /**
    * Closes the connection. Leases are released, writes that wait for the connection are saved if they have a `storage`,
-   * and watches complete. Requests fail with `closed`, or `outcome-unknown` for a write that awaits its response. Storages have
-   * 10 s; writes not saved by then are reported on {@link errors$}. A client that is not connected, or loses its
-   * connection while closing, does not reconnect. Resolves when the connection has ended. Can be called repeatedly.
+   * and watches complete. Requests fail with `closed`, or `outcome-unknown` for a write that awaits its response.
+   * Storages have 10 s; writes not saved by then are reported on {@link errors$}. A client that is not connected, or
+   * loses its connection while closing, does not reconnect. Resolves when the connection has ended. Can be called
+   * repeatedly.
    */
   close(): Promise<void> {
-    if (!this.#leaving) {
-      this.#leaving = true
-      this.#sayFarewell()
+    if (!this.#isLeaving) {
+      this.#isLeaving = true
+      this.#runCloseHooks()
     }
-    return this.#left.then(() => this.#closed)
+    return this.#closeHooksDone.then(() => this.#closed)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -149,57 +150,57 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /** Releases leases first, so that others do not wait for their expiry, and saves writes. */
-  #sayFarewell(): void {
+  #runCloseHooks(): void {
     const isConnected = this.#status.state === 'connected'
-    // Not a copy: a lease that ends because of another's farewell has none, and what it releases is added to the set.
-    const farewells = Array.from(this.#farewells, farewell => farewell(isConnected))
-    merge(...farewells).subscribe({
+    // Iterates the live set: a hook can end other leases, which removes their hooks and adds their releases.
+    const hooks = Array.from(this.#closeHooks, hook => hook(isConnected))
+    merge(...hooks).subscribe({
       complete: () => {
-        this.#leave()
-        this.#resolveLeft()
+        this.#endAfterCloseHooks()
+        this.#resolveCloseHooks()
       },
     })
     if (!isConnected) this.#stop()
   }
 
-  #leave(): void {
-    if (this.#ending) return
-    this.#ending = true
-    this.#release(undefined)
-    if (this.#isOver) this.#end(undefined)
+  #endAfterCloseHooks(): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.#endStreams(undefined)
+    if (this.#hasSessionEnded) this.#end(undefined)
     else this.#stop()
   }
 
   /** Stops reconnecting: that could take over the session of a newer client with the same id. */
   #stop(): void {
-    if (this.#isStopped || this.#isOver) return
+    if (this.#isStopped || this.#hasSessionEnded) return
     this.#isStopped = true
     this.#subscriptionManager.cancel()
     this.#session.close()
   }
 
   /** The session has ended; the client ends after its leases and storages have finished. */
-  #over(cause: StateStoreError | undefined): void {
-    this.#isOver = true
-    if (this.#ending || !this.#isStopped) this.#end(cause)
+  #onSessionClosed(cause: StateStoreError | undefined): void {
+    this.#hasSessionEnded = true
+    if (this.#isEnding || !this.#isStopped) this.#end(cause)
   }
 
-  #connected(info: ConnectionInfo): void {
-    if (this.#ending) return
+  #onConnected(info: ConnectionInfo): void {
+    if (this.#isEnding) return
     this.#invoker.connected(info)
-    this.#subscriptionManager.connected(info, this.#storeInstanceMonitor.isNamed)
+    this.#subscriptionManager.connected(info, this.#storeInstanceMonitor.hasSeenInstance)
   }
 
-  #ready(info: ConnectionInfo): void {
-    if (this.#ending) return
+  #onReady(info: ConnectionInfo): void {
+    if (this.#isEnding) return
     this.#invoker.ready(info)
-    this.#tell(this.#connectedStatus())
+    this.#emitStatus(this.#connectedStatus())
   }
 
-  #refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void {
-    if (this.#ending) return
-    if (!forGood) this.#errors$.next(error)
-    else if (what === 'answers') this.#giveUp(error)
+  #onRefused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void {
+    if (this.#isEnding) return
+    if (!isPermanent) this.#errors$.next(error)
+    else if (what === 'responses') this.#giveUp(error)
     else this.#registry.reject(error)
   }
 
@@ -208,30 +209,30 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session.close()
   }
 
-  #disconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
+  #onDisconnected(cause: StateStoreError, attempt: number | undefined, retryAt: number | undefined): void {
     this.#subscriptionManager.cancel()
     this.#storeInstanceMonitor.disconnected()
-    if (this.#ending) return
+    if (this.#isEnding) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
-    this.#tell({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
-    if (this.#leaving) this.#stop()
+    this.#emitStatus({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
+    if (this.#isLeaving) this.#stop()
   }
 
-  #progress(): void {
-    if (this.#status.state === 'connected' && !this.#ending) this.#tell(this.#connectedStatus())
+  #emitProgress(): void {
+    if (this.#status.state === 'connected' && !this.#isEnding) this.#emitStatus(this.#connectedStatus())
   }
 
-  #tell(status: Status): void {
+  #emitStatus(status: Status): void {
     this.#status = status
-    if (this.#untold) {
-      this.#untold.push(status)
+    if (this.#queuedStatuses) {
+      this.#queuedStatuses.push(status)
       return
     }
-    const untold = [status]
-    this.#untold = untold
-    for (let next = untold.shift(); next; next = untold.shift()) this.#status$.next(next)
-    this.#untold = undefined
+    const queued = [status]
+    this.#queuedStatuses = queued
+    for (let next = queued.shift(); next; next = queued.shift()) this.#status$.next(next)
+    this.#queuedStatuses = undefined
     if (this.#status.state === 'closed') this.#status$.complete()
   }
 
@@ -240,39 +241,39 @@ export class StateStore extends StoreView implements AsyncDisposable {
     return { state: 'connected', url: this.#session.url, keys, synced }
   }
 
-  #received(message: InboundMessage): void {
+  #onMessage(message: InboundMessage): void {
     if (message.topic === this.#responseTopic) {
-      this.#storeInstanceMonitor.answered(message)
+      this.#storeInstanceMonitor.onResponse(message)
       this.#invoker.received(message)
     } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.receive(message)
-    else if (message.topic === LIFE_TOPIC && !this.#ending) this.#storeInstanceMonitor.announced(message)
+    else if (message.topic === LIFE_TOPIC && !this.#isEnding) this.#storeInstanceMonitor.onAnnouncement(message)
   }
 
   /** The store is unavailable, or available again. */
-  #storeGone(isBack: boolean): void {
+  #onStoreChanged(isAvailable: boolean): void {
     this.#registry.disconnected()
-    this.#progress()
-    if (isBack) this.#subscriptionManager.renew()
+    this.#emitProgress()
+    if (isAvailable) this.#subscriptionManager.resubscribe()
   }
 
   #end(cause: StateStoreError | undefined): void {
-    this.#ending = true
-    this.#release(cause)
-    this.#tell({ state: 'closed', cause })
+    this.#isEnding = true
+    this.#endStreams(cause)
+    this.#emitStatus({ state: 'closed', cause })
     this.#errors$.complete()
     this.#resolveClosed()
   }
 
   /** Keeps the error of a refused first connection, as the options of `connect` must change. */
-  #endOf(cause: StateStoreError | undefined): StateStoreError {
+  #closeError(cause: StateStoreError | undefined): StateStoreError {
     if (cause === undefined) return new ClosedError()
     if (cause instanceof ConnectionRefusedError && this.#status.state === 'connecting') return cause
     return new ClosedError(`The connection closed permanently: ${cause.message}`, { cause })
   }
 
   /** Ends all streams: first watches, which complete, then requests, which fail. */
-  #release(cause: StateStoreError | undefined): void {
-    const error = this.#endOf(cause)
+  #endStreams(cause: StateStoreError | undefined): void {
+    const error = this.#closeError(cause)
     if (cause) this.#errors$.next(error)
     this.#subscriptionManager.cancel()
     this.#storeInstanceMonitor.disconnected()

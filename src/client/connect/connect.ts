@@ -16,12 +16,12 @@ import type { Authentication, Credentials } from '../session/mqttjs-options.js'
 import { openSession, shareSession } from '../session/open-session.js'
 import { StateStore } from './client.js'
 
-const LONGEST_CLIENT_ID = 2_048
-const LONGEST_KEEP_ALIVE = 65_535_000
+const MAX_CLIENT_ID_BYTES = 2_048
+const MAX_KEEP_ALIVE_MS = 65_535_000
 /** More than a store of this package accepts from a client, because a notification also contains the key. */
-const DEFAULT_PACKET_SIZE = 32 * 1024 * 1024
+const DEFAULT_MAX_PACKET_BYTES = 32 * 1024 * 1024
 /** The maximum of MQTT: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
-const LARGEST_PACKET_SIZE = 268_435_460
+const MAX_PACKET_BYTES = 268_435_460
 
 /** Options of {@link connect} that do not depend on who owns the connection. */
 export interface ClientOptions {
@@ -54,9 +54,9 @@ export interface ConnectOptions extends ClientOptions {
   /** Silence after which a half-open connection is detected, ms. Default 30,000. */
   readonly keepAlive?: number | undefined
   /**
-   * Sends keep-alives with the page's timers instead of a worker: required if the content security
-   * policy lacks `worker-src blob:`. Timers are throttled in hidden tabs, so set `keepAlive` to three minutes. Default `false`; no effect
-   * outside of pages.
+   * Sends keep-alives with the page's timers instead of a worker: required if the content security policy lacks
+   * `worker-src blob:`. Timers are throttled in hidden tabs, so set `keepAlive` to three minutes. Default `false`; no
+   * effect outside of pages.
    */
   readonly nativeTimers?: boolean | undefined
   /**
@@ -128,7 +128,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
 }
 const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
 /** Option names of mqtt.js and other clients. */
-const ELSEWHERE: OtherNames = {
+const FOREIGN_NAMES: OtherNames = {
   keepalive: 'keepAlive',
   clean: 'cleanStart',
   reconnectPeriod: 'reconnect',
@@ -147,8 +147,8 @@ const ELSEWHERE: OtherNames = {
  * Returns immediately; requests and watches wait for the connection. Throws `argument` for invalid options, and for an
  * `MqttClient` that already serves an open state store.
  *
- * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection that
- * breaks is looked for there once more, then at the others.
+ * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection
+ * that breaks is looked for there once more, then at the others.
  *
  * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options, and for an
  * `MqttClient` that serves a state store which is not closed.
@@ -179,14 +179,14 @@ export function connect(
 }
 
 function connectTo(target: string | readonly string[], options: ConnectOptions): StateStore {
-  const urls = checkedUrls(target)
-  checkOptionNames('connect', options, CONNECT_NAMES, ELSEWHERE)
+  const urls = validateUrls(target)
+  checkOptionNames('connect', options, CONNECT_NAMES, FOREIGN_NAMES)
   const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
   checkClientId(clientId)
   const settings = settingsOf(options)
   const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
   checkTimes(keepAlive, sessionExpiry, connectTimeout, reconnect)
-  const { maxPacketSize = DEFAULT_PACKET_SIZE } = options
+  const { maxPacketSize = DEFAULT_MAX_PACKET_BYTES } = options
   checkPacketSize(maxPacketSize)
   const { reconnectStrategy: strategy = backoffStrategy(reconnect), credentials } = options
   checkFunction('reconnectStrategy', strategy)
@@ -226,15 +226,15 @@ function settingsOf(options: ClientOptions) {
 
 function checkPacketSize(maxPacketSize: number): void {
   checkPositiveInteger('maxPacketSize', maxPacketSize)
-  if (maxPacketSize <= LARGEST_PACKET_SIZE) return
-  throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${LARGEST_PACKET_SIZE}, got \`${maxPacketSize}\``)
+  if (maxPacketSize <= MAX_PACKET_BYTES) return
+  throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${MAX_PACKET_BYTES}, got \`${maxPacketSize}\``)
 }
 
 // MQTT limits the keep-alive to 16 bits and the session expiry to 32, both in seconds.
 function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
   checkPositiveInteger('keepAlive', keepAlive)
-  if (keepAlive > LONGEST_KEEP_ALIVE) {
-    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${LONGEST_KEEP_ALIVE} ms, got \`${keepAlive}\``)
+  if (keepAlive > MAX_KEEP_ALIVE_MS) {
+    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${MAX_KEEP_ALIVE_MS} ms, got \`${keepAlive}\``)
   }
   if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
     checkPositiveInteger('sessionExpiry', sessionExpiry)
@@ -249,17 +249,17 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
 // key.
 function checkClientId(clientId: string): void {
   const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
-  if (isText && utf8(clientId).length <= LONGEST_CLIENT_ID) return
+  if (isText && utf8(clientId).length <= MAX_CLIENT_ID_BYTES) return
   const got = formatValue(clientId).slice(0, 80)
   throw new ArgumentError(
-    `Expected \`clientId\` to be a text of 1 to ${LONGEST_CLIENT_ID} bytes without +, #, NUL and half characters, got \`${got}\``,
+    `Expected \`clientId\` to be a text of 1 to ${MAX_CLIENT_ID_BYTES} bytes without +, #, NUL and half characters, got \`${got}\``,
   )
 }
 
 const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`
 
 /** Each address costs an attempt per round and a little memory. */
-const MOST = 32
+const MAX_URLS = 32
 
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:']
 
@@ -274,19 +274,19 @@ export const isUrl = (target: unknown): target is string | readonly string[] =>
   typeof target === 'string' || Array.isArray(target)
 
 /** Validates broker URLs. Throws {@link ArgumentError}. */
-export function checkedUrls(target: string | readonly string[]): readonly string[] {
-  if (!Array.isArray(target)) return [checkedUrl(target)]
-  if (target.length >= 1 && target.length <= MOST) return target.map(checkedUrl)
-  throw new ArgumentError(`Expected 1 to ${MOST} broker URLs, got ${target.length}`)
+export function validateUrls(target: string | readonly string[]): readonly string[] {
+  if (!Array.isArray(target)) return [validateUrl(target)]
+  if (target.length >= 1 && target.length <= MAX_URLS) return target.map(validateUrl)
+  throw new ArgumentError(`Expected 1 to ${MAX_URLS} broker URLs, got ${target.length}`)
 }
 
-function checkedUrl(url: unknown): string {
+function validateUrl(url: unknown): string {
   const text = typeof url === 'string' && URL.canParse(url) ? url : ''
   const { protocol, hostname } = text === '' ? { protocol: '', hostname: '' } : new URL(text)
   // A comma in a host name means that several addresses were given as one text.
   if (hostname !== '' && !hostname.includes(',') && SCHEMES.includes(protocol)) return text
-  const several = String(url).includes(',') ? '; use an array for several' : ''
+  const hint = String(url).includes(',') ? '; use an array for several' : ''
   throw new ArgumentError(
-    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083${several}, got \`${String(url)}\``,
+    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083${hint}, got \`${String(url)}\``,
   )
 }

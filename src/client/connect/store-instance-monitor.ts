@@ -5,12 +5,12 @@ import type { Clock } from '../../core/util/clock.js'
 import type { InboundMessage, MqttSession } from '../session/session.js'
 import { SubscribeRetry } from '../session/subscribe-retry.js'
 
-interface LifeEvents {
+interface StoreInstanceEvents {
   /**
    * The store has become unavailable although the connection is up, or is available again without its earlier
    * registrations.
    */
-  changed(isBack: boolean): void
+  changed(isAvailable: boolean): void
 }
 
 /**
@@ -20,62 +20,62 @@ interface LifeEvents {
  */
 export class StoreInstanceMonitor {
   readonly #subscribeRetry: SubscribeRetry
-  readonly #events: LifeEvents
-  #life: string | undefined
-  #away = false
-  #asked = false
-  #isNamed = false
+  readonly #events: StoreInstanceEvents
+  #instanceId: string | undefined
+  #isAway = false
+  #hasSubscribed = false
+  #hasSeenInstance = false
 
-  constructor(session: MqttSession, clock: Clock, events: LifeEvents) {
+  constructor(session: MqttSession, clock: Clock, events: StoreInstanceEvents) {
     this.#subscribeRetry = new SubscribeRetry(session, clock)
     this.#events = events
   }
 
   /** Whether a response ever contained an instance id. */
-  get isNamed(): boolean {
-    return this.#isNamed
+  get hasSeenInstance(): boolean {
+    return this.#hasSeenInstance
   }
 
-  answered({ userProperties }: InboundMessage): void {
-    const life = userProperties[PROPERTY.life]
-    if (typeof life !== 'string') return
-    this.#isNamed = true
-    this.#heard(life)
-    this.#ask()
+  onResponse({ userProperties }: InboundMessage): void {
+    const instanceId = userProperties[PROPERTY.life]
+    if (typeof instanceId !== 'string') return
+    this.#hasSeenInstance = true
+    this.#observe(instanceId)
+    this.#subscribe()
   }
 
   /** Handles a message of {@link LIFE_TOPIC}: an instance id, or {@link AWAY}. */
-  announced({ payload }: InboundMessage): void {
-    const life = displayText(payload)
-    if (life !== '' && life !== AWAY) this.#heard(life)
-    else if (!this.#away) {
-      this.#away = true
+  onAnnouncement({ payload }: InboundMessage): void {
+    const instanceId = displayText(payload)
+    if (instanceId !== '' && instanceId !== AWAY) this.#observe(instanceId)
+    else if (!this.#isAway) {
+      this.#isAway = true
       // An earlier client on this connection or session may have caused the subscription; subscribe for this client.
-      this.#ask()
+      this.#subscribe()
       this.#events.changed(false)
     }
   }
 
   disconnected(): void {
     this.#subscribeRetry.cancel()
-    this.#life = undefined
-    this.#away = false
-    this.#asked = false
+    this.#instanceId = undefined
+    this.#isAway = false
+    this.#hasSubscribed = false
   }
 
-  #ask(): void {
-    if (this.#asked) return
-    this.#asked = true
+  #subscribe(): void {
+    if (this.#hasSubscribed) return
+    this.#hasSubscribed = true
     this.#subscribeRetry.subscribe(undefined, [
       { filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined },
     ])
   }
 
-  #heard(life: string): void {
-    const isKnown = life === this.#life && !this.#away
-    const isFirst = this.#life === undefined && !this.#away
-    this.#life = life
-    this.#away = false
+  #observe(instanceId: string): void {
+    const isKnown = instanceId === this.#instanceId && !this.#isAway
+    const isFirst = this.#instanceId === undefined && !this.#isAway
+    this.#instanceId = instanceId
+    this.#isAway = false
     if (!isKnown && !isFirst) this.#events.changed(true)
   }
 }

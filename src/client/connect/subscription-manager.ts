@@ -5,20 +5,20 @@ import type { ConnectionInfo, MqttSession } from '../session/session.js'
 import { type DesiredSubscription, SubscribeRetry, wildcardsNotSupported } from '../session/subscribe-retry.js'
 import type { WatchedConnection } from '../watch/registry.js'
 
-interface SubscribingEvents {
+interface SubscriptionEvents {
   /** The response topic is subscribed. */
-  answers(info: ConnectionInfo): void
+  responsesReady(info: ConnectionInfo): void
   /** Notifications are also subscribed, for this connection or a new store instance. */
-  changes(connection: WatchedConnection): void
+  notificationsReady(connection: WatchedConnection): void
   /** The broker refused a subscription; `forGood`: it is not retried. */
-  refused(what: 'answers' | 'changes', error: RequestRejectedError, forGood: boolean): void
+  refused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void
 }
 
 /** The subscriptions of a client: to responses and to notifications. */
 export class SubscriptionManager {
-  readonly #topics: { readonly answers: string; readonly changes: string }
+  readonly #topics: { readonly responses: string; readonly notifications: string }
   readonly #subscribeRetry: SubscribeRetry
-  readonly #events: SubscribingEvents
+  readonly #events: SubscriptionEvents
   readonly #ids = new SubscriptionIds()
   #info: ConnectionInfo | undefined
   #isOpen = false
@@ -26,8 +26,8 @@ export class SubscriptionManager {
   constructor(
     session: MqttSession,
     clock: Clock,
-    topics: { readonly answers: string; readonly changes: string },
-    events: SubscribingEvents,
+    topics: { readonly responses: string; readonly notifications: string },
+    events: SubscriptionEvents,
   ) {
     this.#topics = topics
     this.#subscribeRetry = new SubscribeRetry(session, clock)
@@ -37,32 +37,32 @@ export class SubscriptionManager {
   /** Subscribes on a new connection. Requests wait for the response subscription, watches for both. */
   connected(info: ConnectionInfo, late: boolean): void {
     this.#info = info
-    const subscriptionId = this.#next(info)
+    const subscriptionId = this.#nextId(info)
     const connection = { fresh: !info.sessionPresent, subscriptionId, late }
-    const open = { answers: false, changes: false }
-    const granted = (what: keyof typeof open): void => {
-      open[what] = true
-      this.#isOpen = open.answers && open.changes
-      if (what === 'answers') this.#events.answers(info)
+    const isGranted = { responses: false, notifications: false }
+    const granted = (what: keyof typeof isGranted): void => {
+      isGranted[what] = true
+      this.#isOpen = isGranted.responses && isGranted.notifications
+      if (what === 'responses') this.#events.responsesReady(info)
       // The callback may have closed the client.
-      if (this.#isOpen) this.#events.changes(connection)
+      if (this.#isOpen) this.#events.notificationsReady(connection)
     }
-    const wanted = [this.#wanted('answers', granted), this.#wanted('changes', granted)]
+    const desired = [this.#subscriptionFor('responses', granted), this.#subscriptionFor('notifications', granted)]
     // Some brokers end the connection over an unsupported wildcard.
-    this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? wanted : wanted.slice(0, 1))
-    if (!info.hasWildcards) this.#events.refused('changes', wildcardsNotSupported(), true)
+    this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? desired : desired.slice(0, 1))
+    if (!info.hasWildcards) this.#events.refused('notifications', wildcardsNotSupported(), true)
   }
 
   /**
    * Subscribes again for a new store instance. With a new subscription id, notifications that the old instance sent can
    * be recognised; without ids they cannot.
    */
-  renew(): void {
+  resubscribe(): void {
     if (!this.#isOpen || this.#info === undefined) return
-    const subscriptionId = this.#next(this.#info)
-    const granted = (): void => this.#events.changes({ fresh: false, subscriptionId, late: true })
+    const subscriptionId = this.#nextId(this.#info)
+    const granted = (): void => this.#events.notificationsReady({ fresh: false, subscriptionId, late: true })
     if (subscriptionId === undefined) granted()
-    else this.#subscribeRetry.subscribe(subscriptionId, [this.#wanted('changes', granted)])
+    else this.#subscribeRetry.subscribe(subscriptionId, [this.#subscriptionFor('notifications', granted)])
   }
 
   cancel(): void {
@@ -71,21 +71,24 @@ export class SubscriptionManager {
   }
 
   /** A new id for every connection: notifications that carry it were not queued before. */
-  #next({ hasSubscriptionIds: subscriptionIds }: ConnectionInfo): number | undefined {
-    return subscriptionIds ? this.#ids.next() : undefined
+  #nextId({ hasSubscriptionIds }: ConnectionInfo): number | undefined {
+    return hasSubscriptionIds ? this.#ids.next() : undefined
   }
 
-  #wanted(what: 'answers' | 'changes', granted: (what: 'answers' | 'changes') => void): DesiredSubscription {
+  #subscriptionFor(
+    what: 'responses' | 'notifications',
+    granted: (what: 'responses' | 'notifications') => void,
+  ): DesiredSubscription {
     return {
       filter: this.#topics[what],
       granted: () => granted(what),
-      refused: (error, forGood) => this.#events.refused(what, error, forGood),
+      refused: (error, isPermanent) => this.#events.refused(what, error, isPermanent),
     }
   }
 }
 
 /** MQTT 5.0, section 3.8.2.1.2: the largest subscription identifier. */
-const LARGEST_ID = 268_435_455
+const MAX_SUBSCRIPTION_ID = 268_435_455
 
 /**
  * Subscription identifiers, one for every connection. They start at a random value, so that notifications queued for an
@@ -101,11 +104,11 @@ export class SubscriptionIds {
 
   /** @param random - source of random bytes */
   constructor(random: (length: number) => Uint8Array = randomBytes) {
-    this.#last = random(4).reduce((number, byte) => number * 256 + byte, 0) % LARGEST_ID
+    this.#last = random(4).reduce((number, byte) => number * 256 + byte, 0) % MAX_SUBSCRIPTION_ID
   }
 
   next(): number {
-    this.#last = (this.#last % LARGEST_ID) + 1
+    this.#last = (this.#last % MAX_SUBSCRIPTION_ID) + 1
     return this.#last
   }
 }

@@ -4,7 +4,7 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { StoreRequest } from '../../core/util/awaitable.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import type { DecodeError } from '../../core/util/errors.js'
-import type { Written } from '../requests/commands.js'
+import type { WriteResult } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry } from '../watch/watch-state.js'
 import { encodeFor } from './codec.js'
@@ -194,7 +194,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   #deletion(
     call: string,
     options: DeleteOptions & AbortOptions,
-    send: (host: KeyHost, key: KeyName, token: Hlc | undefined, timeout: number) => Observable<Written>,
+    send: (host: KeyHost, key: KeyName, token: Hlc | undefined, timeout: number) => Observable<WriteResult>,
   ): StoreRequest<DeleteResult> {
     return new StoreRequest(() => {
       checkOptionNames(call, options, DELETE_REQUEST, ALIASES)

@@ -16,7 +16,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { ClientHost } from '../connect/client.js'
 import { text } from '../keys/codec.js'
-import type { Written } from '../requests/commands.js'
+import type { WriteResult } from '../requests/commands.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import { LockKeyError } from './lease-state.js'
 
@@ -89,7 +89,7 @@ export function holderOf(key: KeyName, value: Uint8Array): string {
 
 const FENCED: ReadonlySet<unknown> = new Set(['fencing-token-required', 'fencing-token-stale'])
 
-function fenceAsLockError(key: KeyName): OperatorFunction<Written, Written> {
+function fenceAsLockError(key: KeyName): OperatorFunction<WriteResult, WriteResult> {
   return catchError((error: unknown) => {
     const fenced = error instanceof StateStoreError && FENCED.has(error.code)
     throw fenced ? new LockKeyError(key.text, 'it is protected by a fencing token', { cause: error }) : error

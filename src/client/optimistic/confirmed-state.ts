@@ -1,6 +1,6 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
-import type { Reading } from '../requests/commands.js'
+import type { ReadResult } from '../requests/commands.js'
 
 /** What the store is known to have: bytes, or no such key. */
 export interface Known {
@@ -36,7 +36,7 @@ export type Observation =
   /** The store has answered an own write. */
   | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Place }
   /** The store has answered an own read. */
-  | { readonly type: 'read'; readonly reading: Reading; readonly from: Place }
+  | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Place }
 
 /** What is known then. `doubt`: where the fact belongs cannot be told, and only a read that is sent now can. */
 export interface ObservationResult {

@@ -2,7 +2,7 @@ import type { Unsubscribable } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
-import type { Reading } from '../requests/commands.js'
+import type { ReadResult } from '../requests/commands.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import {
   applyObservation,
@@ -129,7 +129,7 @@ export class KeyTracker<T> {
     })
   }
 
-  #asking(): (reading: Reading) => void {
+  #asking(): (reading: ReadResult) => void {
     const from = this.place
     const { isOver } = this.#held
     return reading => {
@@ -241,14 +241,14 @@ const PAUSE = 1_000
 class KeyReader {
   readonly #source: KeySource<unknown>
   readonly #timeout: number
-  readonly #asking: () => (reading: Reading) => void
+  readonly #asking: () => (reading: ReadResult) => void
   #wanted = false
   #up = false
   #request: Unsubscribable | undefined
   #pause: (() => void) | undefined
 
   /** @param asking - called when a read is sent; what it returns takes the answer */
-  constructor(source: KeySource<unknown>, timeout: number, asking: () => (reading: Reading) => void) {
+  constructor(source: KeySource<unknown>, timeout: number, asking: () => (reading: ReadResult) => void) {
     this.#source = source
     this.#timeout = timeout
     this.#asking = asking

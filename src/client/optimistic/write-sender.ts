@@ -3,7 +3,7 @@ import type { SetCondition } from '../../core/protocol/commands.js'
 import { ArgumentError, DecodeError, type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
-import type { Written } from '../requests/commands.js'
+import type { WriteResult } from '../requests/commands.js'
 import { type Known, type Place, sameValue } from './confirmed-state.js'
 import { ConflictError } from './errors.js'
 import { type Merge, type Terms, waits } from './options.js'
@@ -68,7 +68,7 @@ export class WriteSender<T> {
     }
   }
 
-  #answered(write: UserWrite<T>, value: T, { applied, version }: Written): void {
+  #answered(write: UserWrite<T>, value: T, { applied, version }: WriteResult): void {
     this.#active = undefined
     if (applied) this.#listener.applied(write, value, version)
     else this.#conflicted(write, version)

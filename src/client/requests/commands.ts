@@ -14,19 +14,19 @@ import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { HlcError, PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { Invoker } from './invoker.js'
-import type { RpcInquiry, RpcReply } from './request.js'
+import type { RpcInquiry, RpcResponse } from './request.js'
 
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
 
 /** A value that was read. */
-export interface Found {
+export interface StoredValue {
   readonly value: Uint8Array
   /** `undefined` if the store does not send versions. */
   readonly version: Hlc | undefined
 }
 
 /** The result of a read. */
-export interface Reading {
+export interface ReadResult {
   /** `undefined` if the key does not exist. */
   readonly value: Uint8Array | undefined
   /** Version of the value. For a missing key, the latest version the store has assigned to any key, if it sends one. */
@@ -34,7 +34,7 @@ export interface Reading {
 }
 
 /** Result of a conditional write, with the version from the store's response. */
-export interface Written {
+export interface WriteResult {
   readonly applied: boolean
   readonly version: Hlc | undefined
 }
@@ -48,7 +48,7 @@ export interface WriteOptions {
   readonly persist?: boolean | undefined
 }
 
-interface Terms extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
+interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
   /** The key of a command for a single key. */
   readonly key?: KeyName
   readonly timeout: number
@@ -79,7 +79,7 @@ export class StoreCommands {
   }
 
   /** GET: emits the value, or `undefined` if the key does not exist. */
-  get(key: KeyName, timeout: number): Observable<Found | undefined> {
+  get(key: KeyName, timeout: number): Observable<StoredValue | undefined> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version) => {
       const value = readValue(payload, key.text)
       return value && { value, version }
@@ -87,7 +87,7 @@ export class StoreCommands {
   }
 
   /** GET that also emits the position of a missing key. */
-  read(key: KeyName, timeout: number): Observable<Reading> {
+  read(key: KeyName, timeout: number): Observable<ReadResult> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)
       return { value, version: value ? version : positionOf(reply) }
@@ -95,7 +95,7 @@ export class StoreCommands {
   }
 
   /** SET. An unmet condition is a result, not an error. */
-  set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<Written> {
+  set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<WriteResult> {
     const { condition, px, fencingToken, persist } = options
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
     return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => ({
@@ -105,7 +105,7 @@ export class StoreCommands {
   }
 
   /** DEL: emits whether the key existed. */
-  delete(key: KeyName, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
+  delete(key: KeyName, fencingToken: Hlc | undefined, timeout: number): Observable<WriteResult> {
     return this.#invoke({ verb: 'DEL', key: key.bytes }, { key, timeout, fencingToken }, (payload, version) => ({
       applied: readDeleted(payload, key.text),
       version,
@@ -113,7 +113,7 @@ export class StoreCommands {
   }
 
   /** VDEL: deletes the key if it has the given value. */
-  deleteIf(key: KeyName, value: Uint8Array, fencingToken: Hlc | undefined, timeout: number): Observable<Written> {
+  deleteIf(key: KeyName, value: Uint8Array, fencingToken: Hlc | undefined, timeout: number): Observable<WriteResult> {
     const command = { verb: 'VDEL', key: key.bytes, value } as const
     return this.#invoke(command, { key, timeout, fencingToken }, (payload, version) => ({
       applied: readConditional(payload, key.text) === 'applied',
@@ -146,23 +146,23 @@ export class StoreCommands {
 
   #invoke<T>(
     command: Command,
-    terms: Terms,
-    read: (payload: Uint8Array, version: Hlc | undefined, reply: RpcReply) => T,
+    options: CommandOptions,
+    read: (payload: Uint8Array, version: Hlc | undefined, reply: RpcResponse) => T,
   ): Observable<T> {
-    const { key, timeout } = terms
-    const repeatable = REPEATABLE.includes(command.verb)
+    const { key, timeout } = options
+    const isRepeatable = REPEATABLE.includes(command.verb)
     return new Observable<T>(subscriber =>
       this.#invoker.send({
         key: key?.text,
         payload: encodeCommand(command),
         timeout,
-        repeatable,
+        isRepeatable,
         subject: key?.id,
-        inquiry: key && !repeatable ? () => this.#inquiryOf(key) : undefined,
+        inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,
-        userProperties: () => this.#properties(terms),
+        userProperties: () => this.#requestProperties(options),
         succeeded: reply => {
-          const result = attempt(() => read(reply.payload, versionOf(reply), reply))
+          const result = tryDecode(() => read(reply.payload, versionOf(reply), reply))
           if ('error' in result) {
             subscriber.error(result.error)
             return
@@ -175,11 +175,14 @@ export class StoreCommands {
     )
   }
 
-  #inquiryOf({ bytes }: KeyName): RpcInquiry {
-    return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => this.#properties({}) }
+  #createInquiry({ bytes }: KeyName): RpcInquiry {
+    return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => this.#requestProperties({}) }
   }
 
-  #properties({ fencingToken, persist }: Pick<WriteOptions, 'fencingToken' | 'persist'>): Record<string, string> {
+  #requestProperties({
+    fencingToken,
+    persist,
+  }: Pick<WriteOptions, 'fencingToken' | 'persist'>): Record<string, string> {
     const properties: Record<string, string> = { [PROPERTY.timestamp]: String(this.#timestamp()) }
     if (fencingToken) properties[PROPERTY.fencingToken] = String(fencingToken)
     if (persist) properties[PROPERTY.persist] = 'true'
@@ -200,7 +203,7 @@ export class StoreCommands {
 }
 
 // Other errors are bugs, wrapped so that they do not surface in the MQTT client's message handler.
-function attempt<T>(run: () => T): { value: T } | { error: StateStoreError } {
+function tryDecode<T>(run: () => T): { value: T } | { error: StateStoreError } {
   try {
     return { value: run() }
   } catch (error) {

@@ -11,7 +11,14 @@ import {
 } from '../../core/util/errors.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
-import { NoStoreError, type Pending, type RpcRequest, timedOut, tooLarge, unknown } from './request.js'
+import {
+  NoStoreError,
+  outcomeUnknown,
+  type PendingRequest,
+  type RpcRequest,
+  timeoutError,
+  tooLargeError,
+} from './request.js'
 
 interface InvokerOptions {
   readonly session: MqttSession
@@ -25,14 +32,14 @@ const OK = '200'
 /** No subscriber received the message (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
 /** Time in which a broker that waited for buffer space sends more data, ms. */
-const REFILL = 20
+const REFILL_MS = 20
 /** Maximum message expiry of MQTT, 32 bits, s. */
-const LONGEST_EXPIRY = 2 ** 32 - 1
+const MAX_EXPIRY_S = 2 ** 32 - 1
 /**
  * Upper bound of a request's size without its payload, bytes: a dozen texts of at most 65,535 each. Only packets that
  * might exceed the broker's limit are measured.
  */
-const MOST_OVERHEAD = 1024 * 1024
+const MAX_OVERHEAD_BYTES = 1024 * 1024
 
 /**
  * Request and response over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
@@ -48,103 +55,106 @@ export class Invoker {
   readonly #clock: Clock
   readonly #limit: number
   readonly #correlation = new Correlation()
-  readonly #timeouts: Timeouts<Pending>
-  #waiting = new Set<Pending>()
-  readonly #sent = new SlotMap<Pending>()
-  readonly #earlier = new EarlierWrites()
+  readonly #timeouts: Timeouts<PendingRequest>
+  #queued = new Set<PendingRequest>()
+  readonly #sent = new SlotMap<PendingRequest>()
+  readonly #earlierWrites = new EarlierWrites()
   /** Requests of the invoker itself, which resolve {@link EarlierWrites}. */
-  readonly #inquiries = new Set<Pending>()
-  #counter = 0
+  readonly #inquiries = new Set<PendingRequest>()
+  #lastId = 0
   #unacknowledged = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
-  #cause: StateStoreError | undefined
-  #closed: StateStoreError | undefined
+  #disconnectCause: StateStoreError | undefined
+  #closeError: StateStoreError | undefined
 
   constructor({ session, responseTopic, clock, limit }: InvokerOptions) {
     this.#session = session
     this.#responseTopic = responseTopic
     this.#clock = clock
     this.#limit = limit
-    this.#timeouts = new Timeouts(clock, pending => this.#late(pending))
+    this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
   }
 
   /** Number of requests without a response. */
   get pending(): number {
-    return this.#waiting.size + this.#sent.size - this.#inquiries.size
+    return this.#queued.size + this.#sent.size - this.#inquiries.size
   }
 
   /** Sends a request. The returned function drops it, but cannot cancel what has been sent. */
   send(request: RpcRequest): () => void {
-    if (this.#closed) {
-      request.failed(this.#closed)
+    if (this.#closeError) {
+      request.failed(this.#closeError)
       return () => undefined
     }
     if (this.pending >= this.#limit) {
       request.failed(new OverflowError('The queue of requests', this.#limit))
       return () => undefined
     }
-    const pending = this.#pend(request, this.#clock.monotonic() + request.timeout)
-    const connection = this.#waiting.size === 0 ? this.#freeConnection : undefined
-    if (connection === undefined) this.#waiting.add(pending)
+    const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
+    const connection = this.#queued.size === 0 ? this.#availableConnection : undefined
+    if (connection === undefined) this.#queued.add(pending)
     else this.#dispatch(pending, connection)
-    return () => this.#forget(pending)
+    return () => this.#remove(pending)
   }
 
   /** Earlier responses can arrive only in a resumed session. */
   connected(info: ConnectionInfo): void {
-    const sent = this.#onTheWire()
-    this.#earlier.begin(info.sessionPresent ? sent : [])
+    const sent = this.#sentInOrder()
+    this.#earlierWrites.reset(info.sessionPresent ? sent : [])
     if (info.sessionPresent) return
     for (const pending of sent) {
-      this.#fail(pending, unknown(pending, 'the connection was lost, and so was the session at the broker'))
+      this.#fail(pending, outcomeUnknown(pending, 'the connection was lost, and so was the session at the broker'))
     }
   }
 
   /** The response topic is subscribed, so requests can be sent. */
   ready(info: ConnectionInfo): void {
     this.#connection = info
-    this.#cause = undefined
-    this.#inquire()
+    this.#disconnectCause = undefined
+    this.#queueInquiries()
     this.#flush()
   }
 
   disconnected(cause: StateStoreError): void {
     this.#connection = undefined
-    this.#cause = cause
+    this.#disconnectCause = cause
     this.#epoch++
     this.#unacknowledged = 0
     // The next connection creates new inquiries.
-    for (const inquiry of Array.from(this.#inquiries)) this.#forget(inquiry)
-    const again: Pending[] = []
-    for (const pending of this.#onTheWire()) {
-      if (!pending.request.repeatable) continue
-      this.#sent.delete(pending.place)
+    for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
+    const toResend: PendingRequest[] = []
+    for (const pending of this.#sentInOrder()) {
+      if (!pending.request.isRepeatable) continue
+      this.#sent.delete(pending.slot)
       pending.id = undefined
-      again.push(pending)
+      toResend.push(pending)
     }
-    this.#waiting = new Set([...again, ...this.#waiting])
+    this.#queued = new Set([...toResend, ...this.#queued])
   }
 
   /** Fails all requests: unsent ones with `error`, sent writes with an unknown outcome. */
   close(error: StateStoreError): void {
-    this.#closed = error
+    this.#closeError = error
     this.#connection = undefined
-    for (const pending of [...this.#onTheWire(), ...this.#waiting]) {
-      const onTheWire = pending.id !== undefined && !pending.request.repeatable
-      this.#fail(pending, onTheWire ? unknown(pending, 'the client was closed before the response arrived') : error)
+    for (const pending of [...this.#sentInOrder(), ...this.#queued]) {
+      const onTheWire = pending.id !== undefined && !pending.request.isRepeatable
+      this.#fail(
+        pending,
+        onTheWire ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error,
+      )
     }
   }
 
   /** Handles a message on the response topic; drops responses without a request. */
   received(message: InboundMessage): void {
-    const place = this.#correlation.placeOf(message.correlationData)
-    const pending = place === undefined ? undefined : this.#sent.get(place)
-    if (pending?.id === undefined || !this.#correlation.isNumber(message.correlationData, pending.id)) return
-    if (pending.epoch === this.#epoch) this.#answeredLater(pending.request.subject)
+    const slot = this.#correlation.slotOf(message.correlationData)
+    const pending = slot === undefined ? undefined : this.#sent.get(slot)
+    if (pending?.id === undefined || !this.#correlation.hasNumber(message.correlationData, pending.id)) return
+    if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
     if (status === OK) {
-      if (this.#forget(pending)) pending.request.succeeded(message)
+      if (this.#remove(pending)) pending.request.succeeded(message)
       return
     }
     const text = message.userProperties[PROPERTY.statusMessage] ?? 'no explanation given'
@@ -152,115 +162,118 @@ export class Invoker {
     this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
   }
 
-  #pend(request: RpcRequest, expiry: number): Pending {
-    const pending: Pending = { request, expiry, place: 0, id: undefined, epoch: 0, deadline: undefined }
-    pending.deadline = this.#timeouts.add(expiry, pending)
+  #addPending(request: RpcRequest, expiresAt: number): PendingRequest {
+    const pending: PendingRequest = { request, expiresAt, slot: 0, id: undefined, epoch: 0, deadline: undefined }
+    pending.deadline = this.#timeouts.add(expiresAt, pending)
     return pending
   }
 
   /** Queues inquiries for the keys of earlier writes, ahead of all other requests. */
-  #inquire(): void {
-    const inquiries: Pending[] = []
-    for (const [subject, writes] of this.#earlier.subjects) {
-      const expiry = Math.max(...writes.map(write => write.expiry))
+  #queueInquiries(): void {
+    const inquiries: PendingRequest[] = []
+    for (const [subject, writes] of this.#earlierWrites.subjects) {
+      const expiresAt = Math.max(...writes.map(write => write.expiresAt))
       const [first] = writes
       const inquiry = first?.request.inquiry?.()
       if (first === undefined || inquiry === undefined) continue
       const { key, commonProperties } = first.request
-      const timeout = Math.max(1, expiry - this.#clock.monotonic())
-      const nothing = (): void => undefined
-      const told = { succeeded: nothing, failed: nothing }
+      const timeout = Math.max(1, expiresAt - this.#clock.monotonic())
+      const ignore = (): void => undefined
+      const callbacks = { succeeded: ignore, failed: ignore }
       inquiries.push(
-        this.#pend({ ...inquiry, ...told, key, commonProperties, subject, timeout, repeatable: true }, expiry),
+        this.#addPending(
+          { ...inquiry, ...callbacks, key, commonProperties, subject, timeout, isRepeatable: true },
+          expiresAt,
+        ),
       )
     }
     for (const inquiry of inquiries) this.#inquiries.add(inquiry)
-    this.#waiting = new Set([...inquiries, ...this.#waiting])
+    this.#queued = new Set([...inquiries, ...this.#queued])
   }
 
   /** A request sent on this connection got its response, so earlier writes to the same key will not get theirs. */
-  #answeredLater(subject: string | undefined): void {
-    for (const write of this.#earlier.take(subject))
-      this.#fail(write, unknown(write, 'the connection was lost, and a later request got its response first'))
+  #onLaterResponse(subject: string | undefined): void {
+    for (const write of this.#earlierWrites.removeWrites(subject))
+      this.#fail(write, outcomeUnknown(write, 'the connection was lost, and a later request got its response first'))
   }
 
   /**
    * Handles a timeout. The response may have arrived unread: a blocked event loop runs timers first, and a socket
    * buffers only part of the data. So reading continues for as long as the timer was late.
    */
-  #late(pending: Pending): void {
+  #onTimeout(pending: PendingRequest): void {
     const now = this.#clock.monotonic()
-    if (pending.id === undefined) this.#fail(pending, timedOut(pending, this.#cause))
-    else this.#readOn(pending, 2 * now - pending.expiry)
+    if (pending.id === undefined) this.#fail(pending, timeoutError(pending, this.#disconnectCause))
+    else this.#awaitInput(pending, 2 * now - pending.expiresAt)
   }
 
   /** Waits for a turn of input, and for more while data arrives. */
-  #readOn(pending: Pending, until: number): void {
+  #awaitInput(pending: PendingRequest, until: number): void {
     const { received } = this.#session
     afterInput(this.#clock, () => {
       const isOver = this.#session.received === received || this.#clock.monotonic() >= until
-      if (isOver || pending.deadline === undefined) this.#unanswered(pending)
-      else this.#clock.schedule(REFILL, () => this.#readOn(pending, until))
+      if (isOver || pending.deadline === undefined) this.#onUnanswered(pending)
+      else this.#clock.schedule(REFILL_MS, () => this.#awaitInput(pending, until))
     })
   }
 
-  #unanswered(pending: Pending): void {
+  #onUnanswered(pending: PendingRequest): void {
     const isSent = pending.id !== undefined
-    const error = timedOut(pending, this.#cause)
-    if (!this.#forget(pending)) return
+    const error = timeoutError(pending, this.#disconnectCause)
+    if (!this.#remove(pending)) return
     pending.request.failed(error)
     if (isSent && this.#connection) this.#session.verifyConnection()
   }
 
   /** Returns sent requests in the order of sending. */
-  #onTheWire(): Pending[] {
+  #sentInOrder(): PendingRequest[] {
     return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
   /** The connection, if the broker accepts another request. */
-  get #freeConnection(): ConnectionInfo | undefined {
+  get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
     return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
   }
 
   #flush(): void {
-    for (const pending of this.#waiting) {
-      const connection = this.#freeConnection
+    for (const pending of this.#queued) {
+      const connection = this.#availableConnection
       if (connection === undefined) return
-      this.#waiting.delete(pending)
+      this.#queued.delete(pending)
       this.#dispatch(pending, connection)
     }
   }
 
-  #dispatch(pending: Pending, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+  #dispatch(pending: PendingRequest, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
     const { request } = pending
-    const id = ++this.#counter
-    const place = this.#sent.add(pending)
-    const message = this.#messageOf(pending, place, id)
-    const isSmall = request.payload.length + MOST_OVERHEAD <= maximumPacketSize
+    const id = ++this.#lastId
+    const slot = this.#sent.add(pending)
+    const message = this.#createMessage(pending, slot, id)
+    const isSmall = request.payload.length + MAX_OVERHEAD_BYTES <= maximumPacketSize
     const size = isSmall ? 0 : this.#session.sizeOf(message)
     pending.id = id
-    pending.place = place
+    pending.slot = slot
     pending.epoch = this.#epoch
-    if (size > maximumPacketSize) this.#fail(pending, tooLarge(request, size, maximumPacketSize))
+    if (size > maximumPacketSize) this.#fail(pending, tooLargeError(request, size, maximumPacketSize))
     else this.#transmit(pending, message)
   }
 
-  #messageOf({ request, expiry }: Pending, place: number, id: number): OutboundRequest {
-    const left = expiry - this.#clock.monotonic()
+  #createMessage({ request, expiresAt }: PendingRequest, slot: number, id: number): OutboundRequest {
+    const remainingMs = expiresAt - this.#clock.monotonic()
     return {
       topic: INVOKE_TOPIC,
       payload: request.payload,
       responseTopic: this.#responseTopic,
-      correlationData: this.#correlation.encode(place, id),
-      messageExpiry: Math.min(LONGEST_EXPIRY, Math.max(1, Math.ceil(left / 1000))),
+      correlationData: this.#correlation.encode(slot, id),
+      messageExpiry: Math.min(MAX_EXPIRY_S, Math.max(1, Math.ceil(remainingMs / 1000))),
       contentType: CONTENT_TYPE,
       userProperties: request.userProperties(),
       commonProperties: request.commonProperties,
     }
   }
 
-  #transmit(pending: Pending, message: OutboundRequest): void {
+  #transmit(pending: PendingRequest, message: OutboundRequest): void {
     const { key } = pending.request
     this.#unacknowledged++
     const epoch = this.#epoch
@@ -272,61 +285,61 @@ export class Invoker {
     })
   }
 
-  #fail(pending: Pending, error: StateStoreError): void {
-    if (this.#forget(pending)) pending.request.failed(error)
+  #fail(pending: PendingRequest, error: StateStoreError): void {
+    if (this.#remove(pending)) pending.request.failed(error)
   }
 
-  #forget(pending: Pending): boolean {
+  #remove(pending: PendingRequest): boolean {
     if (pending.deadline === undefined) return false
     this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
     this.#inquiries.delete(pending)
-    if (pending.id === undefined) this.#waiting.delete(pending)
-    else this.#sent.delete(pending.place)
+    if (pending.id === undefined) this.#queued.delete(pending)
+    else this.#sent.delete(pending.slot)
     return true
   }
 }
 
 /** Bytes; the official clients require this length. */
-const LENGTH = 16
-const PLACE = 8
-const NUMBER = 12
+const CORRELATION_BYTES = 16
+const SLOT_OFFSET = 8
+const NUMBER_OFFSET = 12
 
 /**
  * Correlation data (MQTT 5.0, section 3.3.2.3.6): random bytes of this client, and the slot and number of a request.
  */
 class Correlation {
-  readonly #origin = randomBytes(PLACE)
+  readonly #origin = randomBytes(SLOT_OFFSET)
 
   /** Slot and number are truncated to 32 bits. */
-  encode(place: number, number: number): Uint8Array {
-    const bytes = new Uint8Array(LENGTH)
+  encode(slot: number, number: number): Uint8Array {
+    const bytes = new Uint8Array(CORRELATION_BYTES)
     bytes.set(this.#origin)
-    put(bytes, PLACE, place)
-    put(bytes, NUMBER, number)
+    writeUint32(bytes, SLOT_OFFSET, slot)
+    writeUint32(bytes, NUMBER_OFFSET, number)
     return bytes
   }
 
   /** Returns the slot; `undefined` for another client's correlation data. */
-  placeOf(bytes: Uint8Array | undefined): number | undefined {
-    if (bytes?.length !== LENGTH) return undefined
-    for (let i = 0; i < PLACE; i++) if (bytes[i] !== this.#origin[i]) return undefined
-    return read(bytes, PLACE)
+  slotOf(bytes: Uint8Array | undefined): number | undefined {
+    if (bytes?.length !== CORRELATION_BYTES) return undefined
+    for (let i = 0; i < SLOT_OFFSET; i++) if (bytes[i] !== this.#origin[i]) return undefined
+    return readUint32(bytes, SLOT_OFFSET)
   }
 
-  isNumber(bytes: Uint8Array | undefined, number: number): boolean {
-    return bytes !== undefined && read(bytes, NUMBER) === number >>> 0
+  hasNumber(bytes: Uint8Array | undefined, number: number): boolean {
+    return bytes !== undefined && readUint32(bytes, NUMBER_OFFSET) === number >>> 0
   }
 }
 
-function put(bytes: Uint8Array, at: number, value: number): void {
+function writeUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24
   bytes[at + 1] = value >>> 16
   bytes[at + 2] = value >>> 8
   bytes[at + 3] = value
 }
 
-const read = (bytes: Uint8Array, at: number): number =>
+const readUint32 = (bytes: Uint8Array, at: number): number =>
   (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
 
 /**
@@ -342,15 +355,15 @@ const read = (bytes: Uint8Array, at: number): number =>
  * ```
  */
 class EarlierWrites {
-  #writes = new Map<string, Pending[]>()
+  #writes = new Map<string, PendingRequest[]>()
 
   /** Subjects that need an inquiry. */
-  get subjects(): readonly [subject: string, writes: readonly Pending[]][] {
+  get subjects(): readonly [subject: string, writes: readonly PendingRequest[]][] {
     return Array.from(this.#writes)
   }
 
   /** Starts a connection, with the writes still in flight. */
-  begin(sent: readonly Pending[]): void {
+  reset(sent: readonly PendingRequest[]): void {
     this.#writes = new Map()
     for (const pending of sent) {
       const { subject } = pending.request
@@ -362,7 +375,7 @@ class EarlierWrites {
   }
 
   /** Removes and returns the writes for a subject that will not get a response. */
-  take(subject: string | undefined): readonly Pending[] {
+  removeWrites(subject: string | undefined): readonly PendingRequest[] {
     if (subject === undefined || this.#writes.size === 0) return NONE
     const writes = this.#writes.get(subject)
     this.#writes.delete(subject)
@@ -370,4 +383,4 @@ class EarlierWrites {
   }
 }
 
-const NONE: readonly Pending[] = []
+const NONE: readonly PendingRequest[] = []

@@ -2,7 +2,7 @@ import type { Deadline } from '../../core/util/deadlines.js'
 import { ArgumentError, forKey, OutcomeUnknownError, StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
 
-export interface RpcReply {
+export interface RpcResponse {
   readonly payload: Uint8Array
   readonly userProperties: InboundMessage['userProperties']
 }
@@ -18,7 +18,7 @@ export interface RpcRequest {
   /** Timeout, ms, including time in the queue. */
   readonly timeout: number
   /** Whether it may be resent after a lost connection: reads may, writes may not. */
-  readonly repeatable: boolean
+  readonly isRepeatable: boolean
   /** Requests for the same subject get their responses in the order of sending. */
   readonly subject?: string | undefined
   /**
@@ -30,42 +30,42 @@ export interface RpcRequest {
   readonly commonProperties: Readonly<Record<string, string>>
   /** Other user properties. Evaluated when the request is sent, so that a timestamp is current. */
   userProperties(): Record<string, string>
-  succeeded(reply: RpcReply): void
+  succeeded(reply: RpcResponse): void
   failed(error: StateStoreError): void
 }
 
 /** A request without a response. */
-export interface Pending {
+export interface PendingRequest {
   readonly request: RpcRequest
-  readonly expiry: number
+  readonly expiresAt: number
   /** Set until the request completes. */
-  deadline: Deadline<Pending> | undefined
+  deadline: Deadline<PendingRequest> | undefined
   /** Set when sent: the slot among sent requests, and a unique number. */
-  place: number
+  slot: number
   id: number | undefined
   /** Connection on which it was sent. */
   epoch: number
 }
 
-export const unknown = ({ request }: Pending, why: string): OutcomeUnknownError =>
+export const outcomeUnknown = ({ request }: PendingRequest, why: string): OutcomeUnknownError =>
   new OutcomeUnknownError(why, request.key)
 
 const IS_THERE_A_STORE = 'is a state store running at this broker?'
 
-export function timedOut(pending: Pending, connection: StateStoreError | undefined): StateStoreError {
+export function timeoutError(pending: PendingRequest, connection: StateStoreError | undefined): StateStoreError {
   const { request, id } = pending
   const { timeout, key } = request
   if (id === undefined || connection) {
-    if (id === undefined || request.repeatable) return new TimeoutError(timeout, key, connection)
-    return unknown(pending, `no response within ${timeout} ms`)
+    if (id === undefined || request.isRepeatable) return new TimeoutError(timeout, key, connection)
+    return outcomeUnknown(pending, `no response within ${timeout} ms`)
   }
   // Not all brokers report missing subscribers.
-  if (request.repeatable) return new TimeoutError(timeout, key, undefined, IS_THERE_A_STORE)
-  return unknown(pending, `no response within ${timeout} ms (${IS_THERE_A_STORE})`)
+  if (request.isRepeatable) return new TimeoutError(timeout, key, undefined, IS_THERE_A_STORE)
+  return outcomeUnknown(pending, `no response within ${timeout} ms (${IS_THERE_A_STORE})`)
 }
 
 /** @param size - of the packet, bytes */
-export const tooLarge = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>
+export const tooLargeError = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>
   new ArgumentError(
     `A request${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} with a packet of ${size} bytes is too large: the broker accepts at most ${maximum} bytes`,
   )

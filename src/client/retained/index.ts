@@ -2,7 +2,7 @@ import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
-import { checkedUrls } from '../connect/connect.js'
+import { validateUrls } from '../connect/connect.js'
 import { StoreView } from '../keys/store-view.js'
 import { backoffStrategy } from '../session/connection-manager.js'
 import { openServiceSession } from '../session/open-session.js'
@@ -89,7 +89,7 @@ export class RetainedSync implements AsyncDisposable {
  */
 export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedSync {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
-  const urls = checkedUrls(from)
+  const urls = validateUrls(from)
   const terms = termsOf(options)
   const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms
   const { reconnect = { max: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection

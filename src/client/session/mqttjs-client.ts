@@ -35,8 +35,7 @@ export interface MqttJsStream {
 
 /**
  * The members of an mqtt.js `MqttClient` that this package uses. Structural, so that a client of another copy or
- * version
- * of mqtt.js fits.
+ * version of mqtt.js fits.
  *
  * @example
  * ```ts

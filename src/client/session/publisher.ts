@@ -178,7 +178,10 @@ const FIRST_MQTTJS_ID = 64_512
 /** Maximum number of ids in use. */
 export const MAX_OWN_IDS = FIRST_MQTTJS_ID - 1
 
-/** Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps them small. */
+/**
+ * Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps them
+ * small.
+ */
 export class OwnPacketIds implements PacketIds {
   readonly #free: number[] = []
   #next = 1

@@ -1,6 +1,6 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
-import type { Reading } from '../requests/commands.js'
+import type { ReadResult } from '../requests/commands.js'
 import {
   DISCONNECTED,
   NO_CHANGES,
@@ -74,7 +74,7 @@ const sendRead = (state: WatchState): Step => ({
   send: 'GET',
 })
 
-function applyRead(state: WatchState, reading: Reading): Step {
+function applyRead(state: WatchState, reading: ReadResult): Step {
   const { value, version } = reading
   // An applied change overtook this response. Without an entry, it was the deletion of a key that was never shown.
   if (state.changedDuringRead && isOlder(version, state.floor))

@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { GoneReason } from '../../core/protocol/properties.js'
 import type { DecodeError } from '../../core/util/errors.js'
-import type { Reading } from '../requests/commands.js'
+import type { ReadResult } from '../requests/commands.js'
 
 /** An entry before decoding. `version` is missing for a key that was not found: the protocol gives it none. */
 export interface RawEntry {
@@ -70,7 +70,7 @@ export type WatchEvent =
   /** The first change of the key since its glob was registered is about to be applied. */
   | { readonly type: 'appeared' }
   | { readonly type: 'registered' }
-  | { readonly type: 'read'; readonly reading: Reading }
+  | { readonly type: 'read'; readonly reading: ReadResult }
   /** `certain`: sent on this connection, not queued before. */
   | { readonly type: 'notified'; readonly change: NotifiedChange; readonly certain: boolean }
 
