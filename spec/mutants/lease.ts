@@ -33,8 +33,8 @@ export const lease: Mutants = {
   'src/client/lease/held-lease.ts': {
     'a lease ends at its expiry': {
       seed: 2,
-      code: 'this.#port.lost(reason, this.#trouble)',
-      becomes: "if (reason !== 'expired') this.#port.lost(reason, this.#trouble)",
+      code: 'this.#host.lost(reason, this.#lastError)',
+      becomes: "if (reason !== 'expired') this.#host.lost(reason, this.#lastError)",
     },
     'a watch of the lock key that contradicts ends the lease': { seed: 2, code: CONTRADICTED },
     'a contradiction from before the lease is ignored': {

@@ -52,7 +52,7 @@ describe('lock, when it is lost', () => {
     expect(await running.exit).toBe(4)
     expect(runs(pid)).toBe(false)
     await running.stderr.line(/ {2}connection lost: /)
-    await running.stderr.line(/^rx-statestore: The lease "l" is lost: its time was over before/)
+    await running.stderr.line(/^rx-statestore: The lease "l" is lost: it expired before/)
   })
 
   it('goes on through a connection that is back in time', async () => {

@@ -4,7 +4,7 @@ import { checkToken } from '../keys/options.js'
 import type { KeyHost } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 
-/** A view of a store whose writes carry a fencing token; made by {@link fenced}. */
+/** A view of a client whose writes carry a fencing token. Made by {@link fenced}. */
 export class FencedStore extends StoreView {
   override readonly [HOST]: KeyHost
 
@@ -15,9 +15,9 @@ export class FencedStore extends StoreView {
 }
 
 /**
- * The same store, with every write by it carrying the token (`__ft`), whether by its keys or by operators on it. A key
- * that was written with a newer token refuses: `fencing-token-stale`. From then on the key takes no write without a
- * token. Throws `argument` unless it is a token.
+ * Returns a view of the client whose writes carry the token (`__ft`), through its keys and through operators. A key written
+ * with a newer token rejects the write: `fencing-token-stale`. A key written with a token rejects later writes without one.
+ * Throws `argument` for anything but a token.
  *
  * @example
  * ```ts
@@ -26,7 +26,7 @@ export class FencedStore extends StoreView {
  */
 export function fenced(store: StoreView, token: Hlc | string): FencedStore {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
-  // Only here: a write without a token is fine, a fence without one is not.
+  // `checkToken` accepts `undefined`.
   if (token === undefined) throw new ArgumentError('Expected a fencing token, got `undefined`')
   const host = store[HOST]
   return new FencedStore({

@@ -2,70 +2,65 @@ import { finalize, type Observable, Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
 import { OutcomeUnknownError } from '../../core/util/errors.js'
-import { type Claim, isOver, isPassing } from './acquire-or-renew.js'
+import { type ClaimResult, hasExpired, isTransientError } from './acquire-or-renew.js'
 import type { LeaseLossReason } from './lease-state.js'
 
-/** What a tenure needs, and whom it tells. */
-export interface TenurePort {
+export interface HeldLeaseHost {
   readonly clock: Clock
-  /** ms */
   readonly renewEvery: number
-  /** Claims the lock key once more. */
-  readonly claim: () => Observable<Claim>
-  /** Whether the watch of the lock key would tell if somebody else came in between. */
+  readonly claim: () => Observable<ClaimResult>
+  /** Returns whether the watch of the lock key is live, and would show another holder. */
   readonly isWatched: () => boolean
   readonly renewed: () => void
   readonly lost: (reason: LeaseLossReason, cause?: unknown) => void
 }
 
 /**
- * One holding of a lease, from its acquisition until it is lost or ended. Renewals go out at their times whatever became
- * of those before: an answer may be late, or lost with a connection. It is over as soon as the time counted from the
- * last confirmed renewal is, whatever the network does.
+ * One holding of a lease, from acquisition to loss. Renewals are sent on schedule even while earlier ones are pending, as a
+ * response may be late, or lost with a connection. The lease expires `duration` after the last confirmed renewal was sent.
  *
- * Nothing is renewed while the lock key is not watched. Its answer would not tell whether the key was still ours or was
- * gone, and another's in between, whose token is newer than the one of this holding.
+ * Nothing is renewed while the lock key is not watched: the response would not show whether another holder, with a newer
+ * token, had the lease in between.
  */
 export class HeldLease {
   readonly token: Hlc
-  readonly #port: TenurePort
+  readonly #host: HeldLeaseHost
   readonly #renewals = new Subscription()
-  #underWay = 0
-  /** Whether a renewal was sent since the last confirmed one whose answer is lost: it may have been done. */
-  #doubt = false
-  #confirmed: Claim
+  #inFlight = 0
+  /** Whether the outcome of a renewal since the last confirmed one is unknown. */
+  #isOutcomeUnknown = false
+  #confirmed: ClaimResult
   #cancelRenewal: () => void
   #cancelExpiry: () => void
-  #trouble: unknown
+  #lastError: unknown
 
-  constructor(first: Claim, port: TenurePort) {
+  constructor(first: ClaimResult, host: HeldLeaseHost) {
     this.token = first.version
-    this.#port = port
+    this.#host = host
     this.#confirmed = first
     this.#cancelExpiry = this.#armExpiry()
     this.#cancelRenewal = this.#armRenewal()
   }
 
-  /** ms on the monotonic clock. */
   get expiresAtMonotonic(): number {
     return this.#confirmed.expiry.monotonic
   }
 
-  /** The watch says that the lock key is not ours, or was not: unless that was before this holding, it is lost. */
-  contradicted(version: Hlc | undefined, reason: LeaseLossReason): void {
+  /** Handles an entry of the watch that does not name this holder: the lease is lost unless the entry is older. */
+  onContradiction(version: Hlc | undefined, reason: LeaseLossReason): void {
     if (version === undefined || version.compareTo(this.token) > 0) this.#lose(reason)
   }
 
-  /** The watch can be relied on, maybe after a gap, and says that the lock key is ours with this version. */
-  watched(version: Hlc | undefined, gap: boolean): void {
-    if (this.#expired()) return
+  /** Handles a live watch that shows this holder. @param hadGap - whether the watch was interrupted before */
+  onConfirmation(version: Hlc | undefined, hadGap: boolean): void {
+    if (this.#loseIfExpired()) return
     const isNewer = version !== undefined && version.compareTo(this.#confirmed.version) > 0
-    // Written in our name since, but by no renewal we know of: it was gone, and taken anew.
-    if (isNewer && this.#underWay === 0 && !this.#doubt) this.#lose('revoked')
-    else if (gap) this.#claim()
+    // A newer version with our name but not from our renewals: the key was deleted and acquired again.
+    if (isNewer && this.#inFlight === 0 && !this.#isOutcomeUnknown) this.#lose('revoked')
+    else if (hadGap) this.#claim()
   }
 
-  /** Ends it without a word. */
+  /** Stops renewing, without a callback. */
   end(): void {
     this.#cancelRenewal()
     this.#cancelExpiry()
@@ -73,67 +68,67 @@ export class HeldLease {
   }
 
   #armExpiry(): () => void {
-    const { clock } = this.#port
+    const { clock } = this.#host
     return clock.schedule(this.expiresAtMonotonic - clock.monotonic(), () => this.#lose('expired'))
   }
 
   #armRenewal(): () => void {
-    const { clock, renewEvery } = this.#port
+    const { clock, renewEvery } = this.#host
     return clock.schedule(renewEvery, () => this.#renew())
   }
 
   #renew(): void {
-    if (this.#expired()) return
-    if (this.#port.isWatched()) this.#claim()
+    if (this.#loseIfExpired()) return
+    if (this.#host.isWatched()) this.#claim()
     else this.#cancelRenewal = this.#armRenewal()
   }
 
   #claim(): void {
     this.#cancelRenewal()
     this.#cancelRenewal = this.#armRenewal()
-    this.#underWay++
-    const renewal = this.#port
+    this.#inFlight++
+    const renewal = this.#host
       .claim()
-      .pipe(finalize(() => this.#underWay--))
+      .pipe(finalize(() => this.#inFlight--))
       .subscribe({
-        next: claim => this.#answered(claim),
-        error: error => this.#troubled(error),
+        next: claim => this.#onResult(claim),
+        error: error => this.#onError(error),
       })
     this.#renewals.add(renewal)
   }
 
-  #answered(claim: Claim): void {
-    if (this.#expired()) return
+  #onResult(claim: ClaimResult): void {
+    if (this.#loseIfExpired()) return
     if (!claim.applied) this.#lose('taken')
     else if (claim.version.compareTo(this.#confirmed.version) > 0) this.#extend(claim)
   }
 
-  #extend(claim: Claim): void {
+  #extend(claim: ClaimResult): void {
     const isLonger = claim.expiry.monotonic > this.expiresAtMonotonic
     this.#confirmed = claim
-    this.#trouble = undefined
-    this.#doubt = false
+    this.#lastError = undefined
+    this.#isOutcomeUnknown = false
     if (!isLonger) return
     this.#cancelExpiry()
     this.#cancelExpiry = this.#armExpiry()
-    this.#port.renewed()
+    this.#host.renewed()
   }
 
-  #troubled(error: unknown): void {
-    this.#trouble = error
-    this.#doubt ||= error instanceof OutcomeUnknownError
-    if (!isPassing(error)) this.#lose('ended')
+  #onError(error: unknown): void {
+    this.#lastError = error
+    this.#isOutcomeUnknown ||= error instanceof OutcomeUnknownError
+    if (!isTransientError(error)) this.#lose('ended')
   }
 
-  /** A blocked event loop may run other things before the timer that was due. */
-  #expired(): boolean {
-    if (!isOver(this.#confirmed.expiry, this.#port.clock)) return false
+  /** Checks the deadline, as a blocked event loop may run other callbacks before the overdue timer. */
+  #loseIfExpired(): boolean {
+    if (!hasExpired(this.#confirmed.expiry, this.#host.clock)) return false
     this.#lose('expired')
     return true
   }
 
   #lose(reason: LeaseLossReason): void {
     this.end()
-    this.#port.lost(reason, this.#trouble)
+    this.#host.lost(reason, this.#lastError)
   }
 }

@@ -5,13 +5,13 @@ import { lease } from './lease.js'
 import type { LeaseOptions } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
 
-/** Whether we lead. */
+/** The role of this member, and the current leader. */
 export type Leadership =
   | {
       readonly role: 'leader'
-      /** Who leads: we, by the holder's name of the lease. */
+      /** Holder name of this member's lease. */
       readonly leader: string
-      /** For what only the leader may write; see {@link fenced}. */
+      /** Fencing token for writes of the leader, see {@link fenced}. */
       readonly token: Hlc
     }
   | {
@@ -21,12 +21,12 @@ export type Leadership =
     }
 
 /**
- * Election of one leader among all who call this with the same name: says who leads whenever that changes, us or others.
- * Follows first, and leads as soon as no other member does. Unsubscribing, or closing the client, hands over at once; a
- * leader that dies is followed when its lease has run out. Never ends because of a lost connection; errors as the lease.
+ * Elects one leader among all subscribers with the same name. Emits the role of this member and the current leader after
+ * every change. A member starts as a follower, and leads once no other member does. Unsubscribing or closing the client
+ * hands over immediately; a leader that crashes is replaced when its lease expires. A lost connection does not end it;
+ * errors as the lease does.
  *
- * Two never believe to lead at the same time longer than their clocks drift apart in `duration`; what that means is in
- * docs/locking.md.
+ * Two members never both act as leader for longer than their clocks drift apart within `duration`; see docs/locking.md.
  *
  * @example
  * ```ts

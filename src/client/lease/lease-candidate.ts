@@ -11,53 +11,53 @@ import type { Freshness } from '../watch/freshness.js'
 import type { Entry } from '../watch/watch-state.js'
 import {
   acquireOrRenew,
-  type Claim,
   type Claimant,
+  type ClaimResult,
+  hasExpired,
   holderOf,
-  isOver,
-  isPassing,
+  isTransientError,
   releaseLease,
 } from './acquire-or-renew.js'
 import { HeldLease } from './held-lease.js'
-import { type LeaseTerms, uniqueHolder } from './lease-options.js'
+import { type LeaseSettings, uniqueHolder } from './lease-options.js'
 import { type LeaseLossReason, LeaseLostError, type LeaseState, LockKeyError } from './lease-state.js'
 
-/** What the watch of the lock key said last. */
-interface Seen {
-  /** Missing when it is free. */
+/** The lock key as last seen by its watch. */
+interface ObservedLock {
+  /** Missing if the lock is free. */
   readonly holder: string | undefined
   readonly version: Hlc | undefined
 }
 
 /**
- * One subscriber of a lease: asks for it, keeps it, waits for it. It waits for the watch of the lock key; only when
- * nothing was heard of the holder for the length of a lease, as when a store does not tell that a key ran out, it asks.
+ * One subscriber of a lease: acquires it, waits for it and renews it. Waits for the watch of the lock key to show it free,
+ * and retries after `duration` without a change, since some stores do not notify of expiry.
  */
 export class LeaseCandidate {
   readonly #key: KeyName
-  readonly #terms: LeaseTerms
+  readonly #settings: LeaseSettings
   readonly #host: ClientHost
   readonly #subscriber: Subscriber<LeaseState>
   readonly #holder: string
   readonly #acquireBackoff: AcquireBackoff
   #heldLease: HeldLease | undefined
   #request = Subscription.EMPTY
-  #cancelNext: () => void = () => undefined
-  #seen: Seen | undefined
-  /** Of the watch of the lock key. */
+  #cancelRetry: () => void = () => undefined
+  #observed: ObservedLock | undefined
+  /** Freshness of the lock key's watch. */
   #freshness: Freshness['state'] = 'connecting'
-  /** The holder that was told last, while waiting. */
-  #waitsFor: string | undefined
-  /** Whether the lock key may hold our name, so that it has to be given back; true until an answer says otherwise. */
-  #mayHold = false
+  /** The holder emitted last, while waiting. */
+  #awaitedHolder: string | undefined
+  /** Whether the lock key may name us; true from a request until a response denies it. */
+  #mustRelease = false
 
-  constructor(key: KeyName, terms: LeaseTerms, host: ClientHost, subscriber: Subscriber<LeaseState>) {
+  constructor(key: KeyName, settings: LeaseSettings, host: ClientHost, subscriber: Subscriber<LeaseState>) {
     this.#key = key
-    this.#terms = terms
+    this.#settings = settings
     this.#host = host
     this.#subscriber = subscriber
-    this.#acquireBackoff = new AcquireBackoff(terms.duration)
-    this.#holder = terms.holder ?? uniqueHolder(host.clientId)
+    this.#acquireBackoff = new AcquireBackoff(settings.duration)
+    this.#holder = settings.holder ?? uniqueHolder(host.clientId)
   }
 
   start(): void {
@@ -65,233 +65,233 @@ export class LeaseCandidate {
       this.#subscriber.error(new ClosedError())
       return
     }
-    this.#host.closeHooks.add(this.#farewell)
+    this.#host.closeHooks.add(this.#closeHook)
     this.#subscriber.add(() => this.#stop())
-    this.#ask()
+    this.#acquire()
     if (this.#subscriber.closed) return
     const key = new Key(new KeySource(this.#key, bytes, this.#host))
     this.#subscriber.add(
       key.entries$.subscribe({
-        next: entry => this.#hear(entry),
+        next: entry => this.#onEntry(entry),
         error: error => this.#fail(error),
         complete: () => this.#finish(),
       }),
     )
-    // After the entries: what a watch shows as live it has told before. Its end is theirs.
-    const watched = key.freshness$.subscribe({ next: freshness => this.#watched(freshness), error: () => undefined })
+    // After the entries, so that an entry is handled before the watch is live. It ends with them.
+    const watched = key.freshness$.subscribe({
+      next: freshness => this.#onFreshness(freshness),
+      error: () => undefined,
+    })
     this.#subscriber.add(watched)
   }
 
-  readonly #farewell = (): Observable<never> => {
+  readonly #closeHook = (): Observable<never> => {
     this.#finish()
     return EMPTY
   }
 
-  #ask(): void {
-    this.#cancelNext()
+  #acquire(): void {
+    this.#cancelRetry()
     this.#request.unsubscribe()
-    this.#mayHold = true
+    this.#mustRelease = true
     this.#request = this.#claim().subscribe({
-      next: answer => this.#answered(answer),
-      error: error => this.#troubled(error),
+      next: answer => this.#onResult(answer),
+      error: error => this.#onError(error),
     })
   }
 
-  /** More than three at a time would not help: as long as they may take, no answer of theirs is too late. */
-  #claim(): Observable<Claim> {
-    const { duration, renewEvery } = this.#terms
-    const most = this.#heldLease ? 3 * renewEvery : this.#host.timeout
-    return acquireOrRenew(this.#claimant, { duration, timeout: Math.min(most, duration) })
+  /** The timeout of renewals limits them to three in flight. */
+  #claim(): Observable<ClaimResult> {
+    const { duration, renewEvery } = this.#settings
+    const timeoutMs = this.#heldLease ? 3 * renewEvery : this.#host.timeout
+    return acquireOrRenew(this.#claimant, { duration, timeout: Math.min(timeoutMs, duration) })
   }
 
-  #answered(answer: Claim): void {
-    this.#acquireBackoff.answered()
+  #onResult(answer: ClaimResult): void {
+    this.#acquireBackoff.storeResponded()
     if (answer.applied) {
-      this.#acquired(answer)
+      this.#onAcquired(answer)
       return
     }
-    this.#mayHold = false
+    this.#mustRelease = false
     this.#wait(answer.version)
-    this.#acquireBackoff.inVain()
+    this.#acquireBackoff.recordRejection()
   }
 
   get #claimant(): Claimant {
     return { host: this.#host, key: this.#key, holder: this.#holder }
   }
 
-  #acquired(answer: Claim): void {
+  #onAcquired(answer: ClaimResult): void {
     const { clock } = this.#host
-    if (isOver(answer.expiry, clock)) {
-      this.#askAfter(this.#acquireBackoff.retry())
+    if (hasExpired(answer.expiry, clock)) {
+      this.#acquireAfter(this.#acquireBackoff.nextRetryMs())
       return
     }
-    const tenure = new HeldLease(answer, {
+    const heldLease = new HeldLease(answer, {
       clock,
-      renewEvery: this.#terms.renewEvery,
+      renewEvery: this.#settings.renewEvery,
       claim: () => this.#claim(),
       isWatched: () => this.#freshness === 'live',
-      renewed: () => this.#held(tenure),
-      lost: (reason, cause) => this.#lost(reason, cause),
+      renewed: () => this.#emitHeld(heldLease),
+      lost: (reason, cause) => this.#onLost(reason, cause),
     })
-    this.#heldLease = tenure
-    this.#held(tenure)
+    this.#heldLease = heldLease
+    this.#emitHeld(heldLease)
   }
 
-  #troubled(error: unknown): void {
-    if (!isPassing(error)) {
+  #onError(error: unknown): void {
+    if (!isTransientError(error)) {
       this.#fail(error)
       return
     }
-    this.#askAfter(this.#acquireBackoff.retry())
-    // Without a connection there is nothing to tell that `status$` does not; a store that refuses no request would
-    // notice. Last, for who is told may leave.
+    this.#acquireAfter(this.#acquireBackoff.nextRetryMs())
+    // `status$` already shows a lost connection. Last, as the callback may unsubscribe.
     if (error.code !== 'timeout') this.#host.report(error)
   }
 
-  #lost(reason: LeaseLossReason, cause: unknown): void {
+  #onLost(reason: LeaseLossReason, cause: unknown): void {
     this.#heldLease = undefined
-    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+    this.#emit({ status: 'lost', cause: this.#lossError(reason, cause) })
     if (this.#subscriber.closed) return
     if (reason === 'ended') this.#fail(cause)
     else this.#wait(undefined)
   }
 
-  #hear(entry: Entry<Uint8Array>): void {
+  #onEntry(entry: Entry<Uint8Array>): void {
     try {
       const holder = entry.value && holderOf(this.#key, entry.value)
-      this.#seen = { holder, version: entry.version }
+      this.#observed = { holder, version: entry.version }
     } catch (error) {
       this.#fail(error)
       return
     }
-    this.#acquireBackoff.heard()
-    const { holder, version } = this.#seen
+    this.#acquireBackoff.holderSeen()
+    const { holder, version } = this.#observed
     if (this.#heldLease) {
-      if (holder !== this.#holder) this.#heldLease.contradicted(version, holder === undefined ? 'revoked' : 'taken')
+      if (holder !== this.#holder) this.#heldLease.onContradiction(version, holder === undefined ? 'revoked' : 'taken')
       return
     }
-    // What was asked may be answered yet; an answer that was lost with a connection is not.
+    // A pending request may still be answered, but not one sent on a lost connection.
     if (this.#request.closed) this.#wait(undefined)
-    else if (holder === this.#holder && entry.source === 'resync') this.#ask()
+    else if (holder === this.#holder && entry.source === 'resync') this.#acquire()
   }
 
-  #watched({ state }: Freshness): void {
+  #onFreshness({ state }: Freshness): void {
     const hadGap = this.#freshness === 'stale' || this.#freshness === 'resyncing'
     this.#freshness = state
-    if (state === 'live' && this.#seen?.holder === this.#holder) this.#heldLease?.watched(this.#seen.version, hadGap)
+    if (state === 'live' && this.#observed?.holder === this.#holder)
+      this.#heldLease?.onConfirmation(this.#observed.version, hadGap)
   }
 
-  /** Waits for the holder, or not at all; `refused` is the version of the lock key that stood in the way. */
-  #wait(refused: Hlc | undefined): void {
-    const seen = this.#seen && !(refused && isOlder(this.#seen.version, refused)) ? this.#seen : undefined
-    const other = seen?.holder === this.#holder ? undefined : seen?.holder
-    const free = other === undefined && (seen !== undefined || refused === undefined)
-    this.#askAfter(free ? this.#acquireBackoff.soon() : this.#acquireBackoff.patience())
-    if (other !== undefined && other !== this.#waitsFor) this.#tell({ status: 'waiting', holder: other })
+  /** Waits for the holder, or retries soon if the lock is free. @param conflicting - version that rejected our request */
+  #wait(conflicting: Hlc | undefined): void {
+    const observed =
+      this.#observed && !(conflicting && isOlder(this.#observed.version, conflicting)) ? this.#observed : undefined
+    const other = observed?.holder === this.#holder ? undefined : observed?.holder
+    const isFree = other === undefined && (observed !== undefined || conflicting === undefined)
+    this.#acquireAfter(isFree ? this.#acquireBackoff.jitterMs() : this.#acquireBackoff.holderTimeoutMs())
+    if (other !== undefined && other !== this.#awaitedHolder) this.#emit({ status: 'waiting', holder: other })
   }
 
-  #askAfter(delay: number): void {
-    this.#cancelNext()
-    this.#cancelNext = this.#host.clock.schedule(delay, () => this.#ask())
+  #acquireAfter(delayMs: number): void {
+    this.#cancelRetry()
+    this.#cancelRetry = this.#host.clock.schedule(delayMs, () => this.#acquire())
   }
 
-  #held({ token, expiresAtMonotonic }: HeldLease): void {
-    this.#tell({ status: 'held', token, expiresAtMonotonic, holder: this.#holder })
+  #emitHeld({ token, expiresAtMonotonic }: HeldLease): void {
+    this.#emit({ status: 'held', token, expiresAtMonotonic, holder: this.#holder })
   }
 
-  #tell(state: LeaseState): void {
-    this.#waitsFor = state.status === 'waiting' ? state.holder : undefined
+  #emit(state: LeaseState): void {
+    this.#awaitedHolder = state.status === 'waiting' ? state.holder : undefined
     this.#subscriber.next(state)
   }
 
-  #loss(reason: LeaseLossReason, cause: unknown): LeaseLostError {
+  #lossError(reason: LeaseLossReason, cause: unknown): LeaseLostError {
     return new LeaseLostError(reason, this.#key.text, cause === undefined ? {} : { cause })
   }
 
   #fail(error: unknown): void {
-    this.#drop(error)
+    this.#endHolding(error)
     this.#subscriber.error(error)
   }
 
   #finish(): void {
-    this.#drop(undefined)
+    this.#endHolding(undefined)
     this.#subscriber.complete()
   }
 
-  /** A holder hears that its lease is over before the stream ends. */
-  #drop(cause: unknown): void {
+  /** Emits the loss of a held lease before the stream ends. */
+  #endHolding(cause: unknown): void {
     if (this.#heldLease === undefined) return
     this.#heldLease.end()
     this.#heldLease = undefined
     const reason = cause instanceof LockKeyError ? 'taken' : 'ended'
-    this.#tell({ status: 'lost', cause: this.#loss(reason, cause) })
+    this.#emit({ status: 'lost', cause: this.#lossError(reason, cause) })
   }
 
   #stop(): void {
-    this.#host.closeHooks.delete(this.#farewell)
-    this.#cancelNext()
+    this.#host.closeHooks.delete(this.#closeHook)
+    this.#cancelRetry()
     this.#request.unsubscribe()
     this.#heldLease?.end()
     this.#heldLease = undefined
-    if (!this.#mayHold) return
-    this.#mayHold = false
-    const { duration } = this.#terms
+    if (!this.#mustRelease) return
+    this.#mustRelease = false
+    const { duration } = this.#settings
     releaseLease(this.#claimant, Math.min(this.#host.timeout, duration))
   }
 }
 
-/** A key that was not found has no version: the refusal came after that. */
-const isOlder = (version: Hlc | undefined, refused: Hlc): boolean =>
-  version === undefined || version.compareTo(refused) < 0
+/** Returns whether an entry precedes a rejection. One without a version (not found) always does. */
+const isOlder = (version: Hlc | undefined, conflicting: Hlc): boolean =>
+  version === undefined || version.compareTo(conflicting) < 0
 
-/** Those who wait come one after the other within this time, ms, when a lease becomes free. */
-const HERD = 50
-const FIRST_RETRY = 50
-const LONGEST_PATIENCE = 60_000
+/** Spreads the requests of waiting candidates when a lease becomes free. */
+const MAX_JITTER_MS = 50
+const FIRST_RETRY_MS = 50
+const MAX_WAIT_MS = 60_000
 
-/** When a contender asks next. Times in ms. */
+/** Computes the delay before the next request of a candidate. Times in ms. */
 class AcquireBackoff {
   readonly #duration: number
   #failures = 0
-  #silences = 0
+  #rejections = 0
 
   /** @param duration - of the lease */
   constructor(duration: number) {
     this.#duration = duration
   }
 
-  /** The store answered. */
-  answered(): void {
+  storeResponded(): void {
     this.#failures = 0
   }
 
-  /** It asked in vain, and heard nothing of the holder before. */
-  inVain(): void {
-    this.#silences++
+  /** The request was rejected. */
+  recordRejection(): void {
+    this.#rejections++
   }
 
-  /** There was news of the lock key. */
-  heard(): void {
-    this.#silences = 0
+  /** The watch of the lock key emitted an entry. */
+  holderSeen(): void {
+    this.#rejections = 0
   }
 
-  /** Until a lease that is free is asked for: not all at once. */
-  soon(): number {
-    return backoff(1, { initial: Math.min(HERD, this.#duration / 10) })
+  /** Returns the delay before a free lease is requested. */
+  jitterMs(): number {
+    return backoff(1, { initial: Math.min(MAX_JITTER_MS, this.#duration / 10) })
   }
 
-  /**
-   * Until silence of the holder is taken for its end; the longer it is held beyond our own length, the less often we
-   * ask.
-   */
-  patience(): number {
-    const longer = Math.min(this.#duration * 2 ** this.#silences, LONGEST_PATIENCE)
-    return Math.max(this.#duration, longer) + this.soon()
+  /** Returns the delay after which a silent holder is assumed to be gone; it doubles with every rejection. */
+  holderTimeoutMs(): number {
+    const longer = Math.min(this.#duration * 2 ** this.#rejections, MAX_WAIT_MS)
+    return Math.max(this.#duration, longer) + this.jitterMs()
   }
 
-  /** Until a request that failed is tried again. */
-  retry(): number {
+  /** Returns the delay before a failed request is retried. */
+  nextRetryMs(): number {
     this.#failures++
-    return backoff(this.#failures, { initial: FIRST_RETRY, max: this.#duration })
+    return backoff(this.#failures, { initial: FIRST_RETRY_MS, max: this.#duration })
   }
 }

@@ -2,33 +2,33 @@ import { isWellFormed, randomBytes, toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
-/** How a lease is held. */
+/** Options of {@link lease}. */
 export interface LeaseOptions {
-  /** ms after which a holder that is not heard of loses the lease. The store refuses no length: choose. */
+  /** Time in ms after which the lease expires unless renewed; at least 2, typically a few thousand. */
   readonly duration: number
-  /** ms between renewals; less than `duration`. Default a third of it, so that two may fail. */
+  /** Interval between renewals in ms, less than `duration`. Default: a third of it, so that two may fail. */
   readonly renewEvery?: number | undefined
   /**
-   * Who holds it, as others see it. Default the client id and a random part of each subscription. Two who say the same
-   * hold it together: choose a name of your own only where it is certain that there is one of it.
+   * Holder name, visible to all clients. Default: the client id and a random part per subscription. Subscribers with the
+   * same name hold the lease simultaneously, so set it only if it is certainly unique.
    */
   readonly holder?: string | undefined
 }
 
 const LEASE_NAMES: OptionNames<LeaseOptions> = { duration: true, renewEvery: true, holder: true }
-/** What others call them. */
-const ELSEWHERE: OtherNames = { ttl: 'duration', leaseTime: 'duration', renewInterval: 'renewEvery', owner: 'holder' }
+/** Names used elsewhere, for error messages. */
+const ALIASES: OtherNames = { ttl: 'duration', leaseTime: 'duration', renewInterval: 'renewEvery', owner: 'holder' }
 
-/** Checked {@link LeaseOptions}. */
-export interface LeaseTerms {
+/** Validated {@link LeaseOptions}, with defaults. */
+export interface LeaseSettings {
   readonly duration: number
   readonly renewEvery: number
   readonly holder: string | undefined
 }
 
-/** Checks options before anything is sent. Throws {@link ArgumentError}. */
-export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
-  checkOptionNames('lease', options, LEASE_NAMES, ELSEWHERE)
+/** Validates options. Throws {@link ArgumentError}. */
+export function checkLeaseOptions(options: LeaseOptions): LeaseSettings {
+  checkOptionNames('lease', options, LEASE_NAMES, ALIASES)
   const { duration, holder } = options
   checkPositiveInteger('duration', duration)
   if (duration < 2) throw new ArgumentError('Expected `duration` to be at least 2 ms, or there is no time to renew')
@@ -43,7 +43,7 @@ export function checkLeaseOptions(options: LeaseOptions): LeaseTerms {
   return { duration, renewEvery, holder }
 }
 
-/** A holder's name that neither another client has nor another lease of this one. */
+/** Returns a holder name that is unique among all clients and leases. */
 export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
 
 function checkHolder(holder: string): void {

@@ -1,31 +1,31 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { StateStoreError } from '../../core/util/errors.js'
 
-/** Where a lease stands. */
+/** The state of a lease. */
 export type LeaseState =
   | {
       readonly status: 'held'
       /**
-       * Fencing token of this holding: the version of the lock key when it was acquired. It stays the same through all
-       * renewals: the next holder's is newer than any of their versions, and writes of one holding that overtake each
-       * other do not fence each other off. (State store protocol, "Locking and fencing tokens".)
+       * Fencing token of this holding: the version of the lock key at acquisition. It does not change with renewals, so
+       * reordered writes of one holding do not fence each other off, and the next holder's token is newer than all of
+       * their versions. (State store protocol, "Locking and fencing tokens".)
        */
       readonly token: Hlc
       /**
-       * When it is lost unless renewed: ms on the monotonic clock (`performance.now()`), counted from before the request
-       * was sent. Every renewal emits a later one.
+       * When the lease expires unless renewed: ms on the monotonic clock (`performance.now()`), counted from before the
+       * request was sent. Every renewal emits a later time.
        */
       readonly expiresAtMonotonic: number
       readonly holder: string
     }
   | { readonly status: 'waiting'; readonly holder: string }
-  /** Lost, and asked for anew. */
+  /** Lost; the lease is being requested again. */
   | { readonly status: 'lost'; readonly cause: LeaseLostError }
 
-/** What one attempt to acquire came to. */
+/** The result of {@link Lease.tryAcquire}. */
 export type Acquisition =
   | { readonly acquired: true; readonly token: Hlc; readonly expiresAtMonotonic: number; readonly holder: string }
-  /** `holder` is missing when the lease was given back meanwhile. */
+  /** `holder` is missing if the lease was released in the meantime. */
   | { readonly acquired: false; readonly holder: string | undefined }
 
 declare module '../../core/util/errors.js' {
@@ -35,38 +35,41 @@ declare module '../../core/util/errors.js' {
   }
 }
 
-/** Why a lease ended although its holder wanted to keep it. */
+/** Why a held lease was lost. */
 export type LeaseLossReason =
-  /** Its time was over before a renewal was confirmed. */
+  /** It expired before a renewal was confirmed. */
   | 'expired'
-  /** Somebody else holds it. */
+  /** Another holder acquired it. */
   | 'taken'
   /** The lock key was deleted. */
   | 'revoked'
-  /** It cannot be renewed any more: the client was closed, or the store refuses. */
+  /** It cannot be renewed: the client was closed, or the store rejects renewals. */
   | 'ended'
 
-/** The lease is gone and what it protected is no longer ours: stop the work, then acquire it anew if need be. */
+/** The lease was lost (`lease-lost`): stop the work it protects, and acquire the lease again if needed. */
 export class LeaseLostError extends StateStoreError {
   override readonly name = 'LeaseLostError'
   readonly key: string
   readonly reason: LeaseLossReason
 
   constructor(reason: LeaseLossReason, key: string, options?: ErrorOptions) {
-    super('lease-lost', `The lease ${JSON.stringify(key)} is lost: ${LOSSES[reason]}; acquire it anew`, options)
+    super('lease-lost', `The lease ${JSON.stringify(key)} is lost: ${LOSS_TEXTS[reason]}; acquire it again`, options)
     this.key = key
     this.reason = reason
   }
 }
 
-const LOSSES: Record<LeaseLossReason, string> = {
-  expired: 'its time was over before a renewal was confirmed',
-  taken: 'somebody else holds it',
+const LOSS_TEXTS: Record<LeaseLossReason, string> = {
+  expired: 'it expired before a renewal was confirmed',
+  taken: 'another holder acquired it',
   revoked: 'its key was deleted',
-  ended: 'it cannot be renewed any more',
+  ended: 'it cannot be renewed',
 }
 
-/** The key is not a lock: its value does not name a holder, or it is protected by a fencing token itself. It was left as it is. */
+/**
+ * The key is not a lock (`lock-key`): its value does not name a holder, or a fencing token protects it. The key was left
+ * unchanged.
+ */
 export class LockKeyError extends StateStoreError {
   override readonly name = 'LockKeyError'
   readonly key: string

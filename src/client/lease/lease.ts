@@ -10,48 +10,42 @@ import { ABORT_NAMES, type AbortOptions, abortable, checkSignal } from '../keys/
 import { KeySource } from '../keys/source.js'
 import { HOST } from '../keys/store-view.js'
 import { toKeyName } from '../watch/key-name.js'
-import { acquireOrRenew, type Claim, holderOf, isOver, releaseLease } from './acquire-or-renew.js'
+import { acquireOrRenew, type ClaimResult, hasExpired, holderOf, releaseLease } from './acquire-or-renew.js'
 import { LeaseCandidate } from './lease-candidate.js'
-import { checkLeaseOptions, type LeaseOptions, type LeaseTerms, uniqueHolder } from './lease-options.js'
+import { checkLeaseOptions, type LeaseOptions, type LeaseSettings, uniqueHolder } from './lease-options.js'
 import { type Acquisition, LeaseLostError, type LeaseState } from './lease-state.js'
 
-/** ms; there is hardly time to renew a shorter one. */
-const SHORTEST_DURATION = 100
+const MIN_RECOMMENDED_DURATION_MS = 100
 
 /**
- * A lease on a lock key: an observable of where it stands. A subscriber asks for it, waits for it, holds it and
- * renews it; unsubscribing gives it back. Cold: every subscriber is a holder of its own, so share it with those who only
- * wants to look.
+ * A lease on a lock key, as an observable of its state. Made by {@link lease}. Each subscriber requests, awaits, holds and
+ * renews the lease; unsubscribing releases it. Cold: every subscription is a separate holder, so `share` it with
+ * subscribers that only observe.
  *
- * It is lost as soon as its time, counted from before the last confirmed renewal was sent, is over without another one,
- * whatever the network does; then it is asked for anew. Every holding has a fencing token; see {@link withLock} and
- * {@link fenced}. Errors with `lock-key` when the key is not a lock, `not-authorized` or `closed`; completes when the client
- * is closed.
- *
- * Made by {@link lease}.
+ * The lease is lost if `duration` passes after the last confirmed renewal was sent, even without a connection; then it is
+ * requested again. Every holding has a fencing token; see {@link withLock} and {@link fenced}. Errors with `lock-key` when
+ * the key is not a lock, `not-authorized` or `closed`; completes when the client is closed.
  */
 export class Lease extends Observable<LeaseState> {
   /** The lock key. */
   readonly name: string
-  /**
-   * Who holds it, for anyone to see: `undefined` while it is free. Acquires nothing; errors as the lease does.
-   */
+  /** Emits the current holder, `undefined` while the lease is free. Acquires nothing; errors as the lease does. */
   readonly holder$: Observable<string | undefined>
   readonly #key: KeyName
-  readonly #terms: LeaseTerms
+  readonly #settings: LeaseSettings
   readonly #host: ClientHost
 
   /** Use {@link lease}. */
   constructor(key: KeyName, options: LeaseOptions, host: ClientHost) {
-    const terms = checkLeaseOptions(options)
-    if (terms.duration < SHORTEST_DURATION) {
-      const what = `a lease of ${terms.duration} ms is lost with any pause of the network or of the program`
+    const settings = checkLeaseOptions(options)
+    if (settings.duration < MIN_RECOMMENDED_DURATION_MS) {
+      const what = `a lease of ${settings.duration} ms is lost with any pause of the network or the program`
       host.warn('lease', `${what}: \`duration\` is in ms, and a few thousand are usual`)
     }
-    super(subscriber => new LeaseCandidate(key, terms, host, subscriber).start())
+    super(subscriber => new LeaseCandidate(key, settings, host, subscriber).start())
     this.name = key.text
     this.#key = key
-    this.#terms = terms
+    this.#settings = settings
     this.#host = host
     this.holder$ = new Key(new KeySource(key, bytes, host)).entries$.pipe(
       map(({ value }) => value && holderOf(key, value)),
@@ -60,10 +54,9 @@ export class Lease extends Observable<LeaseState> {
   }
 
   /**
-   * Asks once, and says at once whether it was free. What is acquired is neither renewed nor given back by itself: it
-   * runs out, or is given back with `store.deleteIf(name, holder, text)`. When the answer is not waited for any more, or
-   * it does not come, it is given back. One request, see {@link StoreRequest}; errors as a SET does, with `lock-key`, and with `lease-lost` when the answer
-   * came too late.
+   * Tries once to acquire the lease, without waiting for it. An acquired lease is not renewed: it expires, unless released
+   * with `store.deleteIf(name, holder, text)`. It is released if the call is cancelled or the response is lost. See
+   * {@link StoreRequest}. Errors as a SET does, with `lock-key`, and with `lease-lost` if the response arrived too late.
    */
   tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {
     return new StoreRequest(() => {
@@ -78,32 +71,33 @@ export class Lease extends Observable<LeaseState> {
         subscriber.error(new ClosedError())
         return
       }
-      const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#terms
+      const { duration, holder = uniqueHolder(this.#host.clientId) } = this.#settings
       const timeout = Math.min(this.#host.timeout, duration)
       const claimant = { host: this.#host, key: this.#key, holder }
-      let owed = true
+      let mustRelease = true
       subscriber.add(() => {
-        if (owed) releaseLease(claimant, timeout)
+        if (mustRelease) releaseLease(claimant, timeout)
       })
-      const answer$ = acquireOrRenew(claimant, { duration, timeout }).pipe(
-        switchMap(answer => {
-          if (answer.applied && isOver(answer.expiry, this.#host.clock)) throw new LeaseLostError('expired', this.name)
-          owed = false
-          return answer.applied ? of(acquired(answer, holder)) : this.#refused()
+      const result$ = acquireOrRenew(claimant, { duration, timeout }).pipe(
+        switchMap(result => {
+          if (result.applied && hasExpired(result.expiry, this.#host.clock))
+            throw new LeaseLostError('expired', this.name)
+          mustRelease = false
+          return result.applied ? of(acquired(result, holder)) : this.#notAcquired()
         }),
       )
-      subscriber.add(answer$.subscribe(subscriber))
+      subscriber.add(result$.subscribe(subscriber))
     })
   }
 
-  #refused(): Observable<Acquisition> {
+  #notAcquired(): Observable<Acquisition> {
     return this.#host.store
       .get(this.#key, this.#host.timeout)
       .pipe(map(found => ({ acquired: false, holder: found && holderOf(this.#key, found.value) })))
   }
 }
 
-const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
+const acquired = ({ version, expiry }: ClaimResult, holder: string): Acquisition => ({
   acquired: true,
   token: version,
   expiresAtMonotonic: expiry.monotonic,
@@ -111,8 +105,8 @@ const acquired = ({ version, expiry }: Claim, holder: string): Acquisition => ({
 })
 
 /**
- * A lease on a lock key: see {@link Lease}. Cold: nothing is asked for before somebody subscribes. Throws `argument`
- * for anything but a store, an empty name or wrong options.
+ * Returns a lease on a lock key, see {@link Lease}. Cold: sends nothing before it is subscribed. Throws `argument` for
+ * anything but a client of `connect`, an empty name or wrong options.
  *
  * @example
  * ```ts

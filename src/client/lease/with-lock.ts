@@ -17,21 +17,21 @@ import type { LeaseState } from './lease-state.js'
 
 /** Options of {@link withLock}. */
 export interface LockOptions extends AbortOptions {
-  /** Wait for the lock again and start the work anew when it was lost, instead of an error. Default `false`. */
+  /** When the lock is lost, wait for it and restart the work instead of erroring. Default `false`. */
   readonly resume?: boolean | undefined
 }
 
 const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
 
 /**
- * Does the work while the lease is held: subscribes to it with the fencing token, and unsubscribes the moment the lease
- * is lost. Then it errors with `lease-lost`, or, with `resume`, waits for the lease again. When the work completes or
- * errors, so does this, and the lease is given back. Cold; errors as the lease does, and with `lease-lost` when the client
- * is closed while the work goes on.
+ * Runs the work while the lease is held: calls `work` with the fencing token, subscribes to its result, and unsubscribes
+ * when the lease is lost. Then it errors with `lease-lost`, or, with `resume`, waits for the lease again. When the work
+ * completes or errors, so does the result, and the lease is released. Cold; errors as the lease does, and with `lease-lost`
+ * when the client is closed during the work.
  *
- * What cannot be unsubscribed, a promise, is told by the signal: it is aborted the moment the work has to stop, with the
- * loss as its reason, or with `aborted` when its result is not wanted any more. An `async` function that neither passes
- * it on nor looks at it goes on without the lock.
+ * A promise cannot be unsubscribed, so `work` also receives a signal. It is aborted when the work must stop; its reason is
+ * the loss, or `aborted` when the caller unsubscribed. An `async` function that ignores the signal continues without the
+ * lock.
  *
  * @example
  * ```ts
@@ -55,7 +55,7 @@ export function withLock<O extends ObservableInput<unknown>>(
   checkSignal(signal)
   const locked$ = new Observable<ObservedValueOf<O>>(subscriber => {
     const work$ = new Work(subscriber, work)
-    // Before the lease, so that the work has stopped when the lease is given back.
+    // Before the lease, so that the work stops before the lease is released.
     subscriber.add(work$)
     const holding = lease.subscribe({
       next: state => {
@@ -64,7 +64,7 @@ export function withLock<O extends ObservableInput<unknown>>(
           if (state.status === 'held') work$.begin(state.token)
           else work$.stop(state.status === 'lost' ? state.cause : undefined)
         } finally {
-          // Also when the work's own teardown throws, which RxJS reports.
+          // Even if the teardown of the work throws, which RxJS reports.
           if (state.status === 'lost' && !resume) subscriber.error(state.cause)
         }
       },
@@ -76,11 +76,11 @@ export function withLock<O extends ObservableInput<unknown>>(
   return abortable(locked$, signal)
 }
 
-/** The work of one holding after the other. */
+/** Runs the work of successive holdings. */
 class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
   readonly #subscriber: Subscriber<ObservedValueOf<O>>
   readonly #work: (token: Hlc, signal: AbortSignal) => O
-  #token: Hlc | undefined
+  #currentToken: Hlc | undefined
   #running = new Subscription()
   #aborter: AbortController | undefined
 
@@ -89,9 +89,9 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     this.#work = work
   }
 
-  /** A renewal does not begin a new holding: its token stays the same. */
+  /** Does nothing for a renewal, which has the same token. */
   begin(token: Hlc): void {
-    if (this.#token === token) return
+    if (this.#currentToken === token) return
     try {
       this.stop()
     } finally {
@@ -100,13 +100,13 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
   }
 
   #start(token: Hlc): void {
-    this.#token = token
+    this.#currentToken = token
     const aborter = new AbortController()
     this.#aborter = aborter
     const running = new Subscription()
     this.#running = running
     const running$ = new Observable<ObservedValueOf<O>>(worker => {
-      // First, for what the work emits at once may make it stop.
+      // First, as a value emitted synchronously may stop the work.
       running.add(worker)
       defer(() => this.#work(token, aborter.signal)).subscribe(worker)
     })
@@ -123,15 +123,15 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     })
   }
 
-  /** Work that ended by itself is not told to stop. */
-  stop(cause: StateStoreError = new AbortError('nobody waits for the work any more')): void {
+  /** Aborts the signal, unless the work has ended. */
+  stop(cause: StateStoreError = new AbortError('the caller unsubscribed')): void {
     const aborter = this.#aborter
     this.#aborter = undefined
-    this.#token = undefined
+    this.#currentToken = undefined
     try {
       this.#running.unsubscribe()
     } finally {
-      // Afterwards, for a failure that the signal caused is not a result.
+      // After unsubscribing, so that an error caused by the abort is not emitted.
       aborter?.abort(cause)
     }
   }
