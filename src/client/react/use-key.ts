@@ -13,22 +13,22 @@ import type { Key } from '../keys/key.js'
 import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
-import { type Equality, same, useSelected } from './use-selected.js'
+import { type Equality, selectAll, useSelected } from './use-selected.js'
 
 /**
- * Watches a key for as long as the component is mounted, and renders it again whenever something is different. All
- * components share the one watch of their client. Without a key nothing is watched, and the snapshot says `connecting`.
+ * Watches a key while the component is mounted, and renders the component again after every change. All components share
+ * one watch per client. Without a key nothing is watched, and the snapshot is `connecting`.
  *
- * The key may be made while rendering: keys are told apart by store, name and codec, and codecs by their schema. (A codec
- * of your own, or a schema, should not be made while rendering: values would be decoded anew each time.)
+ * The key may be created while rendering: keys are equal if store, name and codec are, and `json` codecs if their schemas
+ * are. Create a custom codec or a schema outside of the component, or values are decoded again on every render.
  *
- * Nothing is thrown but `argument`, for anything but a key: what goes wrong is in the snapshot, beside the last entry. A
- * watch that has ended is begun anew when the component is mounted anew.
+ * Throws `argument` for anything but a key. All other errors are in the snapshot, next to the last entry. A watch that has
+ * ended is restarted when the component is mounted again.
  *
  * On a server nothing is watched: it renders, and the browser hydrates, `connecting` without a value.
  *
- * @param select - what the component uses of the snapshot: it renders again when that is different, and for nothing else
- * @param equal - what counts as not different; default `Object.is`
+ * @param select - returns the part of the snapshot that the component uses; it renders only when that part changes
+ * @param equal - compares two parts; default `Object.is`
  * @example
  * ```tsx
  * const { value, freshness, error } = useKey(store.key('thermostat1/setPoint', number))
@@ -39,17 +39,17 @@ export function useKey<T>(key: Key<T> | undefined): KeySnapshot<T>
 export function useKey<T, R>(key: Key<T> | undefined, select: (snapshot: KeySnapshot<T>) => R, equal?: Equality<R>): R
 export function useKey<T>(
   key: Key<T> | undefined,
-  select: (snapshot: KeySnapshot<T>) => unknown = same,
+  select: (snapshot: KeySnapshot<T>) => unknown = selectAll,
   equal?: Equality<unknown>,
 ): unknown {
   const source = sourceOf(key)
   const id = source?.key.id
   const registry = source?.host.registry
   const codec = source && identityOf(source.codec)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a key made anew is the same key
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a key with the same registry and id is the same key
   const watch = useMemo(() => source && new KeyWatch(source.key, source.host), [registry, id])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a codec made anew decodes to the same
-  const reader = useMemo(() => new Reader(source), [watch, codec])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: equal codecs decode to equal values
+  const reader = useMemo(() => new EntryReader(source), [watch, codec])
   const selected = useSelected(
     {
       subscribe: watch?.subscribe ?? subscribeNever,
@@ -60,8 +60,8 @@ export function useKey<T>(
     equal,
   )
   const { raw, entry } = reader
-  // Not while rendering, for listeners may have to render something else.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for every entry, however often it is decoded
+  // Not while rendering, as listeners may set the state of other components.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once per entry, even if it is decoded again
   useEffect(() => {
     const error = decodeErrorOf(entry)
     if (error) source?.host.report(error)
@@ -69,8 +69,8 @@ export function useKey<T>(
   return selected
 }
 
-/** Decodes what is known of a key, once as long as nothing is different. */
-class Reader<T> {
+/** Decodes the state of a key, and caches the result until the state changes. */
+class EntryReader<T> {
   raw: KeyState['raw']
   entry: Entry<T> | undefined
   readonly #source: KeySource<T> | undefined
@@ -103,46 +103,44 @@ function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {
 
 const subscribeNever = (): (() => void) => () => undefined
 
-/** What a component is told of a key. Immutable; the same object until something is different. */
+/** The state of a key. Immutable; the same object until something changes. */
 export interface KeySnapshot<T> {
-  /** That of the entry; `undefined` before the first, when there is no such key, and when it does not decode. */
+  /** The value of the entry; `undefined` before the first read, for an absent key, and if the value does not decode. */
   readonly value: T | undefined
-  /** The latest; `undefined` before the first one is read. */
+  /** The latest entry; `undefined` before the first read. */
   readonly entry: Entry<T> | undefined
-  /** Whether the two can be relied on: `connecting` until the key was read. */
+  /** Whether value and entry are current; `connecting` before the first read. */
   readonly freshness: Freshness
   /**
-   * What is wrong. A {@link DecodeError} (`decode`) goes with the next entry. With any other the watch has ended, and the
-   * last entry is `stale`: `not-authorized`, `closed`, or what else {@link Key.entries$} errors with.
+   * The current error. A {@link DecodeError} (`decode`) is replaced by the next entry. Any other error has ended the watch,
+   * and the last entry is `stale`: `not-authorized`, `closed`, or another error of {@link Key.entries$}.
    */
   readonly error: StateStoreError | undefined
 }
 
-/** The state of a key, with its entry decoded. */
 export function snapshotOf<T>(entry: Entry<T> | undefined, { freshness, error }: KeyState): KeySnapshot<T> {
   return { value: entry?.value, entry, freshness, error: error ?? decodeErrorOf(entry) }
 }
 
-/** Why the entry has no value, if it does not decode. */
 export const decodeErrorOf = (entry: Entry<unknown> | undefined): DecodeError | undefined =>
   entry?.op === 'invalid' ? entry.error : undefined
 
-/** What is known of a key, not decoded yet. Immutable; the same object until something is different. */
+/** The state of a key before decoding. Immutable; the same object until something changes. */
 export interface KeyState {
   readonly raw: RawEntry | undefined
   readonly freshness: Freshness
-  /** Why the watch has ended, if it has. */
+  /** Why the watch has ended. */
   readonly error: StateStoreError | undefined
 }
 
-/** A key without a watch; also what a server renders. */
+/** The state without a watch, also on a server. */
 export const UNWATCHED: KeyState = { raw: undefined, freshness: { state: 'connecting' }, error: undefined }
 
 /**
- * A key as an external store of React: one per component that uses it. The watch behind it is shared by all of a client.
+ * A key as an external store of React, one per component. The watch is shared by all components of a client.
  *
- * It is left only after the task that runs: in StrictMode, and when one component takes the place of another, a key is
- * unsubscribed and subscribed again in one go, and the store shall not hear of it.
+ * Leaves the watch only after the current task: StrictMode, and replacing one component by another, unsubscribe and
+ * subscribe a key within one task, which should not send requests.
  */
 export class KeyWatch {
   readonly #key: KeyName
@@ -155,19 +153,19 @@ export class KeyWatch {
     this.#host = host
   }
 
-  /** Watches the key. The returned function ends that, once. */
-  readonly subscribe = (changed: () => void): (() => void) => {
+  /** The returned function must be called once. */
+  readonly subscribe = (onChange: () => void): (() => void) => {
     let isListening = true
-    const tell = (raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): void => {
-      // At the end there is none, and the last one stays.
-      if (isListening && this.#set(raw ?? this.#state.raw, freshness, error)) changed()
+    const update = (raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): void => {
+      // The last signal has no entry; the previous one stays.
+      if (isListening && this.#set(raw ?? this.#state.raw, freshness, error)) onChange()
     }
     const end = (error: StateStoreError): void => {
-      tell(this.#state.raw, this.#state.freshness, error)
+      update(this.#state.raw, this.#state.freshness, error)
       isListening = false
     }
     const observer = {
-      signal: (raw: RawEntry | undefined, freshness: Freshness): void => tell(raw, freshness, undefined),
+      signal: (raw: RawEntry | undefined, freshness: Freshness): void => update(raw, freshness, undefined),
       error: end,
       complete: () => end(new ClosedError()),
     }
@@ -181,7 +179,7 @@ export class KeyWatch {
     }
   }
 
-  /** The state now; before this component watches the key, what others that do know of it. */
+  /** Before this component subscribes, returns the state of other components' watch. */
   readonly read = (): KeyState => {
     if (this.#subscribers === 0) {
       const { raw, freshness } = this.#host.registry.peek(this.#key) ?? UNWATCHED
@@ -191,8 +189,8 @@ export class KeyWatch {
   }
 
   #set(raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): boolean {
-    const { raw: before, freshness: then, error: ended } = this.#state
-    if (raw === before && error === ended && isSame(freshness, then)) return false
+    const { raw: previousRaw, freshness: previousFreshness, error: previousError } = this.#state
+    if (raw === previousRaw && error === previousError && isSame(freshness, previousFreshness)) return false
     this.#state = raw || freshness.state !== 'connecting' || error ? { raw, freshness, error } : UNWATCHED
     return true
   }

@@ -7,16 +7,16 @@ import type { Key } from '../keys/key.js'
 import { GLOB, SOURCE } from '../keys/source.js'
 import type { Matching } from '../matching/index.js'
 import type { Freshness } from '../watch/freshness.js'
-import { type Equality, same, useSelected } from './use-selected.js'
+import { type Equality, selectAll, useSelected } from './use-selected.js'
 
 /**
- * Watches all keys that fit a glob, or some keys, for as long as the component is mounted, and renders it again whenever
- * something is different. All components share the one watch of their client. Without a source nothing is watched, and the
- * snapshot says `connecting`. What is said of keys, codecs, errors and servers at {@link useKey} is so here as well.
+ * Watches all keys that match a glob, or a list of keys, while the component is mounted, and renders the component again
+ * after every change. All components share one watch per client. Without a source nothing is watched, and the snapshot is
+ * `connecting`. Keys, codecs, errors and server rendering work as in {@link useKey}.
  *
- * @param source - what {@link matching} makes, or keys; either may be made while rendering
- * @param select - what the component uses of the snapshot: it renders again when that is different, and for nothing else
- * @param equal - what counts as not different; default `Object.is`
+ * @param source - the result of {@link matching}, or an array of keys; either may be created while rendering
+ * @param select - returns the part of the snapshot that the component uses; it renders only when that part changes
+ * @param equal - compares two parts; default `Object.is`
  * @example
  * ```tsx
  * const { values, freshness } = useKeys(matching(store, 'sensor/*', number))
@@ -31,61 +31,60 @@ export function useKeys<T, R>(
 ): R
 export function useKeys<T>(
   source: KeysSource<T> | undefined,
-  select: (snapshot: KeysSnapshot<T>) => unknown = same,
+  select: (snapshot: KeysSnapshot<T>) => unknown = selectAll,
   equal?: Equality<unknown>,
 ): unknown {
-  const identity = useSame(partsOf(source))
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is made anew of the same parts is the same
+  const identity = useStableArray(sourceIdentity(source))
+  // biome-ignore lint/correctness/useExhaustiveDependencies: sources with the same identity are equal
   const watch = useMemo(() => new KeysWatch(source), [identity])
-  return useSelected({ subscribe: watch.subscribe, read: watch.read, readOnServer: unknown }, select, equal)
+  return useSelected({ subscribe: watch.subscribe, read: watch.read, readOnServer: readUnknown }, select, equal)
 }
 
-/** What tells sources apart. Throws {@link ArgumentError} for what is none. */
-function partsOf<T>(source: KeysSource<T> | undefined): readonly unknown[] {
+/** Returns values that are equal for equal sources. Throws {@link ArgumentError} for anything else. */
+function sourceIdentity<T>(source: KeysSource<T> | undefined): readonly unknown[] {
   if (source === undefined) return []
   if (isMatching(source)) {
     const [registry, glob, terms, codec] = source[GLOB]
     return [registry, glob, terms, identityOf(codec)]
   }
   if (!Array.isArray(source) || !source.every(key => Object(key) === key && SOURCE in key)) {
-    throw new ArgumentError(`Expected what \`matching(store, glob)\` makes, or keys, got \`${formatValue(source)}\``)
+    throw new ArgumentError(`Expected \`matching(store, glob)\` or an array of keys, got \`${formatValue(source)}\``)
   }
   return source.flatMap(({ [SOURCE]: { key, host, codec } }) => [host.registry, key.id, identityOf(codec)])
 }
 
-/** The same array as long as its items are. */
-function useSame(parts: readonly unknown[]): readonly unknown[] {
-  const last = useRef(parts)
-  const isSame = parts.length === last.current.length && parts.every((part, at) => Object.is(part, last.current[at]))
-  if (!isSame) last.current = parts
+/** Returns the previous array while its items are the same. */
+function useStableArray(items: readonly unknown[]): readonly unknown[] {
+  const last = useRef(items)
+  const isSame = items.length === last.current.length && items.every((item, at) => Object.is(item, last.current[at]))
+  if (!isSame) last.current = items
   return last.current
 }
 
-const unknown = (): typeof UNKNOWN => UNKNOWN
+const readUnknown = (): typeof UNKNOWN => UNKNOWN
 
-/** What a component is told of several keys. Immutable; the same object until something is different. */
+/** The state of several keys. Immutable; the same object until something changes. */
 export interface KeysSnapshot<T> {
-  /** Values by the names of their keys: of those that there are, and whose value decodes. */
+  /** Values by key name, of all existing keys whose value decodes. */
   readonly values: ReadonlyMap<string, T>
-  /** Whether they can be relied on; of several keys that of the one that can least. */
+  /** Whether the values are current: the worst freshness of all keys. */
   readonly freshness: Freshness
-  /** Why the watch has ended, if it has: `closed`, or what else {@link Matching.entries$} or {@link Key.entries$} errors with. */
+  /** Why the watch has ended: `closed`, or another error of {@link Matching.entries$} or {@link Key.entries$}. */
   readonly error: StateStoreError | undefined
 }
 
 const NONE = new Map<string, never>()
 
-/** What is known before anything is; also what a server renders. */
+/** The state before the first read, also on a server. */
 export const UNKNOWN: KeysSnapshot<never> = { values: NONE, freshness: { state: 'connecting' }, error: undefined }
 
-/** Several keys: those that fit a glob, or these. */
+/** All keys that match a glob, or a list of keys. */
 export type KeysSource<T> = Matching<T> | readonly Key<T>[]
 
-/** Whether a source is all keys that fit a glob. */
 export const isMatching = <T>(source: KeysSource<T>): source is Matching<T> =>
   Object(source) === source && GLOB in source
 
-/** Several keys as an external store of React: one per component that uses them. */
+/** Several keys as an external store of React, one per component. */
 export class KeysWatch<T> {
   readonly #source: KeysSource<T> | undefined
   #snapshot: KeysSnapshot<T> = UNKNOWN
@@ -94,20 +93,20 @@ export class KeysWatch<T> {
     this.#source = source
   }
 
-  /** Watches the keys. The returned function ends that, once the task that runs is over; see {@link KeyWatch}. */
-  readonly subscribe = (changed: () => void): (() => void) => {
+  /** The returned function leaves the watches after the current task, see {@link KeyWatch}. */
+  readonly subscribe = (onChange: () => void): (() => void) => {
     if (this.#source === undefined) return () => undefined
     let isListening = true
-    const tell = (change: Partial<KeysSnapshot<T>>): void => {
+    const update = (change: Partial<KeysSnapshot<T>>): void => {
       if (!isListening) return
       this.#snapshot = { ...this.#snapshot, ...change }
-      changed()
+      onChange()
     }
-    const values = valuesOf(this.#source).subscribe({ next: now => tell({ values: now }), error: () => undefined })
-    const freshness = freshnessOf(this.#source).subscribe({
-      next: now => tell({ freshness: now, error: undefined }),
-      error: error => tell({ error }),
-      complete: () => tell({ error: new ClosedError() }),
+    const values = valuesOf(this.#source).subscribe({ next: now => update({ values: now }), error: () => undefined })
+    const freshness = combineFreshness(this.#source).subscribe({
+      next: now => update({ freshness: now, error: undefined }),
+      error: error => update({ error }),
+      complete: () => update({ error: new ClosedError() }),
     })
     return () => {
       isListening = false
@@ -122,10 +121,10 @@ export class KeysWatch<T> {
 }
 
 const valuesOf = <T>(source: KeysSource<T>): Observable<ReadonlyMap<string, T>> =>
-  isMatching(source) ? source.map$ : gathered(source)
+  isMatching(source) ? source.map$ : combineValues(source)
 
-/** The values of some keys, as a map that never changes; the changes of one turn of the event loop make one. */
-const gathered = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>> =>
+/** Emits the values of the keys as an immutable map, once per turn of the event loop. */
+const combineValues = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>> =>
   new Observable(subscriber => {
     const values = new Map<string, T>()
     const clock = keys[0]?.[SOURCE].host.registry.clock
@@ -147,14 +146,17 @@ const gathered = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>
     )
   })
 
-function freshnessOf<T>(source: KeysSource<T>): Observable<Freshness> {
+function combineFreshness<T>(source: KeysSource<T>): Observable<Freshness> {
   if (isMatching(source)) return source.freshness$
-  // Of no keys all are current, and no end of a watch is to be waited for.
+  // An empty list is always current and never ends.
   if (source.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
-  return combineLatest(source.map(key => key.freshness$)).pipe(map(leastOf))
+  return combineLatest(source.map(key => key.freshness$)).pipe(map(leastFresh))
 }
 
-const ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
+const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
 
-const leastOf = (all: readonly Freshness[]): Freshness =>
-  all.reduce((least, one) => (ORDER.indexOf(one.state) < ORDER.indexOf(least.state) ? one : least), { state: 'live' })
+const leastFresh = (all: readonly Freshness[]): Freshness =>
+  all.reduce(
+    (least, one) => (FRESHNESS_ORDER.indexOf(one.state) < FRESHNESS_ORDER.indexOf(least.state) ? one : least),
+    { state: 'live' },
+  )

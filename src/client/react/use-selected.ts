@@ -1,20 +1,19 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { checkFunction } from '../../core/util/check.js'
 
-/** Whether two of something are the same to a component. */
+/** Returns whether two selected values are equal to a component. */
 export type Equality<R> = (before: R, after: R) => boolean
 
-/** A state outside of React, which is the same object until something is different. */
+/** State outside of React: the same object until something changes. */
 interface ExternalStore<S> {
-  readonly subscribe: (changed: () => void) => () => void
+  readonly subscribe: (onChange: () => void) => () => void
   readonly read: () => S
   readonly readOnServer: () => S
 }
 
-/** All of it. */
-export const same = <S>(state: S): S => state
+export const selectAll = <S>(state: S): S => state
 
-/** What a component uses of a state: it renders again when that is different. `select` may be made while rendering. */
+/** Renders the component again only when the selected value changes. `select` may be created while rendering. */
 export function useSelected<S, R>(
   { subscribe, read, readOnServer }: ExternalStore<S>,
   select: (state: S) => R,

@@ -3,7 +3,7 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { StateStore, Status } from '../connect/client.js'
 
 /**
- * The state of the connection, kept up to date for as long as the component is mounted. Without a store, and on a server,
+ * Returns the state of the connection, and renders the component again when it changes. Without a client, and on a server,
  * it is `connecting`.
  *
  * @example
@@ -16,21 +16,21 @@ export function useStatus(store: StateStore | undefined): Status {
   return useSyncExternalStore(subscribe, read, connecting)
 }
 
-type ExternalStore = readonly [subscribe: (changed: () => void) => () => void, read: () => Status]
+type ExternalStore = readonly [subscribe: (onChange: () => void) => () => void, read: () => Status]
 
 function externalStore(store: StateStore | undefined): ExternalStore {
   if (store === undefined) return [() => () => undefined, connecting]
   if (typeof store?.status$?.subscribe !== 'function')
     throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
-  const subscribe = (changed: () => void): (() => void) => {
-    const subscription = store.status$.subscribe(changed)
+  const subscribe = (onChange: () => void): (() => void) => {
+    const subscription = store.status$.subscribe(onChange)
     return () => subscription.unsubscribe()
   }
-  return [subscribe, () => latest(store)]
+  return [subscribe, () => readStatus(store)]
 }
 
-/** It says the latest at once, to late subscribers as well. */
-function latest(store: StateStore): Status {
+/** Reads the latest status, which every new subscriber receives synchronously. */
+function readStatus(store: StateStore): Status {
   let status = CONNECTING
   store.status$
     .subscribe(now => {

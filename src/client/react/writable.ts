@@ -14,23 +14,23 @@ import {
   optimistic,
 } from '../optimistic/index.js'
 
-/** What a component is told of a key that it writes, besides the value. */
+/** The state of a key that a component writes. */
 export interface WritableSnapshot<T> extends OptimisticState<T> {
-  /** The store has not answered yet, or its answer is lost: `pending` or `unknown`. */
+  /** Whether the response of the store is pending or was lost: state `pending` or `unknown`. */
   readonly isPending: boolean
 }
 
-/** The value to show, the function that writes, and all else. */
+/** The value to show, the function that writes it, and the whole state. */
 export type Writable<T> = readonly [value: T | undefined, set: (value: T) => void, snapshot: WritableSnapshot<T>]
 
 /**
- * A key that is written where it is shown: what the user writes is rendered at once, and taken back with an error when the
- * store refuses it. `set` stays the same function as long as the key does; what becomes of a write is in the snapshot.
+ * Watches a key and writes it optimistically: a new value is rendered immediately, and reverted with an error if the store
+ * rejects it. `set` is the same function while the key is the same; the outcome of a write is in the snapshot.
  *
- * The key may be made while rendering, and options, too: their functions may change at any time, a storage stays the first
- * one; another value of any other one makes a new view. Components that give it the same view of {@link optimistic} share its writes; one that gives a
- * key has a view of its own, and a write that waits when it is unmounted goes on, but is not shown by the next one.
- * Without a key nothing is watched, and `set` does nothing.
+ * Key and options may be created while rendering. Functions in the options may change at any time, and the first `storage`
+ * is kept; changing any other option creates a new view. Components that pass the same view of {@link optimistic} share its
+ * writes. A component that passes a key has a private view: a write pending at unmount continues, but the next component
+ * does not show it. Without a key nothing is watched, and `set` does nothing.
  *
  * @example
  * ```tsx
@@ -47,7 +47,7 @@ export function useWritableKey<T>(
   })
   const view = useView(key, options, latest)
   const watch = useMemo(() => view && new WritableWatch(view), [view])
-  const state = useSyncExternalStore(watch?.subscribe ?? never, watch?.read ?? unread, unread)
+  const state = useSyncExternalStore(watch?.subscribe ?? subscribeNever, watch?.read ?? readUnknown, readUnknown)
   return useMemo(() => {
     const isPending = state.state === 'pending' || state.state === 'unknown'
     return [state.value, view?.next ?? ignore, { ...state, isPending }] as const
@@ -61,29 +61,29 @@ function useView<T>(
   options: OptimisticOptions<T>,
   latest: Latest<T>,
 ): Optimistic<T> | undefined {
-  const plain = key instanceof Optimistic ? undefined : key
-  const source = plain && sourceOf(plain)
+  const plainKey = key instanceof Optimistic ? undefined : key
+  const source = plainKey && sourceOf(plainKey)
   const codec = source && identityOf(source.codec)
   const { conflict, offline, maxAge, timeout, expiresIn, persist } = options
-  const isKept = options.storage !== undefined
+  const hasStorage = options.storage !== undefined
   const mode = typeof conflict === 'function' ? 'merge' : conflict
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a key made anew is the same key, functions are looked up, and a storage made anew is as the one before
-  const own = useMemo(
-    () => plain && optimistic(plain, lookedUp(options, latest)),
-    [source?.host.registry, source?.key.id, codec, mode, offline, maxAge, isKept, timeout, expiresIn, persist],
+  // biome-ignore lint/correctness/useExhaustiveDependencies: equal keys are the same, functions are read from `latest`, the first storage is kept
+  const created = useMemo(
+    () => plainKey && optimistic(plainKey, withLatestCallbacks(options, latest)),
+    [source?.host.registry, source?.key.id, codec, mode, offline, maxAge, hasStorage, timeout, expiresIn, persist],
   )
-  return key instanceof Optimistic ? key : own
+  return key instanceof Optimistic ? key : created
 }
 
-/** The same options, but functions are those of the latest rendering. */
-function lookedUp<T>(options: OptimisticOptions<T>, latest: Latest<T>): OptimisticOptions<T> {
+/** Returns the options whose functions call the latest rendered ones. */
+function withLatestCallbacks<T>(options: OptimisticOptions<T>, latest: Latest<T>): OptimisticOptions<T> {
   const { conflict, ask } = options
   const merge = (mine: T, theirs: T | undefined, base: T | undefined): T => {
     const { conflict: now } = latest.current
     return typeof now === 'function' ? now(mine, theirs, base) : mine
   }
-  const asked = (write: LateWrite<T>) => latest.current.ask?.(write) ?? []
-  return { ...options, ...(typeof conflict === 'function' && { conflict: merge }), ...(ask && { ask: asked }) }
+  const askLatest = (write: LateWrite<T>) => latest.current.ask?.(write) ?? []
+  return { ...options, ...(typeof conflict === 'function' && { conflict: merge }), ...(ask && { ask: askLatest }) }
 }
 
 function sourceOf<T>(key: Key<T>): Key<T>[typeof SOURCE] {
@@ -94,11 +94,11 @@ function sourceOf<T>(key: Key<T>): Key<T>[typeof SOURCE] {
 }
 
 const ignore = (): void => undefined
-const never = (): (() => void) => () => undefined
-const unread = (): OptimisticState<never> => UNREAD
+const subscribeNever = (): (() => void) => () => undefined
+const readUnknown = (): OptimisticState<never> => UNKNOWN
 
-/** A key that is not known yet; also what a server renders. */
-const UNREAD: OptimisticState<never> = {
+/** The state before the first read, also on a server. */
+const UNKNOWN: OptimisticState<never> = {
   value: undefined,
   state: 'connecting',
   confirmed: undefined,
@@ -108,38 +108,37 @@ const UNREAD: OptimisticState<never> = {
   freshness: { state: 'connecting' },
 }
 
-/** A writable view as an external store of React; left only after the task that runs, as StrictMode comes back at once. */
+/** A writable view as an external store of React. Unsubscribes after the current task, as StrictMode resubscribes in it. */
 class WritableWatch<T> {
   readonly #view: Optimistic<T>
-  #state: OptimisticState<T> = UNREAD
+  #state: OptimisticState<T> = UNKNOWN
   #subscribers = 0
 
   constructor(view: Optimistic<T>) {
     this.#view = view
   }
 
-  /** Looks at the view. The returned function ends that, once. */
-  readonly subscribe = (changed: () => void): (() => void) => {
+  /** The returned function must be called once. */
+  readonly subscribe = (onChange: () => void): (() => void) => {
     this.#subscribers++
     const end = (error: StateStoreError): void => {
       this.#state = { ...this.#state, error }
-      changed()
+      onChange()
     }
-    const looking = this.#view.state$.subscribe({
+    const subscription = this.#view.state$.subscribe({
       next: state => {
         this.#state = state
-        changed()
+        onChange()
       },
       error: end,
       complete: () => end(new ClosedError()),
     })
     return () => {
       this.#subscribers--
-      afterIo(() => looking.unsubscribe())
+      afterIo(() => subscription.unsubscribe())
     }
   }
 
-  /** The state now. */
   readonly read = (): OptimisticState<T> => {
     if (this.#subscribers === 0) this.#state = this.#view.state
     return this.#state
