@@ -189,7 +189,7 @@ describe("A client's id", () => {
     expect(await turnedAway(store.url, 'panel', as('mallory'))).toBe(NOT_AUTHORIZED)
     expect(await turnedAway(store.url, 'panel', { ...as('mallory'), clean: true })).toBe(NOT_AUTHORIZED)
     await alice.settled()
-    expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to somebody else']))
+    expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
   it('nor while the client is away, and nobody gets what waits', async () => {

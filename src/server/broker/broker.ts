@@ -12,33 +12,31 @@ import { type LinkHost, SocketLink } from './transport/socket-link.js'
 
 export type { BrokerHandler } from './session/handler.js'
 
-/** Where a broker listens, and its bounds. */
 export interface BrokerOptions extends ListenAddresses, CoreOptions {}
 
-/** What a broker has. */
 export interface BrokerStats {
-  /** Connections whose clients are let in. */
+  /** Authenticated connections. */
   readonly connections: number
-  /** Sessions, with those whose client is away. */
+  /** Client sessions, including those of offline clients. */
   readonly sessions: number
-  /** Retained messages. */
   readonly retained: number
-  /** What it holds for all clients together, bytes. */
+  /** Charged to the shared memory budget. */
   readonly bufferedBytes: number
-  /** Network connections, also of clients that are not let in yet. */
+  /** Includes connections that have not authenticated. */
   readonly networkConnections: number
-  /** Network connections that were cut because there were too many. */
+  /** Connections closed at a connection limit. */
   readonly refusedConnections: number
   readonly subscriptions: number
-  /** Of retained messages. */
   readonly retainedBytes: number
 }
 
-/** How much larger than a packet a WebSocket frame may be, which may hold several (MQTT 5.0, section 6), bytes. */
+/**
+ * A WebSocket frame may hold several packets (MQTT 5.0, section 6), so it may exceed the largest packet by this much.
+ */
 const FRAME_MARGIN_BYTES = 1024 * 1024
 
 /**
- * An MQTT 5 broker, which speaks MQTT 3.1.1 as well, over TCP and WebSocket. It knows nothing of a state store.
+ * An MQTT 5 and MQTT 3.1.1 broker over TCP and WebSocket. It is independent of the state store.
  *
  * @example
  * ```ts
@@ -46,7 +44,6 @@ const FRAME_MARGIN_BYTES = 1024 * 1024
  * ```
  */
 export class Broker {
-  /** Lets all connections stand still, or cuts them. */
   readonly freezer: ConnectionFreezer
   readonly #core: BrokerCore
   readonly #links: LinkHost
@@ -65,7 +62,7 @@ export class Broker {
     this.freezer = new ConnectionFreezer(this.#listeners.servers)
   }
 
-  /** Starts a broker; rejects when an address is taken. */
+  /** Starts listening; rejects if an address is already in use. */
   static async start(options: BrokerOptions, handler: BrokerHandler): Promise<Broker> {
     const broker = new Broker(options, handler)
     try {
@@ -85,22 +82,20 @@ export class Broker {
     return this.#listeners.wsPort
   }
 
-  /** Connections whose clients are let in. */
   get connections(): Iterable<Connection> {
     return this.#core.connections
   }
 
-  /** Those who have to keep to quotas, and have something or had lately. */
+  /** Usage of every principal that holds something or was active recently. */
   get accounts(): Iterable<QuotaAccount> {
     return this.#core.accounts.principals
   }
 
-  /** Network connections of each address, or network of IPv6. */
+  /** Network connections per IPv4 address or IPv6 network. */
   get addresses(): Iterable<[address: string, Visits]> {
     return this.#listeners.networkConnections.addresses
   }
 
-  /** A glance at what there is. */
   get stats(): BrokerStats {
     const { connectionCount, sessionCount, retained, budget } = this.#core
     return {
@@ -115,29 +110,28 @@ export class Broker {
     }
   }
 
-  /** Publishes to all subscribers of the topic, with QoS 1. */
+  /** Publishes to all subscribers of the topic with QoS 1. */
   publish({ topic, ...content }: Publish): void {
     this.#core.publish({ topic, content, qos: 1, retain: false, expiresAt: undefined }, undefined)
   }
 
-  /** Shows another certificate to clients that connect from now on. */
+  /** Replaces the certificate for new connections. */
   setTls(tls: TlsMaterial): void {
     this.#listeners.setTls(tls)
   }
 
-  /** Other rules are in force; see {@link BrokerCore.revalidateSessions}. */
   revalidateSessions(): void {
     this.#core.revalidateSessions()
   }
 
-  /** Tells every client that the broker shuts down, and frees the ports. */
+  /** Disconnects every client with "server shutting down" and releases the ports. */
   async close(): Promise<void> {
     this.freezer.thaw()
     this.#core.close()
     await this.#listeners.close()
   }
 
-  /** Ends as a process that is killed: connections are cut without a word. */
+  /** Closes all connections without a DISCONNECT, as a killed process does. */
   async kill(): Promise<void> {
     this.freezer.destroy()
     this.#core.kill()

@@ -21,11 +21,11 @@ import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
 import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
 
-const CLIENT_ID_TAKEN = 'the client id belongs to somebody else'
+const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 
 /**
- * The broker without its sockets: sessions, subscriptions and what is retained. Everything happens in the turn in which it
- * is asked for, or when the clock says so; so that it can be driven by a simulation as well as by a network.
+ * The broker without sockets. All work happens synchronously in a call or a clock callback, so that it can be
+ * simulated.
  */
 export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost {
   readonly handler: BrokerHandler
@@ -40,7 +40,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
-  /** Of clients that are not let in as well; not of one while it is: what ends for it may need memory. */
+  /** Includes unauthenticated connections, but not one that is being admitted: evicting it then would be too early. */
   readonly #allConnections = new Set<Connection>()
   readonly #offlineSessions: OfflineSessions
   #closing = false
@@ -61,7 +61,6 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
   }
 
-  /** Whose clients are let in. */
   get connections(): Iterable<Connection> {
     return this.#connections.values()
   }
@@ -76,7 +75,6 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 
   readonly now = (): number => this.clock.monotonic()
 
-  /** Takes a new network connection. */
   accept(link: Link): Connection {
     const connection = new Connection(link, this)
     this.#allConnections.add(connection)
@@ -95,7 +93,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.#deferredTasks.run(() => this.router.route(message, from))
   }
 
-  /** One connection for a client id (MQTT 5.0, section 3.1.4), and one session, which goes on unless it is to start clean. */
+  /**
+   * Admits one connection per client id (MQTT 5.0, section 3.1.4) and resumes its session unless it requests a clean
+   * start.
+   */
   admit(
     connection: Connection,
     connect: Connect,
@@ -141,7 +142,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     else this.end(session)
   }
 
-  /** Ends a session: it leads nowhere any more, and its last will is published. */
+  /** Ends a session: removes its subscriptions and publishes its pending will. */
   end(session: Session): void {
     if (session.isEnded) return
     for (const subscription of session.subscriptions.values()) {
@@ -155,12 +156,13 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   scheduleWill(client: Client, session: Session, will: Will): void {
-    // Who is too slow for a message may lose its connection: its will comes behind the message, for all others as well.
+    // Disconnecting a slow receiver during routing publishes its will. Deferring it delivers the message before the
+    // will to every subscriber.
     this.#deferredTasks.defer(() => this.#runSafely(() => this.#publishWill(client, session, will)))
   }
 
   #publishWill(client: Client, session: Session, will: Will): void {
-    // There may be other rules than when the client came.
+    // The policy may have changed since the client connected.
     if (this.#closing || this.handler.checkPublish(client, will)) return
     if (will.topic === this.handler.topic) {
       this.handler.handlePublish(client, will)
@@ -183,8 +185,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   /**
-   * Other rules are in force: sessions and subscriptions end that are not allowed any more, also of those who are away; who
-   * is connected is told by the end of its connection, and may come back if it is welcome.
+   * Ends all sessions and subscriptions that the policy no longer permits. Affected clients are disconnected and may
+   * reconnect.
    */
   revalidateSessions(): void {
     for (const session of Array.from(this.#sessions.values())) this.revalidateSession(session)
@@ -195,15 +197,15 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     const connection = this.#connections.get(session)
     if (session.owner?.canConnect === false) {
       session.expirySeconds = 0
-      if (connection) connection.disconnect(REASON.notAuthorized, 'this client is not allowed any more')
+      if (connection) connection.disconnect(REASON.notAuthorized, 'the policy no longer permits this client to connect')
       else this.end(session)
     } else if (this.#revokeSubscriptions(session))
-      connection?.disconnect(REASON.administrativeAction, 'a subscription is not allowed any more')
+      connection?.disconnect(REASON.administrativeAction, 'the policy no longer permits a subscription of this client')
     else if (connection && this.handler.hasForbiddenWatch?.(connection))
-      connection.disconnect(REASON.administrativeAction, 'a watch is not allowed any more')
+      connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
   }
 
-  /** Ends all connections. Last wills are not published: no connection is left to get them. */
+  /** Disconnects all clients. Wills are discarded, because no subscriber remains to receive them. */
   close(): void {
     this.#closing = true
     const reason = 'the broker is shutting down'
@@ -211,14 +213,13 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
-  /** Ends as a process that is killed: without a word. */
   kill(): void {
     this.#closing = true
     for (const connection of [...this.connections]) connection.cut()
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
-  /** An error in what nobody waits for must end neither the process nor what else there is to do. */
+  /** Reports errors of timers and deferred tasks, so that the remaining tasks still run. */
   #runSafely(task: () => void): void {
     try {
       task()
@@ -227,7 +228,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     }
   }
 
-  /** Ends what its owner may not subscribe to, and forgets what waits of it; returns whether something ended. */
+  /** Ends subscriptions that are no longer permitted and discards their messages; returns whether any ended. */
   #revokeSubscriptions(session: Session): boolean {
     const { owner } = session
     if (owner === undefined) return false
@@ -248,19 +249,18 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 }
 
 /**
- * What is to come behind something that is under way, such as the last will of a client for whom the message was too much:
- * everybody gets that behind the message.
+ * Runs tasks after the current operation. The will of a receiver that a message disconnects is published after that
+ * message, for every subscriber.
  *
  * @example
  * ```ts
- * afterwards.during(() => router.route(message)) // calls `later(publishWill)`, which waits until it is routed
+ * deferredTasks.run(() => router.route(message)) // `defer(publishWill)` inside runs after routing
  * ```
  */
 export class DeferredTasks {
   #isRunning = false
   readonly #tasks: (() => void)[] = []
 
-  /** Does the work, and then what was to come behind it. */
   run<T>(work: () => T): T {
     if (this.#isRunning) return work()
     this.#isRunning = true
@@ -272,22 +272,20 @@ export class DeferredTasks {
     }
   }
 
-  /** Does it now if nothing is under way. */
+  /** Runs the task after the current {@link run}, or immediately without one. */
   defer(task: () => void): void {
     if (this.#isRunning) this.#tasks.push(task)
     else task()
   }
 }
 
-/** Bounds that are of the operator's choice. */
 export interface CoreOptions {
-  /** Largest packet a client may send, bytes. */
   readonly maximumPacketSize: number
-  /** Longest keep-alive, s; 0 for any. */
+  /** Maximum keep-alive, s; 0 for any. */
   readonly maxKeepAliveSeconds: number
-  /** What all clients together may have waiting, retained and incomplete, bytes. */
+  /** For queued, retained and incomplete data of all clients, bytes. */
   readonly memoryBudget: number
-  /** Default none; what is retained has the bounds of `LIMIT` then. */
+  /** Default: no quotas; retained messages are then limited by `LIMIT`. */
   readonly quotas?: BrokerQuotas | undefined
   readonly clock: Clock
 }

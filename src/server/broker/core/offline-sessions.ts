@@ -6,45 +6,39 @@ import { willSize } from '../session/connect-handler.js'
 import type { ConnectionHost } from '../session/connection-host.js'
 import type { Session } from '../session/session.js'
 
-/** A session whose client is away. */
 interface OfflineSession {
   readonly expiry: Deadline<() => void>
-  /** To be published unless the client comes back in time (MQTT 5.0, section 3.1.3.2.2). */
+  /** Published unless the client reconnects before the deadline (MQTT 5.0, section 3.1.3.2.2). */
   readonly will:
     | { readonly client: Client; readonly message: Will; readonly deadline: Deadline<() => void> }
     | undefined
 }
 
-/** What becomes of those who stay away. */
 export interface OfflineSessionsHost extends Pick<ConnectionHost<never>, 'clock' | 'timeouts' | 'budget'> {
-  /** Ends a session. */
   end(session: Session): void
-  /** Publishes a last will. */
   scheduleWill(client: Client, session: Session, will: Will): void
 }
 
-/** Of the memory of all clients: what is kept for those who are away must not keep others from coming. */
+/** Share of the memory budget for pending wills, so that offline clients cannot block new connections. */
 const WILL_BUDGET_SHARE = 1 / 8
 
 /**
- * Sessions whose clients are away, each until it expires, with the last wills that wait for their time. When there are too
- * many, or too much of wills, those end that have been away longest, of whoever has most: wills are published then.
+ * Sessions and pending wills of disconnected clients. At a limit, the longest-offline session of the largest owner
+ * ends.
  */
 export class OfflineSessions {
   readonly #host: OfflineSessionsHost
   readonly #offline = new Map<Session, OfflineSession>()
   readonly #usageByOwner = new OfflineUsageByOwner()
-  /** Last wills that wait, and the room there is for them, bytes. */
   #willBytes = 0
   readonly #maxWillBytes: number
 
-  /** @param memoryBudget - what all clients together may have waiting, bytes */
   constructor(host: OfflineSessionsHost, memoryBudget: number) {
     this.#host = host
     this.#maxWillBytes = memoryBudget * WILL_BUDGET_SHARE
   }
 
-  /** A client goes, and its session stays. @param delayMs - until its last will is published, ms */
+  /** Keeps the session of a client that disconnected. @param delayMs - will delay, ms */
   add(client: Client, session: Session, will: Will | undefined, delayMs: number): void {
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
@@ -57,7 +51,7 @@ export class OfflineSessions {
     this.#enforceLimits()
   }
 
-  /** The client is back, or its session has ended: its last will is not published. */
+  /** Forgets a session that was resumed or has ended; its pending will is discarded. */
   remove(session: Session): void {
     const offline = this.#offline.get(session)
     if (offline === undefined) return
@@ -67,7 +61,6 @@ export class OfflineSessions {
     this.#usageByOwner.delete(session)
   }
 
-  /** Publishes the last will of a client that is away, now: its delay is over, or the session. */
   publishWill(session: Session): void {
     const offline = this.#offline.get(session)
     const will = offline?.will
@@ -86,7 +79,6 @@ export class OfflineSessions {
     this.#host.budget.release(bytes)
   }
 
-  /** Those make room who have most. */
   #enforceLimits(): void {
     while (this.#offline.size > LIMIT.offlineSessions) if (!this.#evictOne('sessions')) return
     while (this.#willBytes > this.#maxWillBytes) if (!this.#evictOne('wills')) return
@@ -100,29 +92,26 @@ export class OfflineSessions {
   }
 }
 
-/** What one owner has of those who are away. */
 interface OwnerUsage {
-  /** Those who are away longest come first. */
+  /** In the order in which their clients disconnected. */
   readonly sessions: Set<Session>
-  /** Those of them with a last will that waits. */
   readonly sessionsWithWill: Set<Session>
   willBytes: number
 }
 
 /**
- * Whose the sessions are whose clients are away, so that whoever has most of them makes room: nobody ends the sessions of
- * others by many of its own.
+ * Usage per owner, so that no owner can displace the sessions of others by having many of its own.
  *
  * @example
  * ```ts
- * shares.add(session, 0)
- * if (crowded) end(shares.longestOfMost('sessions'))
+ * usage.add(session, 0)
+ * if (isOverLimit) end(usage.oldestOfLargestOwner('sessions'))
  * ```
  */
 export class OfflineUsageByOwner {
   readonly #usage = new Map<string, OwnerUsage>()
 
-  /** @param willBytes - what its last will counts, bytes; 0 for one without */
+  /** @param willBytes - size of its pending will; 0 if it has none */
   add(session: Session, willBytes: number): void {
     const name = session.accountName
     const usage = this.#usage.get(name) ?? { sessions: new Set(), sessionsWithWill: new Set(), willBytes: 0 }
@@ -133,13 +122,13 @@ export class OfflineUsageByOwner {
     usage.willBytes += willBytes
   }
 
-  /** Its last will waits no more. @param willBytes - as when it was added */
+  /** @param willBytes - the size passed to {@link add} */
   dropWill(session: Session, willBytes: number): void {
     const usage = this.#usage.get(session.accountName)
     if (usage?.sessionsWithWill.delete(session)) usage.willBytes -= willBytes
   }
 
-  /** It is away no more, and has no last will that waits. */
+  /** The session's will must have been dropped. */
   delete(session: Session): void {
     const name = session.accountName
     const usage = this.#usage.get(name)
@@ -147,7 +136,9 @@ export class OfflineUsageByOwner {
     if (usage?.sessions.size === 0) this.#usage.delete(name)
   }
 
-  /** Of the owner with most sessions, or most bytes of last wills, the one that is away longest, or has a will and is. */
+  /**
+   * Returns the longest-offline session of the owner with the most sessions or will bytes. For `wills`, it has a will.
+   */
   oldestOfLargestOwner(resource: 'sessions' | 'wills'): Session | undefined {
     let [largestSize, largest]: [number, OwnerUsage | undefined] = [0, undefined]
     for (const usage of this.#usage.values()) {

@@ -1,49 +1,44 @@
-/** Every bound of the broker, in one place. Bytes and numbers of pieces both have one; what is over is refused. */
+/** All fixed limits of the broker. Both counts and bytes are limited. */
 export const LIMIT = {
-  /** How long a connection may take to say CONNECT and to authenticate, ms. */
+  /** From connecting to the end of authentication, ms. */
   connectTimeoutMs: 10_000,
-  /** How long a packet may be incomplete, ms, and the slowest rate above which it may take longer, bytes per ms. */
+  /** Deadline for completing a packet, ms; a packet that arrives faster than `packetBytesPerMs` may take longer. */
   packetTimeoutMs: 60_000,
   packetBytesPerMs: 16,
-  /** How long a client may take to close a connection that has ended, ms. */
+  /** Time for a client to close a connection that the broker has ended, ms. */
   closeTimeoutMs: 5_000,
-  /** A session ends so long after its connection at the latest, s. */
   sessionExpirySeconds: 86_400,
-  /** Sessions without a connection; then those end that have been away longest. */
+  /** Sessions without a connection; beyond that, those offline longest end. */
   offlineSessions: 10_000,
-  /** A CONNECT that is larger counts as long as its connection lasts, bytes. */
+  /** A larger CONNECT is charged to the memory budget for the duration of its connection, bytes. */
   freeConnectBytes: 4_096,
-  /** UTF-16 units of a client id. The hash of longer texts says nothing, and an attacker could choose equal ones. */
+  /** UTF-16 units. V8 hashes longer strings predictably, so an attacker could choose colliding client ids. */
   clientIdLength: 4_096,
-  /** Of one client. */
   subscriptionsPerClient: 1_000,
-  /** Levels of a topic or filter. */
   topicLevels: 100,
-  /** Messages and bytes that wait for one session's acknowledgement; with more it ends. */
+  /** Unacknowledged messages and bytes of one session; beyond that, the session ends. */
   queuedMessages: 10_000,
   queuedBytes: 8 * 1024 * 1024,
-  /** Retained messages, and how many of them one client has still to be sent. */
+  /** Retained messages; also the number of them queued for one client. */
   retainedMessages: 100_000,
   retainedBytes: 256 * 1024 * 1024,
-  /** Topics for which a client may have an alias. */
   inboundAliases: 16,
   outboundAliases: 64,
-  /** A connection with more unsent bytes than this is ended, so that a slow client costs the others nothing. */
+  /** Unsent bytes at which a connection is closed, so that a slow client does not affect others. */
   backlogBytes: 16 * 1024 * 1024,
-  /** How long a connection with much unsent may take not a single byte, ms. */
+  /** Time without progress after which a connection with a full send buffer is closed, ms. */
   stallTimeoutMs: 5_000,
-  /** What a connection that ended for its memory may have still to send: a farewell, bytes. */
+  /** Unsent bytes that an evicted connection may still send, enough for a DISCONNECT. */
   disconnectBytes: 4_096,
-  /** With more unsent bytes QoS 0 messages are dropped, as that QoS allows. */
+  /** Unsent bytes at which QoS 0 messages are dropped, as QoS 0 permits. */
   qos0BacklogBytes: 4 * 1024 * 1024,
-  /** With more unsent bytes a connection is not read, as long as the network takes none of them. */
+  /** Unsent bytes at which a connection is not read until the network accepts data. */
   readPauseBytes: 1024 * 1024,
-  /** Requests of a client that does not acknowledge their answers: as many bytes wait. */
+  /** Queued requests of a client that does not acknowledge its responses, bytes. */
   deferredBytes: 1024 * 1024,
 } as const
 
-/** What something costs besides its bytes, roughly, bytes. */
+/** Approximate memory of an item in addition to its data, bytes. */
 export const OVERHEAD_BYTES = 200
 
-/** What a level of a topic costs where it is a branch of its own, roughly, bytes. */
 export const LEVEL_BYTES = 250

@@ -2,41 +2,34 @@ import type { Clock } from '../../../core/util/clock.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 
 /**
- * Memory that all clients of a broker share, in bytes: what waits to be sent or acknowledged, what is retained, packets
- * that are not complete. It is an account, not an allocator: who asks for more than there is has to do without.
+ * Memory budget shared by all clients of a broker, bytes. It only counts; a reservation that exceeds it is denied.
  *
  * @example
  * ```ts
- * const budget = new Budget(1_000_000)
- * if (!budget.take(payload.length)) refuse()
+ * const budget = new BrokerMemoryBudget(1_000_000)
+ * if (!budget.tryReserve(payload.length)) reject()
  * ```
  */
 export class BrokerMemoryBudget {
-  /** Bytes there are. */
   readonly limit: number
   readonly #onExceeded: () => void
   #used = 0
 
-  /**
-   * @param limit - bytes
-   * @param onExceeded - called, while it is used, whenever there was not enough
-   */
+  /** @param onExceeded - called whenever the limit is exceeded, while the budget is in use */
   constructor(limit: number, onExceeded: () => void = () => undefined) {
     this.limit = limit
     this.#onExceeded = onExceeded
   }
 
-  /** Bytes that are taken. */
   get used(): number {
     return this.#used
   }
 
-  /** Whether more is taken than there is. */
   get isExceeded(): boolean {
     return this.#used > this.limit
   }
 
-  /** Takes bytes if there are as many. */
+  /** Returns whether the budget permits it. */
   tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.limit) {
       this.#onExceeded()
@@ -46,74 +39,69 @@ export class BrokerMemoryBudget {
     return true
   }
 
-  /** Counts bytes that are taken already, or, negative, given back. */
+  /** Counts bytes that are already in use, or, if negative, releases them. */
   adjust(bytes: number): void {
     this.#used += bytes
     if (bytes > 0 && this.isExceeded) this.#onExceeded()
   }
 
-  /** Gives bytes back. */
   release(bytes: number): void {
     this.#used -= bytes
   }
 }
 
-/** What holds memory and can be ended for it. */
+/** A connection or session that can be ended to free memory. */
 export interface Evictable {
-  /** What it holds, bytes. */
+  /** Memory that {@link evict} frees. */
   readonly heldBytes: number
-  /** What it has besides that will be done with soon if its client does what it should, bytes. */
+  /** Further memory that a well-behaved client frees soon. */
   readonly transientBytes: number
-  /** Whose it is: who has more than others makes room first. `undefined` for somebody who is not let in, who does before all. */
+  /** The largest account is evicted first. `undefined` before authentication, which is evicted before all others. */
   readonly accountName: string | undefined
-  /** Ends it, which gives back what it holds. */
   evict(): void
 }
 
-/** All of one kind that hold memory: a map or a set. */
 export interface EvictableCollection {
   readonly size: number
   values(): Iterable<Evictable>
 }
 
-/** Whose memory it is. */
 export interface MemoryEvictorHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
   readonly budget: BrokerMemoryBudget
 }
 
-/** When it could not make enough room, it looks again after so many ms, and one more for so many that it looks at. */
+/** Minimum time between two runs, ms; one more per `ITEMS_PER_MS` connections and sessions. */
 const BASE_INTERVAL_MS = 10
 const ITEMS_PER_MS = 500
-/** Of all the memory there is, so much is free afterwards: to look at all takes time. */
+/** Share of the budget that is free after a run, because each run inspects every connection. */
 const FREE_TARGET_SHARE = 1 / 8
-/** With what holds less, bytes, not much would be gained. */
+/** Smaller items are not worth ending. */
 const MIN_EVICTED_BYTES = 64 * 1024
-/** What is under way with less, bytes, is what a client that sends and reads as it should has at times. */
+/** Transient memory of a well-behaved client stays below this, bytes. */
 const USUAL_TRANSIENT_BYTES = 256 * 1024
-/** But all together those hold no more than this part of all there is: where there are many, one is worth less. */
+/** Small items together hold at most this share of the budget: with many of them, the threshold is lower. */
 const SMALL_ITEMS_SHARE = 1 / 2
 
 /**
- * Makes room when the memory of a broker is used up. Connections end first, for what they hold besides their sessions, such as
- * packets that are not complete: their clients can say it again. Where that is not enough what is under way counts as well, as
- * somebody may leave it there. Then sessions end. Of each kind those of whoever has most, the largest first, until there is
- * room.
+ * Frees memory when the budget is exhausted. It ends connections first, for memory beyond their sessions such as
+ * incomplete packets, because clients can send those again. If that is not enough, it also counts their transient
+ * memory, which a client might keep. Then it ends sessions. In each step it starts with the account of highest usage
+ * and its largest item.
  *
  * @example
  * ```ts
- * const relief = new Relief(host, connections, sessions)
- * if (budget.exceeded) relief.make()
+ * const evictor = new MemoryEvictor(host, connections, sessions)
+ * if (budget.isExceeded) evictor.evict()
  * ```
  */
 export class MemoryEvictor {
   readonly #host: MemoryEvictorHost
   readonly #connections: EvictableCollection
   readonly #sessions: EvictableCollection
-  /** When it did not suffice, ms of the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY
-  /** Connections were looked through, likewise; and are to be again. */
+  /** Of connections, ms of the monotonic clock. */
   #lastRunAt = Number.NEGATIVE_INFINITY
   #isScheduled = false
 
@@ -123,7 +111,6 @@ export class MemoryEvictor {
     this.#sessions = sessions
   }
 
-  /** Makes room, now. */
   evict(): void {
     const now = this.#host.clock.monotonic()
     if (now < this.#failedAt + this.#intervalMs) return
@@ -132,7 +119,7 @@ export class MemoryEvictor {
     if (this.#host.budget.isExceeded) this.#failedAt = now
   }
 
-  /** Makes room as far as no session has to end for it; not while somebody is about to use it. */
+  /** Evicts connections, but no sessions, later: the caller may be using one of them. */
   scheduleEviction(): void {
     if (this.#isScheduled || this.#hasEnoughFree) return
     this.#isScheduled = true
@@ -175,7 +162,7 @@ type Measure = (item: Evictable) => number
 const measureHeld: Measure = ({ heldBytes }) => heldBytes
 const measureAll: Measure = ({ heldBytes, transientBytes }) => heldBytes + transientBytes
 
-/** Those that hold more than so many bytes, those of whoever has most first, and of each the largest. */
+/** Returns items above `minBytes`, those of the account with the highest usage first, then by size. */
 function largestFirst(candidates: EvictableCollection, measure: Measure, minBytes: number): Evictable[] {
   const large: { readonly item: Evictable; readonly bytes: number; readonly accountName: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()

@@ -4,49 +4,45 @@ import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isThisMachine, networkOf } from '../../../node/limits/network.js'
 import { RateLimiter } from '../../../node/limits/rate.js'
 
-/** How much one may have. `Infinity` for any number. */
+/** Quotas of one account; `Infinity` for unlimited. */
 export interface AccountQuotas {
-  /** Of clients that were let in. */
   readonly connections: number
   readonly subscriptions: number
-  /** Retained messages, and their bytes. */
   readonly retained: number
   readonly retainedBytes: number
-  /** What waits for sessions whose client is away, bytes. */
+  /** Queued for offline sessions. */
   readonly waitingBytes: number
 }
 
-/** How fast one may be, or all together; who is faster is read more slowly. `Infinity` for any speed. */
+/** Maximum rates of one account or of all clients; a faster client is read more slowly. `Infinity` for unlimited. */
 export interface RateQuotas {
-  /** Packets but for acknowledgements, which are about what we sent. */
+  /** All packets except acknowledgements of the broker's messages. */
   readonly packetsPerSecond: number
   readonly bytesPerSecond: number
-  /** What scans cost: bytes of keys that are compared, times the words of 32 states that the globs take. */
+  /** Cost of scans: bytes of compared keys, times the 32-state words of the glob. */
   readonly workPerSecond: number
 }
 
-/** How much there may be in all, beside the memory that all share. */
+/** In addition to the shared memory budget. */
 interface TotalQuotas extends RateQuotas {
   readonly subscriptions: number
   readonly retained: number
   readonly retainedBytes: number
 }
 
-/** The quotas of a broker. */
 export interface BrokerQuotas {
-  /** Of a principal; and of an address, for all those there that have proved nothing. */
+  /** Per principal, and per address for its anonymous clients. */
   readonly principal: AccountQuotas & RateQuotas
-  /** Of all connections from one address, whoever they are. This machine, where proxies are as well, has none. */
+  /** Per address, for all of its connections. Loopback is exempt, because proxies connect from there. */
   readonly address: RateQuotas
   readonly total: TotalQuotas
-  /** Of one packet. */
+  /** Per packet. */
   readonly userProperties: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
 const UNLIMITED_RATES: RateQuotas = { packetsPerSecond: UNLIMITED, bytesPerSecond: UNLIMITED, workPerSecond: UNLIMITED }
 
-/** Any number of anything. */
 const UNLIMITED_COUNTS: AccountQuotas = {
   connections: UNLIMITED,
   subscriptions: UNLIMITED,
@@ -55,7 +51,6 @@ const UNLIMITED_COUNTS: AccountQuotas = {
   waitingBytes: UNLIMITED,
 }
 
-/** No quotas at all, for those that have bounds of another kind. */
 export const NO_QUOTAS: BrokerQuotas = {
   principal: { ...UNLIMITED_COUNTS, ...UNLIMITED_RATES },
   address: UNLIMITED_RATES,
@@ -63,16 +58,15 @@ export const NO_QUOTAS: BrokerQuotas = {
   userProperties: MOST_USER_PROPERTIES,
 }
 
-/** Whether a rate slows anybody. */
 const isLimiting = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas): boolean =>
   Math.min(packetsPerSecond, bytesPerSecond, workPerSecond) < UNLIMITED
 
 /**
- * Counts what there is of something of which there may only be so much.
+ * A counter with a limit.
  *
  * @example
  * ```ts
- * if (!subscriptions.take()) refuse()
+ * if (!subscriptions.tryReserve()) reject()
  * ```
  */
 export class BoundedCounter {
@@ -80,27 +74,24 @@ export class BoundedCounter {
   #used = 0
   #refused = 0
 
-  /** @param limit - `Infinity` for any number */
+  /** @param limit - `Infinity` for unlimited */
   constructor(limit: number) {
     this.limit = limit
   }
 
-  /** How much there is. */
   get used(): number {
     return this.#used
   }
 
-  /** How often there was no room. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Whether there is no room for more. */
   get isFull(): boolean {
     return this.#used >= this.limit
   }
 
-  /** Takes some, if there is as much room; returns whether there was. */
+  /** Returns whether the limit permits it. */
   tryReserve(amount = 1): boolean {
     if (this.#used + amount > this.limit) {
       this.recordRefusal()
@@ -110,33 +101,27 @@ export class BoundedCounter {
     return true
   }
 
-  /** Counts what is there already, or, negative, is gone. */
+  /** Counts an amount in use, or, if negative, releases it. */
   adjust(amount: number): void {
     this.#used += amount
   }
 
-  /** Gives some back. */
   release(amount = 1): void {
     this.#used -= amount
   }
 
-  /** Counts a refusal for want of room. */
   recordRefusal(): void {
     this.#refused++
   }
 }
 
-/**
- * What one has who has to keep to quotas: a principal with all its connections, or an address with all those that have
- * proved nothing.
- */
+/** Usage of a principal with all its connections, or of an address with its anonymous clients. */
 export class QuotaAccount {
   readonly name: string
   readonly connections: BoundedCounter
   readonly subscriptions: BoundedCounter
   readonly retained: BoundedCounter
   readonly retainedBytes: BoundedCounter
-  /** What waits for sessions whose client is away, bytes. */
   readonly waitingBytes: BoundedCounter
   readonly #now: () => number
   readonly #packets: RateLimiter
@@ -144,7 +129,6 @@ export class QuotaAccount {
   readonly #work: RateLimiter
   #pauses = 0
 
-  /** @param now - monotonic, ms */
   constructor(name: string, quotas: AccountQuotas, rates: RateQuotas, now: () => number) {
     this.name = name
     this.#now = now
@@ -158,39 +142,35 @@ export class QuotaAccount {
     this.#work = new RateLimiter(rates.workPerSecond)
   }
 
-  /** How often a connection was made to wait. */
   get pauses(): number {
     return this.#pauses
   }
 
-  /** Packets came, and bytes, at monotonic time `now` (ms); returns how long to read nothing, ms. */
+  /** Charges received packets and bytes at monotonic time `now` (ms); returns how long to pause reading, ms. */
   charge(packets: number, bytes: number, now: number): number {
     this.#packets.charge(packets, now)
     this.#bytes.charge(bytes, now)
     return this.waitMs(now)
   }
 
-  /** How many packets may be taken before it is charged again: those there is room for, and the one that is too many. */
+  /** Returns how many packets may be processed before the next {@link charge}, one of them in excess of the rate. */
   packetAllowance(now: number): number {
     return this.waitMs(now) > 0 ? 0 : Math.floor(this.#packets.room(now)) + 1
   }
 
-  /** Something was done that takes more than most; see `workPerSecond`. */
   worked(work: number): void {
     this.#work.charge(work, this.#now())
   }
 
-  /** How long to read nothing, ms. */
   waitMs(now: number): number {
     return Math.max(this.#packets.wait(now), this.#bytes.wait(now), this.#work.wait(now))
   }
 
-  /** A connection is made to wait. */
   recordPause(): void {
     this.#pauses++
   }
 
-  /** Whether it has nothing, and nothing that it did counts any more. */
+  /** Returns whether nothing is in use and past activity no longer affects the rates. */
   isIdle(now: number): boolean {
     const counters = [this.connections, this.subscriptions, this.retained, this.retainedBytes, this.waitingBytes]
     const rates = [this.#packets, this.#bytes, this.#work]
@@ -199,10 +179,10 @@ export class QuotaAccount {
 }
 
 /**
- * Counts a connection. Raises {@link PacketError} when there are as many as there may be.
+ * Counts a new connection. Raises {@link PacketError} at the connection quota.
  *
- * @param isTakeover - one of them is about to end for this one
- * @param onRefused - called before it raises that
+ * @param isTakeover - the connection replaces one of the same account
+ * @param onRefused - called before the error is raised
  */
 export function admitConnection(account: QuotaAccount | undefined, isTakeover: boolean, onRefused: () => void): void {
   if (account === undefined) return
@@ -210,18 +190,17 @@ export function admitConnection(account: QuotaAccount | undefined, isTakeover: b
   if (isTakeover) connections.adjust(1)
   else if (!connections.tryReserve()) {
     onRefused()
-    throw new PacketError(REASON.quotaExceeded, `there are ${connections.limit} connections of the same principal`)
+    throw new PacketError(
+      REASON.quotaExceeded,
+      `connection limit reached: the principal already has ${connections.limit} connections`,
+    )
   }
 }
 
-/** With fewer accounts it is not looked for those that have nothing. */
 const MIN_SWEEP_SIZE = 1_024
 
-/** All who have to keep to quotas. */
 export class QuotaAccounts {
-  /** Of all together. */
   readonly subscriptions: BoundedCounter
-  /** Of one packet. */
   readonly maxUserProperties: number
   readonly #total: QuotaAccount
   readonly #quotas: BrokerQuotas
@@ -231,7 +210,6 @@ export class QuotaAccounts {
   readonly #addresses = new Map<string, QuotaAccount>()
   #sweepAt = MIN_SWEEP_SIZE
 
-  /** @param now - monotonic, ms */
   constructor(quotas: BrokerQuotas, now: () => number) {
     this.#quotas = quotas
     this.#now = now
@@ -241,21 +219,21 @@ export class QuotaAccounts {
     this.#total = new QuotaAccount('', UNLIMITED_COUNTS, quotas.total, now)
   }
 
-  /** Those who have something, or had lately: principals, and addresses of those who have proved nothing. */
+  /** Accounts that hold something or were active recently: principals, and addresses with anonymous clients. */
   get principals(): Iterable<QuotaAccount> {
     return this.#principals.values()
   }
 
   /**
-   * Whose a client is that was let in: its principal's; or its address's, when it has proved nothing. `undefined` for one
-   * that has proved nothing on this machine, which may do what it likes.
+   * Returns the account of the principal, or of the address for an anonymous client; `undefined` for a local anonymous
+   * one.
    */
   of(owner: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {
     if (owner !== undefined && owner.id !== '') return this.#principalAccount(owner.id)
     return isForeign(address) ? this.#principalAccount(`at ${networkOf(address)}`) : undefined
   }
 
-  /** Those by which a connection is slowed before it is known whose it is. */
+  /** Returns the accounts that limit a connection's rate even before authentication. */
   rateAccountsOf(address: string | undefined): QuotaAccount[] {
     const accounts = this.#hasTotalRateLimit ? [this.#total] : []
     if (isForeign(address)) accounts.push(this.#addressAccount(networkOf(address)))
@@ -285,7 +263,7 @@ export class QuotaAccounts {
     return account
   }
 
-  /** Forgets those that have nothing; the more are left, the later it looks again. */
+  /** Removes idle accounts. The next sweep runs when their number has doubled. */
   #sweep(): void {
     const now = this.#now()
     for (const accounts of [this.#principals, this.#addresses])

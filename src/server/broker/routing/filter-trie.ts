@@ -1,7 +1,6 @@
 import { LIMIT } from '../limits/limits.js'
 
 interface Node<T> {
-  /** Of filters that end here. */
   items: Set<T> | undefined
   children: Map<string, Node<T>> | undefined
 }
@@ -9,9 +8,9 @@ interface Node<T> {
 const emptyNode = <T>(): Node<T> => ({ items: undefined, children: undefined })
 
 /**
- * Items under topic filters. Filters without wildcards are looked up at once, as most are of that kind. Which of the others
- * match a topic is found by walking down its levels, on each through at most three branches: the level itself, `+` and `#`
- * (MQTT 5.0, section 4.7); filters that share nothing with the topic are never looked at.
+ * Items by topic filter. Filters without wildcards, the most common kind, are looked up directly. For the others, a
+ * lookup walks the levels of the topic along at most three branches each: the level itself, `+` and `#` (MQTT 5.0,
+ * section 4.7).
  *
  * @example
  * ```ts
@@ -46,7 +45,6 @@ export class FilterTrie<T> {
     node.items.add(item)
   }
 
-  /** Removes an item, and the branches that nothing is under any more. */
   remove(filter: string, item: T): void {
     if (isExact(filter)) {
       const items = this.#exact.get(filter)
@@ -67,17 +65,16 @@ export class FilterTrie<T> {
     prune(path, levels)
   }
 
-  /** Calls with each item of each filter that matches; an item may be under several. */
+  /** Visits the items of each matching filter. An item under several matching filters is visited several times. */
   match(topic: string, visit: (item: T) => void): void {
     for (const items of this.matches(topic)) items.forEach(visit)
   }
 
-  /** The items of each filter that matches. */
   matches(topic: string): ReadonlySet<T>[] {
     const found: Set<T>[] = []
     const exact = topic.length <= MAX_HASHED_LENGTH ? this.#exact.get(topic) : undefined
     if (exact) found.push(exact)
-    // Wildcards at the start do not stand for what is of the server (MQTT 5.0, section 4.7.2).
+    // Leading wildcards do not match topics that start with `$` (MQTT 5.0, section 4.7.2).
     if (this.#root.children) collectMatches(this.#root, levelKeysOf(topic), 0, !topic.startsWith('$'), found)
     return found
   }
@@ -97,13 +94,13 @@ function collectMatches<T>(
   const isAtEnd = at === levels.length
   if (isAtEnd && items) found.push(items)
   if (children === undefined) return
-  // `a/#` matches `a`, too.
+  // `a/#` also matches `a`.
   const multiLevel = allowsWildcard ? children.get('#')?.items : undefined
   if (multiLevel) found.push(multiLevel)
   if (isAtEnd) return
   const level = levels[at] ?? ''
   const literal = children.get(level)
-  // Wildcards are not names: no topic has them.
+  // A topic never contains wildcards, so this cannot be `+` or `#`.
   if (literal !== undefined) collectMatches(literal, levels, at + 1, true, found)
   const wildcard = allowsWildcard ? children.get('+') : undefined
   if (wildcard === undefined) return
@@ -122,15 +119,12 @@ function prune<T>(path: Node<T>[], levels: readonly string[]): void {
   }
 }
 
-/** V8 hashes longer texts by their length alone, so that an attacker could have all of them meet in one place of a `Map`; UTF-16 units. */
+/** V8 hashes longer strings by their length only, so an attacker could force collisions in a `Map`. UTF-16 units. */
 export const MAX_HASHED_LENGTH = 16_383
-/** Comes in no topic (MQTT 5.0, section 1.5.4), so that a continued level is none of its own. */
+/** Never occurs in a topic (MQTT 5.0, section 1.5.4), so it marks a continuation unambiguously. */
 const CONTINUATION = '\0'
 
-/**
- * The levels of a topic or filter (MQTT 5.0, section 4.7.1.1) as keys of a `Map`; a level that is too long for one key
- * has several.
- */
+/** Splits a topic or filter into `Map` keys: one per level (MQTT 5.0, section 4.7.1.1), more for a very long level. */
 export function levelKeysOf(topic: string): string[] {
   const levels = topic.split('/')
   return topic.length <= MAX_HASHED_LENGTH ? levels : levels.flatMap(keysOf)
@@ -144,20 +138,19 @@ function keysOf(level: string): string[] {
   return keys
 }
 
-/** Whether a key goes on with the level of the one before, so that a wildcard for that one stands for this, too. */
+/** Returns whether a key continues the previous level, so that a wildcard covers both. */
 export const isContinuation = (key: string | undefined): boolean => key?.startsWith(CONTINUATION) ?? false
 
-/** Whether a topic or filter has more levels than there may be. */
 export const isTooDeep = (topic: string): boolean =>
   topic.length >= LIMIT.topicLevels && topic.split('/', LIMIT.topicLevels + 1).length > LIMIT.topicLevels
 
 /**
- * Whether a topic filter with `+` and `#` matches a topic (MQTT 5.0, section 4.7). Every delivery is compared with every
- * subscription of its receiver, so nothing is taken apart for it.
+ * Returns whether a filter matches a topic (MQTT 5.0, section 4.7). Called for every delivery, so it allocates no
+ * arrays.
  */
 export function matchesFilter(filter: string, topic: string): boolean {
   if (filter === topic) return true
-  // A wildcard at the start does not match topics of the broker itself (section 4.7.2).
+  // MQTT 5.0, section 4.7.2
   if (topic.startsWith('$') && (filter.startsWith('#') || filter.startsWith('+'))) return false
   let topicStart = 0
   let filterStart = 0
@@ -172,7 +165,7 @@ export function matchesFilter(filter: string, topic: string): boolean {
     )
       topicStart = topicEnd
     else return false
-    // `a/#` matches `a` as well (section 4.7.1.2).
+    // `a/#` also matches `a` (section 4.7.1.2).
     if (topicStart === topic.length) return filterEnd === filter.length || filter.slice(filterEnd) === '/#'
     if (filterEnd === filter.length) return false
     topicStart++

@@ -7,20 +7,17 @@ import { MAX_HASHED_LENGTH } from './filter-trie.js'
 
 interface Node {
   message: Message | undefined
-  /** To whose quotas the message counts. */
   account: QuotaAccount | undefined
-  /** When the message is over, if it has an expiry. */
   deadline: Deadline<string> | undefined
   children: Map<string, Node> | undefined
 }
 
-/** How many messages there may be, and bytes of them. */
 export interface RetainedLimits {
   readonly retained: number
   readonly retainedBytes: number
 }
 
-/** Those of `LIMIT`. Read when they are asked for, as specs make them smaller. */
+/** The limits in `LIMIT`. Getters, because specs change them. */
 export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
   get retained() {
     return LIMIT.retainedMessages
@@ -30,14 +27,14 @@ export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
   },
 }
 
-/** The last message of each topic that was published to be kept (MQTT 5.0, section 3.3.1.3). */
+/** The last retained message of each topic (MQTT 5.0, section 3.3.1.3). */
 export class RetainedMessages {
   readonly #budget: BrokerMemoryBudget
   readonly #limits: RetainedLimits
   readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
-  /** Topics by when their messages are over: what is over holds nobody's quota when somebody else wants room. */
+  /** Topics by message expiry, so that expired messages release their quota before a new message is rejected. */
   readonly #deadlines = new DeadlineQueue<string>()
 
   constructor(budget: BrokerMemoryBudget, limits: RetainedLimits) {
@@ -45,21 +42,19 @@ export class RetainedMessages {
     this.#limits = limits
   }
 
-  /** Number of messages. */
   get count(): number {
     return this.#count
   }
 
-  /** What they take. */
   get bytes(): number {
     return this.#bytes
   }
 
   /**
-   * Keeps a message in place of the one before; returns whether there is room for it.
+   * Replaces the message of a topic; returns whether limits, quota and budget permit it.
    *
    * @param now - ms of the monotonic clock
-   * @param account - to whose quotas it counts, if to anybody's
+   * @param account - charged for the message, if any
    */
   set(message: Message, now: number, account?: QuotaAccount | undefined): boolean {
     if (message.topic.length > MAX_HASHED_LENGTH) return false
@@ -88,7 +83,6 @@ export class RetainedMessages {
     return true
   }
 
-  /** Forgets the message of a topic. */
   delete(topic: string): void {
     const levels = topic.split('/')
     const path: Node[] = [this.#root]
@@ -110,11 +104,7 @@ export class RetainedMessages {
     prune(path, levels)
   }
 
-  /**
-   * The messages whose topics a filter matches.
-   *
-   * @param now - ms of the monotonic clock
-   */
+  /** @param now - ms of the monotonic clock */
   match(filter: string, now: number): Message[] {
     this.#removeExpired(now)
     const hits: Message[] = []
@@ -122,7 +112,6 @@ export class RetainedMessages {
     return hits
   }
 
-  /** Forgets what is over its time. */
   #removeExpired(now: number): void {
     for (let topic = this.#deadlines.takeDue(now); topic !== undefined; topic = this.#deadlines.takeDue(now))
       this.delete(topic)
@@ -159,7 +148,7 @@ const emptyNode = (): Node => ({
   children: undefined,
 })
 
-/** Counts a message to its account; less in place of more of the same is always taken. */
+/** Charges a message to its account. Replacing a message of the same account by a smaller one always succeeds. */
 function tryCharge(account: QuotaAccount | undefined, previous: Node | undefined, bytes: number): boolean {
   if (account === undefined) return true
   const previousBytes = previous?.message && previous.account === account ? retainedBytesOf(previous.message) : 0
@@ -181,7 +170,7 @@ function refund(account: QuotaAccount | undefined, bytes: number): void {
   account?.retainedBytes.release(bytes)
 }
 
-/** What a message counts while it is retained, bytes: with the branches it lies on, of which it may share none. */
+/** Returns the memory of a retained message, bytes, assuming that it shares no branch with other topics. */
 export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 

@@ -3,50 +3,45 @@ import { LEVEL_BYTES } from '../limits/limits.js'
 import { type Delivery, lowerQos, type Message } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
 
-/** Who subscribes: a session, as far as routing has to do with it. */
 export interface Subscriber {
-  /** Whether its client is connected. */
   readonly isConnected: boolean
-  /** Whether it goes on when its connection ends. */
+  /** Whether the session outlives its connection. */
   readonly isPersistent: boolean
-  /** Forgets what is over its time if there is no room; returns whether it can keep another message. */
+  /** Discards expired messages if the queue is full; returns whether another message fits. */
   tryMakeRoom(): boolean
   deliver(delivery: Delivery): void
 }
 
-/** What a session subscribed to. */
 export interface Subscription {
   readonly subscriber: Subscriber
-  /** As the client wrote it. */
+  /** As sent by the client, including `$share/{group}/`. */
   readonly filter: string
   readonly qos: Qos
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** Of the SUBSCRIBE it came with (MQTT 5.0, section 3.8.2.1.2). */
+  /** Subscription identifier of its SUBSCRIBE (MQTT 5.0, section 3.8.2.1.2). */
   readonly id: number | undefined
 }
 
 const SHARED_PREFIX = '$share/'
 
-/** The filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for one that is not shared. */
+/** Returns the filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for a non-shared subscription. */
 export const sharedFilter = (filter: string): string | undefined =>
   filter.startsWith(SHARED_PREFIX) ? filter.slice(filter.indexOf('/', SHARED_PREFIX.length) + 1) : undefined
 
-/** Whether a subscription is shared with other sessions. */
 export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARED_PREFIX)
 
-/** What a subscription counts, bytes: with wildcards it has branches of its own, for all sessions and for its own. */
+/** Returns the memory of a subscription, bytes. Wildcard filters have branches in the tries of router and session. */
 export const subscriptionBytes = (filter: string): number =>
   2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_BYTES * filter.split('/').length : 0)
 
-/** A subscription as it was asked for. */
 export const subscriptionOf = (
   subscriber: Subscriber,
   { filter, qos, noLocal, retainAsPublished }: SubscriptionRequest,
   id: number | undefined,
 ): Subscription => ({ subscriber, filter, qos, noLocal, retainAsPublished, id })
 
-/** All subscriptions of one session that a message matches: it comes once (MQTT 5.0, section 3.3.4). */
+/** The merged subscriptions of one session: it receives one copy of a message (MQTT 5.0, section 3.3.4). */
 interface Hit {
   qos: Qos
   retain: boolean
@@ -55,11 +50,9 @@ interface Hit {
 
 const NO_IDS: readonly number[] = []
 
-/** Who gets what is published. */
 export class Router {
   readonly #subscriptions = new FilterTrie<Subscription>()
   readonly #shared = new FilterTrie<SharedGroup>()
-  /** By the whole filter of the shared subscription. */
   readonly #groups = new Map<string, SharedGroup>()
 
   add(subscription: Subscription): void {
@@ -92,15 +85,15 @@ export class Router {
   }
 
   /**
-   * Delivers a message to all who subscribe to its topic; returns to how many.
+   * Delivers a message to all matching subscribers; returns their number.
    *
-   * @param publisher - who published it
+   * @param publisher - skipped by its subscriptions with the no-local option
    */
   route(message: Message, publisher: Subscriber | undefined): number {
     const matches = this.#subscriptions.matches(message.topic)
     const [first] = matches
     let count = 0
-    // No session has one filter twice, so that nothing has to be put together.
+    // A session has each filter only once, so a single match needs no merging.
     if (first !== undefined)
       count =
         matches.length === 1 ? deliverToAll(first, message, publisher) : deliverMerged(matches, message, publisher)
@@ -118,13 +111,13 @@ function deliverToAll(
 ): number {
   let count = 0
   let delivery: Delivery | undefined
-  // Of those who are there now: a session that ends because of what it gets changes the set.
+  // A copy, because a delivery may end a session, which changes the set.
   for (const subscription of Array.from(subscriptions)) {
     const { subscriber, noLocal, retainAsPublished, id } = subscription
     if (noLocal && subscriber === publisher) continue
     const qos = lowerQos(subscription.qos, message.qos)
     const retain = retainAsPublished && message.retain
-    // Most get the same.
+    // Most subscribers receive the same delivery, so it is shared.
     if (delivery === undefined || id !== undefined || !isSame(delivery, qos, retain))
       delivery = deliveryOf(message, qos, retain, id === undefined ? NO_IDS : [id])
     subscriber.deliver(delivery)
@@ -174,8 +167,8 @@ const isSame = (delivery: Delivery, qos: Qos, retain: boolean): boolean =>
   delivery.qos === qos && delivery.retain === retain && delivery.subscriptionIds === NO_IDS
 
 /**
- * Who shares a subscription (MQTT 5.0, section 4.8.2): each message goes to one of them, in turn, to those that are
- * connected and have room first. What a session did not acknowledge when it ends goes to another that has room.
+ * A shared subscription (MQTT 5.0, section 4.8.2). Messages go to its members in turn, preferring connected ones with
+ * capacity. Unacknowledged messages of a session that ends go to another member.
  */
 export class SharedGroup {
   #members: Subscription[] = []
@@ -193,14 +186,16 @@ export class SharedGroup {
     this.#members = this.#members.filter(member => member !== subscription)
   }
 
-  /** Returns whether there was somebody to take it. */
   deliver(message: Message): boolean {
     const member = this.#nextReady() ?? this.#findPersistent() ?? this.#members.find(isReachable)
     if (member) this.#deliverTo(message, member)
     return member !== undefined
   }
 
-  /** Where no member has room it is lost: a session that is too full must not bring down the others one by one. */
+  /**
+   * Without a member that has capacity the message is lost: an overflowing session must not overflow the others in
+   * turn.
+   */
   readonly #reassign = (delivery: Delivery): void => {
     const member = this.#nextReady() ?? this.#findPersistent()
     if (member) this.#deliverTo(delivery, member)

@@ -15,7 +15,7 @@ import type { Session } from './session.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
-/** The subscriptions of one client (MQTT 5.0, sections 3.8 and 3.10). */
+/** Processes SUBSCRIBE and UNSUBSCRIBE of one client (MQTT 5.0, sections 3.8 and 3.10). */
 export class ClientSubscriptions {
   readonly #client: Client
   readonly #session: Session
@@ -28,8 +28,8 @@ export class ClientSubscriptions {
   }
 
   /**
-   * Grants or refuses each filter of a SUBSCRIBE; returns a reason code for each. Raises `PacketError` when one is not a filter
-   * at all. The retained messages are left to {@link replayNext}.
+   * Returns one reason code per filter. Raises `PacketError` for a malformed filter. {@link replayNext} sends retained
+   * messages.
    */
   subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
     for (const { filter } of subscriptions) checkFilter(filter)
@@ -41,7 +41,7 @@ export class ClientSubscriptions {
     })
   }
 
-  /** Sends the retained messages of the next subscription that waits for them. */
+  /** Sends the retained messages of the next subscription in {@link Session.replays}. */
   replayNext(): void {
     const [next] = this.#session.replays
     if (next === undefined) return
@@ -49,7 +49,7 @@ export class ClientSubscriptions {
     this.#sendRetained(next)
   }
 
-  /** Returns a reason code for each filter; raises `PacketError` when one is not a filter at all. */
+  /** Returns one reason code per filter. Raises `PacketError` for a malformed filter. */
   unsubscribe({ filters }: Unsubscribe): ReasonCode[] {
     for (const filter of filters) checkFilter(filter)
     return filters.map(filter => {
@@ -61,7 +61,7 @@ export class ClientSubscriptions {
     })
   }
 
-  /** Counts a subscription; returns a reason code instead where it is refused. */
+  /** Returns a reason code if the filter is rejected. */
   #reserve({ filter }: SubscriptionRequest): ReasonCode | undefined {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
     if (isTooDeep(filter)) return REASON.quotaExceeded
@@ -84,7 +84,7 @@ export class ClientSubscriptions {
 
   #sendRetained({ qos, id, filter }: Subscription): void {
     const messages = this.#host.retained.match(filter, this.#host.clock.monotonic())
-    // More than everything that is retained waits already: the client asks for it over and over and takes none of it.
+    // More than all retained messages would be queued: the client subscribes repeatedly without reading.
     if (this.#session.deliveryQueue.replayedCount + messages.length > LIMIT.retainedMessages) return
     for (const message of messages) {
       this.#session.deliver({
@@ -100,16 +100,14 @@ export class ClientSubscriptions {
 
 /** MQTT 5.0, section 4.7.1 */
 function checkFilter(filter: string): void {
-  if (!isTopicFilter(filter)) throw malformed('a topic filter has wildcards where there may be none, or nothing in it')
+  if (!isTopicFilter(filter)) throw malformed('a topic filter is empty or has a misplaced wildcard')
 }
 
-/** Where subscriptions are counted. */
 export interface SubscriptionCounters {
   readonly budget: BrokerMemoryBudget
   readonly accounts: QuotaAccounts
 }
 
-/** Counts another subscription of a session; returns whether there is room for it. */
 export function tryReserveSubscription(
   session: Session,
   filter: string,
@@ -125,7 +123,6 @@ export function tryReserveSubscription(
   return false
 }
 
-/** A subscription of a session is gone. */
 export function releaseSubscription(
   session: Session,
   filter: string,

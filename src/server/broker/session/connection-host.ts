@@ -10,20 +10,18 @@ import type { Router } from '../routing/router.js'
 import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
 
-/** The session of a client that was let in. */
 export interface SessionAssignment {
   readonly session: Session
-  /** Whether it was there before. */
+  /** Whether an existing session was resumed. */
   readonly isSessionPresent: boolean
 }
 
-/** Somebody who is let in. */
 export interface AuthenticatedClient {
   readonly owner: SessionOwner | undefined
   readonly address: string | undefined
 }
 
-/** What all connections of a broker share; `C` is a connection. */
+/** Services of the broker that all connections share; `C` is the connection type. */
 export interface ConnectionHost<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
@@ -32,23 +30,21 @@ export interface ConnectionHost<C> {
   readonly encoder: PublishEncoder
   readonly router: Router
   readonly retained: RetainedMessages
-  /** Runs tasks at times of the monotonic clock, ms. */
   readonly timeouts: Timeouts<() => void>
-  /** Largest packet a client may send, bytes. */
+  /** Of packets from clients, bytes. */
   readonly maximumPacketSize: number
-  /** Longest keep-alive of a client, s. */
   readonly maxKeepAliveSeconds: number
   /**
-   * Lets a client in: it is the only one with its id from now on. Returns its session, and whether that was there before.
-   * Raises `PacketError` when the session is somebody else's, or its principal has too many.
+   * Disconnects an earlier connection with the client id. Raises `PacketError` for a foreign session or an exhausted
+   * quota.
    */
   admit(connection: C, connect: Connect, clientId: string, client: AuthenticatedClient): SessionAssignment
-  /** The holder of a session may have other rights than before: what it may not have any more ends. */
+  /** Ends what the current policy no longer permits. @param owner - replaces the session's owner */
   revalidateSession(session: Session, owner?: SessionOwner): void
-  /** A connection is over, whether its client was let in or not. */
+  /** Removes a connection, authenticated or not. */
   removeConnection(connection: C): void
-  /** Of a client that was let in: a connection is gone; its last will is to be published, if there is one. */
+  /** @param will - to be published, if any */
   detach(connection: C, session: Session, will: Will | undefined): void
-  /** Publishes a message; returns to how many it went, `undefined` when it is to be retained and there is no room. */
+  /** Returns the number of receivers; `undefined` if a retained message exceeds a limit. */
   publish(message: Message, publisher: Session | undefined): number | undefined
 }

@@ -23,7 +23,6 @@ import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
 import { PacketHandler, type PacketHandlerPeer } from './packet-handler.js'
 
-/** Reason codes of connections that end for a limit. */
 const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
   REASON.receiveMaximumExceeded,
   REASON.packetTooLarge,
@@ -32,21 +31,18 @@ const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
 ])
 
 /**
- * One client's connection, from CONNECT to its end: what it does with each packet, and what it sends. It knows no socket
- * and no timer of the system, so that its driver decides what happens when.
+ * One client's connection. It uses no sockets or system timers, so that a simulation can control the order of events.
  */
 export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evictable {
   account: QuotaAccount | undefined
-  /** `open`: the client is let in. */
   #state: 'entering' | 'open' | 'ended' = 'entering'
   #clientId = ''
   readonly #link: Link
   readonly #host: ConnectionHost<Connection>
   readonly #connectHandler: ConnectHandler
   readonly #keepAlive: KeepAlive
-  /** Counted to the broker's memory until it is published or not wanted any more. */
+  /** Charged to the memory budget. */
   #will: Will | undefined
-  /** Since the client was let in. */
   #packetHandler: PacketHandler | undefined
   readonly #credentialExpiry: CredentialExpiry
 
@@ -89,15 +85,13 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     return this.#link.transientBytes
   }
 
-  /** Something came over the network. */
   recordActivity(): void {
     this.#keepAlive.recordActivity()
   }
 
-  /** Takes one packet. */
   receive(frame: Uint8Array): void {
     if (this.#state === 'ended') return
-    // No function of its own for every packet.
+    // Inlined: a closure per packet would be too slow.
     try {
       if (this.#packetHandler) this.#packetHandler.receive(frame)
       else this.#connectHandler.receive(frame)
@@ -106,12 +100,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     }
   }
 
-  /** As {@link receive} for a PUBACK that says nothing but success; while {@link open}. */
+  /** Processes a PUBACK with reason code 0, bypassing the decoder. Only while {@link open}. */
   handlePuback(packetId: number): void {
     this.#packetHandler?.session.deliveryQueue.puback(packetId)
   }
 
-  /** Goes on with one packet that had to wait; returns whether there was one that may go on. */
   processNext(): boolean {
     if (this.#state !== 'open') return false
     try {
@@ -122,47 +115,44 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     }
   }
 
-  /** The client sends no more than what it has sent by now. */
+  /** Marks the end of input: the client has closed its side of the connection. */
   endInput(): void {
     this.#packetHandler?.endInput()
   }
 
-  /** All is done that the client has sent, and it sends no more. */
   finish(): void {
     this.#link.end()
     this.onNetworkClosed()
   }
 
-  /** The network connection is gone, without a word. */
   onNetworkClosed(): void {
     this.#end(this.#packetHandler?.discardsWill ? undefined : this.#will)
   }
 
-  /** Cuts the network connection without a word, as a broken network does. */
   cut(): void {
     this.#link.destroy()
     this.onNetworkClosed()
   }
 
-  /** Cuts it as what has begun is not complete after the time it may take. @param what - what has begun */
+  /** @param what - the operation that took too long, for the audit log */
   cutOverdue(what: string): void {
     this.#reportCut(`${what} took too long`)
     this.cut()
   }
 
-  /** Ends it with its session: too much is unacknowledged. */
+  /** Ends the connection and its session because too many messages are unacknowledged. */
   endWithSession(): void {
     if (this.#packetHandler) this.#packetHandler.session.expirySeconds = 0
     this.disconnect(REASON.quotaExceeded, 'too many unacknowledged messages')
   }
 
   evict(): void {
-    this.disconnect(REASON.quotaExceeded, 'the broker has no room for what this connection holds')
-    // Of what is left it would get rid when the network likes.
+    this.disconnect(REASON.quotaExceeded, 'closed because the memory of the broker is exhausted')
+    // Waiting for the client to read the rest would not free the memory.
     if (this.#link.heldBytes + this.#link.transientBytes > LIMIT.disconnectBytes) this.#link.destroy()
   }
 
-  /** Ends the connection, and says why. The last will is published, as the client did not say goodbye. */
+  /** Ends the connection, sending the reason if the protocol version supports it. The will is published. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
     if (LIMIT_REASON_CODES.has(reasonCode)) this.#reportCut(reasonString)
@@ -181,11 +171,10 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.#end(withWill ? this.#will : undefined)
   }
 
-  /** Ends the connection because of an error: the client's, or one of ours. */
   fail(error: unknown): void {
     if (error instanceof PacketError) this.disconnect(error.reasonCode, error.message)
     else {
-      this.disconnect(REASON.implementationSpecificError, 'the broker failed')
+      this.disconnect(REASON.implementationSpecificError, 'internal error of the broker')
       this.#host.handler.onError(error, this.clientId)
     }
   }
@@ -201,7 +190,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   send(packet: ServerPacket): void {
     const { pendingClient } = this.#connectHandler
     if (pendingClient) pendingClient.outbound.send(packet)
-    // The client has not said what it takes.
+    // The client's version and limits are unknown before CONNECT.
     else this.#link.write(encodePacket(packet, this.#connectHandler.version))
   }
 
@@ -231,12 +220,12 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
   }
 
-  /** Takes over what a client has proved anew; returns whether it may stay. */
+  /** Returns whether the client may stay. */
   #reauthenticate(accepted: Accepted): boolean {
     const { session } = this.#packetHandler ?? {}
     this.#credentialExpiry.set(accepted.expiresAt)
     if (session && session.owner?.id !== accepted.owner?.id)
-      this.disconnect(REASON.notAuthorized, 'these are the credentials of somebody else')
+      this.disconnect(REASON.notAuthorized, 'AUTH has the credentials of another principal')
     else if (session) this.#host.revalidateSession(session, accepted.owner)
     return !this.isEnded
   }
@@ -268,8 +257,9 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   #onKeepAliveTimeout(): void {
     if (this.#state === 'entering') this.cutOverdue('the login')
-    // It may have said something that was not read.
-    else if (!this.isStalled) this.disconnect(REASON.keepAliveTimeout, 'nothing came for one and a half keep-alives')
+    // The client may have sent packets that were not read.
+    else if (!this.isStalled)
+      this.disconnect(REASON.keepAliveTimeout, 'no packet arrived within one and a half times the keep-alive')
   }
 
   #reportCut(reason: string): void {

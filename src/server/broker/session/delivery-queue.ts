@@ -3,44 +3,42 @@ import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { copyDeliveryIfSparse, type Delivery, sizeOf } from '../routing/delivery.js'
 
-/** How messages leave. */
 export interface Sender {
   /**
-   * Sends a PUBLISH; `false` when there is nothing to send any more: it is too large for the client, or over its time, which
-   * does not count for what was sent before with QoS 2 (MQTT 5.0, section 4.3.3).
+   * Returns `false` if the message is too large or has expired. A retransmitted one with QoS 2 never expires (MQTT 5.0,
+   * section 4.3.3).
    */
   publish(delivery: Delivery, packetId: number, dup: boolean): boolean
   pubrel(packetId: number): void
 }
 
-/** A delivery with QoS 1 or 2 that was sent, or waits to be sent again. */
 interface InFlight {
-  /** `undefined` when it is never sent again: the session ends with the connection, or PUBREC has come. */
+  /** `undefined` if it is never retransmitted: the session ends with its connection, or PUBREC has arrived. */
   delivery: Delivery | undefined
   readonly qos: 1 | 2
-  /** Rises, which packet ids do not. */
+  /** Increases with each message. Packet ids do not, because they are reused. */
   readonly sequence: number
   packetId: number
-  /** What is awaited; `turn`: it is to be sent again on this connection. */
+  /** The awaited packet; `turn` if the message awaits retransmission on this connection. */
   state: 'turn' | 'puback' | 'pubrec' | 'pubcomp'
-  /** Counts against the client's receive maximum. */
+  /** Whether it counts against the client's receive maximum. */
   isCounted: boolean
 }
 
-/** Stands for all deliveries of QoS 1 that are never sent again. */
+/** Shared by all QoS 1 deliveries that are never retransmitted. */
 const SENT_ONCE: InFlight = { delivery: undefined, qos: 1, sequence: 0, packetId: 0, state: 'puback', isCounted: true }
 
 /** MQTT 5.0, section 2.2.1 */
 const MAX_PACKET_IDS = 65_535
 
 /**
- * What goes to one session with QoS 1 and 2: sent as far as the client's receive maximum allows, kept until it is
- * acknowledged, sent again, in order and with its packet id, when the client is back (MQTT 5.0, sections 4.3, 4.4, 4.9).
+ * QoS 1 and 2 messages of one session: sent within the receive maximum, kept until acknowledged, and retransmitted in
+ * order with the same packet ids after a reconnect (MQTT 5.0, sections 4.3, 4.4, 4.9).
  */
 export class DeliveryQueue {
   readonly #sessionUsage: SessionUsage
   readonly #inFlight = new SlotMap<InFlight>()
-  /** In flight on an earlier connection: to be sent before anything else. */
+  /** Unacknowledged on an earlier connection; sent before other messages. In reverse order. */
   #toResend: InFlight[] = []
   readonly #pendingDeliveries = new PendingDeliveries()
   #sender: Sender | undefined
@@ -52,27 +50,22 @@ export class DeliveryQueue {
     this.#sessionUsage = new SessionUsage(budget)
   }
 
-  /** Retained messages that wait. */
   get replayedCount(): number {
     return this.#sessionUsage.replayedCount
   }
 
-  /** What is kept, bytes. */
   get bytes(): number {
     return this.#sessionUsage.bytes
   }
 
-  /** Whether so much is unacknowledged that the client should get no more if that can be helped. */
   get isOverHalfFull(): boolean {
     return this.#sessionUsage.isOverHalfFull
   }
 
-  /** Whether there is no room for another message. */
   get isFull(): boolean {
     return this.#sessionUsage.isFull
   }
 
-  /** A connection begins: what the one before did not finish is done again. */
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
     this.#receiveMaximum = receiveMaximum
@@ -90,16 +83,11 @@ export class DeliveryQueue {
     this.#sendPending()
   }
 
-  /** The connection is gone. */
   suspend(): void {
     this.#sender = undefined
   }
 
-  /**
-   * Sends a message, now or as soon as the client takes it. There has to be room, see {@link isFull}.
-   *
-   * @param isPersistent - whether the session goes on when the connection ends
-   */
+  /** Sends or queues a message. The caller ensures that the queue is not full. */
   deliver(delivery: Delivery, isPersistent: boolean): void {
     const canSendNow = this.#sender !== undefined && this.#isIdle && this.#hasReceiveQuota
     if (canSendNow && !isPersistent && delivery.qos === 1 && delivery.reassign === undefined) {
@@ -112,19 +100,19 @@ export class DeliveryQueue {
     else this.#pendingDeliveries.push(copied)
   }
 
-  /** Forgets what waits for its turn beyond its time; returns whether there is room now. */
+  /** Discards expired unsent messages; returns whether the queue now has capacity. */
   discardExpired(now: number): boolean {
     this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.remove(delivery))
     return !this.isFull
   }
 
-  /** Forgets what fits, as far as it was not sent; what was sent is not sent again. */
+  /** Discards matching unsent messages, and the retransmission of sent ones. */
   discard(matches: (delivery: Delivery) => boolean): void {
     this.#pendingDeliveries.extract(matches, delivery => this.#sessionUsage.remove(delivery))
     for (const item of this.#inFlight.values) if (item.delivery && matches(item.delivery)) this.#releaseDelivery(item)
   }
 
-  /** Whether it is about something that was sent. */
+  /** Returns whether the packet id was awaiting PUBACK. */
   puback(packetId: number): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item?.state !== 'puback') return false
@@ -132,11 +120,7 @@ export class DeliveryQueue {
     return true
   }
 
-  /**
-   * Whether it is about something that was sent.
-   *
-   * @param isAccepted - whether the client took it (reason code below 0x80)
-   */
+  /** Returns whether the packet id belongs to a QoS 2 message sent on this connection. */
   pubrec(packetId: number, isAccepted: boolean): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item === undefined || item.qos !== 2 || item.state === 'turn') return false
@@ -145,7 +129,7 @@ export class DeliveryQueue {
     return true
   }
 
-  /** Whether it is about something that was sent. */
+  /** Returns whether the packet id was awaiting PUBCOMP. */
   pubcomp(packetId: number): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item?.state !== 'pubcomp') return false
@@ -153,10 +137,7 @@ export class DeliveryQueue {
     return true
   }
 
-  /**
-   * Forgets everything; what belongs to a shared subscription goes to somebody else, unless it was sent with QoS 2 (MQTT 5.0,
-   * section 4.8.2).
-   */
+  /** Passes messages of shared subscriptions to other members, except sent QoS 2 messages (MQTT 5.0, section 4.8.2). */
   clear(): void {
     const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.sequence - b.sequence)
     const undelivered = sent.flatMap(({ delivery }) => delivery ?? [])
@@ -170,7 +151,6 @@ export class DeliveryQueue {
     for (const delivery of undelivered) delivery.reassign?.(delivery)
   }
 
-  /** Whether the client takes another message. */
   get #hasReceiveQuota(): boolean {
     return this.#unacknowledged < this.#receiveMaximum && this.#inFlight.size < MAX_PACKET_IDS
   }
@@ -228,7 +208,7 @@ export class DeliveryQueue {
     else this.#skipToPubrel(item, sender)
   }
 
-  /** The client may have it already, and would take the next message with this packet id for the same. */
+  /** The client may already have the message, and would take a new one with this packet id for a repetition. */
   #skipToPubrel(item: InFlight, sender: Sender): void {
     this.#unacknowledged--
     item.isCounted = false
@@ -247,10 +227,8 @@ export class DeliveryQueue {
   }
 }
 
-/** Deliveries that wait for their turn, in order; some of them only for so long. */
 export class PendingDeliveries {
   readonly #queue = new Fifo<Delivery>()
-  /** Nothing expires before this, ms. */
   #earliestExpiry = Number.POSITIVE_INFINITY
 
   get length(): number {
@@ -266,13 +244,12 @@ export class PendingDeliveries {
     return this.#queue.shift()
   }
 
-  /** Takes out what is over its time at `now` (ms of the monotonic clock), and hands it to `expired`. */
+  /** @param now - ms of the monotonic clock */
   expire(now: number, onExpired: (delivery: Delivery) => void): void {
     if (now < this.#earliestExpiry) return
     this.extract(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, onExpired)
   }
 
-  /** Takes out what fits, and hands it to `taken`. */
   extract(matches: (delivery: Delivery) => boolean, onExtracted: (delivery: Delivery) => void): void {
     this.#earliestExpiry = Number.POSITIVE_INFINITY
     for (let remaining = this.#queue.length; remaining > 0; remaining--) {
@@ -284,7 +261,7 @@ export class PendingDeliveries {
   }
 }
 
-/** The account of what is kept for one session: messages, and their bytes, which the budget counts, too. */
+/** Counts the messages kept for one session, and charges their bytes to the memory budget. */
 export class SessionUsage {
   readonly #budget: BrokerMemoryBudget
   #messages = 0
@@ -295,39 +272,33 @@ export class SessionUsage {
     this.#budget = budget
   }
 
-  /** Retained messages that wait. They are kept anyway, and cost nothing here. */
+  /** Queued retained messages, which cost no further memory. */
   get replayedCount(): number {
     return this.#replayedCount
   }
 
-  /** What is kept, bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether more than half of what may be kept is. */
   get isOverHalfFull(): boolean {
     return this.#messages > LIMIT.queuedMessages / 2 || this.#bytes > LIMIT.queuedBytes / 2
   }
 
-  /** Whether nothing more may be kept. */
   get isFull(): boolean {
     return this.#messages >= LIMIT.queuedMessages || this.#bytes >= LIMIT.queuedBytes
   }
 
-  /** Counts a delivery, whose content has memory of its own. */
   add(delivery: Delivery): void {
     if (delivery.isReplay) this.#replayedCount++
     else this.#adjust(1, sizeOf(delivery))
   }
 
-  /** A delivery is not kept any more. */
   remove(delivery: Delivery): void {
     if (delivery.isReplay) this.#replayedCount--
     else this.#adjust(-1, -sizeOf(delivery))
   }
 
-  /** Nothing is kept any more. */
   clear(): void {
     this.#adjust(-this.#messages, -this.#bytes)
     this.#replayedCount = 0

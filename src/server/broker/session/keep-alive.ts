@@ -1,31 +1,26 @@
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { ConnectionHost } from './connection-host.js'
 
-/** Watches whether a client says something in time: first CONNECT, then anything (MQTT 5.0, section 3.1.2.10). */
+/** Detects clients without CONNECT, or silent for longer than their keep-alive (MQTT 5.0, section 3.1.2.10). */
 export class KeepAlive {
   readonly #host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>
   readonly #onTimeout: () => void
   #deadline: Deadline<() => void> | undefined
-  /** ms */
   #limitMs = 0
   #lastActivityMs = 0
 
-  /**
-   * @param timeoutMs - until {@link start}, ms
-   * @param onTimeout - called when the time is over, again and again until {@link stop}
-   */
+  /** @param onTimeout - called at each timeout until {@link stop} */
   constructor(host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>, timeoutMs: number, onTimeout: () => void) {
     this.#host = host
     this.#onTimeout = onTimeout
     this.#deadline = host.timeouts.add(host.clock.monotonic() + timeoutMs, onTimeout)
   }
 
-  /** Something came. */
   recordActivity(): void {
     if (this.#limitMs > 0) this.#lastActivityMs = this.#host.clock.monotonic()
   }
 
-  /** @param limitMs - longest silence from now on, ms; 0 for any */
+  /** @param limitMs - 0 for unlimited */
   start(limitMs: number): void {
     this.stop()
     this.#limitMs = limitMs
@@ -53,19 +48,17 @@ export class KeepAlive {
   }
 }
 
-/** How long a client may stay by what it has proved. */
 export class CredentialExpiry {
   readonly #host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>
   readonly #onExpired: () => void
   #deadline: Deadline<() => void> | undefined
 
-  /** @param onExpired - the time has come */
   constructor(host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>, onExpired: () => void) {
     this.#host = host
     this.#onExpired = onExpired
   }
 
-  /** @param expiresAt - ms since the Unix epoch; `undefined` for ever */
+  /** @param expiresAt - ms since the Unix epoch; `undefined` for never */
   set(expiresAt: number | undefined): void {
     const { clock, timeouts } = this.#host
     if (this.#deadline) timeouts.remove(this.#deadline)

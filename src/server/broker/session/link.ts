@@ -1,44 +1,41 @@
 import type { DetailedPeerCertificate } from 'node:tls'
 import type { Room } from '../../../core/mqtt5/publish-encoder.js'
 
-/** What TLS knows of a client. */
 export interface SecureLink {
-  /** Whether it has shown a certificate of an authority we trust. */
+  /** Whether the client presented a certificate of a trusted authority. */
   readonly authorized: boolean
-  /** With its issuers; an empty object when there is none, `null` when the connection is gone, which Node's types leave out. */
+  /**
+   * Includes the issuers. `{}` without a certificate; `null` after the connection has closed, which Node's types omit.
+   */
   getPeerCertificate(detailed: true): DetailedPeerCertificate | null
 }
 
-/** What a listener is called in the audit log. */
 export function listenerName(transport: Link['transport'], secure: boolean): 'mqtt' | 'mqtts' | 'ws' | 'wss' {
   const plain = transport === 'tcp' ? 'mqtt' : 'ws'
   return secure ? `${plain}s` : plain
 }
 
-/** The network side of a connection. */
 export interface Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
-  /** Over TLS. */
   readonly secure?: SecureLink | undefined
-  /** What the network has not taken yet, bytes. */
+  /** Not accepted by the network. */
   readonly unsentBytes: number
-  /** What came and waits for more to come, and, when it is much, of what the network has not taken, bytes. */
+  /** Freed by ending the connection: incomplete packets, and unsent data if it exceeds `LIMIT.readPauseBytes`. */
   readonly heldBytes: number
-  /** What else came and is not done with, or is written and not taken, bytes. */
+  /** Other unprocessed or unsent data. */
   readonly transientBytes: number
-  /** Memory for a piece that is to leave; it is to be filled at once. */
+  /** Memory for an outgoing packet, which must be filled synchronously. */
   readonly writeBuffer: Room
-  /** Writes a piece; a large one is not copied, and is not to be changed any more. */
+  /** Queues bytes for sending. Large pieces are not copied and must not be modified afterwards. */
   write(piece: Uint8Array): void
-  /** Whether a piece is so large that {@link write} does not copy it. */
+  /** Whether {@link write} does not copy the piece. */
   isLarge(piece: Uint8Array): boolean
-  /** Lets what is written in this turn leave together with what is written when all is worked off that was read. */
+  /** Postpones sending until all input of this event loop iteration has been processed. */
   delayFlush(): void
-  /** Goes on with what waits, in its turn: nothing may come over the network any more that would remind of it. */
+  /** Schedules the processing of queued packets, even if no further data arrives. */
   wake(): void
-  /** Sends what is written, then ends the connection; what came is forgotten. */
+  /** Sends queued data, then closes the connection. Unprocessed input is discarded. */
   end(): void
-  /** Ends the connection without a word, as a broken network does; nothing is held any more. */
   destroy(): void
 }

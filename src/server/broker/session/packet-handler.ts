@@ -23,39 +23,34 @@ import type { Link } from './link.js'
 import { PublishHandler } from './publish-handler.js'
 import type { Session } from './session.js'
 
-/** The connection a conversation is held over. */
 export interface PacketHandlerPeer extends Client {
-  /** Whether the client takes so little of what it is sent that nothing more should be done for it. */
+  /** Whether the client reads too slowly for its packets to be processed. */
   readonly isStalled: boolean
   send(packet: ServerPacket): void
-  /** The client goes; its last will is not published unless it says so. */
   closeByClient(withWill: boolean): void
-  /** A step of enhanced authentication. */
   authenticate(packet: Auth): void
-  /** The client does not take what it is sent. */
   disconnectSlowClient(): void
 }
 
-/** What a conversation is made of. */
 export interface PacketHandlerParts {
   readonly peer: PacketHandlerPeer
   readonly link: Link
   readonly session: Session
   readonly host: ConnectionHost<never>
   readonly version: Version
-  /** Packets that came before the client was let in; they are done first, in their turn. */
+  /** Received before authentication; processed first. */
   readonly early: DeferredPackets
 }
 
-/** How a client goes that sends no more: with DISCONNECT, or without a word. */
+/** How the client ended its input: by DISCONNECT, or by closing its side of the connection. */
 type InputEnd = Disconnect | 'silent' | undefined
 
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
-/** Packets whose order counts: they wait for each other. What a client acknowledges, and PINGREQ, is heard at once. */
+/** Packets that are processed in order. Acknowledgements and PINGREQ are processed immediately. */
 const ORDERED_TYPES: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
 
-/** What a client that is let in says, and what is done about it. Its methods raise `PacketError` for what ends it. */
+/** Processes the packets of an authenticated client. Its methods raise `PacketError` to end the connection. */
 export class PacketHandler {
   readonly session: Session
   readonly #peer: PacketHandlerPeer
@@ -78,7 +73,6 @@ export class PacketHandler {
     this.#deferredPackets = early
   }
 
-  /** Takes a packet; it may have to wait. */
   receive(frame: Uint8Array): void {
     // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
     if (this.#pendingDisconnect !== undefined) return
@@ -87,12 +81,12 @@ export class PacketHandler {
     else this.#handle(frame)
   }
 
-  /** The client sends no more: what waits is done, in its turn, without waiting for what it would acknowledge. */
+  /** Marks the end of input. Queued packets are still processed, but no longer wait for acknowledgements. */
   endInput(): void {
     this.#inputEnd ??= 'silent'
   }
 
-  /** Goes on with one piece of work that had to wait, if it may; returns whether there was one. */
+  /** Processes one queued item if possible; returns whether it did. */
   processNext(): boolean {
     if (this.session.replays.size > 0) {
       this.#clientSubscriptions.replayNext()
@@ -108,22 +102,20 @@ export class PacketHandler {
     return frame !== undefined
   }
 
-  /** Whether the client has said goodbye so that its last will is not to be published. */
+  /** Whether a DISCONNECT with reason code 0 was received, which discards the will. */
   get discardsWill(): boolean {
     return this.#pendingDisconnect?.reasonCode === REASON.success
   }
 
-  /** Whether the client sends no more. */
   get hasInputEnded(): boolean {
     return this.#inputEnd !== undefined
   }
 
-  /** What it holds, bytes, besides packets that wait. */
+  /** Without queued packets. */
   get heldBytes(): number {
     return this.#publishHandler.heldBytes
   }
 
-  /** Sends what the handler has for the client. */
   deliver(topic: string, content: Content): void {
     if (this.#link.unsentBytes > LIMIT.backlogBytes) this.#peer.disconnectSlowClient()
     const grant = this.session.grant(topic)
@@ -137,23 +129,21 @@ export class PacketHandler {
     })
   }
 
-  /** The connection is gone. */
   end(): void {
     this.#deferredPackets.clear()
     this.#publishHandler.end()
   }
 
-  /** With which the client has taken its leave; there may be something to do before. */
+  /** Takes effect after the queued packets. */
   get #pendingDisconnect(): Disconnect | undefined {
     return this.#inputEnd === 'silent' ? undefined : this.#inputEnd
   }
 
-  /** Whether something that came before is still to be done. */
   get #hasEarlierWork(): boolean {
     return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#isThrottled
   }
 
-  /** Whether the client is to get on with what it has before anything new is done for it. */
+  /** Whether the client must read or acknowledge earlier messages first. */
   get #isThrottled(): boolean {
     if (this.#inputEnd !== undefined) return false
     return (
@@ -201,7 +191,7 @@ export class PacketHandler {
         this.#peer.authenticate(packet)
         return
       default:
-        throw protocolError(`a client must not send ${packet.type} now`)
+        throw protocolError(`unexpected ${packet.type.toUpperCase()}`)
     }
   }
 
@@ -218,7 +208,7 @@ export class PacketHandler {
     if (sessionExpiry !== undefined) {
       // MQTT 5.0, section 3.14.2.2.2
       if (sessionExpiry > 0 && this.session.expirySeconds === 0)
-        throw protocolError('an ending session cannot be kept after all')
+        throw protocolError('DISCONNECT cannot set a session expiry, because CONNECT set none')
       this.session.expirySeconds = Math.min(sessionExpiry, LIMIT.sessionExpirySeconds)
     }
     this.#inputEnd = packet
@@ -230,7 +220,6 @@ export class PacketHandler {
   }
 }
 
-/** Packets of a connection that wait for their turn, in order. */
 export class DeferredPackets extends CountedFifo<Uint8Array> {
   constructor(budget: BrokerMemoryBudget) {
     super(

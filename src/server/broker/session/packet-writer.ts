@@ -7,15 +7,14 @@ import type { ConnectionHost } from './connection-host.js'
 import type { Sender } from './delivery-queue.js'
 import type { Link } from './link.js'
 
-/** Who is told that the client does not take what it is sent. */
 export interface PacketWriterPeer {
   disconnectSlowClient(): void
 }
 
-/** Packets whose reasons a client may do without (MQTT 5.0, section 3.1.2.11.7). */
+/** Packets that carry a reason string even if the client requests none (MQTT 5.0, section 3.1.2.11.7). */
 const ALWAYS_EXPLAINED: ReadonlySet<string> = new Set(['connack', 'disconnect'])
 
-/** What is sent to one client, as it has asked for it: its version, its largest packet, its topic aliases. */
+/** Encodes packets for one client according to its version, maximum packet size and topic aliases. */
 export class PacketWriter implements Sender {
   readonly #link: Link
   readonly #host: ConnectionHost<never>
@@ -50,11 +49,10 @@ export class PacketWriter implements Sender {
     const { topic, qos, retain, subscriptionIds, expiresAt } = delivery
     const { clock, budget } = this.#host
     const remainingSeconds = expiresAt === undefined ? undefined : Math.ceil((expiresAt - clock.monotonic()) / 1000)
-    // MQTT 5.0, section 4.3.3: what was sent with QoS 2 does not expire.
+    // MQTT 5.0, section 4.3.3: a QoS 2 message does not expire once it has been sent.
     if (remainingSeconds !== undefined && remainingSeconds <= 0 && !(dup && qos === 2)) return false
     const maxUnsentBytes = packetId === 0 ? LIMIT.qos0BacklogBytes : LIMIT.backlogBytes
     if (this.#link.unsentBytes > (budget.isExceeded ? LIMIT.readPauseBytes : maxUnsentBytes)) {
-      // QoS 0 promises nothing.
       if (packetId === 0) return false
       this.#peer.disconnectSlowClient()
       return true
@@ -62,7 +60,7 @@ export class PacketWriter implements Sender {
     const version = this.#version
     const messageExpiry = remainingSeconds && Math.max(0, remainingSeconds)
     const options = { packetId, qos, dup, retain, messageExpiry, subscriptionIds, topicAlias: undefined, version }
-    // MQTT 5.0, section 3.1.2.11.4: as if it had been delivered.
+    // MQTT 5.0, section 3.1.2.11.4: a message that is too large counts as delivered.
     if (!this.#fitsClientLimit(topic, delivery, options)) return false
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)

@@ -13,18 +13,15 @@ import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
 import type { Session } from './session.js'
 
-/** What becomes of a PUBLISH. */
 interface PublishOutcome {
   readonly reasonCode: ReasonCode
   readonly reasonString?: string
 }
 
-/** What a client's messages need of its connection. */
 export interface PublishHandlerPeer extends Client {
   send(packet: Acknowledgement): void
 }
 
-/** Between whom messages go. */
 export interface PublishHandlerParts {
   readonly peer: PublishHandlerPeer
   readonly link: Link
@@ -37,14 +34,14 @@ const SUCCESS: PublishOutcome = { reasonCode: REASON.success }
 const NO_PROPERTIES = {}
 const unchanged = (bytes: Uint8Array): Uint8Array => bytes
 
-/** The messages that one client publishes (MQTT 5.0, sections 3.3 and 4.3). */
+/** Processes the messages that one client publishes (MQTT 5.0, sections 3.3 and 4.3). */
 export class PublishHandler {
   readonly #peer: PublishHandlerPeer
   readonly #link: Link
   readonly #session: Session
   readonly #host: ConnectionHost<never>
   readonly #version: Version
-  /** Who only listens needs none. */
+  /** Created lazily: many clients only subscribe. */
   #decoder: PublishDecoder | undefined
   readonly #aliases: AliasTable
 
@@ -57,7 +54,7 @@ export class PublishHandler {
     this.#aliases = new AliasTable(host.budget)
   }
 
-  /** Takes a packet of type PUBLISH. Raises {@link PacketError} for what ends the connection. */
+  /** Raises {@link PacketError} to end the connection. */
   publish(frame: Uint8Array): void {
     this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
@@ -65,7 +62,7 @@ export class PublishHandler {
     const { handler } = this.#host
     const isForHandler = topic === handler.topic
     if (!isForHandler && isTooDeep(topic))
-      throw new PacketError(REASON.topicNameInvalid, 'the topic has too many levels')
+      throw new PacketError(REASON.topicNameInvalid, `the topic has more than ${LIMIT.topicLevels} levels`)
     if (qos === 2) {
       this.#publishQos2(message)
       return
@@ -82,13 +79,11 @@ export class PublishHandler {
     else this.#peer.send({ type: 'puback', packetId, ...outcome })
   }
 
-  /** Takes a PUBREL: its packet id may be used anew. */
   pubrel(packetId: number): void {
     const reasonCode = this.#session.releaseReceived(packetId) ? REASON.success : REASON.packetIdentifierNotFound
     this.#peer.send({ type: 'pubcomp', packetId, reasonCode })
   }
 
-  /** Topics that the client has given numbers, bytes. */
   get heldBytes(): number {
     return this.#aliases.bytes
   }
@@ -99,7 +94,6 @@ export class PublishHandler {
     putPuback(writeBuffer.block, at, packetId)
   }
 
-  /** The connection is gone. */
   end(): void {
     this.#aliases.clear()
   }
@@ -113,7 +107,7 @@ export class PublishHandler {
     })
   }
 
-  /** Passed on when it comes; what comes again before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
+  /** Routed on arrival; a repetition before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
   #publishQos2(message: InboundPublish): void {
     const { packetId } = message
     const outcome = this.#session.isUnreleased(packetId)
@@ -124,13 +118,13 @@ export class PublishHandler {
 
   #acceptQos2(message: InboundPublish): PublishOutcome {
     if (!this.#session.tryRememberReceived(message.packetId))
-      return this.#quotaExceeded('there is no room for another message with QoS 2')
+      return this.#quotaExceeded('the broker has no memory left for another QoS 2 message')
     if (message.topic === this.#host.handler.topic) {
       this.#host.handler.handlePublish(this.#peer, message)
       return SUCCESS
     }
     const outcome = this.#route(message)
-    // No PUBREL follows what was refused: the next message may have the same packet id.
+    // The client sends no PUBREL after a rejection, so the packet id is free again.
     if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.releaseReceived(message.packetId)
     return outcome
   }
@@ -138,13 +132,13 @@ export class PublishHandler {
   #rejectionOf(message: InboundPublish): PublishOutcome | undefined {
     const rejection = this.#host.handler.checkPublish(this.#peer, message)
     if (rejection === undefined) return undefined
-    // MQTT 3.1.1 has no other way to say so (its section 3.3.5).
+    // MQTT 3.1.1 can only reject a PUBLISH by closing the connection (its section 3.3.5).
     if (this.#version === 4) throw new PacketError(REASON.notAuthorized, rejection.reason)
     if (rejection.disconnect !== undefined) throw new PacketError(rejection.disconnect, rejection.reason)
     return { reasonCode: REASON.notAuthorized, reasonString: rejection.reason }
   }
 
-  /** An acknowledgement of MQTT 3.1.1 would say that the message was taken. */
+  /** An MQTT 3.1.1 acknowledgement would confirm the message. */
   #quotaExceeded(reasonString: string): PublishOutcome {
     const reasonCode = REASON.quotaExceeded
     if (this.#version === 4) throw new PacketError(reasonCode, reasonString)
@@ -159,13 +153,13 @@ export class PublishHandler {
     const receiverCount = this.#host.publish({ topic, content, qos, retain, expiresAt }, this.#session)
     if (receiverCount === undefined) {
       this.#host.handler.onQuotaExceeded?.(this.#peer, 'publish', topic)
-      return this.#quotaExceeded('there is no room for another retained message')
+      return this.#quotaExceeded('a limit of retained messages is reached')
     }
     return receiverCount > 0 || qos === 0 ? SUCCESS : { reasonCode: REASON.noMatchingSubscribers }
   }
 }
 
-/** The topics that a client has given numbers on its connection (MQTT 5.0, section 3.3.2.3.4). */
+/** Topic aliases of a client (MQTT 5.0, section 3.3.2.3.4). */
 export class AliasTable {
   readonly #budget: BrokerMemoryBudget
   #topics: Map<number, string> | undefined
@@ -175,23 +169,25 @@ export class AliasTable {
     this.#budget = budget
   }
 
-  /** What it counts. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The message with the topic it is about. Raises {@link PacketError} for an alias that stands for nothing. */
+  /** Raises {@link PacketError} for an unknown alias. */
   resolve(message: InboundPublish): InboundPublish {
     const { topic, topicAlias } = message
     if (topicAlias === undefined) return message
     if (topicAlias > LIMIT.inboundAliases)
-      throw new PacketError(REASON.topicAliasInvalid, `topic alias ${topicAlias} is over the maximum`)
+      throw new PacketError(
+        REASON.topicAliasInvalid,
+        `topic alias ${topicAlias} exceeds the maximum of ${LIMIT.inboundAliases}`,
+      )
     if (topic !== '') {
       this.#set(topicAlias, topic)
       return message
     }
     const known = this.#topics?.get(topicAlias)
-    if (known === undefined) throw new PacketError(REASON.protocolError, `topic alias ${topicAlias} stands for nothing`)
+    if (known === undefined) throw new PacketError(REASON.protocolError, `topic alias ${topicAlias} is unknown`)
     return { ...message, topic: known }
   }
 

@@ -7,58 +7,50 @@ import { isShared, type Subscriber, type Subscription, subscriptionBytes } from 
 import { DeliveryQueue, type Sender } from './delivery-queue.js'
 import type { SessionOwner } from './handler.js'
 
-/** What a client's subscriptions grant for a topic. */
 export interface Grant {
-  /** The best of all that match (MQTT 5.0, section 3.3.4). */
+  /** The highest of all matching subscriptions (MQTT 5.0, section 3.3.4). */
   readonly qos: Qos
   readonly subscriptionIds: readonly number[]
 }
 
 const NO_IDS: readonly number[] = []
-/** So many filters are compared one by one. */
+/** Up to this number, filters are compared one by one; beyond it, a trie is used. */
 const MAX_LINEAR_FILTERS = 8
-/** An id that waits for PUBREL, bytes. */
 const PACKET_ID_BYTES = 32
 
-/** What a session needs of its broker. */
 export interface SessionHost {
   readonly budget: BrokerMemoryBudget
   /** ms of the monotonic clock */
   now(): number
-  /** More waits for the session than it may: it has to end. */
   evictSession(session: Session): void
-  /** More memory is in use than all may have together. */
   onMemoryExceeded(): void
 }
 
-/** What the broker knows of a client, and keeps while it is away (MQTT 5.0, section 4.1). */
+/** Session state of a client, kept while it is offline (MQTT 5.0, section 4.1). */
 export class Session implements Subscriber, Evictable {
   readonly clientId: string
   readonly deliveryQueue: DeliveryQueue
-  /** By filter, as the client wrote it; see {@link subscribe}. */
+  /** By filter as sent by the client; see {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
-  /** Those whose retained messages have still to be sent: one after the other, as each may have many. */
+  /** Subscriptions that await retained messages, which are sent for one subscription at a time. */
   readonly replays = new Set<Subscription>()
-  /** How long it is kept without a connection, s. */
   expirySeconds = 0
-  /** Whom it belongs to, if anybody asks. */
+  /** `undefined` without authentication. */
   owner: SessionOwner | undefined
-  /** Nothing is kept for it any more. */
   isEnded = false
-  /** Its connection has what is. */
+  /** Transient memory is counted by the connection. */
   readonly transientBytes = 0
   readonly #host: SessionHost
   #quotaAccount: QuotaAccount | undefined
-  /** What of it counts as waiting for a client that is away, bytes. */
+  /** Charged to the offline quota of the account. */
   #offlineBytes = 0
   #sender: Sender | undefined
-  /** Packet ids with QoS 2 that came and wait for PUBREL. */
+  /** Received QoS 2 messages that await PUBREL. */
   #unreleasedIds: Set<number> | undefined
-  /** Those of {@link subscriptions} that are not shared, when they are many and something is asked of them. */
+  /** The non-shared {@link subscriptions}; created lazily beyond {@link MAX_LINEAR_FILTERS}. */
   #filterTrie: FilterTrie<Subscription> | undefined
   #cachedTopic: string | undefined
   #cachedGrant: Grant | undefined
-  /** What its subscriptions count, bytes. */
   #subscriptionBytes = 0
 
   constructor(clientId: string, host: SessionHost) {
@@ -71,7 +63,7 @@ export class Session implements Subscriber, Evictable {
     return this.#sender !== undefined
   }
 
-  /** To whose quotas it counts; `undefined` for nobody's. */
+  /** `undefined` without quotas. */
   get account(): QuotaAccount | undefined {
     return this.#quotaAccount
   }
@@ -99,7 +91,6 @@ export class Session implements Subscriber, Evictable {
     return hasRoom && !this.#exceedsOfflineQuota
   }
 
-  /** It counts to somebody's quotas from now on, with all it has. */
   setAccount(account: QuotaAccount | undefined): void {
     if (account === this.#quotaAccount) return
     for (const [owner, sign] of [[this.#quotaAccount, -1] as const, [account, 1] as const]) {
@@ -109,21 +100,19 @@ export class Session implements Subscriber, Evictable {
     this.#quotaAccount = account
   }
 
-  /** A connection begins: what the one before left is sent again. */
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
     this.#updateOfflineBytes()
     this.deliveryQueue.resume(sender, receiveMaximum)
   }
 
-  /** The connection is gone. */
   suspend(): void {
     this.#sender = undefined
     this.deliveryQueue.suspend()
     this.#updateOfflineBytes()
   }
 
-  /** Sends a message, or keeps it until the client takes it; with QoS 0 nothing is kept. */
+  /** Messages with QoS 0 are never queued. */
   deliver(delivery: Delivery): void {
     if (delivery.qos === 0) {
       this.#sender?.publish(delivery, 0, false)
@@ -140,7 +129,6 @@ export class Session implements Subscriber, Evictable {
     if (this.#host.budget.isExceeded) this.#host.onMemoryExceeded()
   }
 
-  /** What the subscriptions grant for a topic; `undefined` when none matches. */
   grant(topic: string): Grant | undefined {
     if (topic !== this.#cachedTopic) {
       this.#cachedGrant = this.#match(topic)
@@ -149,7 +137,7 @@ export class Session implements Subscriber, Evictable {
     return this.#cachedGrant
   }
 
-  /** Subscribes, or replaces the subscription with the same filter, which is returned. */
+  /** Returns the subscription with the same filter that it replaces. */
   subscribe(subscription: Subscription): Subscription | undefined {
     const previous = this.unsubscribe(subscription.filter)
     this.subscriptions.set(subscription.filter, subscription)
@@ -158,7 +146,6 @@ export class Session implements Subscriber, Evictable {
     return previous
   }
 
-  /** Removes a subscription, which is returned if there was one. */
   unsubscribe(filter: string): Subscription | undefined {
     const subscription = this.subscriptions.get(filter)
     this.#cachedTopic = undefined
@@ -169,12 +156,11 @@ export class Session implements Subscriber, Evictable {
     return subscription
   }
 
-  /** Whether a PUBLISH with QoS 2 came, and its PUBREL did not. */
   isUnreleased(packetId: number): boolean {
     return this.#unreleasedIds?.has(packetId) ?? false
   }
 
-  /** Remembers that a PUBLISH with QoS 2 came; returns whether there is room for that. */
+  /** Records a QoS 2 message until PUBREL; returns whether the memory budget permits it. */
   tryRememberReceived(packetId: number): boolean {
     if (!this.#host.budget.tryReserve(PACKET_ID_BYTES)) return false
     this.#unreleasedIds ??= new Set()
@@ -182,20 +168,19 @@ export class Session implements Subscriber, Evictable {
     return true
   }
 
-  /** Forgets that a PUBLISH with QoS 2 came, as its PUBREL has; returns whether it was remembered. */
+  /** Forgets a QoS 2 message on PUBREL; returns whether it was recorded. */
   releaseReceived(packetId: number): boolean {
     if (!this.#unreleasedIds?.delete(packetId)) return false
     this.#host.budget.release(PACKET_ID_BYTES)
     return true
   }
 
-  /** Forgets what waits, or is to be sent again, and fits. */
   discard(matches: (delivery: Delivery) => boolean): void {
     this.deliveryQueue.discard(matches)
     this.#updateOfflineBytes()
   }
 
-  /** Forgets everything; to be called when its subscriptions lead nowhere any more. */
+  /** The caller must have removed the subscriptions from the router. */
   end(): void {
     this.isEnded = true
     this.#sender = undefined
@@ -213,7 +198,6 @@ export class Session implements Subscriber, Evictable {
     return !this.isConnected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.isFull
   }
 
-  /** Counts what waits while the client is away. */
   #updateOfflineBytes(): void {
     const offlineBytes = this.isConnected ? 0 : this.deliveryQueue.bytes
     this.#quotaAccount?.waitingBytes.adjust(offlineBytes - this.#offlineBytes)

@@ -1,10 +1,9 @@
 import { type Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 
-/** Connections that wait to be served, as many as a system keeps for a process that does not take them. */
+/** Connections that a frozen server queues, equal to the default listen backlog of Node. */
 export const MAX_QUEUED_CONNECTIONS = 511
 
-/** What tells of a connection over which something can be said. */
 export const connectionEvent = (server: Server): string =>
   server instanceof TlsServer ? 'secureConnection' : 'connection'
 
@@ -13,14 +12,12 @@ const CONNECTION_EVENTS: ReadonlySet<string> = new Set(['connection', 'secureCon
 type Method = (...args: never[]) => unknown
 
 /**
- * All connections of some servers, to stand still as those of a process that is stopped: they stay open, and nothing is
- * read or written; new ones are taken by the system and wait. What a connection has read at the time stays in memory, as
- * does at most one more piece of what comes.
+ * Freezes all connections of some servers as if the process were stopped: they stay open without reading or writing,
+ * and new ones are queued. Each buffers what it has read and at most one further chunk.
  */
 export class ConnectionFreezer {
   readonly #servers: readonly Server[]
   readonly #sockets = new Set<Socket>()
-  /** What lets each socket and server go on; undefined while nothing is held. */
   #thawTasks: (() => void)[] | undefined
   #allowsDestroy = false
 
@@ -29,7 +26,6 @@ export class ConnectionFreezer {
     for (const server of servers) server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
   }
 
-  /** Nothing moves from now on, until {@link thaw}. */
   freeze(): void {
     this.#thawTasks ??= [
       ...Array.from(this.#sockets, socket => this.#freezeSocket(socket)),
@@ -37,14 +33,13 @@ export class ConnectionFreezer {
     ]
   }
 
-  /** Everything goes on where it stood. */
   thaw(): void {
     const tasks = this.#thawTasks ?? []
     this.#thawTasks = undefined
     for (const task of tasks) task()
   }
 
-  /** Runs a task that may end connections although they are held. */
+  /** Runs a task during which frozen connections may be destroyed. */
   runWithDestroy(task: () => void): void {
     this.#allowsDestroy = true
     try {
@@ -54,7 +49,6 @@ export class ConnectionFreezer {
     }
   }
 
-  /** Cuts all connections; what was held for them is lost. */
   destroy(): void {
     this.runWithDestroy(() => {
       for (const socket of this.#sockets) socket.destroy()
@@ -68,16 +62,16 @@ export class ConnectionFreezer {
     socket.on('close', () => this.#sockets.delete(socket))
   }
 
-  /** Replaces the methods by which a socket reads and ends; what it would have done is done in order afterwards. */
+  /** Replaces the methods that a socket uses to read and end. Deferred calls run in order after the thaw. */
   #freezeSocket(socket: Socket): () => void {
     const deferred: (() => void)[] = []
-    // Not bound: it is these that are put back.
+    // Unbound, because these are restored later.
     const { push, destroy, end }: Pick<Socket, 'push' | 'destroy' | 'end'> = socket
     const defer = (method: Method, args: unknown[]): void => {
       deferred.push(() => Reflect.apply(method, socket, args))
     }
     Object.assign(socket, {
-      // What the system has read; `false` asks for no more.
+      // `false` stops reading from the system.
       push(...args: unknown[]): boolean {
         defer(push, args)
         return false
@@ -87,7 +81,7 @@ export class ConnectionFreezer {
         else defer(destroy, args)
         return socket
       },
-      // It would send what is corked.
+      // Ending would flush the corked data.
       end(...args: unknown[]): Socket {
         defer(end, args)
         return socket
@@ -101,7 +95,6 @@ export class ConnectionFreezer {
     }
   }
 
-  /** Keeps a server from hearing of connections. */
   #freezeServer(server: Server): () => void {
     const { emit }: Pick<Server, 'emit'> = server
     const queued = new Map<Socket, string>()
@@ -125,7 +118,6 @@ export class ConnectionFreezer {
   }
 }
 
-/** A connection may break while it waits. */
 function queueConnection(socket: Socket, event: string, queued: Map<Socket, string>): void {
   queued.set(socket, event)
   socket.on('error', ignore)

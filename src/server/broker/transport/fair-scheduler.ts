@@ -4,22 +4,21 @@ import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 
-/** Work of a connection; returns whether some is left when its time is over. */
+/** Returns whether work remains at the deadline, ms of the monotonic clock. */
 export type Work = (deadlineMs: number) => boolean
 
-/** What connections may take of one turn of the event loop together, and each of them at once when many wait, ms. */
+/** Time per event loop iteration for all connections, and the minimum per connection when many are waiting, ms. */
 const TURN_MS = 8
 const MIN_SLICE_MS = 0.25
 
 /**
- * Shares the process between connections. Each turn of the event loop has some time for them; whoever has more to do than
- * fits into its slice, or comes when the turn is used up, goes on in a later turn, after all who came before. So a client
- * that floods the broker slows down itself, and nobody else by more than its slice.
+ * Shares CPU time between connections. Work that exceeds its slice, or the time budget of an event loop iteration,
+ * continues in a later iteration behind earlier work. A flooding client thus delays others by at most one slice.
  */
 export class FairScheduler {
   readonly #clock: Clock
   readonly #waiting = new Fifo<Work>()
-  /** Of this turn, and of those before that used next to nothing, ms. */
+  /** Includes earlier iterations that used less than a slice, ms. */
   #usedMs = 0
   #isScheduled = false
 
@@ -27,16 +26,15 @@ export class FairScheduler {
     this.#clock = clock
   }
 
-  /** Does work, now or when its turn comes; returns whether it is done already. */
+  /** Runs or queues work; returns whether it is complete. */
   run(work: Work): boolean {
     const isDone = this.#usedMs < TURN_MS && !this.#runSlice(work)
     if (!isDone) this.#waiting.push(work)
-    // Being told of the end of a turn costs as much as a small piece of work: many of them count as one turn.
+    // Scheduling a callback costs as much as a small piece of work, so small pieces share one iteration.
     if (!isDone || this.#usedMs > MIN_SLICE_MS) this.#scheduleTurn()
     return isDone
   }
 
-  /** Does one slice; returns whether there is more. */
   #runSlice(work: Work): boolean {
     const start = this.#clock.monotonic()
     const hasMore = work(start + Math.max(MIN_SLICE_MS, TURN_MS / (1 + this.#waiting.length)))
@@ -53,7 +51,6 @@ export class FairScheduler {
   readonly #runTurn = (): void => {
     this.#isScheduled = false
     this.#usedMs = 0
-    // Once each: what is left goes to the end.
     for (let count = this.#waiting.length; count > 0 && this.#usedMs < TURN_MS; count--) {
       const work = this.#waiting.shift()
       if (work !== undefined && this.#runSlice(work)) this.#waiting.push(work)
@@ -62,51 +59,41 @@ export class FairScheduler {
   }
 }
 
-/** What a tempo needs of its keeper. */
 export interface ReadThrottleHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
 }
 
-/** A longer pause is made of several: a client that is not read is not to look silent, ms. */
+/** A longer pause is split: each part resets the keep-alive timer of the client, which cannot be read meanwhile. */
 const MAX_PAUSE_MS = 1_000
-/** A pause is longer than it has to be, by so many ms and up to as many more, or there would be one for each packet. */
+/** Minimum extra pause, up to doubled, ms. Without it there would be one pause per packet. */
 const EXTRA_PAUSE_MS = 10
-/** Its multiples are spread evenly: whose pause is the shortest is somebody else each time. */
+/** Its multiples are evenly distributed, so pauses of clients with the same rate do not end in a fixed order. */
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
-/** Makes a connection that is faster than it may be wait: nothing of it is read, and so its client is slowed down. */
+/** Limits the rate of a connection by pausing reads, which slows the client down through TCP backpressure. */
 export class ReadThrottle {
-  /** Packets since they were charged last. */
   packets = 0
-  /** Likewise. */
   bytes = 0
   readonly #host: ReadThrottleHost
   readonly #rateAccounts: readonly QuotaAccount[]
   readonly #onResume: (pausedMs: number) => void
   #pause: Deadline<() => void> | undefined
 
-  /**
-   * @param rateAccounts - what it is charged to besides its own account
-   * @param onResume - a pause is over, which took so many ms
-   */
+  /** @param rateAccounts - charged in addition to the client's account */
   constructor(host: ReadThrottleHost, rateAccounts: readonly QuotaAccount[], onResume: (pausedMs: number) => void) {
     this.#host = host
     this.#rateAccounts = rateAccounts
     this.#onResume = onResume
-    // So that none of them is forgotten, and made anew for the next, while it slows this one.
+    // Keeps these accounts from being swept while they pause this connection.
     for (const account of rateAccounts) account.connections.adjust(1)
   }
 
-  /** Whether there is a pause. */
   get isPausing(): boolean {
     return this.#pause !== undefined
   }
 
-  /**
-   * How many packets may be taken before they are charged, besides those that came before it was known to whom; `Infinity`
-   * for one to whom nothing is charged.
-   */
+  /** `Infinity` for an unlimited connection. */
   packetAllowance(account: QuotaAccount | undefined): number {
     if (account === undefined && this.#rateAccounts.length === 0) return Number.POSITIVE_INFINITY
     const now = this.#host.clock.monotonic()
@@ -115,9 +102,9 @@ export class ReadThrottle {
     return allowance - this.packets
   }
 
-  /** Charges what came since the last time; returns whether there is to be a pause. */
+  /** Charges the data received since the last call; returns whether a pause starts. */
   chargeAndPause(account: QuotaAccount | undefined): boolean {
-    // Most stores have one user, on this machine, to whom nothing is charged.
+    // The common case: a single local user without quotas.
     if (account === undefined && this.#rateAccounts.length === 0) return false
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
@@ -137,7 +124,7 @@ export class ReadThrottle {
     return true
   }
 
-  /** The connection is gone; to be called once. */
+  /** Must be called exactly once. */
   stop(): void {
     if (this.#pause) this.#host.timeouts.remove(this.#pause)
     this.#pause = undefined

@@ -20,63 +20,54 @@ import { connectionEvent } from './connection-freezer.js'
 import type { FairScheduler } from './fair-scheduler.js'
 import { ThrottledSocket, WebSocketBufferMeter } from './web-socket.js'
 
-/** Where to listen. */
 export interface ListenAddresses {
   readonly host: string
-  /** TCP port, 0 for any. */
+  /** TCP port; 0 for any. */
   readonly port: number
-  /** WebSocket port, 0 for any. */
+  /** WebSocket port; 0 for any. */
   readonly wsPort: number
-  /** Origins whose pages may connect, beside those of this machine and of the host itself. */
+  /** Allowed origins of web pages, in addition to this machine and the host itself. */
   readonly allowedOrigins: readonly string[]
-  /** A proxy on this machine may say, over WebSocket, where a client comes from. */
+  /** Trusts `X-Forwarded-For` of a proxy on this machine, for WebSocket connections. */
   readonly trustProxy?: boolean | undefined
-  /** Listens with TLS. */
+  /** Enables TLS on both ports. */
   readonly tls?: TlsMaterial | undefined
-  /** Default any number. */
+  /** Default: unlimited. */
   readonly connections?: ConnectionQuotas | undefined
 }
 
-/** What is known of a connection over WebSocket. */
 export interface WebSocketDetails {
-  /** Between stream and socket. */
   readonly meter: WebSocketBufferMeter
-  /** Where it comes from. */
   readonly remoteAddress: string
 }
 
-/** A connection: what it carries, and the socket below, which over TCP is the same. */
+/** The MQTT stream and the socket below; over TCP they are the same object. */
 export interface IncomingConnection {
   readonly stream: Duplex
   readonly socket: Socket
-  /** Over WebSocket. */
   readonly upgraded?: WebSocketDetails
 }
 
-/** Who takes the connections, and what all of them share. */
 export interface ListenersHost {
   readonly budget: BrokerMemoryBudget
   readonly scheduler: FairScheduler
-  /** Largest frame of a WebSocket, bytes. */
   readonly maxFrameBytes: number
   accept(arrival: IncomingConnection): void
-  /** A connection was cut because there were too many. */
   onConnectionCut(cut: Cut): void
 }
 
 /** WebSocket close codes (RFC 6455, section 7.4.1). */
 const UNSUPPORTED_DATA = 1003
-/** So long a connection that is gone without a word is not noticed, at least, ms. */
+/** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_DELAY_MS = 60_000
 const UNLIMITED = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
 const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS } as const
 /**
- * A client that sends no more may still have something to be read, which would be lost if its end were ours at once. With TLS
- * that begins after the handshake: a client that closes before it is done has nothing to be read.
+ * With `allowHalfOpen`, data that precedes the client's FIN is still processed. With TLS this is set after the
+ * handshake, before which there is no such data.
  */
 const HALF_OPEN_TCP = { ...TCP_OPTIONS, allowHalfOpen: true }
 
-/** MQTT over TCP and over WebSocket. */
 export class Listeners {
   readonly #tcp: TcpServer
   readonly #http: HttpServer
@@ -119,7 +110,7 @@ export class Listeners {
     return [this.#tcp, this.#http]
   }
 
-  /** Who is connected, let in or not. */
+  /** Authenticated or not. */
   get networkConnections(): Pick<ConnectionLimiter, 'count' | 'refused' | 'addresses'> {
     return this.#connectionLimiter
   }
@@ -132,18 +123,16 @@ export class Listeners {
     return portOf(this.#http)
   }
 
-  /** Rejects when an address is taken. */
   async listen({ host, port, wsPort }: ListenAddresses): Promise<void> {
     await listen(this.#tcp, port, host)
     await listen(this.#http, wsPort, host)
   }
 
-  /** Shows another certificate to clients that connect from now on. */
   setTls(tls: TlsMaterial): void {
     for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
   }
 
-  /** Ends what is connected, when what was written to it has left, and frees the ports. */
+  /** Closes all connections once their written data has been sent. */
   async close(): Promise<void> {
     const closed = Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
     for (const socket of this.#sockets) socket.destroySoon()
@@ -164,7 +153,7 @@ export class Listeners {
 
   #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
     const meter = new WebSocketBufferMeter(socket, this.#host.budget)
-    // Heard before the stream hears of it.
+    // Registered before the stream's own listener.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.onFrame(data.length)
       // MQTT 5.0, section 6: Control Packets are sent in binary frames.
@@ -196,7 +185,7 @@ const listen = (server: TcpServer | HttpServer, port: number, host: string): Pro
     })
   })
 
-// A server that never listened reports an error on close, which says nothing new.
+// A server that never listened reports an error on close, which can be ignored.
 const closeServer = (server: TcpServer | HttpServer): Promise<void> =>
   new Promise(resolve => server.close(() => resolve()))
 

@@ -5,49 +5,44 @@ import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
-/** What is gathered in one block, and the largest piece that is worth a copy, bytes. */
+/** Small pieces are copied into blocks; larger ones are queued as they are. */
 const MIN_BLOCK_BYTES = 512
 const MAX_BLOCK_BYTES = 65_536
 const MAX_COPIED_BYTES = 16_384
-/** With more unsent bytes a connection is {@link SendBuffer.isFull}. */
 const HIGH_WATER_MARK_BYTES = 65_536
 
 const EMPTY = Buffer.alloc(0)
 
 /**
- * When what is gathered leaves: not before something is, when what the event loop has read is worked off, or on `release`,
- * unless it lingers.
+ * When data is flushed: `due` after this event loop iteration, `held` on `release`, `lingering` after the iteration of
+ * `release`.
  */
 type FlushState = 'none' | 'due' | 'held' | 'lingering'
 
 /**
- * What leaves over a connection: what is written in one turn of the event loop leaves as one piece, one system call over
- * TCP, one frame over WebSocket; and while the network does not take it, it waits here. An idle connection has no memory
- * for it.
+ * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection has no
+ * buffer.
  */
 export class SendBuffer implements Room {
   readonly #stream: Duplex
   readonly #socket: Socket
   readonly #budget: BrokerMemoryBudget
   readonly #onDrained: () => void
-  /** Full blocks and large pieces, before what is in the block. */
+  /** Full blocks and large pieces, which precede the data in the current block. */
   #pieces: Uint8Array[] = []
   #block = EMPTY
   #from = 0
   #to = 0
   #blockBytes = MIN_BLOCK_BYTES
   #queuedBytes = 0
-  /** What the stream has and has not got rid of, bytes. */
+  /** Passed to the stream but not accepted by the network. */
   #writingBytes = 0
   #flushState: FlushState = 'none'
-  /** Whether the stream has something to write; `watched`: so much that it has to take some of it in time. */
+  /** `watched`: the stall timer runs, because the buffer is full. */
   #writing: 'no' | 'yes' | 'watched' = 'no'
   #isEnding = false
 
-  /**
-   * @param socket - below the stream, or the stream itself
-   * @param onDrained - called when the network has taken what it was given
-   */
+  /** @param onDrained - called when the network has accepted a write */
   constructor(stream: Duplex, socket: Socket, budget: BrokerMemoryBudget, onDrained: () => void) {
     this.#stream = stream
     this.#socket = socket
@@ -57,12 +52,11 @@ export class SendBuffer implements Room {
     stream.on('close', () => this.drop())
   }
 
-  /** What the network has not taken yet, bytes. */
   get unsentBytes(): number {
     return this.#queuedBytes + this.#writingBytes
   }
 
-  /** Whether senders that can wait should. */
+  /** Whether senders should pause. */
   get isFull(): boolean {
     return this.unsentBytes > HIGH_WATER_MARK_BYTES
   }
@@ -71,7 +65,6 @@ export class SendBuffer implements Room {
     return this.#block
   }
 
-  /** Memory for a piece that is to leave; it is to be filled at once. */
   take(bytes: number): number {
     this.#enqueue(bytes)
     if (this.#to + bytes > this.#block.length) this.#newBlock(bytes)
@@ -80,7 +73,6 @@ export class SendBuffer implements Room {
     return at
   }
 
-  /** Writes a piece; a large one is not copied, and is not to be changed any more. */
   write(piece: Uint8Array): void {
     if (piece.length <= MAX_COPIED_BYTES) {
       const at = this.take(piece.length)
@@ -92,22 +84,19 @@ export class SendBuffer implements Room {
     this.#pieces.push(piece)
   }
 
-  /** Whether a piece is so large that {@link write} does not copy it. */
   isLarge(piece: Uint8Array): boolean {
     return piece.length > MAX_COPIED_BYTES
   }
 
-  /** Sends nothing until {@link release}, which has to follow in the same turn. */
+  /** Holds back all data until {@link release}, which must follow synchronously. */
   hold(): void {
     this.#flushState = 'held'
   }
 
-  /** Has the next {@link release} send nothing before all is worked off that the event loop has read. */
   delayFlush(): void {
     if (this.#flushState === 'held') this.#flushState = 'lingering'
   }
 
-  /** Sends what is there, unless more is to come with it. */
   release(): void {
     if (this.#flushState !== 'lingering') {
       this.flush()
@@ -117,13 +106,13 @@ export class SendBuffer implements Room {
     afterIo(this.#onTurnEnd)
   }
 
-  /** Sends what is there, then ends the connection; what is written later is not sent. */
+  /** Flushes queued data, then ends the stream. Later writes are discarded. */
   end(): void {
     this.#isEnding = true
     this.flush()
   }
 
-  /** Sends what is there, as soon as the network has taken what it has. */
+  /** Sends queued data once the previous write has completed. */
   flush(): void {
     this.#flushState = 'none'
     if (this.#writing !== 'no') return
@@ -152,7 +141,7 @@ export class SendBuffer implements Room {
     this.#startStallTimer()
   }
 
-  /** Forgets what is there: the connection is gone, or about to be. */
+  /** Discards all data because the connection has closed or is about to. */
   drop(): void {
     this.#budget.release(this.unsentBytes)
     this.#queuedBytes = this.#writingBytes = 0
@@ -207,16 +196,15 @@ export class SendBuffer implements Room {
     this.#socket.setTimeout(LIMIT.stallTimeoutMs)
   }
 
-  /** Goes on watching while there is something to write. */
   #updateStallTimer(): void {
     if (this.#writing === 'no') this.#socket.setTimeout(0)
     else this.#writing = 'watched'
   }
 
-  /** The system tells of a socket that neither reads nor gets rid of a byte. */
+  /** Node emits `timeout` if the socket has neither read nor written. */
   #onStall(): void {
     if (this.#writing !== 'watched') return
-    // One that is held still on purpose is not to blame.
+    // A frozen connection is not stalled.
     if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stallTimeoutMs)
     else this.#stream.destroy()
   }
@@ -225,12 +213,12 @@ export class SendBuffer implements Room {
 let tasks: (() => void)[] = []
 
 /**
- * Does a task when what the event loop has read is worked off, together with all others of this turn: to be called back for
- * each of a thousand connections would take as long as to write a packet to them. A task that throws keeps none from its turn.
+ * Runs a task after the current input of the event loop. All tasks of an iteration share one callback, which for each
+ * connection would cost as much as writing a packet. If a task throws, the others still run.
  *
  * @example
  * ```ts
- * atTurnEnd(() => outflow.flush())
+ * runAtTurnEnd(() => sendBuffer.flush())
  * ```
  */
 export function runAtTurnEnd(task: () => void): void {
@@ -248,7 +236,7 @@ function runAll(): void {
       task()
     }
   } finally {
-    // After an error: the others go on when it is dealt with.
+    // After an error, the remaining tasks run in the next iteration.
     for (const task of due.slice(completed)) runAtTurnEnd(task)
   }
 }

@@ -12,19 +12,18 @@ import { ReceiveBuffer, type ReceiveBufferHost } from './receive-buffer.js'
 import { SendBuffer } from './send-buffer.js'
 import type { WebSocketBufferMeter } from './web-socket.js'
 
-/** What all links of a broker share. */
 export interface LinkHost extends ReceiveBufferHost {
   readonly accounts: QuotaAccounts
   readonly scheduler: FairScheduler
 }
 
-/** `new`: nothing came yet. `half-closed`: the client sends no more. `over`: what comes is read and forgotten. */
+/** `new`: no data received. `half-closed`: the client has closed its side. `over`: input is read and discarded. */
 type LinkState = 'new' | 'open' | 'half-closed' | 'over'
 
-/** Why the packets of a connection stop: there may be more, all is done, the client takes no more, or it is over. */
+/** `more`: time or rate is used up. `stalled`: the client reads too slowly. */
 type StopReason = 'more' | 'done' | 'stalled' | 'over'
 
-/** A connection over a socket: cuts what comes into packets, and hands them to its connection as it can take them. */
+/** Splits received data into packets and hands them to its {@link Connection} at the permitted rate. */
 export class SocketLink implements Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
@@ -38,7 +37,7 @@ export class SocketLink implements Link {
   readonly writeBuffer: Link['writeBuffer']
   #connection: Connection | undefined
   #state: LinkState = 'new'
-  /** Work is under way, or waits for its turn. */
+  /** A slice is running or queued. */
   #isWorking = false
   #isPaused = false
   #closeDeadline: Deadline<() => void> | undefined
@@ -94,14 +93,13 @@ export class SocketLink implements Link {
 
   destroy(): void {
     this.#state = 'over'
-    // The stream tells of its end later; who gives it up for its memory wants that at once.
+    // Release immediately: the stream emits `close` later, but an eviction needs the memory now.
     this.#receiveBuffer.clear()
     this.#webSocketMeter?.clear()
     this.#sendBuffer.drop()
     this.#stream.destroy()
   }
 
-  /** Reads for a connection from now on. */
   attach(connection: Connection): void {
     this.#connection = connection
     this.#stream.on('data', (chunk: Uint8Array) => this.#read(chunk))
@@ -110,7 +108,7 @@ export class SocketLink implements Link {
       connection.endInput()
       this.wake()
     })
-    // Its end says all there is to say.
+    // The `close` event that follows ends the connection.
     this.#stream.on('error', this.#destroyStream)
     this.#stream.on('close', () => this.#onClose())
   }
@@ -119,9 +117,9 @@ export class SocketLink implements Link {
 
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
-    // After the end nothing is listened to; but what comes has to be read for the network to close.
+    // Input after the end is discarded, but must be read for the socket to close.
     if (connection === undefined || this.#state === 'over') return
-    // Whoever does not begin with CONNECT gets no answer (MQTT 5.0, section 3.1), and the rest of it is not waited for.
+    // A connection without CONNECT receives no response (MQTT 5.0, section 3.1), so the first byte decides.
     if (this.#state === 'new') {
       if ((chunk[0] ?? 0) >> 4 !== PACKET.connect) {
         connection.cut()
@@ -135,7 +133,6 @@ export class SocketLink implements Link {
     this.wake()
   }
 
-  /** The network has taken what it had: what waited for that goes on. */
   #onDrained(): void {
     if (this.#isPaused || this.#state === 'half-closed') this.wake()
   }
@@ -146,12 +143,12 @@ export class SocketLink implements Link {
     if (!this.#host.scheduler.run(this.#slice)) this.#setPaused(true)
   }
 
-  /** Packets, one after the other, until the time is over, it is ahead of its rate, or it takes no more. */
+  /** Processes packets until the deadline, the rate limit, or backpressure from the client. */
   readonly #slice = (deadlineMs: number): boolean => {
     const connection = this.#connection
     if (connection === undefined) return false
     this.#sendBuffer.hold()
-    // Whose it is, and how much it may send, is known when it is let in.
+    // The rate account is unknown before authentication, so only CONNECT is processed.
     const packetAllowance = connection.open ? this.#readThrottle.packetAllowance(connection.account) : 1
     const stop = this.#processPackets(connection, deadlineMs, packetAllowance)
     this.#sendBuffer.release()
@@ -159,7 +156,7 @@ export class SocketLink implements Link {
     const isPausing = stop !== 'over' && this.#readThrottle.chargeAndPause(connection.account)
     this.#setPaused(isPausing || stop === 'more' || stop === 'stalled')
     this.#isWorking = stop === 'more' && !isPausing
-    // What comes meanwhile is not read; that is not the client's silence.
+    // Reading is paused, so silence does not mean that the client is inactive.
     if (isPausing || stop === 'more') connection.recordActivity()
     else if (stop === 'done' && this.#state === 'half-closed') connection.finish()
     else if (stop !== 'over') this.#receiveBuffer.watch()
@@ -172,7 +169,7 @@ export class SocketLink implements Link {
     try {
       while (this.#state !== 'over') {
         if (this.#isStalled(connection)) return 'stalled'
-        // What a client acknowledges takes less time than a look at the clock, and there is but one piece of it.
+        // Not counted against the time slice: a PUBACK is cheaper than reading the clock, and the buffer is bounded.
         if (connection.open && this.#processPuback(connection)) continue
         if (isLate || frameCount >= packetAllowance) return 'more'
         if (!connection.processNext()) {
@@ -192,17 +189,17 @@ export class SocketLink implements Link {
     return 'over'
   }
 
-  /** As {@link Connection.isStalled}, which nearly always need not be asked. */
+  /** Checks the cheap condition first; see {@link Connection.isStalled}. */
   #isStalled(connection: Connection): boolean {
     return this.unsentBytes > LIMIT.readPauseBytes && connection.isStalled
   }
 
-  /** A pause is over, in which the client was not read: that is neither its silence nor its slowness. */
+  /** The pause counts neither as silence nor towards packet deadlines. */
   #resume(pausedMs: number): void {
     const connection = this.#connection
     connection?.recordActivity()
     this.#receiveBuffer.extendDeadline(pausedMs)
-    // It may take more than one.
+    // The wait may exceed one pause.
     if (this.#state === 'over' || !this.#readThrottle.chargeAndPause(connection?.account)) this.wake()
   }
 
@@ -213,7 +210,7 @@ export class SocketLink implements Link {
     return true
   }
 
-  /** What is not read stays with the system, which slows the sender down. */
+  /** Unread data stays in the system's buffer, so TCP backpressure slows the sender down. */
   #setPaused(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused

@@ -4,18 +4,17 @@ import { concatBytes } from '../../../core/util/bytes.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { FairScheduler } from './fair-scheduler.js'
 
-/** What is handed on at a time, bytes: as WebSocket frames it may be a thousand pieces. */
+/** Bytes per slice, which may contain up to a thousand WebSocket frames. */
 const MAX_PIECE_BYTES = 4_096
 const EMPTY = new Uint8Array(0)
 
 /**
- * A socket whose bytes come in its turn: what takes a WebSocket apart does not stop before it has gone through all that it
- * is given, and a piece of it may have a frame every six bytes.
+ * A socket that delivers received bytes in slices. The WebSocket parser does not yield, and a chunk may have a frame
+ * every six bytes.
  */
 export class ThrottledSocket extends Duplex {
   readonly #socket: Socket
   readonly #scheduler: FairScheduler
-  /** What came, as far as it is not handed on. */
   #chunk: Uint8Array = EMPTY
   #offset = 0
   #isReadRequested = false
@@ -63,7 +62,7 @@ export class ThrottledSocket extends Duplex {
   }
 
   #onData(chunk: Uint8Array): void {
-    // More may come after it was paused.
+    // A chunk can still arrive after `pause`.
     this.#chunk = this.#offset < this.#chunk.length ? concatBytes([this.#chunk.subarray(this.#offset), chunk]) : chunk
     this.#offset = 0
     this.#socket.pause()
@@ -80,7 +79,7 @@ export class ThrottledSocket extends Duplex {
     if (this.#isReadRequested && this.#offset < this.#chunk.length) {
       const piece = this.#chunk.subarray(this.#offset, this.#offset + MAX_PIECE_BYTES)
       this.#offset += piece.length
-      // It may ask for more while it is given this.
+      // `push` may call `_read` synchronously.
       this.#isReadRequested = false
       if (this.push(piece)) this.#isReadRequested = true
     }
@@ -95,32 +94,29 @@ export class ThrottledSocket extends Duplex {
   }
 }
 
-/** Of a ping or pong, with its mask (RFC 6455, section 5.2), bytes. */
+/** Header of a ping or pong with its mask (RFC 6455, section 5.2), bytes. */
 const CONTROL_HEADER_BYTES = 6
 
-/** Counts what a WebSocket holds before it is a whole frame to the memory that all clients share. */
+/** Charges incomplete and unread WebSocket frames to the memory budget. */
 export class WebSocketBufferMeter {
   readonly #budget: BrokerMemoryBudget
-  /** Came over the socket, and is not part of a whole frame yet, bytes. */
   #incompleteBytes = 0
-  /** Of whole frames that are not read yet, bytes. */
   #unreadBytes = 0
   #isCleared = false
 
   constructor(socket: Socket, budget: BrokerMemoryBudget) {
     this.#budget = budget
-    // Before the listener that takes frames out of it.
+    // Registered before the listener of the WebSocket parser.
     socket.prependListener('data', (chunk: Uint8Array) => this.#onData(chunk.length))
-    // Whole frames may still be read then.
+    // Complete frames may still be read after `close`.
     socket.once('close', () => this.#onClose())
   }
 
-  /** What is counted, bytes. */
   get heldBytes(): number {
     return this.#incompleteBytes + this.#unreadBytes
   }
 
-  /** A frame is complete, and waits to be read. What came behind it is not counted until more comes: it is little. */
+  /** Bytes behind the frame in the same chunk are few, and are counted with the next chunk. */
   onFrame(bytes: number): void {
     if (this.#isCleared) return
     this.#budget.adjust(bytes - this.#incompleteBytes)
@@ -128,21 +124,19 @@ export class WebSocketBufferMeter {
     this.#unreadBytes += bytes
   }
 
-  /** Bytes of whole frames were read. */
   onRead(bytes: number): void {
     if (this.#isCleared) return
     this.#budget.release(bytes)
     this.#unreadBytes -= bytes
   }
 
-  /** A ping or a pong came, maybe amid a frame: nothing of it is kept. */
+  /** Control frames may arrive within a fragmented message and are not buffered. */
   onControlFrame(bytes: number): void {
     const size = Math.min(this.#incompleteBytes, bytes + CONTROL_HEADER_BYTES)
     this.#budget.release(size)
     this.#incompleteBytes -= size
   }
 
-  /** Nothing counts any more: the connection is gone, or about to be. */
   clear(): void {
     this.#isCleared = true
     this.#budget.release(this.heldBytes)
