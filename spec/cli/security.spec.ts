@@ -113,7 +113,7 @@ describe('policy check', () => {
   })
 
   it.each([
-    ['a policy that cannot be read', 'a: 1', [], /^rx-statestore: .*policy: line 1: Expected none but/],
+    ['a policy that cannot be read', 'a: 1', [], /^rx-statestore: .*policy: line 1: Expected only/],
     ['no key', POLICY, ['--can', 'Read'], /--can Read needs --key/],
     ['no topic', POLICY, ['--can', 'Publish'], /--can Publish needs --topic/],
     ['something else to do', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
@@ -203,7 +203,7 @@ describe('serve', () => {
     ['a password file that is not there', ['--password-file', '/nowhere'], /cannot read \/nowhere: ENOENT/],
     ['a policy that is not there', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
     ['a password file that makes no sense', ['--password-file', written('users', 'x')], /users: line 1/],
-    ['a policy that makes no sense', ['--policy', written('policy', 'x: 1')], /line 1: Expected none but/],
+    ['a policy that makes no sense', ['--policy', written('policy', 'x: 1')], /line 1: Expected only/],
   ])('ends with 2 for %s', async (_, flags, words) => {
     expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
       code: 2,

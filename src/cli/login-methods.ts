@@ -105,7 +105,7 @@ export function readAuthenticationFile(path: string): readonly MethodSettings[] 
   )
   kind?.choice('BrokerAuthentication')
   const methods = authenticationMethods ?? spec?.fields('authenticationMethods').authenticationMethods
-  if (methods === undefined) throw root.error('Expected `authenticationMethods`, got nothing')
+  if (methods === undefined) throw root.error('Expected `authenticationMethods`, but it is missing')
   return methods.list().map(method => methodSettingsOf(method, dirname(path)))
 }
 
@@ -154,7 +154,7 @@ function tokens(place: YamlNode, folder: string): MethodSettings {
 }
 
 function needed(place: YamlNode, found: YamlNode | undefined, name: string): YamlNode {
-  if (found === undefined) throw place.error(`Expected \`${name}\`, got nothing`)
+  if (found === undefined) throw place.error(`Expected \`${name}\`, but it is missing`)
   return found
 }
 

@@ -3,7 +3,7 @@ import { ArgumentError } from '../../../src/core/util/errors.js'
 import { certificates, parseSubject } from '../../../src/server/access/certificates.js'
 import type { ClientCertificate, LoginRequest } from '../../../src/server/access/login.js'
 
-// The example of AIO's page on authentication.
+// Example from AIO's page on authentication.
 const KNOWN = [
   { subject: 'CN = Contoso Root CA Cert, OU = Engineering, C = US', attributes: { organization: 'contoso' } },
   { subject: 'CN = Contoso Intermediate CA', attributes: { city: 'seattle', foo: 'bar' } },
@@ -31,16 +31,16 @@ const login = (certificate: Partial<ClientCertificate> | undefined): LoginReques
   listener: 'mqtts',
 })
 
-describe('certificates', () => {
+describe('certificate authentication', () => {
   const method = certificates(KNOWN)
 
   it.each([
-    ['its own', [['CN=smart-fan'], INTERMEDIATE, ROOT], { building: '17' }],
-    ['its issuer', [['CN=smart-lock'], INTERMEDIATE, ROOT], { city: 'seattle', foo: 'bar' }],
-    ['the root', [['CN=smart-lock'], ROOT], { organization: 'contoso' }],
-    ['none', [['CN=smart-lock'], ['CN=Other CA']], undefined],
-    ['a part of the root', [['CN=smart-lock'], ['CN=Contoso Root CA Cert']], undefined],
-  ])('has the attributes of the first subject that is known: %s', async (_, subjects, attributes) => {
+    ['its own subject', [['CN=smart-fan'], INTERMEDIATE, ROOT], { building: '17' }],
+    ['the subject of its issuer', [['CN=smart-lock'], INTERMEDIATE, ROOT], { city: 'seattle', foo: 'bar' }],
+    ['the subject of the root', [['CN=smart-lock'], ROOT], { organization: 'contoso' }],
+    ['no known subject', [['CN=smart-lock'], ['CN=Other CA']], undefined],
+    ['a subset of the root subject', [['CN=smart-lock'], ['CN=Contoso Root CA Cert']], undefined],
+  ])('a client has the attributes of the first known subject in its chain: %s', async (_, subjects, attributes) => {
     const result = await method(login({ subjects, commonNames: ['x'] }))
     expect(result).toMatchObject({ principal: { username: 'x', attributes, expiresAt: 1 } })
   })
@@ -48,7 +48,7 @@ describe('certificates', () => {
   it.each([
     [['CN=panel, O=contoso'], ['CN=panel', 'O=contoso']],
     [['CN=panel\nO=contoso'], ['CN=panel', 'O=contoso']],
-  ])('does not take %j for %j', async (odd, other) => {
+  ])('a subject %j is not confused with %j', async (odd, other) => {
     const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
     const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
     expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
@@ -56,35 +56,35 @@ describe('certificates', () => {
     expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
   })
 
-  it('has nothing to say about who shows none', async () => {
+  it('a request without a certificate is left to other methods', async () => {
     expect(await method(login(undefined))).toBeUndefined()
   })
 
   it.each([
-    ['of an authority that is not believed', { trusted: false, subjects: [['CN=smart-fan']] }],
-    ['without a subject', { subjects: [] }],
-    ['with nothing in its subject, as all have who have none', { subjects: [[], ROOT] }],
-  ])('refuses one %s', async (_, certificate) => {
+    ['of an untrusted authority', { trusted: false, subjects: [['CN=smart-fan']] }],
+    ['without a chain', { subjects: [] }],
+    ['with an empty subject', { subjects: [[], ROOT] }],
+  ])('a certificate %s is rejected', async (_, certificate) => {
     expect(await method(login(certificate))).toMatchObject({ refused: 'not-authorized' })
   })
 
-  it.each([[[]], [['a', 'b']]])('gives no user name to one with the names %j', async commonNames => {
+  it.each([[[]], [['a', 'b']]])('a certificate with the common names %j has no user name', async commonNames => {
     expect(await method(login({ subjects: [['O=x']], commonNames }))).toMatchObject({
       principal: { id: 'x509 ["O=x"]', username: undefined },
     })
   })
 })
 
-describe('a subject', () => {
+describe('a certificate subject', () => {
   it.each([
     ['CN = a, OU = b', ['CN=a', 'OU=b']],
     ['OU=b,CN=a', ['CN=a', 'OU=b']],
     ['CN = Smith\\, John, O = a = b', ['CN=Smith, John', 'O=a = b']],
-  ])('%s', (text, parts) => {
+  ])('%s is parsed', (text, parts) => {
     expect(parseSubject(text)).toEqual(parts)
   })
 
-  it.each(['', 'a', '= b', 'CN =', 'CN = a,'])('is not %j', text => {
+  it.each(['', 'a', '= b', 'CN =', 'CN = a,'])('%j is rejected', text => {
     expect(() => parseSubject(text)).toThrow(ArgumentError)
     expect(() => certificates([{ subject: text, attributes: {} }])).toThrow(ArgumentError)
   })

@@ -21,8 +21,8 @@ const usersOf = (cheap: number, dear: number): readonly User[] =>
     attributes: {},
   }))
 
-describe('Decoy hashes', () => {
-  it('cost a name that is not in the file always the same, and no password matches them', async () => {
+describe('decoy hashes', () => {
+  it('an unknown name always has the same cost, and no password matches its hash', async () => {
     const decoys = new DecoyHashes(usersOf(3, 3), KEY)
     for (const name of ['mallory', 'eve', 'trudy']) {
       const costs = [decoys.hashFor(name), decoys.hashFor(name)].map(costOf)
@@ -31,7 +31,7 @@ describe('Decoy hashes', () => {
     }
   })
 
-  it('cost as many names as much as users in the file do, whatever order it has', () => {
+  it('costs are distributed among unknown names as among users, whatever the order of the file', () => {
     for (const users of [usersOf(1, 3), [...usersOf(1, 3)].reverse()]) {
       const decoys = new DecoyHashes(users, KEY)
       const dear = Array.from({ length: 2_000 }, (_, n) => costOf(decoys.hashFor(`stranger-${n}`))).filter(
@@ -41,14 +41,14 @@ describe('Decoy hashes', () => {
     }
   })
 
-  it('change for few names when the file has one user more', () => {
+  it('adding a user changes the cost of few unknown names', () => {
     const [before, after] = [new DecoyHashes(usersOf(50, 50), KEY), new DecoyHashes(usersOf(50, 51), KEY)]
     const names = Array.from({ length: 1_000 }, (_, n) => `stranger-${n}`)
     const changed = names.filter(name => costOf(before.hashFor(name)).cost !== costOf(after.hashFor(name)).cost)
     expect(changed.length).toBeLessThan(30)
   })
 
-  it('cost what a new password does where the file has no user', () => {
+  it('an unknown name costs as much as a new password if the file has no users', () => {
     expect(costOf(new DecoyHashes([], KEY).hashFor('mallory'))).toEqual({ cost: 16_384, blockSize: 8, parallel: 1 })
   })
 })

@@ -28,12 +28,12 @@ const requestOf = (of: Partial<LoginRequest>): LoginRequest => ({
   ...of,
 })
 
-/** Lets in whoever says the password, under the user name that `nameOf` makes of the one it gives. */
+/** Accepts any user name with the right password, as the principal named by `nameOf`. */
 function open(nameOf: (username: string | undefined) => string | undefined) {
   const right = 'right'
   const logins = new LoginService(({ username, password }) => {
     if (new TextDecoder().decode(password) !== right) return { refused: 'credentials', reason: 'wrong' }
-    return { principal: { id: 'somebody', username: nameOf(username), attributes: {} } }
+    return { principal: { id: 'principal', username: nameOf(username), attributes: {} } }
   }, new ManualClock())
   const login = async (username: string, password = right): Promise<void> => {
     const request = requestOf({ username, password: utf8(password) })
@@ -46,8 +46,8 @@ function open(nameOf: (username: string | undefined) => string | undefined) {
   return { login, guess, isKept: (username: string) => logins.rejectionFor(requestOf({ username })) !== undefined }
 }
 
-describe('Logins', () => {
-  it('keep nobody waiting for the guesses of others who has come in from there under its name', async () => {
+describe('the login service', () => {
+  it('a user name that has logged in from an address is not delayed by failed guesses at other names', async () => {
     const { login, guess, isKept } = open(username => username)
     await login('panel')
     await guess('reader')
@@ -56,17 +56,20 @@ describe('Logins', () => {
     expect(isKept('panel')).toBe(true)
   })
 
-  it.each([['token'], [undefined]])('do not take a name for that of somebody who is called %s', async own => {
-    const { login, guess, isKept } = open(() => own)
-    await login('panel')
-    await guess('reader')
-    expect(isKept('panel')).toBe(true)
-  })
+  it.each([['token'], [undefined]])(
+    'a success of a principal named %s does not reset the throttle of another user name',
+    async own => {
+      const { login, guess, isKept } = open(() => own)
+      await login('panel')
+      await guess('reader')
+      expect(isKept('panel')).toBe(true)
+    },
+  )
 
-  it('keep no verifiable proof waiting, neither for guesses nor for their turn, and count none that fails', async () => {
+  it('a verifiable proof is neither throttled nor queued behind guessable ones, and its failures are not counted', async () => {
     let pending = 0
     const look = async ({ password }: LoginRequest): Promise<LoginResult> => {
-      if (password === undefined) return { refused: 'credentials', reason: 'the token does not do' }
+      if (password === undefined) return { refused: 'credentials', reason: 'the token is invalid' }
       pending++
       return new Promise(() => undefined)
     }
@@ -81,7 +84,7 @@ describe('Logins', () => {
     expect(await logins.login(token)).toMatchObject({ refused: 'credentials' })
   })
 
-  it('judge by the method that decides whether a proof can be guessed', () => {
+  it('the method that decides also classifies the proof', () => {
     const password = new Passwords('').method
     const { method: token } = new Tokens({ jwks: '{"keys":[]}', audiences: ['a'] })
     const certificate = { trusted: false, subjects: [], commonNames: [], fingerprint: '', validTo: 0 }
@@ -112,8 +115,8 @@ describe('Logins', () => {
   })
 })
 
-describe('Checks of certificates and tokens', () => {
-  it('are four at once of one address, and those of others do not wait for them', async () => {
+describe('checks of certificates and tokens', () => {
+  it('at most four run per address, and other addresses do not wait for them', async () => {
     const open: (() => void)[] = []
     const look = async (): Promise<LoginResult> => {
       await new Promise<void>(resolve => open.push(resolve))

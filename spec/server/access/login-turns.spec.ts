@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 const NEVER = new Promise<never>(() => undefined)
 const ELSEWHERE = '198.51.100.1'
 
-/** What was begun, and what was refused and why, in order. */
+/** Records started logins, and rejected ones with their reason, in order. */
 function open() {
   const clock = new ManualClock()
   const turns = new LoginScheduler(clock)
@@ -31,8 +31,8 @@ function open() {
   return { clock, begun, refused, login, hangs, settled, pass }
 }
 
-describe('Logins of one address', () => {
-  it('wait for each other, those of another do not', async () => {
+describe('logins of one address', () => {
+  it('logins above the limit of an address are queued, those of other addresses are not', async () => {
     const { begun, login, settled } = open()
     let finish: (value: object) => void = () => undefined
     for (let i = 0; i < 16; i++) login('slow', new Promise(resolve => (finish = resolve)))
@@ -44,7 +44,7 @@ describe('Logins of one address', () => {
     expect(begun.slice(16)).toEqual(['elsewhere', 'late'])
   })
 
-  it('that never end keep their place for a second', async () => {
+  it('a login that never completes releases its slot after one second', async () => {
     const { clock, begun, hangs, login, pass } = open()
     hangs(16, 'hangs')
     login('good', Promise.resolve({}))
@@ -55,7 +55,7 @@ describe('Logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('take turns by user name, however many there are of one', async () => {
+  it('user names are served round-robin, however many logins one name has queued', async () => {
     const { begun, hangs, login, pass } = open()
     hangs(16 + 500, 'hangs')
     login('good', Promise.resolve({}))
@@ -63,7 +63,7 @@ describe('Logins of one address', () => {
     expect(begun.indexOf('good')).toBeLessThanOrEqual(17)
   })
 
-  it('are refused when they have waited for five seconds', async () => {
+  it('a queued login is rejected after five seconds', async () => {
     const { begun, refused, hangs, pass, clock } = open()
     hangs(16 + 200, n => `hangs ${n}`)
     for (let second = 0; second < 4; second++) await pass(1_000)
@@ -77,7 +77,7 @@ describe('Logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('take no turn when nobody wants them any more', async () => {
+  it('the queued login of a disconnected client takes no slot', async () => {
     const { begun, refused, hangs, login, settled, pass, clock } = open()
     hangs(16, 'hangs')
     const clients = Array.from({ length: 1_000 }, () => new AbortController())
@@ -91,7 +91,7 @@ describe('Logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('are refused at once when a thousand wait, but for those whose name has had less', async () => {
+  it('with a thousand logins queued, only a name with fewer of them is still queued', async () => {
     const { begun, refused, hangs, login, settled, pass } = open()
     hangs(16 + 1_000, 'hangs')
     hangs(1, 'hangs')
@@ -104,7 +104,7 @@ describe('Logins of one address', () => {
     expect(begun).toContain('good')
   })
 
-  it('are refused at once when ten thousand wait at all addresses together', async () => {
+  it('with ten thousand logins queued at all addresses, another one is rejected immediately', async () => {
     const { refused, hangs, login, settled, begun } = open()
     for (let at = 0; at < 10; at++) hangs(16 + 1_000, n => `${n}`, `192.0.2.${at}`)
     hangs(17, 'late', ELSEWHERE)
@@ -115,7 +115,7 @@ describe('Logins of one address', () => {
   })
 })
 
-it('A login that fails with an error leaves its place', async () => {
+it('a login that fails with an error releases its slot', async () => {
   const { clock, begun, login, hangs, settled } = open()
   const turns = new LoginScheduler(clock)
   await expect(turns.run(ELSEWHERE, 'a', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')

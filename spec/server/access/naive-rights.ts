@@ -1,6 +1,5 @@
 import type { Subject } from '../../../src/server/access/template.js'
 
-/** A policy as it is written. */
 export interface PlainRule {
   readonly principals: {
     readonly usernames?: readonly string[]
@@ -13,7 +12,7 @@ export interface PlainRule {
 
 export type Question = { readonly what: 'Connect' | 'Publish' | 'Subscribe' | 'Read' | 'Write'; readonly name: string }
 
-/** A second evaluation, by regular expressions and by trying out, which shares nothing with the one under test. */
+/** Independent second evaluation, by regular expressions and enumeration, that shares no code with the tested one. */
 export function naivelyAllowed(rules: readonly PlainRule[], subject: Subject, { what, name }: Question): boolean {
   return rules
     .filter(rule => concerns(rule, subject))
@@ -42,7 +41,7 @@ function concerns({ principals }: PlainRule, { username, clientId, attributes = 
 
 const PLACES = /\{principal\.([a-zA-Z.]+)\}/g
 
-/** With places filled by whatever `quote` makes of a value; undefined when there is none. */
+/** Fills placeholders with `quote(value)`; undefined if a value is missing. */
 function filled(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
   let lacking = false
   const whole = text.replace(PLACES, (_, place: string) => {
@@ -59,7 +58,7 @@ function filled(text: string, subject: Subject, quote: (value: string) => string
   return lacking ? undefined : whole
 }
 
-// Only signs that are in the generators: * and ? for any, two classes and a star that means itself.
+// Supports only what the generators produce: `*`, `?`, two classes and an escaped star.
 function globFits(glob: string, subject: Subject, name: string): boolean {
   const classes = glob.replaceAll('[ab]', '\u0003').replaceAll('[^a]', '\u0004').replaceAll('\\*', '\u0001')
   const marked = filled(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
@@ -82,7 +81,7 @@ function keyFits(type: string, key: string, subject: Subject, name: string): boo
 
 const LEVELS = ['a', 'b', 'c', '$x', '', 'new']
 
-/** A filter is allowed if every topic it matches, of some levels and one that nobody names, is. */
+/** A filter is allowed if every topic that it matches is, among all topics of these levels and one unused level. */
 function topicFits(topic: string, subject: Subject, filter: string): boolean {
   const pattern = filled(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
   if (pattern === undefined || pattern.includes('\0')) return false

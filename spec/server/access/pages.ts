@@ -1,4 +1,4 @@
-/** The examples of AIO's pages "Configure MQTT broker authorization" and of its API, as they are there. */
+/** Verbatim examples of AIO's pages "Configure MQTT broker authorization" and of its API. */
 
 export const USERNAMES_AND_ATTRIBUTES = `
 apiVersion: mqttbroker.iotoperations.azure.com/v1beta1

@@ -4,7 +4,7 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import type { LoginRequest } from '../../../src/server/access/login.js'
 import { formatPasswordFile, hashPassword, Passwords, parsePasswordFile } from '../../../src/server/access/passwords.js'
 
-/** Of the password `wonder`, with a cost that takes no time. */
+/** Hash of the password `wonder`, with a negligible cost. */
 const HASH = `$scrypt$ln=1,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$${await cheapDigest()}`
 
 async function cheapDigest(): Promise<string> {
@@ -31,12 +31,12 @@ const login = (
 
 const WRONG = { refused: 'credentials', reason: 'user name or password is wrong' }
 
-describe('Passwords', () => {
-  it('knows a user by its password, with the attributes of the file', async () => {
+describe('password authentication', () => {
+  it('a correct password identifies the user, with the attributes of the file', async () => {
     const { method } = new Passwords(`# users\n\nalice:${HASH}:building=17&site=a%3Ab\nbob:${HASH}\n`)
     const attributes = { building: '17', site: 'a:b' }
     const alice = { principal: { id: 'password alice', username: 'alice', attributes } }
-    // The second time from memory.
+    // The second login skips the hashing.
     for (const _ of [1, 2]) expect(await method(login('alice', 'wonder'))).toEqual(alice)
     expect(await method(login('bob', 'wonder'))).toMatchObject({ principal: { attributes: {} } })
   })
@@ -44,10 +44,10 @@ describe('Passwords', () => {
   it.each([
     ['another password', 'alice', 'wander'],
     ['no password', 'alice', ''],
-    ['a user there is not', 'mallory', 'wonder'],
-    ['a user by a name that every object has', '__proto__', 'wonder'],
+    ['an unknown user', 'mallory', 'wonder'],
+    ['a user named like an object property', '__proto__', 'wonder'],
     ['a very long password', 'alice', 'wonder'.repeat(10_000)],
-  ])('refuses %s in the same words', async (_, username, password) => {
+  ])('%s is rejected with the same message', async (_, username, password) => {
     const { method } = new Passwords(`alice:${HASH}`)
     expect(await method(login(username, password))).toEqual(WRONG)
     expect(await method(login('alice', 'wonder'))).toHaveProperty('principal')
@@ -55,14 +55,14 @@ describe('Passwords', () => {
   })
 
   it.each([
-    ['nothing', login(undefined, undefined)],
-    ['a name alone', login('alice', undefined)],
+    ['a request without credentials', login(undefined, undefined)],
+    ['a user name without password', login('alice', undefined)],
     ['enhanced authentication', { ...login('alice', 'wonder'), method: 'K8S-SAT' }],
-  ])('has nothing to say about %s', async (_, request) => {
+  ])('%s is left to other methods', async (_, request) => {
     expect(await new Passwords(`alice:${HASH}`).method(request)).toBeUndefined()
   })
 
-  it('takes another file, after which the passwords of the one before do not do', async () => {
+  it('after a reload, passwords of the previous file are rejected', async () => {
     const passwords = new Passwords(`alice:${HASH}`)
     expect(await passwords.method(login('alice', 'wonder'))).toHaveProperty('principal')
     passwords.load(`bob:${HASH}`)
@@ -71,7 +71,7 @@ describe('Passwords', () => {
     expect(await passwords.method(login('bob', 'wonder'))).toHaveProperty('principal')
   })
 
-  it('judges a login that is under way by the file that is loaded meanwhile, as far as it is about its user', async () => {
+  it('a reload during a check counts as far as it changes the entry of that user', async () => {
     const other = await hashPassword(utf8('another'))
     const meanwhile = async (password: string, file: string) => {
       const passwords = new Passwords(`alice:${HASH}`)
@@ -87,7 +87,7 @@ describe('Passwords', () => {
     expect(await meanwhile('wonder', `bob:${HASH}`)).toEqual(WRONG)
   })
 
-  it('hashes the same password differently, and knows both', async () => {
+  it('one password has different hashes, and each matches', async () => {
     const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
     expect(one).not.toBe(two)
     const { method } = new Passwords(`a:${one}\nb:${two}`)
@@ -98,8 +98,8 @@ describe('Passwords', () => {
   })
 })
 
-describe('Passwords that are looked at', () => {
-  /** One that guesses fast, from an address each time or from one; what became of each, in order. */
+describe('password checks', () => {
+  /** A client that guesses fast; `done` has the outcomes in order. */
   const open = () => {
     const { method } = new Passwords(`alice:${HASH}`)
     const done: string[] = []
@@ -110,7 +110,7 @@ describe('Passwords that are looked at', () => {
     return { ask, done }
   }
 
-  it('take turns by address', async () => {
+  it('addresses are served round-robin', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
@@ -118,7 +118,7 @@ describe('Passwords that are looked at', () => {
     await Promise.all(guesses)
   })
 
-  it('are refused as too many, not as wrong, those of the address of which most wait', async () => {
+  it('with a full queue, checks of the address with the most are rejected as too many', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 1_002 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     const late = ask('late', { remoteAddress: '192.0.2.1' })
@@ -128,7 +128,7 @@ describe('Passwords that are looked at', () => {
     expect(done).toContain('alice: in')
   })
 
-  it('are not looked at when the client has gone', async () => {
+  it('the queued check of a disconnected client is dropped', async () => {
     const { ask, done } = open()
     const clients = Array.from({ length: 20 }, () => new AbortController())
     const guesses = clients.map(({ signal }) => ask('gone', { signal }))
@@ -142,26 +142,26 @@ describe('Passwords that are looked at', () => {
 
 describe('a password file', () => {
   it.each([
-    ['a name alone', 'alice', /^line 1: after the name/],
-    ['a password instead of a hash', '\nalice:wonder', /^line 2: after the name/],
-    ['no name', `:${HASH}`, /^line 1: there is no name/],
-    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: there is another line for a$/],
-    ['more fields than there are', `a:${HASH}:x=1:y`, /^line 1: after/],
+    ['a name without hash', 'alice', /^line 1: expected a hash/],
+    ['a password instead of a hash', '\nalice:wonder', /^line 2: expected a hash/],
+    ['no name', `:${HASH}`, /^line 1: expected a user name/],
+    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: the user a has another line$/],
+    ['an unknown field', `a:${HASH}:x=1:y`, /^line 1: expected a hash/],
     [
-      'a hash that would take all memory',
+      'a hash that exceeds the memory limit',
       'a:$scrypt$ln=30,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
       /^line 1/,
     ],
     [
-      'a hash of no rounds',
+      'a hash with a cost of zero',
       'a:$scrypt$ln=0,r=0,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
       /^line 1/,
     ],
-  ])('may not have %s', (_, text, words) => {
+  ])('rejects %s', (_, text, words) => {
     expect(() => parsePasswordFile(text)).toThrow(words)
   })
 
-  it('has what was written into it, whatever attributes hold', () => {
+  it('users with any attributes survive a round trip', () => {
     const name = fc.stringMatching(/^[a-zA-Z0-9 _.-]{1,20}$/).filter(text => !text.startsWith(' '))
     const attributes = fc.dictionary(fc.string({ minLength: 1 }), fc.string())
     const user = fc.record({ name, attributes, hash: fc.constant(HASH) })

@@ -7,7 +7,7 @@ import { effort } from '../../support/effort.js'
 import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'
 
 const SIGNS = ['\\', '[', ']', '-', '^', '!']
-// Those without a meaning come often, or nothing would fit.
+// Words without special characters are frequent, otherwise nothing would match.
 const word = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x') },
   { weight: 1, arbitrary: fc.constantFrom(...SIGNS, '[a]', '^a', 'a-c', '\\*') },
@@ -106,8 +106,8 @@ function actionOf({ what, name }: Question): Action {
 
 const RUNS = effort(600, 30)
 
-describe('a policy', () => {
-  it('is understood as a naive reader does', () => {
+describe('a random policy', () => {
+  it('grants the same rights as a naive evaluation', () => {
     let allowed = 0
     fc.assert(
       fc.property(
@@ -126,7 +126,7 @@ describe('a policy', () => {
       ),
       { numRuns: RUNS },
     )
-    // Else it would have said no to everything.
+    // Guards against a test that denies everything.
     expect(allowed).toBeGreaterThan(RUNS / 10)
   }, 60_000)
 })

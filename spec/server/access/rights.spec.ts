@@ -14,7 +14,7 @@ const write = (key: string): Action => ({ type: 'write', key: utf8(key) })
 const rightsOf = (policy: string, subject: Partial<Subject>): Rights =>
   new Rights(parsePolicy(policy), { clientId: 'c', ...subject })
 
-/** A policy of one rule, for the user `u`. */
+/** A policy with one rule, for the user `u`. */
 const rule = (resources: object): string =>
   JSON.stringify({ authorizationPolicies: { rules: [{ principals: { usernames: ['u'] }, ...resources }] } })
 
@@ -27,96 +27,126 @@ const sensor = { username: 'temperature-sensor', attributes: b17, clientId: '17-
 
 describe("AIO's examples", () => {
   it.each<[string, string, Partial<Subject>, Action, boolean]>([
-    ['users connect', USERNAMES_AND_ATTRIBUTES, { username: 'temperature-sensor' }, connect, true],
-    ['others do not', USERNAMES_AND_ATTRIBUTES, { username: 'pressure-sensor' }, connect, false],
-    ['attributes do', USERNAMES_AND_ATTRIBUTES, { attributes: contoso }, connect, true],
-    ['all of them', USERNAMES_AND_ATTRIBUTES, { attributes: { organization: 'contoso' } }, connect, false],
+    ['a listed user may connect', USERNAMES_AND_ATTRIBUTES, { username: 'temperature-sensor' }, connect, true],
+    ['another user may not connect', USERNAMES_AND_ATTRIBUTES, { username: 'pressure-sensor' }, connect, false],
+    ['a client with the attributes may connect', USERNAMES_AND_ATTRIBUTES, { attributes: contoso }, connect, true],
     [
-      'own telemetry',
+      'a client with some of the attributes may not connect',
+      USERNAMES_AND_ATTRIBUTES,
+      { attributes: { organization: 'contoso' } },
+      connect,
+      false,
+    ],
+    [
+      'a user may publish its telemetry',
       USERNAMES_AND_ATTRIBUTES,
       { username: 'humidity-sensor' },
       publish('/telemetry/humidity-sensor'),
       true,
     ],
     [
-      'not of others',
+      'a user may not publish telemetry of another user',
       USERNAMES_AND_ATTRIBUTES,
       { username: 'humidity-sensor' },
       publish('/telemetry/temperature-sensor'),
       false,
     ],
     [
-      'of the organization',
+      'a client may publish telemetry of its organization',
       USERNAMES_AND_ATTRIBUTES,
       { username: 'x', attributes: contoso },
       publish('/telemetry/contoso'),
       true,
     ],
     [
-      'without organization',
+      'a client without organization may not publish its telemetry',
       USERNAMES_AND_ATTRIBUTES,
       { username: 'humidity-sensor' },
       publish('/telemetry/contoso'),
       false,
     ],
-    ['commands', USERNAMES_AND_ATTRIBUTES, { attributes: contoso }, subscribe('/commands/contoso'), true],
-    ['no more', USERNAMES_AND_ATTRIBUTES, { attributes: contoso }, subscribe('/commands/#'), false],
     [
-      'a client of its building',
+      'a client may subscribe to commands of its organization',
+      USERNAMES_AND_ATTRIBUTES,
+      { attributes: contoso },
+      subscribe('/commands/contoso'),
+      true,
+    ],
+    [
+      'a client may not subscribe to all commands',
+      USERNAMES_AND_ATTRIBUTES,
+      { attributes: contoso },
+      subscribe('/commands/#'),
+      false,
+    ],
+    [
+      'a client id may begin with its building',
       CLIENT_IDS,
       { attributes: { building: 'building22' }, clientId: 'building22-a' },
       connect,
       true,
     ],
     [
-      'of another building',
+      'a client id may not begin with another building',
       CLIENT_IDS,
       { attributes: { building: 'building22' }, clientId: 'building23-a' },
       connect,
       false,
     ],
     [
-      'of a building without rule',
+      'a building without a rule may not connect',
       CLIENT_IDS,
       { attributes: { building: 'building24' }, clientId: 'building24' },
       connect,
       false,
     ],
     [
-      'its telemetry',
+      'a client may publish to the topic of its client id',
       CLIENT_IDS,
       { attributes: { building: 'building23' } },
       publish('sensors/building23/c/telemetry'),
       true,
     ],
-    ['service account', SERVICE_ACCOUNT, { attributes: { group: 'authz-sat' } }, publish('odd-numbered-orders'), true],
-    ['subscribes', SERVICE_ACCOUNT, { attributes: { group: 'authz-sat' } }, subscribe('orders'), true],
     [
-      'but not to that',
+      'a service account may publish to its topic',
+      SERVICE_ACCOUNT,
+      { attributes: { group: 'authz-sat' } },
+      publish('odd-numbered-orders'),
+      true,
+    ],
+    [
+      'a service account may subscribe to its topic',
+      SERVICE_ACCOUNT,
+      { attributes: { group: 'authz-sat' } },
+      subscribe('orders'),
+      true,
+    ],
+    [
+      'a service account may not subscribe to the topic it publishes to',
       SERVICE_ACCOUNT,
       { attributes: { group: 'authz-sat' } },
       subscribe('odd-numbered-orders'),
       false,
     ],
-    ['a key', STATE_STORE, sensor, read('myreadkey'), true],
-    ['which it may not write', STATE_STORE, sensor, write('myreadkey'), false],
-    ['any one sign', STATE_STORE, sensor, read('myotherkey7'), true],
-    ['but one', STATE_STORE, sensor, read('myotherkey77'), false],
-    ['a digit', STATE_STORE, sensor, read('mynumerickeysuffix7'), true],
-    ['no letter', STATE_STORE, sensor, read('mynumerickeysuffixa'), false],
-    ['keys of its own', STATE_STORE, sensor, read('clients:17-a:x'), true],
-    ['not those of others', STATE_STORE, sensor, read('clients:17-b:x'), false],
-    ['bytes', STATE_STORE, sensor, write('116 101 115 116'), true],
-    ['not their Base64', STATE_STORE, sensor, read('MTE2IDEwMSAxMTUgMTE2'), false],
-    ['a star in a topic is a star', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/*'), true],
-    ['and nothing else', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/x'), false],
+    ['a read key may be read', STATE_STORE, sensor, read('myreadkey'), true],
+    ['a read key may not be written', STATE_STORE, sensor, write('myreadkey'), false],
+    ['? matches one character', STATE_STORE, sensor, read('myotherkey7'), true],
+    ['? does not match two characters', STATE_STORE, sensor, read('myotherkey77'), false],
+    ['a class matches a digit', STATE_STORE, sensor, read('mynumerickeysuffix7'), true],
+    ['a class of digits does not match a letter', STATE_STORE, sensor, read('mynumerickeysuffixa'), false],
+    ['keys with the own client id may be read', STATE_STORE, sensor, read('clients:17-a:x'), true],
+    ['keys with another client id may not be read', STATE_STORE, sensor, read('clients:17-b:x'), false],
+    ['a Base64 key may be written', STATE_STORE, sensor, write('116 101 115 116'), true],
+    ['the Base64 text of a key is another key', STATE_STORE, sensor, read('MTE2IDEwMSAxMTUgMTE2'), false],
+    ['a star in a topic is literal', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/*'), true],
+    ['a star in a topic is no wildcard', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/x'), false],
   ])('%s', (_, policy, subject, action, allowed) => {
     expect(rightsOf(policy, subject).allows(action)).toBe(allowed)
   })
 })
 
-describe('Rights', () => {
-  it('are none without a rule', () => {
+describe('the rights of a client', () => {
+  it('are empty without a matching rule', () => {
     for (const policy of ['[]', 'authorizationPolicies: {}', '[{ principals: {} }]', rule({})]) {
       const rights = rightsOf(policy, { username: 'u', attributes: { a: 'b' } })
       for (const action of [connect, publish('t'), subscribe('t'), read('k'), write('k')])
@@ -125,7 +155,7 @@ describe('Rights', () => {
     }
   })
 
-  it('say which of them decides', () => {
+  it('name the rule that decides', () => {
     const policy =
       '[{principals: {usernames: [v]}}, {principals: {clientIds: [c]}, brokerResources: [{method: Connect}]}]'
     expect(rightsOf(policy, { username: 'u' }).sourceOf(connect)).toBe('rules[1].brokerResources[0]')
@@ -133,23 +163,26 @@ describe('Rights', () => {
     expect(rightsOf(policy, { username: 'v', clientId: 'd' }).sourceOf(connect)).toBeUndefined()
   })
 
-  it.each(['*', '?', '[a-z]', '[^q]', '\\', '[', '*?[]\\'])('take %j in what is known of a client for itself', sign => {
-    const subject = { username: 'u', clientId: sign, attributes: { a: sign } }
-    const policies = [
-      keys('Read', 'Pattern', '{principal.attributes.a}:*'),
-      keys('Read', 'Pattern', '{principal.clientId}:*'),
-    ]
-    for (const policy of policies) {
-      const rights = rightsOf(policy, subject)
-      expect(rights.allows(read(`${sign}:1`))).toBe(true)
-      for (const other of ['x:1', 'q:1', ':1', 'xyz:1']) expect(rights.allows(read(other))).toBe(false)
-    }
-    const connecting = rule({ brokerResources: [{ method: 'Connect', clientIds: ['{principal.attributes.a}*'] }] })
-    expect(rightsOf(connecting, { ...subject, clientId: `${sign}-1` }).allows(connect)).toBe(true)
-    expect(rightsOf(connecting, { ...subject, clientId: 'x-1' }).allows(connect)).toBe(false)
-  })
+  it.each(['*', '?', '[a-z]', '[^q]', '\\', '[', '*?[]\\'])(
+    'treat %j in a client property as literal text in a key glob',
+    sign => {
+      const subject = { username: 'u', clientId: sign, attributes: { a: sign } }
+      const policies = [
+        keys('Read', 'Pattern', '{principal.attributes.a}:*'),
+        keys('Read', 'Pattern', '{principal.clientId}:*'),
+      ]
+      for (const policy of policies) {
+        const rights = rightsOf(policy, subject)
+        expect(rights.allows(read(`${sign}:1`))).toBe(true)
+        for (const other of ['x:1', 'q:1', ':1', 'xyz:1']) expect(rights.allows(read(other))).toBe(false)
+      }
+      const connecting = rule({ brokerResources: [{ method: 'Connect', clientIds: ['{principal.attributes.a}*'] }] })
+      expect(rightsOf(connecting, { ...subject, clientId: `${sign}-1` }).allows(connect)).toBe(true)
+      expect(rightsOf(connecting, { ...subject, clientId: 'x-1' }).allows(connect)).toBe(false)
+    },
+  )
 
-  it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])('give nothing for %j in a topic', sign => {
+  it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])('exclude every topic for a client property that contains %j', sign => {
     const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
     const policy = rule({
       brokerResources: [
@@ -165,11 +198,11 @@ describe('Rights', () => {
   })
 
   it.each([
-    ['a user without a name', { clientId: 'c' }],
-    ['an attribute that is not there', { clientId: 'c', username: 'u' }],
-    ['an attribute that is empty', { clientId: 'c', username: 'u', attributes: { site: '' } }],
-    ['an attribute that every object has', { clientId: 'c', username: 'u', attributes: {} }],
-  ])('give nothing to %s', (_, subject) => {
+    ['a client without user name', { clientId: 'c' }],
+    ['a missing attribute', { clientId: 'c', username: 'u' }],
+    ['an empty attribute', { clientId: 'c', username: 'u', attributes: { site: '' } }],
+    ['an attribute named like an object property', { clientId: 'c', username: 'u', attributes: {} }],
+  ])('exclude placeholders for %s', (_, subject) => {
     const policy = `[{principals: {clientIds: [c]}, stateStoreResources: [
       {method: Read, keyType: Pattern, keys: ['{principal.attributes.site}*', '{principal.attributes.toString}*']}]}]`
     expect(rightsOf(policy, subject).allows(read('k'))).toBe(false)
@@ -179,19 +212,19 @@ describe('Rights', () => {
     ['Read', true, false],
     ['Write', false, true],
     ['ReadWrite', true, true],
-  ])('of method %s', (method, reads, writes) => {
+  ])('separate reading and writing: %s', (method, reads, writes) => {
     const rights = rightsOf(keys(method, 'String', 'a*'), { username: 'u' })
     expect([rights.allows(read('a*')), rights.allows(write('a*'))]).toEqual([reads, writes])
     expect([rights.allows(read('ab')), rights.allows(write('A*'))]).toEqual([false, false])
   })
 
-  it('of bytes that are no text', () => {
+  it('cover binary keys', () => {
     const rights = rightsOf(keys('Read', 'Binary', '/wA='), { username: 'u' })
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255, 0) })).toBe(true)
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255) })).toBe(false)
   })
 
-  it('of a pattern that is too long with what is known of a client are none', () => {
+  it("exclude a glob that gets too long with the client's properties", () => {
     const policy = keys('Read', 'Pattern', '{principal.clientId}*')
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_023) }).allows(read('x'.repeat(1_023)))).toBe(true)
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_024) }).allows(read('x'.repeat(1_024)))).toBe(false)

@@ -47,16 +47,16 @@ const login = (of: Partial<LoginRequest>): LoginRequest => ({
 })
 
 const bySat = (token: string): LoginRequest => login({ method: 'K8S-SAT', data: utf8(token) })
-const REFUSED = { refused: 'credentials', reason: expect.stringMatching(/^the token does not do: /) }
+const REFUSED = { refused: 'credentials', reason: expect.stringMatching(/^the token is invalid: /) }
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-describe('Tokens', () => {
+describe('token authentication', () => {
   it.each([
-    ['as Kubernetes service account token', (token: string) => bySat(token)],
-    ['with a line end, as files have it', (token: string) => bySat(`${token}\n`)],
+    ['as enhanced authentication K8S-SAT', (token: string) => bySat(token)],
+    ['with a trailing newline, as in files', (token: string) => bySat(`${token}\n`)],
     ['as a password without user name', (token: string) => login({ password: utf8(token) })],
-    ['as a password of K8S-SAT', (token: string) => login({ username: 'K8S-SAT', password: utf8(token) })],
-  ])('are known %s', async (_, request) => {
+    ['as a password of the user K8S-SAT', (token: string) => login({ username: 'K8S-SAT', password: utf8(token) })],
+  ])('a token is accepted %s', async (_, request) => {
     const { method } = new Tokens({ jwks, audiences: AUDIENCES })
     const exp = inAnHour()
     const token = await sign({ exp, 'aio-broker-auth/building': '17', 'aio-broker-auth/floor': 3, building: '18' })
@@ -74,7 +74,7 @@ describe('Tokens', () => {
     ['no credentials', {}],
     ['a user name and its password', { username: 'alice', password: utf8('x') }],
     ['another method', { method: 'SCRAM', data: utf8('x') }],
-  ])('have nothing to say about %s', async (_, of) => {
+  ])('a request with %s is left to other methods', async (_, of) => {
     expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(login(of))).toBeUndefined()
   })
 
@@ -82,46 +82,46 @@ describe('Tokens', () => {
     ['is expired', async () => sign({ exp: Math.floor(Date.now() / 1_000) - 10 })],
     ['never expires', async () => sign({ exp: undefined })],
     ['has no subject', async () => sign({ sub: undefined })],
-    ['is for somebody else', async () => sign({ aud: 'another-audience' })],
-    ['is for nobody', async () => sign({ aud: undefined })],
+    ['has another audience', async () => sign({ aud: 'another-audience' })],
+    ['has no audience', async () => sign({ aud: undefined })],
     ['is not valid yet', async () => sign({ nbf: inAnHour() })],
-    ['is signed by somebody else', async () => sign({}, others)],
+    ['is signed by another issuer', async () => sign({}, others)],
     [
       'is not signed',
       async () => `${base64({ alg: 'none' })}.${base64({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })}.`,
     ],
     ['is signed with our public key as a secret', async () => signedByPublicKey()],
-    ['was changed afterwards', async () => changed(await sign())],
+    ['was changed after signing', async () => changed(await sign())],
     [
-      'names a key there is not',
+      'names an unknown key',
       async () =>
         new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
           .setProtectedHeader({ alg: 'ES256', kid: 'other' })
           .sign(mine.privateKey),
     ],
     ['brings its own key', async () => withOwnKey()],
-    ['is none', async () => 'a.b.c'],
+    ['is malformed', async () => 'a.b.c'],
     ['is empty', async () => ''],
     ['is very long', async () => 'x'.repeat(65_535)],
-  ])('refuse one that %s', async (_, token) => {
+  ])('a token that %s is rejected', async (_, token) => {
     expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(bySat(await token()))).toEqual(REFUSED)
   })
 
-  it('refuse one of another issuer, if one is wanted', async () => {
+  it('a token of another issuer is rejected if the issuer is configured', async () => {
     const options = { jwks, audiences: AUDIENCES, issuer: 'https://kubernetes' }
     const { method } = new Tokens(options)
     expect(await method(bySat(await sign()))).toHaveProperty('principal')
     expect(await method(bySat(await sign({ iss: 'https://elsewhere' })))).toEqual(REFUSED)
   })
 
-  it('of two subjects belong to two principals, of two issuers as well', async () => {
+  it('tokens of different subjects or issuers belong to different principals', async () => {
     const { method } = new Tokens({ jwks, audiences: AUDIENCES })
     const claims = [{}, { sub: 'a","b' }, { iss: 'x' }, { iss: 'x","y' }]
     const results = await Promise.all(claims.map(async claim => method(bySat(await sign(claim)))))
     expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(4)
   })
 
-  it('take other keys, and keep those before when they are none', async () => {
+  it('keys can be replaced, and invalid new keys leave the previous ones in place', async () => {
     const tokens = new Tokens({ jwks, audiences: AUDIENCES })
     expect(() => tokens.load('{')).toThrow(ArgumentError)
     expect(await tokens.method(bySat(await sign()))).toHaveProperty('principal')
@@ -130,7 +130,7 @@ describe('Tokens', () => {
     expect(await tokens.method(bySat(await sign({}, others)))).toHaveProperty('principal')
   })
 
-  it('have their keys from an address, and let nobody in while there are none', async () => {
+  it('keys are fetched from a URL, and logins are refused while it is unavailable', async () => {
     let answer: string | undefined
     const server = createServer((_, response) => {
       response.writeHead(answer === undefined ? 500 : 200, { 'content-type': 'application/json' }).end(answer)
@@ -143,16 +143,16 @@ describe('Tokens', () => {
     expect(await tokens.method(request)).toHaveProperty('principal')
   })
 
-  it.each(['', '{}', '[]', 'http://example.com/keys', 'ftp://127.0.0.1/'])('do not take %j for keys', text => {
+  it.each(['', '{}', '[]', 'http://example.com/keys', 'ftp://127.0.0.1/'])('%j is rejected as keys', text => {
     expect(() => new Tokens({ jwks: text, audiences: AUDIENCES })).toThrow(ArgumentError)
   })
 
-  it('need an audience', () => {
+  it('an audience is required', () => {
     expect(() => new Tokens({ jwks, audiences: [] })).toThrow(ArgumentError)
   })
 })
 
-/** The trick by which a public key becomes a secret of HS256. */
+/** Algorithm confusion: the public key as the secret of HS256. */
 async function signedByPublicKey(): Promise<string> {
   const secret = utf8(JSON.stringify(await exportJWK(mine.publicKey)))
   return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })

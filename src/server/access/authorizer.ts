@@ -26,24 +26,20 @@ import { LoginService } from './login-service.js'
 import type { Policy } from './policy.js'
 import { Rights } from './rights.js'
 
-/** Who may come in, and what is in force. */
 export interface AuthorizerOptions {
   readonly authenticate: Authenticate | undefined
   readonly allowAnonymous: boolean
   readonly policy: Policy | undefined
   readonly clock: Clock
-  /** Is told what `authenticate` throws. */
   readonly onAuthenticateError: (error: unknown, clientId: string) => void
 }
 
-/** A login that was turned away. */
 interface RejectedLogin {
   readonly refused: LoginRefusal
-  /** What the client is told. */
+  /** Sent to the client. */
   readonly reason: string
-  /** As whom it came; by default the user name it gave. */
+  /** Name in the audit log. Default: the user name in the request. */
   readonly username?: string | undefined
-  /** What the audit log says; by default the same words. */
   readonly auditReason?: string
 }
 
@@ -51,14 +47,13 @@ const MAX_TARGET_LENGTH = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const EMPTY_GLOB: Glob = { words: 1, matches: () => false }
 
-/** Stands at the door of a store: finds out who somebody is, and says what it may do. It outlives the store's restarts. */
+/** Authenticates clients and checks their rights. Outlives restarts of the store. */
 export class Authorizer implements KeyRights<Client>, TopicRights {
   readonly #options: AuthorizerOptions
   readonly #audit: Audit
-  /** Without any everybody is let in. */
   readonly #loginService: LoginService | undefined
   readonly #rightsByClient = new WeakMap<object, ClientRights>()
-  /** Those who are let in, as far as it is for us to say. */
+  /** Accepted logins whose connection is not established yet. */
   readonly #pendingLoginEvents = new WeakMap<object, Omit<AuditEvent, 'time'>>()
   #policy: Policy | undefined
   #rejectedLogins = 0
@@ -70,22 +65,19 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#policy = options.policy
   }
 
-  /** Whether there is a policy; else everybody who is let in may do everything. */
+  /** Returns whether a policy applies; without one, an accepted client may do everything. */
   get hasPolicy(): boolean {
     return this.#policy !== undefined
   }
 
-  /** How many logins were turned away. */
   get rejectedLogins(): number {
     return this.#rejectedLogins
   }
 
-  /** From where logins failed. */
   get failedLogins(): LoginService['failedLogins'] | undefined {
     return this.#loginService?.failedLogins
   }
 
-  /** Another policy is in force from now on. */
   setPolicy(policy: Policy): void {
     this.#policy = policy
   }
@@ -100,12 +92,11 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return this.#login(loginService, client, request)
   }
 
-  /** A client is in. */
   recordAccepted(client: Client): void {
     this.#recordLogin(client, 'accepted')
   }
 
-  /** A client is not let in after all. */
+  /** Records that an accepted client was disconnected before it was connected. */
   recordDisconnected(client: Client, reason: string): void {
     this.#recordLogin(client, 'refused', reason)
   }
@@ -136,12 +127,11 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return this.#rightsByClient.get(connection)?.rights.readable ?? EMPTY_GLOB
   }
 
-  /** {@link mayRead} of somebody who does not ask at the moment. */
+  /** Like {@link mayRead}, without an audit entry. */
   canRead(connection: object, key: Uint8Array): boolean {
     return this.#rightsByClient.get(connection)?.rights.allows({ type: 'read', key }) ?? false
   }
 
-  /** The user name of somebody who was let in, if it has one. */
   usernameOf(client: object): string | undefined {
     return this.#rightsByClient.get(client)?.username
   }
@@ -156,7 +146,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return verdict
   }
 
-  /** What went wrong is for the operator alone: there may be addresses and passwords in it. */
+  /** The error may contain addresses or passwords, so the client and the audit log get only its label. */
   #rejectAfterError(request: LoginRequest, error: unknown): Verdict {
     this.#options.onAuthenticateError(error, request.clientId)
     return this.#rejectLogin(request, {
@@ -173,19 +163,19 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   ): Verdict {
     const rights = new ClientRights(principal, client.clientId, () => this.#policy)
     if (this.hasPolicy && !rights.canConnect) {
-      const reason = `no rule lets ${principal.username ?? 'somebody without a name'} connect with this client id`
+      const reason = `no policy rule lets ${principal.username ?? 'an unnamed client'} connect with this client id`
       return this.#rejectLogin(request, { refused: 'not-authorized', reason, username: principal.username })
     }
     const previous = client.open ? this.#rightsByClient.get(client) : undefined
     if (previous !== undefined && previous.id !== rights.id)
       return this.#rejectLogin(request, {
         refused: 'not-authorized',
-        reason: 'these are the credentials of somebody else',
+        reason: 'reauthentication used the credentials of another principal',
         username: principal.username,
       })
     this.#rightsByClient.set(client, rights)
     this.#pendingLoginEvents.set(client, { event: 'login', ...auditFields(request), username: principal.username })
-    // By AUTH of one who is in.
+    // Reauthentication: the client is connected already.
     if (client.open) this.recordAccepted(client)
     return { type: 'accepted', data, owner: rights, expiresAt: principal.expiresAt }
   }
@@ -226,8 +216,9 @@ function loginRequestOf(clientId: string, { connect, link, data, state, signal }
   const { username, password, authenticationMethod: method } = connect
   const { remoteAddress, transport, secure } = link
   const peer = secure?.getPeerCertificate(true)
-  // Who has cut the connection by now has shown nothing that could still be seen.
-  if (peer === null) throw new PacketError(REASON.serverUnavailable, 'the client went before it was asked who it is')
+  // The socket was destroyed, so its certificate is no longer available.
+  if (peer === null)
+    throw new PacketError(REASON.serverUnavailable, 'the client disconnected before it was authenticated')
   const certificate = peer && readCertificate(peer, secure?.authorized ?? false)
   return {
     clientId,
@@ -243,10 +234,9 @@ function loginRequestOf(clientId: string, { connect, link, data, state, signal }
   }
 }
 
-/** Stands in where there is no policy: its rules are never asked. */
 const NO_POLICY: Policy = { rules: [] }
 
-/** Somebody who is let in, and what it may do by the policy that is in force. */
+/** Rights of one authenticated client under the current policy. */
 export class ClientRights implements SessionOwner {
   readonly id: string
   readonly clientId: string
@@ -256,7 +246,6 @@ export class ClientRights implements SessionOwner {
   #policy: Policy | undefined
   #rights: Rights
 
-  /** @param currentPolicy - the policy that is in force; without one everything may be done */
   constructor(principal: Principal, clientId: string, currentPolicy: () => Policy | undefined) {
     this.id = sessionOwnerId(principal)
     this.clientId = clientId
@@ -267,7 +256,7 @@ export class ClientRights implements SessionOwner {
     this.#rights = this.#computeRights(this.#policy)
   }
 
-  /** What it may do now. */
+  /** Rights under the current policy, recomputed after the policy has changed. */
   get rights(): Rights {
     const policy = this.#currentPolicy()
     if (policy !== this.#policy) {

@@ -2,20 +2,21 @@ import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
 import { ArgumentError } from '../../core/util/errors.js'
 import type { ClientCertificate, LoginRequest, LoginResult, Method, ProofOf, SubjectName } from './login.js'
 
-/** Attributes of clients whose certificate, or that of an issuer, has a subject. */
+/** Attributes for clients with a certificate, or an issuer, that has this subject. */
 export interface CertificateAttributes {
-  /** Such as `CN = Contoso Root CA Cert, OU = Engineering, C = US`; a comma that is part of a name has a `\` before it. */
+  /** Such as `CN = Contoso Root CA Cert, OU = Engineering, C = US`; escape a comma within a value as `\,`. */
   readonly subject: string
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Issuers that are looked at. */
 const MAX_CHAIN_LENGTH = 10
 
 /**
- * The method: who shows a certificate of an authority that the server believes. Its name (CN) is the user name; attributes
- * are those of the first certificate of its chain, beginning with its own, that has one of the subjects. It is over with
- * the certificate. Throws {@link ArgumentError} for a subject that makes no sense.
+ * Accepts clients with a certificate from a trusted authority. The common name (CN) becomes the user name. The client
+ * gets
+ * the attributes of the first subject in its chain that matches, starting with its own certificate. The connection
+ * expires
+ * with the certificate. Throws {@link ArgumentError} for an invalid subject.
  *
  * @example
  * ```ts
@@ -29,8 +30,8 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
     const { trusted, subjects, commonNames, validTo: expiresAt } = certificate
     const [own] = subjects
     if (!trusted || own === undefined)
-      return { refused: 'not-authorized', reason: 'the certificate is not of an authority that is believed here' }
-    // All who have none would be one principal.
+      return { refused: 'not-authorized', reason: 'the certificate is not signed by a trusted authority' }
+    // All certificates without a subject would be the same principal.
     if (own.length === 0) return { refused: 'not-authorized', reason: 'the certificate has no subject' }
     const attributes = subjects.map(subject => bySubject.get(subjectKey(subject))).find(found => found !== undefined)
     const [username] = commonNames.length === 1 ? commonNames : []
@@ -40,19 +41,17 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
   return Object.assign(method, { proofOf })
 }
 
-/** In which no two subjects are alike, whatever is in their values. */
 const subjectKey = (subject: SubjectName): string => JSON.stringify(subject)
 
-/** What TLS knows of a client's certificate; `undefined` when it showed none. */
+/** Reads the certificate chain of a TLS peer; `undefined` if the client sent none. */
 export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean): ClientCertificate | undefined {
-  // Without a certificate it is an empty object.
+  // Node represents a missing certificate as an empty object.
   if (!('raw' in peer)) return undefined
   const subjects: SubjectName[] = []
   const seen = new Set<PeerCertificate>()
   for (let next = peer; 'subject' in next && !seen.has(next) && subjects.length < MAX_CHAIN_LENGTH; ) {
     seen.add(next)
     subjects.push(subjectNameOf(next))
-    // One that is signed by itself is its own issuer.
     if (!('issuerCertificate' in next) || next.issuerCertificate === undefined) break
     next = next.issuerCertificate
   }
@@ -70,7 +69,7 @@ function subjectNameOf({ subject }: PeerCertificate): SubjectName {
   return parts.flatMap(([type, values]) => [values ?? []].flat().map(value => `${type}=${value}`)).sort()
 }
 
-/** Reads a subject as AIO writes it. Throws {@link ArgumentError}. */
+/** Parses a subject in AIO's notation. Throws {@link ArgumentError}. */
 export function parseSubject(text: string): SubjectName {
   return text
     .split(/(?<!\\),/)

@@ -6,26 +6,24 @@ import { networkOf } from '../../node/limits/network.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { type Authenticate, checkPrincipal, type LoginRequest, type LoginResult, type Principal } from './login.js'
 
-/** What came of a login: what was thrown is the broker's trouble, and lets no client in. */
 export type LoginOutcome = LoginResult | { readonly thrown: unknown }
 
 type RejectedResult = Extract<LoginResult, { refused: unknown }>
 
 const TURN_REJECTIONS: Readonly<Record<TurnRejection, RejectedResult>> = {
-  rate: { refused: 'rate', reason: 'too many log in at once from this address; try again later' },
-  busy: { refused: 'busy', reason: 'too many log in at once; try again later' },
-  gone: { refused: 'unavailable', reason: 'the client went before its turn came' },
+  rate: { refused: 'rate', reason: 'too many concurrent logins from this address; try again later' },
+  busy: { refused: 'busy', reason: 'too many concurrent logins; try again later' },
+  gone: { refused: 'unavailable', reason: 'the client disconnected while its login was queued' },
 }
 
-/** Checks of certificates and tokens of one address that are under way at once. */
 const MAX_CONCURRENT_CHECKS = 4
 
-/** Has logins looked at, each in its turn, and no guess from where too many have failed. */
+/** Schedules logins per address, and throttles addresses with too many failed guesses. */
 export class LoginService {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
   readonly #guessableLogins: LoginScheduler
-  /** Of certificates and tokens: each check costs as much whether it succeeds or not. */
+  /** Separate, as each check costs the same whether it succeeds or not. */
   readonly #verifiableLogins: LoginScheduler
 
   constructor(authenticate: Authenticate, clock: Clock) {
@@ -35,21 +33,20 @@ export class LoginService {
     this.#verifiableLogins = new LoginScheduler(clock, MAX_CONCURRENT_CHECKS)
   }
 
-  /** From where logins failed. */
   get failedLogins(): Pick<LoginThrottle, 'failures' | 'pause'> {
     return this.#throttle
   }
 
-  /** Why a login is not looked at now; one that has to wait all the same must not keep others waiting. */
+  /** Returns why a login is rejected without a check. Call it early, so that a throttled login takes no slot. */
   rejectionFor(request: LoginRequest): RejectedResult | undefined {
     if (this.#isVerifiable(request)) return undefined
     const { remoteAddress = '', username } = request
     const pause = this.#throttle.pause(remoteAddress, username)
     if (pause === 0) return undefined
-    return { refused: 'rate', reason: `too many logins failed; wait ${Math.ceil(pause / 1_000)} s` }
+    return { refused: 'rate', reason: `too many failed logins; try again in ${Math.ceil(pause / 1_000)} s` }
   }
 
-  /** Looks at a login when its turn comes. What need not be kept from guessing waits for its turn alone, and for no pause. */
+  /** Authenticates a request once it gets a slot. Verifiable proofs are scheduled separately and never throttled. */
   async login(request: LoginRequest): Promise<LoginOutcome> {
     const { remoteAddress = '', username = request.clientId, signal } = request
     if (this.#isVerifiable(request)) {
@@ -62,9 +59,8 @@ export class LoginService {
       return typeof outcome === 'string' ? TURN_REJECTIONS[outcome] : outcome
     }
     const attempt = async (): Promise<LoginOutcome> => {
-      // Others may have failed meanwhile.
+      // Others may have failed while this login was queued.
       const outcome = this.rejectionFor(request) ?? (await this.#authenticateRequest(request))
-      // Somebody else may have failed meanwhile, and that counts as well.
       if ('refused' in outcome && outcome.refused === 'credentials')
         this.#throttle.failed(remoteAddress, request.username)
       return outcome
@@ -74,8 +70,9 @@ export class LoginService {
   }
 
   /**
-   * Somebody has come in. The name it gave counts if it is its own: who shows a certificate or token may give any, and would
-   * have guesses of its own at each.
+   * Resets the throttle for a user name. Only if the name is the principal's own: a client with a certificate or token
+   * may
+   * send any user name, and could reset the throttle for each.
    */
   recordSuccess({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
     if (username !== undefined && username === principal.username) this.#throttle.succeeded(remoteAddress, username)
@@ -97,7 +94,7 @@ export class LoginService {
   }
 }
 
-/** Throws {@link ArgumentError} for what is no result at all, as of a function that has forgotten to return one. */
+/** A function that forgets to return a result must not let clients in. */
 function checkResult(result: unknown): asserts result is LoginResult {
   if (typeof result === 'object' && result !== null) return
   throw new ArgumentError(
@@ -105,17 +102,18 @@ function checkResult(result: unknown): asserts result is LoginResult {
   )
 }
 
-/** Logins of one address that are under way at once; with more, guesses would be made before any of them has failed. */
+/** Concurrent logins per address. With more, guesses would be checked before the first one has failed. */
 const MAX_CONCURRENT_LOGINS = 16
-/** One that takes longer no longer keeps others waiting, ms; it goes on for as long as its connection has. */
+/** A slower login releases its slot, and continues until its connection times out. */
 const MAX_TURN_MS = 1_000
-/** Who has waited longer is refused, ms: of the ten seconds that a connection has, some are for the login itself. */
+/** A connection has ten seconds to log in; this leaves some for the check itself. */
 const MAX_WAIT_MS = 5_000
-/** Who wait at one address, and at all of them. */
 const MAX_QUEUED_PER_ADDRESS = 1_000
 const MAX_QUEUED = 10_000
 
-/** Why a login got no turn: `rate`, there are too many of its address; `busy`, of all; `gone`, nobody wants it any more. */
+/**
+ * Why a login got no slot. `rate`: too many at its address; `busy`: too many in total; `gone`: the client disconnected.
+ */
 export type TurnRejection = 'rate' | 'busy' | 'gone'
 
 interface QueuedLogin extends QueueEntry {
@@ -130,12 +128,11 @@ interface AddressState {
 }
 
 /**
- * Lets the logins of one address wait for each other, those of different addresses not. Nobody waits without an end, and
- * not more than there is room for.
+ * Limits the concurrent logins of each address. Queues and waiting times are bounded.
  *
  * @example
  * ```ts
- * const outcome = await turns.run('192.0.2.1', 'panel', async () => login())
+ * const outcome = await scheduler.run('192.0.2.1', 'panel', async () => login())
  * if (outcome === 'rate' || outcome === 'busy') refuse(outcome)
  * ```
  */
@@ -146,7 +143,6 @@ export class LoginScheduler {
   readonly #maxConcurrent: number
   #queued = 0
 
-  /** @param maxConcurrent - logins of one address that are under way at once */
   constructor(clock: Clock, maxConcurrent = MAX_CONCURRENT_LOGINS) {
     this.#maxConcurrent = maxConcurrent
     this.#clock = clock
@@ -154,10 +150,10 @@ export class LoginScheduler {
   }
 
   /**
-   * Does a task when it is its turn; or says at once, or later, why it gets none.
+   * Runs a task once it gets a slot, or returns why it gets none.
    *
-   * @param name - of the user
-   * @param signal - aborted when nobody wants it any more
+   * @param name - user name, for fairness within the address
+   * @param signal - aborted when the client disconnects
    */
   async run<T extends object>(
     address: string,
@@ -235,28 +231,24 @@ export class LoginScheduler {
   }
 }
 
-/** Who waits for a turn to log in. */
 export interface QueueEntry {
-  /** Under which it wants to come in; those of one name share a place in the order. */
   readonly name: string
 }
 
 /**
- * Those who wait at one address, by name: names take turns, so that many logins under one name, however long they take, keep
- * those under another waiting for one of them and no more.
+ * Queued logins of one address, served round-robin by user name: many slow logins under one name delay another name by
+ * at most one of them.
  *
  * @example
  * ```ts
  * queue.add({ name: 'panel' })
- * queue.next()?.name // the name whose turn it is, of those who wait the one that came first
+ * queue.next()?.name // the oldest entry of the next name
  * ```
  */
 export class LoginQueue<T extends QueueEntry> {
-  /** The name whose turn it is first. */
   readonly #entriesByName = new Map<string, Set<T>>()
   #size = 0
 
-  /** How many wait. */
   get size(): number {
     return this.#size
   }
@@ -267,7 +259,6 @@ export class LoginQueue<T extends QueueEntry> {
     this.#size++
   }
 
-  /** Harmless for one that does not wait any more. */
   delete(entry: T): void {
     const entries = this.#entriesByName.get(entry.name)
     if (!entries?.delete(entry)) return
@@ -275,7 +266,7 @@ export class LoginQueue<T extends QueueEntry> {
     this.#size--
   }
 
-  /** Takes out the one whose turn it is; its name comes last then. */
+  /** Removes and returns the next entry, and moves its name to the end of the rotation. */
   next(): T | undefined {
     for (const [name, entries] of this.#entriesByName) {
       const [first] = entries
@@ -287,7 +278,11 @@ export class LoginQueue<T extends QueueEntry> {
     return undefined
   }
 
-  /** The one that is to give way to another with this name: of a name under which at least two more wait. */
+  /**
+   * Returns the entry to evict for another one of this name: the oldest of the name with the most entries, if that has
+   * at least
+   * two more.
+   */
   evictionCandidate(name: string): T | undefined {
     const ownCount = this.#entriesByName.get(name)?.size ?? 0
     let largest: ReadonlySet<T> | undefined

@@ -6,45 +6,41 @@ import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginQueue, type QueueEntry } from './login-service.js'
 
-/** Hashes are made for so many at once, as each takes 16 MiB, and as many wait; then those give way of whom more do. */
+/** Each hash takes 16 MiB. When the queue is full, the address with the most queued checks gives way. */
 const MAX_CONCURRENT_HASHES = 2
 const MAX_QUEUED_CHECKS = 1_000
 
 const WRONG: LoginResult = { refused: 'credentials', reason: 'user name or password is wrong' }
-const BUSY: LoginResult = { refused: 'busy', reason: 'too many log in at once; try again later' }
+const BUSY: LoginResult = { refused: 'busy', reason: 'too many concurrent logins; try again later' }
 
-/** Who waits, by its address. */
 interface QueuedCheck extends QueueEntry {
-  /** @param turn - whether it has got one */
   readonly settle: (turn: boolean) => void
 }
 
-/** User names and passwords of a file. */
+/** User names and passwords from a password file. */
 export class Passwords {
   #users: ReadonlyMap<string, User>
-  /** Of passwords that were right, by hash, so that clients that come back need not wait; the key is ours alone. */
+  /** Correct passwords by hash, so that returning clients skip the hashing. Keyed by a secret of this process. */
   readonly #verifiedDigests = new Map<string, Buffer>()
   readonly #digestKey = randomBytes(32)
-  /** Addresses take turns. */
   readonly #queue = new LoginQueue<QueuedCheck>()
   #running = 0
-  /** For users there are not, so that these take as long. */
   #decoys: DecoyHashes
 
-  /** @param text - the file; see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
+  /** @param text - content of the file; see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
   }
 
-  /** Takes another file. Who is connected stays. Throws {@link ArgumentError}, and keeps the one before. */
+  /** Replaces the users; connected clients stay. Throws {@link ArgumentError}, and keeps the previous users. */
   load(text: string): void {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
     this.#verifiedDigests.clear()
   }
 
-  /** The method: who shows a user name and a password, without enhanced authentication. */
+  /** Accepts a user name with a password, without enhanced authentication. */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (credentialsOf(request) === undefined ? undefined : ('guessable' as const)),
   })
@@ -58,7 +54,7 @@ export class Passwords {
     const isCorrect =
       this.#isVerified(hash, password) ?? (await this.#runInSlot(request, () => matchesHash(password, hash)))
     if (isCorrect === undefined) return BUSY
-    // The file may have been loaded anew meanwhile: only what it says of this user counts.
+    // The file may have been reloaded during the check: only the current entry of this user counts.
     const currentUser = this.#users.get(username)
     if (currentUser?.hash !== user?.hash) return this.#check(request)
     if (!isCorrect || currentUser === undefined) return WRONG
@@ -75,7 +71,6 @@ export class Passwords {
     return createHmac('sha256', this.#digestKey).update(password).digest()
   }
 
-  /** Runs a task when fewer than {@link MAX_CONCURRENT_HASHES} run; `undefined` when it gets no turn. */
   async #runInSlot<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < MAX_CONCURRENT_HASHES) this.#running++
     else if (!(await this.#awaitSlot(request))) return undefined
@@ -88,7 +83,6 @@ export class Passwords {
     }
   }
 
-  /** Whether it has got a turn; it gets none when too many wait, or its client has gone. */
   async #awaitSlot({ remoteAddress = '', signal }: LoginRequest): Promise<boolean> {
     if (signal?.aborted) return false
     const queue = this.#queue
@@ -115,29 +109,26 @@ export class Passwords {
   }
 }
 
-/** What the method is about, if it was shown. */
 const credentialsOf = ({ username, password, method }: LoginRequest) =>
   username === undefined || password === undefined || method !== undefined ? undefined : { username, password }
 
-/** As many values has the part of a digest that is taken for a number. */
 const DIGEST_RANGE = 2 ** 48
 
 /**
- * Hashes for users there are not. What a password costs to look at depends on the hash of its user, and would tell who is in
- * the file: so a name that is not costs always the same, and of many such names as many cost so much as of those that are.
+ * Hashes for unknown users. The cost of a check depends on the user's hash and would reveal which users exist. So an
+ * unknown
+ * name always gets the same cost, and costs are distributed among unknown names as among the users of the file.
  */
 export class DecoyHashes {
   readonly #key: Uint8Array
-  /** Of one user each, cheapest first. */
   readonly #costs: readonly HashCost[]
 
-  /** @param key - not known outside, or which name costs what could be foretold */
+  /** @param key - secret, so that the cost of a name cannot be predicted */
   constructor(users: Iterable<User>, key: Uint8Array) {
     this.#key = key
     this.#costs = Array.from(users, ({ hash }) => costOf(hash)).sort((a, b) => workOf(a) - workOf(b))
   }
 
-  /** A hash that no password matches. */
   hashFor(name: string): string {
     const fraction = createHmac('sha256', this.#key).update(name).digest().readUIntBE(0, 6) / DIGEST_RANGE
     return decoyHash(this.#costs[Math.floor(fraction * this.#costs.length)])
@@ -146,7 +137,6 @@ export class DecoyHashes {
 
 const workOf = ({ cost, blockSize, parallel }: HashCost): number => cost * blockSize * parallel
 
-/** A user of a password file. */
 export interface User {
   readonly name: string
   /** `$scrypt$ln=15,r=8,p=1$salt$hash`, Base64. */
@@ -154,14 +144,13 @@ export interface User {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** What a hash costs to compute: N, r and p of scrypt. */
+/** Parameters N, r and p of scrypt. */
 export interface HashCost {
   readonly cost: number
   readonly blockSize: number
   readonly parallel: number
 }
 
-/** A hash, taken apart. */
 interface ParsedHash extends HashCost {
   readonly salt: Buffer
   readonly digest: Buffer
@@ -169,44 +158,43 @@ interface ParsedHash extends HashCost {
 
 const derive = promisify<Buffer | string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
-/** scrypt: N = 2^14, r = 8, p = 1 takes 16 MiB and some 40 ms. (RFC 7914) */
+/** scrypt with N = 2^14, r = 8, p = 1 takes 16 MiB and about 40 ms. (RFC 7914) */
 const DEFAULT_COST: HashCost = { cost: 2 ** 14, blockSize: 8, parallel: 1 }
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{40,128})$/
 const SALT_BYTES = 16
 const DIGEST_BYTES = 32
-/** The author of the file may ask for as much, bytes. */
+/** The file may require up to this much memory per hash. */
 const MAX_SCRYPT_BYTES = 256 * 1024 * 1024
 const MAX_PASSWORD_BYTES = 1_024
 
 /**
- * Users of the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both encoded as in a URL.
- * Empty lines and lines that begin with `#` are left out. Throws {@link ArgumentError} with the number of the line.
+ * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both URL-encoded. Skips
+ * empty
+ * lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number.
  */
 export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   const users = new Map<string, User>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
     const user = parseUser(line, index + 1)
-    if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: there is another line for ${user.name}`)
+    if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: the user ${user.name} has another line`)
     users.set(user.name, user)
   }
   return users
 }
 
-/** The lines of a password file. */
 export const formatPasswordFile = (users: Iterable<User>): string =>
   Array.from(users, ({ name, hash, attributes }) => {
     const suffix = new URLSearchParams(attributes).toString()
     return `${name}:${hash}${suffix === '' ? '' : `:${suffix}`}\n`
   }).join('')
 
-/** Throws {@link ArgumentError} for what cannot be the name of a user in a password file. */
 export function checkUserName(name: string): void {
   if (/^[^\s:#\p{Cc}][^:\p{Cc}]{0,254}$/u.test(name)) return
-  throw new ArgumentError('Expected a user name of 1 to 255 characters without `:`, not beginning with a blank or `#`')
+  throw new ArgumentError('Expected a user name of 1 to 255 characters without `:`, not starting with a space or `#`')
 }
 
-/** Hashes a new password. Throws {@link ArgumentError} for one that is empty or has more than 1,024 bytes. */
+/** Hashes a new password. Throws {@link ArgumentError} unless it has 1 to 1,024 bytes. */
 export async function hashPassword(password: Uint8Array): Promise<string> {
   if (password.length === 0 || password.length > MAX_PASSWORD_BYTES) {
     throw new ArgumentError(`Expected a password of 1 to ${MAX_PASSWORD_BYTES} bytes, got ${password.length}`)
@@ -216,17 +204,17 @@ export async function hashPassword(password: Uint8Array): Promise<string> {
   return formatHash(DEFAULT_COST, salt, digest)
 }
 
-/** What a hash that {@link parsePasswordFile} has read costs to compute. */
+/** Returns the cost of a hash that {@link parsePasswordFile} has accepted. */
 export function costOf(hash: string): HashCost {
   const { cost, blockSize, parallel } = parseHash(hash) ?? DEFAULT_COST
   return { cost, blockSize, parallel }
 }
 
-/** A hash that no password matches. @param cost - default that of {@link hashPassword} */
+/** @param cost - default: the cost of {@link hashPassword} */
 export const decoyHash = (cost: HashCost = DEFAULT_COST): string =>
   formatHash(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
 
-/** Whether it is the password of a hash that {@link parsePasswordFile} has read. */
+/** Returns whether a password matches a hash that {@link parsePasswordFile} has accepted. */
 export async function matchesHash(password: Uint8Array, text: string): Promise<boolean> {
   const hash = parseHash(text)
   if (hash === undefined || password.length > MAX_PASSWORD_BYTES) return false
@@ -238,10 +226,10 @@ function parseUser(line: string, lineNumber: number): User {
   try {
     checkUserName(name)
   } catch (cause) {
-    throw new ArgumentError(`line ${lineNumber}: there is no name of a user before the first colon`, { cause })
+    throw new ArgumentError(`line ${lineNumber}: expected a user name before the first colon`, { cause })
   }
   if (parseHash(hash) === undefined || rest.length > 0)
-    throw new ArgumentError(`line ${lineNumber}: after the name of the user there is no hash that \`passwd\` made`)
+    throw new ArgumentError(`line ${lineNumber}: expected a hash made by \`passwd\` after the user name`)
   return { name, hash, attributes: Object.fromEntries(new URLSearchParams(attributes)) }
 }
 

@@ -3,14 +3,13 @@ import { sameBytes, utf8 } from '../../core/util/bytes.js'
 import type { KeyPattern, Policy, Principals } from './policy.js'
 import { fill, type Subject } from './template.js'
 
-/** Something a client wants to do. */
 export type Action =
   | { readonly type: 'connect' }
   | { readonly type: 'publish'; readonly topic: string }
   | { readonly type: 'subscribe'; readonly filter: string }
   | { readonly type: 'read' | 'write'; readonly key: Uint8Array }
 
-/** Where a right comes from, such as `rules[0].stateStoreResources[1]`. */
+/** Path of the rule that grants a right, such as `rules[0].stateStoreResources[1]`. */
 export type Source = string
 
 interface TopicRight {
@@ -26,15 +25,14 @@ interface KeyRight {
   readonly keys: readonly Glob[]
 }
 
-/** What a policy lets one client do. What no rule grants is refused. */
+/** Rights of one client under a policy; anything that no rule grants is denied. */
 export class Rights {
   readonly #policy: Policy
   readonly #subject: Subject
-  /** Made when they are asked for the first time: most clients need few of them. */
+  /** Computed lazily: most clients need few of them. */
   #topics: readonly TopicRight[] | undefined
   #keys: readonly KeyRight[] | undefined
   #readable: Glob | undefined
-  /** Of the rules that are about the client. */
   readonly #ruleIndexes: readonly number[]
 
   constructor(policy: Policy, subject: Subject) {
@@ -43,17 +41,15 @@ export class Rights {
     this.#ruleIndexes = policy.rules.flatMap(({ principals }, index) => (appliesTo(principals, subject) ? index : []))
   }
 
-  /** Numbers of the rules that are about the client, from 0. */
   get ruleIndexes(): readonly number[] {
     return this.#ruleIndexes
   }
 
-  /** Whether it may be done. */
   allows(action: Action): boolean {
     return this.sourceOf(action) !== undefined
   }
 
-  /** The first right by which it may be done; `undefined` when it may not. */
+  /** Returns the first rule that permits the action; `undefined` if none does. */
   sourceOf(action: Action): Source | undefined {
     switch (action.type) {
       case 'connect':
@@ -70,7 +66,6 @@ export class Rights {
     }
   }
 
-  /** The keys it may read. */
   get readable(): Glob {
     this.#readable ??= unionOf(this.#keyRights.filter(({ read }) => read).flatMap(({ keys }) => keys))
     return this.#readable
@@ -146,12 +141,12 @@ const unionOf = (globs: readonly Glob[]): Glob => ({
   matches: key => globs.some(glob => glob.matches(key)),
 })
 
-/** Levels of a topic or filter. */
 export type Levels = readonly string[]
 
 /**
- * Whether everything that a filter matches is matched by a pattern, too, which is a filter as well (MQTT 5.0, section 4.7).
- * For a topic, which has no wildcards, it is whether the pattern matches.
+ * Returns whether a pattern, itself a filter, matches everything that the other filter matches (MQTT 5.0, section 4.7).
+ * A topic
+ * has no wildcards, so for a topic this is a plain match.
  *
  * @example
  * ```ts
@@ -160,19 +155,18 @@ export type Levels = readonly string[]
  * ```
  */
 export function covers(pattern: Levels, filter: Levels): boolean {
-  // A wildcard at the start does not match topics of the broker itself (section 4.7.2).
+  // A leading wildcard does not match topics that begin with `$` (section 4.7.2).
   if (filter[0]?.startsWith('$') && (pattern[0] === '#' || pattern[0] === '+')) return false
   for (let at = 0; ; at++) {
     const wanted = pattern[at]
-    // `a/#` matches `a` as well (section 4.7.1.2).
+    // `a/#` also matches `a` (section 4.7.1.2).
     if (wanted === '#') return true
     const level = filter[at]
     if (wanted === undefined || level === undefined) return wanted === level
-    // Every topic has a first level.
     if (level === '#') return at === 0 && wanted === '+' && pattern[1] === '#'
     if (wanted !== '+' && wanted !== level) return false
   }
 }
 
-/** Text in a topic: one with wildcards cannot be part of any. */
+/** Returns `undefined` for a text with wildcards. */
 export const literalTopic = (text: string): string | undefined => (/[+#\0]/.test(text) ? undefined : text)

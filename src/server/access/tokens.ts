@@ -4,48 +4,45 @@ import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
-/** Which tokens are believed. */
 export interface TokenOptions {
-  /** Keys of their issuer: a JWK set (RFC 7517) as text, or the `https:` address of one. */
+  /** Keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
   readonly jwks: string
-  /** One of these has to be among the audiences of a token. */
+  /** A token must contain at least one of these audiences. */
   readonly audiences: readonly string[]
-  /** Who has to have issued it. Default anybody who has one of the keys. */
+  /** Required issuer. Default: any that has one of the keys. */
   readonly issuer?: string | undefined
 }
 
-/** Of enhanced authentication, and the user name where a token is the password (AIO). */
+/** Name of the enhanced authentication method, and the user name when the token is sent as password (AIO). */
 const SAT_METHOD = 'K8S-SAT'
-/** Names of claims that become attributes begin like the annotations of a service account in AIO. */
+/** Claims with the prefix of AIO's service account annotations become attributes. */
 const ATTRIBUTE_PREFIX = 'aio-broker-auth/'
-/** Not those with a shared secret: with them anyone who can check a token could make one. */
+/** No shared-secret algorithms: a verifier of tokens could also create them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** The clocks of the issuer and of this machine may differ by so much, s. */
 const CLOCK_SKEW_SECONDS = 5
-/** How long the address of keys may take to answer, ms. */
 const JWKS_TIMEOUT_MS = 5_000
 const MAX_TOKEN_BYTES = 16_384
 
-/** Tokens that others have signed: JWT, such as those of Kubernetes service accounts. */
+/** Authentication with signed tokens (JWT), such as those of Kubernetes service accounts. */
 export class Tokens {
   readonly #options: TokenOptions
   #keys: JWTVerifyGetKey
 
-  /** Throws {@link ArgumentError}. */
   constructor(options: TokenOptions) {
-    if (options.audiences.length === 0) throw new ArgumentError('Expected an audience of tokens, got none')
+    if (options.audiences.length === 0) throw new ArgumentError('Expected at least one audience for tokens, got none')
     this.#options = options
     this.#keys = createKeySet(options.jwks)
   }
 
-  /** Takes other keys. Who is connected stays. Throws {@link ArgumentError}, and keeps those before. */
+  /** Replaces the keys; connected clients stay. Throws {@link ArgumentError}, and keeps the previous keys. */
   load(jwks: string): void {
     this.#keys = createKeySet(jwks)
   }
 
   /**
-   * The method: who shows a token, by enhanced authentication `K8S-SAT`, or as a password without a user name or with that
-   * one. The subject is the user name; it is over with the token, unless AUTH brings another.
+   * Accepts a token sent with enhanced authentication `K8S-SAT`, or as a password with the user name `K8S-SAT` or none.
+   * The
+   * subject becomes the user name. The connection expires with the token, unless AUTH brings a new one.
    */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),
@@ -59,8 +56,8 @@ export class Tokens {
     } catch (error) {
       const isInvalidToken = error instanceof errors.JOSEError && !KEY_SERVER_ERRORS.has(error.code)
       return isInvalidToken
-        ? { refused: 'credentials', reason: `the token does not do: ${reason(error)}` }
-        : { refused: 'unavailable', reason: 'the keys of tokens cannot be had at the moment' }
+        ? { refused: 'credentials', reason: `the token is invalid: ${reason(error)}` }
+        : { refused: 'unavailable', reason: 'the keys to verify tokens are unavailable; try again later' }
     }
   }
 
@@ -77,7 +74,6 @@ export class Tokens {
   }
 }
 
-/** Errors of the key server, not of a token. */
 const KEY_SERVER_ERRORS: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
   errors.JWKSInvalid.code,
@@ -87,7 +83,6 @@ const KEY_SERVER_ERRORS: ReadonlySet<string> = new Set([
 function tokenOf({ method, data, username, password }: LoginRequest): string | undefined {
   const isPassword = method === undefined && (username === undefined || username === SAT_METHOD)
   const bytes = method === SAT_METHOD ? (data ?? new Uint8Array(0)) : isPassword ? password : undefined
-  // One that is too long is none, and refused as such.
   return bytes && displayText(bytes.subarray(0, MAX_TOKEN_BYTES + 1)).trim()
 }
 
@@ -113,6 +108,6 @@ function createKeySet(jwks: string): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(jwks))
   } catch (cause) {
-    throw new ArgumentError(`Expected a JWK set, or an https: address of one: ${formatValue(reason(cause))}`, { cause })
+    throw new ArgumentError(`Expected a JWK set or its https: URL: ${formatValue(reason(cause))}`, { cause })
   }
 }

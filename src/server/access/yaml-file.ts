@@ -1,19 +1,17 @@
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 
-/** Of a file, characters; and what is shown of a wrong value. */
 const MAX_FILE_LENGTH = 1024 * 1024
 const MAX_SHOWN_LENGTH = 60
 
 type Path = readonly (string | number)[]
 
-/** A YAML file that is read strictly: what is not known is wrong, and every complaint says where. */
+/** Strict YAML reader: rejects unknown content. All readers throw {@link ArgumentError} with the line of the error. */
 export class YamlFile {
   readonly #document: Document.Parsed
   readonly #lines: LineCounter
   readonly #root: unknown
 
-  /** Throws {@link ArgumentError} for what is not one document of YAML. */
   constructor(text: string) {
     if (text.length > MAX_FILE_LENGTH) throw new ArgumentError(`Expected at most ${MAX_FILE_LENGTH} characters`)
     this.#lines = new LineCounter()
@@ -23,7 +21,6 @@ export class YamlFile {
     this.#root = this.#value()
   }
 
-  /** What the file says. */
   get root(): YamlNode {
     return new YamlNode(this.#root, [], path => this.#locate(path))
   }
@@ -45,7 +42,7 @@ export class YamlFile {
   }
 }
 
-/** A value in a file, and where it is. */
+/** A value in a file, with its path for error messages. */
 export class YamlNode {
   readonly value: unknown
   readonly #path: Path
@@ -57,64 +54,58 @@ export class YamlNode {
     this.#locate = locate
   }
 
-  /** An error that says where. */
   error(message: string): ArgumentError {
     return new ArgumentError(`${this.#locate(this.#path) || 'the file'}: ${message}`)
   }
 
-  /** What is there under names, all of which are known. Throws {@link ArgumentError}. */
+  /** Returns the named fields of a map, and rejects any other. */
   fields<N extends string>(...names: readonly N[]): Partial<Record<N, YamlNode>> {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
     const unknown = Object.keys(value).find(name => !names.some(known => known === name))
     if (unknown !== undefined) {
-      throw this.error(`Expected none but ${names.join(', ')}, got \`${unknown.slice(0, MAX_SHOWN_LENGTH)}\``)
+      throw this.error(`Expected only ${names.join(', ')}, got \`${unknown.slice(0, MAX_SHOWN_LENGTH)}\``)
     }
     const found: Partial<Record<string, YamlNode>> = {}
     for (const name of names) if (Object.hasOwn(value, name)) found[name] = this.#child(name, Reflect.get(value, name))
     return found
   }
 
-  /** The members of a list. Throws {@link ArgumentError}. */
   list(): readonly YamlNode[] {
     if (!Array.isArray(this.value)) throw this.#mismatch('a list')
     return this.value.map((item: unknown, index) => this.#child(index, item))
   }
 
-  /** Throws {@link ArgumentError} for anything but a text that is not empty. */
+  /** Accepts a non-empty string. */
   text(): string {
     if (typeof this.value === 'string' && this.value !== '') return this.value
-    const hint = ['number', 'boolean'].includes(typeof this.value) ? '; put it in quotes' : ''
-    throw this.#mismatch('a text', hint)
+    const hint = ['number', 'boolean'].includes(typeof this.value) ? '; quote it' : ''
+    throw this.#mismatch('a non-empty string', hint)
   }
 
-  /** Throws {@link ArgumentError} for anything but one of the choices. */
   choice<C extends string>(...choices: readonly C[]): C {
     const choice = choices.find(candidate => candidate === this.value)
     if (choice === undefined) throw this.#mismatch(`one of ${choices.join(', ')}`)
     return choice
   }
 
-  /** What is there under any names. Throws {@link ArgumentError}. */
   children(): readonly YamlNode[] {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
     return Object.entries(value).map(([name, item]) => this.#child(name, item))
   }
 
-  /** The texts of a list. Throws {@link ArgumentError}. */
   texts(): readonly string[] {
     return this.list().map(item => item.text())
   }
 
-  /** Texts by name. Throws {@link ArgumentError}. */
   textMap(): Readonly<Record<string, string>> {
     const { value } = this
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map of texts')
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map of strings')
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.#child(name, item).text()]))
   }
 
-  /** Does what throws {@link ArgumentError}, and says where. */
+  /** Adds the location to an {@link ArgumentError} that the task throws. */
   locateErrors<T>(task: () => T): T {
     try {
       return task()
