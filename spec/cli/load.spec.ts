@@ -176,7 +176,7 @@ describe('load', () => {
   it('takes no more keys than the store may hold, by way of the console', async () => {
     const { store, link } = await openConsole({ maxKeys: 2, maxBytes: 1_000_000 })
     const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(many(3)) })
-    const words = 'Nothing was loaded: that would be more than 2 keys or 1000000 bytes, the quota has been exceeded'
+    const words = 'Nothing was loaded: the store would exceed its quota of 2 keys or 1000000 bytes'
     expect([code, stderr, store.stats.keys]).toEqual([1, `rx-statestore: ${words}\n`, 0])
   })
 

@@ -84,7 +84,7 @@ describe('serve', () => {
     const flags = ['--port', port, '--ws-port', '0', '--max-keys', '1', '--seed', await seedFile('{"a":1,"b":2}')]
     const { code, stderr } = await execute(['serve', ...flags])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^rx-statestore: .*the quota has been exceeded\n$/)
+    expect(stderr).toMatch(/^rx-statestore: Nothing was loaded: the store would exceed its quota of .*\n$/)
     await openStore({ port: Number(port) })
   })
 

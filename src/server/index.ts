@@ -45,9 +45,11 @@ export type { ClusterNode, ClusterStatus } from './storage/storage.js'
 export type { RecoveryProgress, StorageOptions } from './storage/storage-options.js'
 
 /**
- * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory, and with `data` on
- * the disk as well. Rejects with the system's error when a port is taken, `in-use` when another process has the directory,
- * `damaged` or `format` when it is not what a store wrote; throws {@link ArgumentError} for a wrong option.
+ * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory, and with
+ * `data` also
+ * on disk. Rejects with the system's error when a port is in use, `in-use` when another process uses the directory,
+ * `damaged` or
+ * `format` when its content was not written by a store; throws {@link ArgumentError} for an invalid option.
  *
  * @example
  * ```ts

@@ -134,7 +134,7 @@ describe('Loading', () => {
       { key: 'a', value: '' },
       { key: 'b', value: '' },
     ]
-    const message = 'Nothing was loaded: that would be more than 1 keys or 1000000 bytes, the quota has been exceeded'
+    const message = 'Nothing was loaded: the store would exceed its quota of 1 keys or 1000000 bytes'
     await expect(store.load(two)).rejects.toMatchObject({ code: 'quota-exceeded', message })
     async function* broken(): AsyncGenerator<DumpLine> {
       yield { key: 'a', value: '' }

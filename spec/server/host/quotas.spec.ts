@@ -45,7 +45,7 @@ describe('The quotas of a store', () => {
     [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
   ])('need memory for keys and for what waits: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
-      `Expected \`maxMemory\` to leave room for keys and for what waits, ${words}`,
+      `Expected \`maxMemory\` to leave memory for keys and for buffers, ${words}`,
     )
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })

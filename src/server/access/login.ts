@@ -19,6 +19,7 @@ export const LOGIN_REFUSAL = {
   busy: REASON.serverBusy,
 } as const
 
+/** Key of {@link LOGIN_REFUSAL}. */
 export type LoginRefusal = keyof typeof LOGIN_REFUSAL
 
 /** Credentials of a client that connects, or reauthenticates with AUTH. */
@@ -39,6 +40,7 @@ export interface LoginRequest {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Result of {@link Authenticate}. */
 export type LoginResult =
   /** `data` completes enhanced authentication. */
   | { readonly principal: Principal; readonly data?: Uint8Array | undefined }

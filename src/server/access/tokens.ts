@@ -4,6 +4,7 @@ import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
+/** Options of {@link Tokens}. */
 export interface TokenOptions {
   /** Keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
   readonly jwks: string

@@ -19,10 +19,9 @@ import type { Fault } from './store-server.js'
 const UNKNOWN_METHOD = {
   type: 'refused',
   reasonCode: REASON.badAuthenticationMethod,
-  reason: 'there is no such authentication method',
+  reason: 'unknown authentication method',
 } as const
 
-/** What a {@link StoreBrokerHandler} works with. */
 export interface HandlerDependencies {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
@@ -30,18 +29,15 @@ export interface HandlerDependencies {
   readonly events: Pick<StoreEvents, 'faults$'>
   readonly access: AccessControl
   readonly rejections: RejectionAudit
-  /** Whether the store is one of several nodes, which lets nobody in while it is {@link StoreBrokerHandler.unavailableReason}. */
   readonly isNode: boolean
 }
 
-/** What the broker asks of the store. */
 export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
   readonly server: StoreService
-  /** Wall time, ms. */
   readonly now: () => number
   readonly #connectedSince = new WeakMap<Client, number>()
-  /** Why no client is let in, if so; only of a node. */
+  /** Why clients are rejected at the moment; only set on nodes. */
   unavailableReason: string | undefined
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
@@ -60,7 +56,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#faults$ = events.faults$
   }
 
-  /** When a connection came, ms since the Unix epoch. */
+  /** ms since the Unix epoch */
   connectedSince(connection: Client): number | undefined {
     return this.#connectedSince.get(connection)
   }
@@ -90,7 +86,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#authorizer?.recordDisconnected(connection, reason)
   }
 
-  /** By a watch of a key that it may not read. */
+  /** Returns whether the client watches a key that it may no longer read. */
   hasForbiddenWatch(connection: Client): boolean {
     const authorizer = this.#authorizer
     if (!authorizer?.hasPolicy) return false
@@ -124,7 +120,6 @@ export class StoreBrokerHandler implements BrokerHandler {
 
 const MAX_TARGET_LENGTH = 256
 
-/** Puts on record what was refused for want of room, and what nobody may do. */
 export class RejectionAudit {
   readonly #access: AccessControl
 
@@ -132,23 +127,21 @@ export class RejectionAudit {
     this.#access = access
   }
 
-  /** A client id, a topic or a filter. */
   recordQuota(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target)
   }
 
-  /** A topic or filter that is not for this client, whatever a policy says. */
+  /** Records a topic or filter that this client must never use, whatever the policy. */
   recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target, '')
   }
 
-  /** A network connection. @param client - whose it was, if it was taken at all */
+  /** @param client - the client of the connection, if its CONNECT was accepted */
   recordCut(cut: Cut, client: Client | undefined): void {
     const { audit, authorizer } = this.#access
     audit.cut({ ...cut, username: client && authorizer?.usernameOf(client) })
   }
 
-  /** A request to the store. */
   recordRequest(client: Client, payload: Uint8Array): void {
     if (!this.#access.audit.heard) return
     const command = tryParseCommand(payload)

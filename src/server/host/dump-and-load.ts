@@ -15,17 +15,15 @@ import { LogFailure } from '../log/log.js'
 import type { StoreService } from '../service/store-service.js'
 import type { LoadOptions } from './store-server.js'
 
-/** What is not known to have happened, and what to do about it. */
 const LOAD_OPERATION: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
 
-/** The lines of a dump, one by one: all at once would take the room of the store once more. */
+/** Yields one line at a time: all of them together would need as much memory as the store. */
 export function* dumpLines(
   records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
 ): Generator<DumpLine, void> {
   for (const [key, record] of records) yield toDumpLine({ key, ...record })
 }
 
-/** Whether a load is to delete all other keys. Throws {@link ArgumentError} for wrong options. */
 export function isReplacing(options: LoadOptions): boolean {
   checkOptionNames('load', options, { replace: true } satisfies OptionNames<LoadOptions>)
   const { replace = false } = options
@@ -34,8 +32,9 @@ export function isReplacing(options: LoadOptions): boolean {
 }
 
 /**
- * Has a store take records of a dump. Rejects with `quota-exceeded`, `request-rejected` when its log is broken, and when the
- * store stops first, with `closed`, or `outcome-unknown` if the log may have the records.
+ * Writes the records of a dump to a store. Rejects with `quota-exceeded`; with `request-rejected` when the log is
+ * broken; and
+ * when the store stops first, with `closed`, or with `outcome-unknown` if the log may contain the records.
  */
 export async function restore(
   server: StoreService,
@@ -48,7 +47,7 @@ export async function restore(
   } catch (error) {
     if (error instanceof LogFailure) throw loadError(error)
     if (!(error instanceof CommandError)) throw error
-    const message = `that would be more than ${maxKeys} keys or ${maxBytes} bytes, the quota has been exceeded`
+    const message = `the store would exceed its quota of ${maxKeys} keys or ${maxBytes} bytes`
     throw new StateStoreError(error.code, `Nothing was loaded: ${message}`)
   }
 }
@@ -61,15 +60,14 @@ const loadError = (failure: LogFailure): StateStoreError => {
   return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', message, { cause: failure })
 }
 
-/** Most that is gathered for one load, bytes, with what a record costs besides its key and value. */
 const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
 /**
- * The records of a dump, all of them, so that one bad line spoils nothing. Raises {@link ArgumentError} with the number
- * of the line, `overflow` when there is too much, and what the lines raise themselves.
+ * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Raises
+ * {@link ArgumentError} with the line number, `overflow` when the dump is too large, and errors of the lines' iterator.
  *
- * @param maxFencingTimeMs - time a fencing token may have, ms since the Unix epoch
+ * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */
 export async function parseDump(
   lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
@@ -94,7 +92,7 @@ async function parseLines(
     const record = reader.read(line)
     if (record === undefined) continue
     const { number } = reader
-    // The key could never be written: the store refuses such a token.
+    // A token from the future would make the key unwritable: the store rejects such tokens.
     if (record.fencingToken && record.fencingToken.wallClock > maxFencingTimeMs)
       throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
     bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES

@@ -8,7 +8,6 @@ import { type LogEvent, STORAGE_KEPT, type StoreEvents } from './store-events.js
 import { StoreInstance } from './store-instance.js'
 import type { RestartOptions } from './store-server.js'
 
-/** What instances are made of, the first one and those after it. */
 export interface InstanceDependencies {
   readonly options: CheckedOptions
   readonly events: StoreEvents
@@ -16,9 +15,8 @@ export interface InstanceDependencies {
   readonly access: AccessControl
 }
 
-/** One instance of a store after the other, on what is kept of it. */
+/** Restarts a store: runs one instance after another on the same storage. */
 export class InstanceManager {
-  /** For the next one, which listens on the same ports. */
   options: CheckedOptions
   readonly #dependencies: InstanceDependencies
   readonly #freezeTimer: FreezeTimer
@@ -35,13 +33,11 @@ export class InstanceManager {
     this.#freezeTimer = new FreezeTimer(this.options.clock, () => this.#instance)
   }
 
-  /** Opens the storage and starts the first instance. */
   static async start(dependencies: InstanceDependencies): Promise<InstanceManager> {
     const opened = await dependencies.storage.open()
     return new InstanceManager(dependencies, opened, await startInstance(dependencies, opened))
   }
 
-  /** The one that runs. */
   get instance(): StoreInstance {
     return this.#instance
   }
@@ -50,31 +46,30 @@ export class InstanceManager {
     return this.#opened
   }
 
-  /** Settles when the last restart is done. */
+  /** Resolves when no restart is in progress; never rejects. */
   get settled(): Promise<void> {
     return this.#lastRestart
   }
 
-  /** When a frozen instance moves again, ms since the Unix epoch; `undefined` when it moves. */
+  /** ms since the Unix epoch */
   get frozenUntil(): number | undefined {
     return this.#freezeTimer.until
   }
 
-  /** From now on nothing moves for so many ms; 0 lets it move again. Throws {@link ClosedError} during a restart. */
+  /** Freezes the instance for `ms`; 0 resumes it. Throws {@link ClosedError} during a restart. */
   freeze(ms: number): void {
-    if (this.#isRestarting) throw new ClosedError('The store is being restarted; try again when it listens')
+    if (this.#isRestarting) throw new ClosedError('The store is restarting; try again when it listens')
     this.#freezeTimer.freeze(ms)
   }
 
-  /** Ends the instance and starts another, when restarts before are done. */
+  /** Stops the instance and starts another one, after any restart in progress. */
   restart(keys: RestartOptions['keys']): Promise<void> {
     const restarted = this.#lastRestart.then(() => this.#restart(keys))
-    // The caller is told; the next one may try.
+    // The caller gets the error; the next restart must not.
     this.#lastRestart = restarted.catch(() => undefined)
     return restarted
   }
 
-  /** Ends the instance, and releases what is kept. */
   async close(): Promise<void> {
     this.#freezeTimer.reset()
     await this.#instance.close()
@@ -98,7 +93,7 @@ export class InstanceManager {
   }
 }
 
-/** Starts an instance on storage that is open; its log is closed again when that fails. */
+/** Closes the log if the instance cannot be started. */
 async function startInstance(
   { options, access, events }: InstanceDependencies,
   opened: OpenedStorage,
@@ -111,25 +106,22 @@ async function startInstance(
   }
 }
 
-/** Lets a store stand still for a while. */
 class FreezeTimer {
   readonly #clock: Clock
   readonly #instance: () => StoreInstance
   #until: number | undefined
   #cancel: () => void = () => undefined
 
-  /** @param instance - the one that runs */
   constructor(clock: Clock, instance: () => StoreInstance) {
     this.#clock = clock
     this.#instance = instance
   }
 
-  /** When it moves again, ms since the Unix epoch; `undefined` when it moves. */
+  /** ms since the Unix epoch */
   get until(): number | undefined {
     return this.#until
   }
 
-  /** From now on nothing moves for so many ms, however long it was to stand still before; 0 lets it move again. */
   freeze(ms: number): void {
     this.#cancel()
     if (ms === 0) {
@@ -141,7 +133,6 @@ class FreezeTimer {
     this.#cancel = this.#clock.schedule(ms, () => this.#thaw())
   }
 
-  /** The instance that stood still is over. */
   reset(): void {
     this.#cancel()
     this.#until = undefined
@@ -153,10 +144,12 @@ class FreezeTimer {
   }
 }
 
-/** A node that could not be opened anew is tried again, ms. */
 const REOPEN_RETRY_MS = 5_000
 
-/** Does what becomes of a log that nodes share asks for: clients are sent away or let in again, the node is opened anew. */
+/**
+ * Reacts to the state of a replicated log: disconnects or accepts clients, and reopens the node when it has fallen
+ * behind.
+ */
 export class NodeMonitor {
   readonly #events: StoreEvents
   readonly #instances: InstanceManager
@@ -186,12 +179,12 @@ export class NodeMonitor {
       storage$.next(STORAGE_KEPT)
     } else {
       if (event.availability === 'away')
-        this.#instances.instance.unavailableReason = 'the log of the store cannot be reached'
+        this.#instances.instance.unavailableReason = 'this node cannot reach the log of the store'
       if (storage$.value.state !== 'waiting') storage$.next({ state: 'waiting', error: event.cause })
     }
   }
 
-  /** What is worse is said already. */
+  /** A concern is not reported while a worse status holds. */
   #onConcern(concern: unknown): void {
     const { storage$ } = this.#events
     const { state, error } = storage$.value
@@ -202,7 +195,7 @@ export class NodeMonitor {
   }
 
   #reopen(): void {
-    this.#instances.instance.unavailableReason = 'this node has to catch up'
+    this.#instances.instance.unavailableReason = 'this node is catching up with the log'
     this.#instances.restart('kept').catch(error => {
       this.#fail(error)
       this.#cancel = systemClock.schedule(REOPEN_RETRY_MS, () => this.#reopen())
@@ -210,7 +203,7 @@ export class NodeMonitor {
   }
 
   #fail(error: unknown): void {
-    this.#instances.instance.unavailableReason = 'this store has stopped'
+    this.#instances.instance.unavailableReason = 'this node has stopped'
     this.#events.storage$.next({ state: 'broken', error })
   }
 }

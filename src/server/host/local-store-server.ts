@@ -36,7 +36,7 @@ import type {
 } from './store-server.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
-/** What {@link serve} gives: one instance after the other on the same ports. */
+/** Runs one instance after another on the same ports. */
 export class LocalStoreServer implements StoreServer {
   readonly url: string
   readonly wsUrl: string
@@ -164,7 +164,9 @@ export class LocalStoreServer implements StoreServer {
     checkOptionNames('restart', options, { keys: true } satisfies OptionNames<RestartOptions>)
     checkChoice('keys', options.keys, ['kept', 'lost'])
     if (options.keys === 'lost' && this.#options.log)
-      throw new ArgumentError('A node cannot lose the keys of all nodes; delete them, or start a store of another name')
+      throw new ArgumentError(
+        'A node cannot lose the keys that all nodes share; delete the keys, or start a store with another name',
+      )
     this.#checkOpen()
     return this.#instances.restart(options.keys)
   }
@@ -197,7 +199,7 @@ export class LocalStoreServer implements StoreServer {
     const { policy, tls } = changes
     const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
     if (parsed && !this.#access.authorizer?.hasPolicy)
-      throw new ArgumentError('The store was started without a policy, so it takes none')
+      throw new ArgumentError('The store was started without a policy; restart it with one')
     if (tls !== undefined) this.#setTls(tls)
     if (parsed) this.#setPolicy(parsed)
   }
@@ -236,7 +238,7 @@ export class LocalStoreServer implements StoreServer {
   }
 
   #checkOpen(): void {
-    if (this.#closed !== undefined) throw new ClosedError('The store is closed; serve another one')
+    if (this.#closed !== undefined) throw new ClosedError('The store is closed; start another one')
   }
 
   async #close(): Promise<void> {
@@ -246,15 +248,11 @@ export class LocalStoreServer implements StoreServer {
   }
 }
 
-/** Where clients find a store. */
 export interface StoreUrls {
-  /** Over TCP. */
   readonly url: string
-  /** Over WebSocket. */
   readonly wsUrl: string
 }
 
-/** The URLs of a store that listens at these ports. */
 export function urlsOf({
   host,
   tls,
@@ -266,13 +264,11 @@ export function urlsOf({
   return { url: `mqtt${s}://${name}:${port}`, wsUrl: `ws${s}://${name}:${wsPort}` }
 }
 
-/** Throws {@link ArgumentError} unless it is a time to stand still, ms. */
 export function checkFreezeMs(ms: number): void {
   if (Number.isSafeInteger(ms) && ms >= 0) return
   throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${formatValue(ms)}\` (${typeof ms})`)
 }
 
-/** What is told of a key to those who operate the store; `undefined` when there is none. */
 export function storedKey<C>(engine: Engine<C>, key: string | Uint8Array): StoredKey | undefined {
   const bytes = typeof key === 'string' ? utf8(key) : key
   const record = engine.peek(bytes)

@@ -25,45 +25,49 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
   readonly port?: number | undefined
   /** WebSocket port, 0 for any free one. Default 8083. */
   readonly wsPort?: number | undefined
-  /** Spelling where the documents and the field differ. Default `field`. */
+  /** Spelling where the documentation and deployed stores differ. Default `field`, as deployed. */
   readonly dialect?: Dialect | undefined
   /**
-   * Who gets notifications: `registered` (default, as in the field) every connection that sent KEYNOTIFY; `subscribed`
-   * only those that subscribed to their notification topic too, as the documents ask for.
+   * Which connections get notifications. `registered` (default, as deployed stores do): every one that sent KEYNOTIFY.
+   * `subscribed`: as documented, only those that also subscribed to their notification topic.
    */
   readonly notifications?: 'registered' | 'subscribed' | undefined
   /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
   readonly maxPacketSize?: number | undefined
-  /** Longest keep-alive of a client, ms, rounded up to whole seconds; it is told. Default 0: as each client likes. */
+  /**
+   * Longest keep-alive, ms, rounded up to whole seconds. MQTT 5 clients that ask for more, or for none, get it in
+   * CONNACK.
+   * Default 0: no limit.
+   */
   readonly maxKeepAlive?: number | undefined
   /**
-   * Origins whose pages may connect over WebSocket, such as `https://panel.example`, beside pages of this machine and of
-   * the host itself. Programs other than browsers always may. Default none.
+   * Origins whose pages may connect over WebSocket, such as `https://panel.example`, in addition to pages of this
+   * machine and of
+   * the host itself. Programs other than browsers are not restricted. Default none.
    */
   readonly allowedOrigins?: readonly string[] | undefined
   /**
-   * Whether a proxy on this machine stands before the WebSocket port: then a client has the address that the proxy adds last
-   * to `X-Forwarded-For`, for rates, failed logins and the record. Default `false`.
+   * Whether the WebSocket port is behind a proxy on this machine. Then rate limits, failed logins and the audit log use
+   * the last
+   * address in `X-Forwarded-For`. Default `false`.
    */
   readonly trustProxy?: boolean | undefined
-  /** Clock of versions and expiry. Default the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock | undefined
 }
 
 const DEFAULT_PACKET_BYTES = 16 * 1024 * 1024
-/** MQTT 5.0, section 3.1.2.10: two bytes of seconds. */
+/** Two bytes of seconds (MQTT 5.0, section 3.1.2.10). */
 const MAX_KEEP_ALIVE_MS = 65_535_000
-/** What MQTT can count: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it, bytes. */
+/** Largest MQTT packet: a variable byte integer (MQTT 5.0, section 1.5.5) plus its header. */
 const MAX_PACKET_BYTES = 268_435_460
 
-/** The option `dialect` of whatever serves a store. */
 export const DIALECT = {
   kind: choice('<name>', ['field', 'documented'] satisfies readonly Dialect[]),
   default: 'field',
-  help: 'spelling where the documents and the field differ',
+  help: 'spelling where documentation and deployed stores differ',
 } satisfies OptionEntry<Dialect>
 
-/** Those of {@link ServeOptions} that are a value for all nodes to see: what they may be, are without, and are for. */
 export const SERVE_OPTIONS = {
   port: { kind: port, default: 1883, help: 'TCP port, 0 for any free one' },
   wsPort: { kind: port, default: 8083, help: 'WebSocket port, 0 for any free one' },
@@ -81,7 +85,6 @@ export const SERVE_OPTIONS = {
   trustProxy: { kind: toggle, default: false },
 } satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>
 
-/** Checked {@link ServeOptions}. */
 export type CheckedOptions = Omit<
   Checked<ServeOptions>,
   keyof QuotaOptions | keyof StorageOptions | keyof SecurityOptions
@@ -90,7 +93,6 @@ export type CheckedOptions = Omit<
   CheckedStorage &
   CheckedSecurity
 
-/** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkOptions(options: ServeOptions): CheckedOptions {
   checkValues(SERVE_OPTIONS, options)
   const plain = withDefaults(SERVE_OPTIONS, options)

@@ -16,66 +16,82 @@ import type { Owner } from '../engine/entry.js'
 import { defaultMaxBytes } from '../storage/storage-options.js'
 
 /**
- * Options of `serve` about how much there may be. A principal is whoever proved who it is, with all its connections; those
- * who proved nothing are one principal for each address (of IPv6: network of 64 bits), and on this machine nobody's.
+ * Quotas of `serve`. A principal is an authenticated identity with all its connections. Anonymous clients share one
+ * principal
+ * per address (IPv6: per /64 network); those on this machine have none.
  */
 export interface QuotaOptions {
   /**
-   * Most that keys and everything that waits may take together, bytes: three fifths are for keys (`maxBytes`), two fifths for
-   * what waits (`maxBufferedBytes`), unless one of these is given, which leaves the rest for the other. What is over is
-   * refused. It is an account, of which Node needs about as much again. Default: as these two are.
+   * Memory budget for keys and buffered messages together, bytes. Three fifths are for keys (`maxBytes`) and two fifths
+   * for
+   * buffers (`maxBufferedBytes`); if one of these is set, the other one gets the rest. Requests that exceed it are
+   * rejected. The
+   * budget is an estimate; Node needs about as much again. Default: the sum of these two.
    */
   readonly maxMemory?: number | undefined
   /**
-   * Of each total below, most for one principal, percent. Default: half of keys, bytes and retained messages, a quarter of
-   * watches, a fifth of connections, an eighth of what waits, a tenth of subscriptions; of watches, connections and
-   * subscriptions 10 at least, or the total if that is less.
+   * Maximum share of each total below for one principal, percent. Default: half of keys, bytes and retained messages, a
+   * quarter
+   * of watches, a fifth of connections, an eighth of buffered bytes, a tenth of subscriptions; for watches, connections
+   * and
+   * subscriptions at least 10, or the total if that is less.
    */
   readonly maxPercentPerPrincipal?: number | undefined
   /**
-   * Most keys the store holds, and most keys one connection watches; one more is refused with `quota-exceeded`. A key counts
-   * to the principal that wrote it last. Default 1,000,000.
+   * Maximum number of keys in the store, and of keys that one connection watches; more are rejected with
+   * `quota-exceeded`. A
+   * key counts towards the principal that wrote it last. Default 1,000,000.
    */
   readonly maxKeys?: number | undefined
   /**
-   * Most the store keeps, bytes: keys, values, watched keys, and some 600 bytes besides each of them. What needs more is
-   * refused with `quota-exceeded`; deletes and smaller values never are. Default 1 GiB, or half of the heap that Node
-   * may use, or a quarter of the memory of this machine or container, whichever is least.
+   * Maximum size of the store, bytes: keys, values, watched keys, and about 600 bytes for each of them. Writes that
+   * need more are
+   * rejected with `quota-exceeded`; deletes and smaller values never are. Default: the least of 1 GiB, half of Node's
+   * heap limit,
+   * and a quarter of the memory of this machine or container.
    */
   readonly maxBytes?: number | undefined
   /**
-   * What the broker may hold for all clients together, bytes: messages that are unsent, unacknowledged or retained, packets
-   * that are not complete. What is over is refused, and the client with the most is cut off; a session whose client is away
-   * ends when its principal has more than its share. Default 512 MiB.
+   * Memory budget of the broker for all clients, bytes: unsent, unacknowledged and retained messages, and incomplete
+   * packets. When
+   * it is exceeded, messages are rejected and the client with the largest buffers is disconnected; the session of an
+   * offline
+   * client ends when its principal exceeds its share. Default 512 MiB.
    */
   readonly maxBufferedBytes?: number | undefined
-  /** Most connections, also of those who have not said who they are; one more is cut at once. Default 50,000. */
+  /**
+   * Maximum number of connections, unauthenticated ones included; further ones are closed immediately. Default 50,000.
+   */
   readonly maxConnections?: number | undefined
-  /** Most connections from one address; this machine may have any number. Default 1,000. */
+  /** Maximum number of connections per address, except from this machine. Default 1,000. */
   readonly maxConnectionsPerAddress?: number | undefined
-  /** Most subscriptions; one more is refused (SUBACK 151). Default 1,000,000. One client has at most 1,000. */
+  /**
+   * Maximum number of subscriptions; more are rejected (SUBACK 151). Default 1,000,000. One client has at most 1,000.
+   */
   readonly maxSubscriptions?: number | undefined
-  /** Most watches of keys (KEYNOTIFY); one more is refused with `quota-exceeded`. Default 2,000,000. */
+  /** Maximum number of watched keys (KEYNOTIFY); more are rejected with `quota-exceeded`. Default 2,000,000. */
   readonly maxWatches?: number | undefined
-  /** Most retained messages; one more is refused (PUBACK 151), and nobody gets it. Default 100,000. */
+  /** Maximum number of retained messages; further ones are rejected (PUBACK 151) and not delivered. Default 100,000. */
   readonly maxRetained?: number | undefined
-  /** Most bytes of retained messages. Default half of `maxBufferedBytes`, 256 MiB at most. */
+  /** Maximum size of all retained messages, bytes. Default: half of `maxBufferedBytes`, at most 256 MiB. */
   readonly maxRetainedBytes?: number | undefined
   /**
-   * Packets a second, not counting acknowledgements. A client that sends more is read more slowly, after a second's worth
-   * at once. Default any number: connections share the time of the process fairly.
+   * Packets per second of all clients together, without acknowledgements. Above that, clients are read more slowly;
+   * bursts of
+   * one second's worth are allowed. Default: no limit, as connections share the process fairly.
    */
   readonly maxPacketRate?: number | undefined
-  /** Twice as many from one address; this machine may send any number. Default 50,000. */
+  /** Packets per second and principal; twice as many per address, except this machine. Default 50,000. */
   readonly maxPacketRatePerPrincipal?: number | undefined
-  /** Bytes a second, likewise. Default any number. */
+  /** Bytes per second of all clients together; see {@link QuotaOptions.maxPacketRate}. Default: no limit. */
   readonly maxByteRate?: number | undefined
   /**
-   * Twice as many from one address. Scans may cost half as many: bytes of keys that are compared, times 1 for each 32
-   * characters of the globs. Default 128 MiB.
+   * Bytes per second and principal; twice as many per address. Scans may use half as many, counted as bytes of compared
+   * keys
+   * times 1 for each 32 characters of the globs. Default 128 MiB.
    */
   readonly maxByteRatePerPrincipal?: number | undefined
-  /** Most user properties of one packet; with more the connection ends (DISCONNECT 151). Default 1,000. */
+  /** Maximum number of user properties per packet; more end the connection (DISCONNECT 151). Default 1,000. */
   readonly maxUserProperties?: number | undefined
 }
 
@@ -84,50 +100,51 @@ const DEFAULT_BUFFERED_BYTES = 512 * MIB
 const DEFAULT_RETAINED_BYTES = 256 * MIB
 const KEYS_FRACTION = 3 / 5
 
-/** What each of {@link QuotaOptions} may be, is without, and is for; those without a default depend on others. */
 export const QUOTAS = {
-  maxMemory: { kind: count, help: 'most that keys and everything that waits may take together, bytes' },
+  maxMemory: { kind: count, help: 'memory for keys and buffered messages together, bytes' },
   maxPercentPerPrincipal: {
     kind: integer('a percentage from 1 to 100', 1, 100),
     without: 'from a tenth to a half',
-    help: 'most of each total for one, percent',
+    help: 'share of each total per principal, percent',
   },
-  maxKeys: { kind: count, default: 1_000_000, help: 'most keys the store holds' },
-  maxBytes: { kind: count, help: 'most the store keeps: keys, values, watched keys' },
+  maxKeys: { kind: count, default: 1_000_000, help: 'maximum number of keys' },
+  maxBytes: { kind: count, help: 'memory for keys, values and watched keys, bytes' },
   maxBufferedBytes: { kind: count },
-  maxConnections: { kind: count, default: 50_000, help: 'most connections' },
-  maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'most from one other machine' },
-  maxSubscriptions: { kind: count, default: 1_000_000, help: 'most subscriptions' },
-  maxWatches: { kind: count, default: 2_000_000, help: 'most watches of keys' },
-  maxRetained: { kind: count, default: 100_000, help: 'most retained messages' },
+  maxConnections: { kind: count, default: 50_000, help: 'maximum number of connections' },
+  maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'maximum number of connections per address' },
+  maxSubscriptions: { kind: count, default: 1_000_000, help: 'maximum number of subscriptions' },
+  maxWatches: { kind: count, default: 2_000_000, help: 'maximum number of watched keys' },
+  maxRetained: { kind: count, default: 100_000, help: 'maximum number of retained messages' },
   maxRetainedBytes: {
     kind: count,
-    without: '256 MiB, and half of what waits',
-    help: 'most bytes of them',
+    without: '256 MiB, at most half of the buffer memory',
+    help: 'memory for retained messages, bytes',
   },
   maxPacketRate: {
     kind: count,
-    without: 'any number',
-    help: 'packets a second; who sends more is read more slowly',
+    without: 'no limit',
+    help: 'packets per second in total; above that, clients are read more slowly',
   },
-  maxPacketRatePerPrincipal: { kind: count, default: 50_000, help: 'of one; twice as many from one other machine' },
-  maxByteRate: { kind: count, without: 'any number', help: 'bytes a second, likewise' },
+  maxPacketRatePerPrincipal: {
+    kind: count,
+    default: 50_000,
+    help: 'packets per second and principal; twice as many per address',
+  },
+  maxByteRate: { kind: count, without: 'no limit', help: 'bytes per second in total' },
   maxByteRatePerPrincipal: {
     kind: count,
     default: 128 * MIB,
     without: '128 MiB',
-    help: 'of one; twice as many from one other machine',
+    help: 'bytes per second and principal; twice as many per address',
   },
-  maxUserProperties: { kind: count, default: 1_000, help: 'most user properties of a packet' },
+  maxUserProperties: { kind: count, default: 1_000, help: 'maximum number of user properties per packet' },
 } satisfies Readonly<Record<keyof QuotaOptions, OptionEntry<number>>>
 
-/** Checked {@link QuotaOptions}. */
 export type CheckedQuotas = Checked<
   QuotaOptions,
   'maxMemory' | 'maxPercentPerPrincipal' | 'maxPacketRate' | 'maxByteRate'
 >
 
-/** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   checkValues(QUOTAS, options)
   const { maxMemory, maxPacketRate, maxByteRate } = options
@@ -139,9 +156,11 @@ export function checkQuotas(options: QuotaOptions): CheckedQuotas {
   checkPositiveInteger('maxBufferedBytes', maxBufferedBytes)
   if (maxMemory !== undefined && maxBytes + maxBufferedBytes > maxMemory) {
     const sum = `${maxBytes} + ${maxBufferedBytes}`
-    throw new ArgumentError(`Expected \`maxBytes\` and \`maxBufferedBytes\` within \`maxMemory\`, got ${sum}`)
+    throw new ArgumentError(
+      `Expected \`maxBytes\` plus \`maxBufferedBytes\` to be at most \`maxMemory\` (${maxMemory}), got ${sum}`,
+    )
   }
-  // Nobody makes room that has all of it retained.
+  // Retained messages cannot be evicted, so they must not use the whole budget.
   const maxRetainedBytes = Math.min(DEFAULT_RETAINED_BYTES, Math.ceil(maxBufferedBytes / 2))
   const plain = { maxRetainedBytes, ...givenOf(QUOTAS, options), ...withDefaults(QUOTAS, options) }
   const { maxPercentPerPrincipal } = options
@@ -151,7 +170,7 @@ export function checkQuotas(options: QuotaOptions): CheckedQuotas {
 function memoryTooSmall({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions): string {
   const [name, given] = maxBytes === undefined ? ['maxBufferedBytes', maxBufferedBytes] : ['maxBytes', maxBytes]
   const beside = given === undefined ? '' : ` beside \`${name}\` of ${given}`
-  return `Expected \`maxMemory\` to leave room for keys and for what waits, got \`${maxMemory}\`${beside}`
+  return `Expected \`maxMemory\` to leave memory for keys and for buffers, got \`${maxMemory}\`${beside}`
 }
 
 function splitMemory({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
@@ -166,17 +185,19 @@ function splitMemory({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {
   return { maxBytes: keys, maxBufferedBytes: maxBufferedBytes ?? maxMemory - keys }
 }
 
-/** What one principal may have of a total. */
 const principalLimit = (
   { maxPercentPerPrincipal: percent }: QuotaOptions,
   total: number,
   defaultPercent: number,
 ): number => Math.ceil((total * (percent ?? defaultPercent)) / 100)
 
-/** Of connections, subscriptions and watches one principal has so many at least, unless the option says its percentage. */
+/** Not applied if `maxPercentPerPrincipal` is set. */
 const MIN_PRINCIPAL_COUNT = 10
 
-/** As {@link principalLimit}, for what no client can do without: a small part of a small total would be a single one. */
+/**
+ * Like {@link principalLimit}, for connections, subscriptions and watches: a small percentage of a small total would be
+ * one.
+ */
 const principalCountLimit = (options: QuotaOptions, total: number, defaultPercent: number): number => {
   const limit = principalLimit(options, total, defaultPercent)
   return options.maxPercentPerPrincipal === undefined ? Math.min(total, Math.max(limit, MIN_PRINCIPAL_COUNT)) : limit
@@ -184,7 +205,6 @@ const principalCountLimit = (options: QuotaOptions, total: number, defaultPercen
 
 const UNLIMITED = Number.POSITIVE_INFINITY
 
-/** What options say of the broker's part. */
 export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
   const { maxPacketRatePerPrincipal: packetsPerSecond, maxByteRatePerPrincipal: bytesPerSecond } = options
   return {
@@ -211,14 +231,12 @@ export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
   }
 }
 
-/** To whose quota of keys a connection writes, and how much of all that is. */
 export function keyQuotas(options: CheckedQuotas): (client: Client) => Owner | undefined {
   const maxKeys = principalLimit(options, options.maxKeys, 50)
   const maxBytes = principalLimit(options, options.maxBytes, 50)
   return ({ account }) => account && { id: account.name, maxKeys, maxBytes }
 }
 
-/** What options say of watches. */
 export const watchQuotas = (options: CheckedQuotas): WatchQuotas<Client> => ({
   max: options.maxWatches,
   maxPerOwner: principalCountLimit(options, options.maxWatches, 25),

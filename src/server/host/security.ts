@@ -12,36 +12,37 @@ import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
 import type { Fault } from './store-server.js'
 
-/** Options of `serve` about who may do what. */
+/** Options of {@link serve} for authentication and authorization. */
 export interface SecurityOptions {
   /**
-   * Finds out who a client is; see {@link Authenticate}, and `firstOf`, `Passwords`, `certificates` and `Tokens`, of which
-   * one can be made. Default: no client is asked.
+   * Authenticates clients; see {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
+   * Default:
+   * clients are not authenticated.
    */
   readonly authenticate?: Authenticate | undefined
   /**
-   * Whether clients may come in that show nothing of themselves. Default only if no client is asked, and only at the
-   * loopback address.
+   * Whether clients without credentials may connect. Default: only without `authenticate`, and only on the loopback
+   * address.
    */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * Who may do what: YAML, as the `authorizationPolicies` of Azure IoT Operations. What no rule grants is refused. Default:
-   * a client that is let in may do everything.
+   * Access rules as YAML, like the `authorizationPolicies` of Azure IoT Operations. Anything that no rule grants is
+   * denied.
+   * Default: connected clients may do everything.
    */
   readonly policy?: string | undefined
-  /** Listens with TLS 1.2 or later. Default: without. */
+  /** Listens with TLS 1.2 or later. Default: no TLS. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * Hears in a sentence what the operator of a store should know: that `allowAnonymous` lets strangers in. Default a
-   * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * Receives a warning when `allowAnonymous` lets other machines connect without credentials. Default: a process
+   * warning
+   * (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
 }
 
-/** Checked {@link SecurityOptions}. */
 export type CheckedSecurity = Checked<SecurityOptions, 'authenticate' | 'policy' | 'tls'>
 
-/** Options with their defaults. Throws {@link ArgumentError}. */
 export function checkSecurity(options: SecurityOptions, host: string): CheckedSecurity {
   const { authenticate, policy, tls, warn = warnProcess } = options
   checkFunction('warn', warn)
@@ -49,7 +50,7 @@ export function checkSecurity(options: SecurityOptions, host: string): CheckedSe
   const { allowAnonymous = authenticate === undefined && isLocalOnly(host) } = options
   if (authenticate === undefined && !allowAnonymous) {
     throw new ArgumentError(
-      `Everybody who reaches ${host} could read and write every key: give \`authenticate\`, or \`allowAnonymous: true\``,
+      `Any client that reaches ${host} could read and write every key: set \`authenticate\`, or \`allowAnonymous: true\` to allow that`,
     )
   }
   if (policy !== undefined) parsePolicyOption(policy)
@@ -57,9 +58,8 @@ export function checkSecurity(options: SecurityOptions, host: string): CheckedSe
   return { authenticate, allowAnonymous, policy, tls, warn }
 }
 
-/** Tells that strangers may come in who show nothing of themselves, if they may. */
 export function warnIfAnonymous({ authenticate, allowAnonymous, warn, host }: WarningOptions): void {
-  // With `authenticate` there may be a proxy on this machine that others reach.
+  // With `authenticate`, even a loopback address may be reachable through a proxy on this machine.
   if (allowAnonymous && (authenticate !== undefined || !isLocalOnly(host))) warnAnonymous(host, warn ?? warnProcess)
 }
 
@@ -67,9 +67,8 @@ interface WarningOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAn
   readonly host: string
 }
 
-/** Reads the option `policy`. Throws {@link ArgumentError}. */
 export function parsePolicyOption(text: string): ReturnType<typeof parsePolicy> {
-  if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a text of YAML')
+  if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a string of YAML')
   try {
     return parsePolicy(text)
   } catch (cause) {
@@ -77,24 +76,22 @@ export function parsePolicyOption(text: string): ReturnType<typeof parsePolicy> 
   }
 }
 
-/** Throws {@link ArgumentError} unless a certificate may take the place of the one before. */
+/** Throws {@link ArgumentError} unless the new TLS material can replace the current one. */
 export function checkTlsReplacement(current: TlsMaterial | undefined, tls: TlsMaterial): void {
   if (current === undefined || (current.clientCa === undefined) !== (tls.clientCa === undefined))
-    throw new ArgumentError('TLS, and whether clients are asked for a certificate, is decided when the store starts')
+    throw new ArgumentError(
+      'TLS and client certificates can only be turned on or off at the start; restart the store to change that',
+    )
   checkTls(tls)
 }
 
-/** Whether what listens there can be reached from this machine alone. */
 export const isLocalOnly = (host: string): boolean => host === '::1' || isLoopback(host.toLowerCase())
 
-/** Who may do what, and the audit log of it. */
 export interface AccessControl {
   readonly audit: Audit
-  /** Without one everybody may do everything. */
   readonly authorizer: Authorizer | undefined
 }
 
-/** The access control that options ask for. */
 export function createAccessControl(
   { authenticate, allowAnonymous, policy }: CheckedSecurity,
   faults$: Subject<Fault>,
@@ -112,6 +109,5 @@ export function createAccessControl(
   }
 }
 
-/** What a policy lets connections do with keys and topics; `undefined` without one. */
 export const rightsOf = ({ authorizer }: AccessControl): Authorizer | undefined =>
   authorizer?.hasPolicy ? authorizer : undefined

@@ -14,10 +14,9 @@ import { type AccessControl, rightsOf } from './security.js'
 import { type StoreEvents, storageStatusOf } from './store-events.js'
 import type { ConnectedClient } from './store-server.js'
 
-/** Of several nodes one sees to it that keys expire, most often: each waits so long at most, ms. */
+/** Nodes delay expiry by a random time up to this limit, so that mostly one of them expires a key, ms. */
 const MAX_EXPIRY_DELAY_MS = 25
 
-/** What an instance is made of. */
 export interface StoreInstanceDependencies {
   readonly options: CheckedOptions
   readonly opened: OpenedStorage
@@ -27,7 +26,6 @@ export interface StoreInstanceDependencies {
 
 /** One run of broker and store. Its keys may predate and outlive it. */
 export class StoreInstance {
-  /** ms since the Unix epoch */
   readonly startedAt: number
   readonly broker: Broker
   readonly server: StoreService
@@ -44,7 +42,6 @@ export class StoreInstance {
     this.#log = log
   }
 
-  /** Starts; rejects with the system's error when a port is taken. */
   static async start({ options, opened, access, events }: StoreInstanceDependencies): Promise<StoreInstance> {
     const { engine, log, failure, clock: logClock } = opened
     const { dialect, notifications, clock } = options
@@ -69,7 +66,7 @@ export class StoreInstance {
     })
     const isNode = log.sharing !== undefined
     const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })
-    // Connections live by the machine's clock, whatever that of the keys says.
+    // Connections use the machine's clock, independent of the clock for keys.
     const { maxBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
     const quotas = brokerQuotas(options)
@@ -80,13 +77,13 @@ export class StoreInstance {
     }
     const brokerOptions = { ...options, ...limits, connections, quotas, clock: systemClock }
     const broker: Broker = await Broker.start(brokerOptions, handler)
-    // Keys that were there before expire.
+    // Expires keys from previous runs.
     server.resume()
     if (failure !== undefined) server.report(failure)
     return new StoreInstance(opened, handler, broker)
   }
 
-  /** Why no client is let in, if so; those who are here are sent away when that begins. */
+  /** Why clients are rejected; setting a reason also disconnects all clients. */
   set unavailableReason(reason: string | undefined) {
     this.#handler.unavailableReason = reason
     if (reason === undefined) return
@@ -101,12 +98,10 @@ export class StoreInstance {
     }))
   }
 
-  /** The connections of a client. */
   connectionsOf(clientId: string): readonly (Client & { cut(): void })[] {
     return Array.from(this.broker.connections).filter(connection => connection.clientId === clientId)
   }
 
-  /** Nothing moves, nothing expires. */
   freeze(): void {
     this.server.pause()
     this.broker.freezer.freeze()
@@ -117,25 +112,27 @@ export class StoreInstance {
     this.broker.freezer.thaw()
   }
 
-  /** Another policy is in force. Who watches globs is disconnected, and may come back: other keys may be readable now. */
+  /**
+   * Applies a new policy. Clients that watch globs are disconnected, because other keys may match now; they may
+   * reconnect.
+   */
   revalidateRights(): void {
     this.broker.revalidateSessions()
     for (const connection of Array.from(this.broker.connections)) {
       if (this.#engine.watchers.globs.countOf(connection) > 0)
-        connection.disconnect(REASON.administrativeAction, 'what a watched glob shows may be other keys now')
+        connection.disconnect(REASON.administrativeAction, 'the policy has changed; watched globs may show other keys')
     }
   }
 
-  /** Tells every client, and frees the ports. */
   async close(): Promise<void> {
     this.server.pause()
-    // What is on its way to other nodes is answered before its client is told to go.
+    // Answers requests that are in flight to other nodes before their clients are disconnected.
     if (this.#log.sharing) await this.#log.close()
     await this.broker.close()
     await this.#log.close()
   }
 
-  /** Ends as a process that is killed: connections are cut without a word, and what was on its way is lost. */
+  /** Simulates a killed process: closes connections without DISCONNECT and drops work in flight. */
   async die(): Promise<void> {
     this.server.stop()
     await this.broker.kill()

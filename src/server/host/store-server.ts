@@ -6,98 +6,92 @@ import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
 
-/** A glance at a running store. */
+/** Statistics of a running store. */
 export interface StoreStats {
   readonly keys: number
   readonly watches: number
   readonly connections: number
-  /** MQTT sessions, with those whose client is away. */
+  /** MQTT sessions, offline clients included. */
   readonly sessions: number
-  /** Retained messages. */
   readonly retained: number
-  /** Of retained messages. */
+  /** Bytes. */
   readonly retainedBytes: number
-  /** Subscriptions of all sessions. */
   readonly subscriptions: number
-  /** What the broker holds for all clients together, bytes; see {@link ServeOptions.maxBufferedBytes}. */
+  /** Bytes; see {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
-  /** What keys, values and watched keys take, bytes; see {@link ServeOptions.maxBytes}. */
+  /** Bytes; see {@link ServeOptions.maxBytes}. */
   readonly bytes: number
-  /** Network connections, also of clients that are not let in: so many more than `connections` are not, or not yet. */
+  /** Network connections. Those in excess of `connections` are not accepted, or not yet. */
   readonly networkConnections: number
-  /** Logins that were turned away, since `serve`. */
+  /** Rejected logins since `serve`. */
   readonly refusedLogins: number
-  /** Connections that were cut because there were too many; see {@link ServeOptions.maxConnections}. */
+  /** Connections refused because of a limit; see {@link ServeOptions.maxConnections}. */
   readonly refusedConnections: number
-  /** Counts since the start. */
+  /** Counted since the start. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number
 }
 
-/** A client that is connected. */
+/** A client with an open connection. */
 export interface ConnectedClient {
   readonly clientId: string
-  /** Since when it is connected, ms since the Unix epoch. */
+  /** ms since the Unix epoch */
   readonly since: number
-  /** Number of keys it watches. */
   readonly watches: number
 }
 
-/**
- * An error of the store itself, or what `authenticate` has thrown; it ended the connection of the client it happened with,
- * and nothing else.
- */
+/** An error of the store or of `authenticate`. It ended the connection of the client concerned, and no other. */
 export interface Fault {
-  /** Empty when the client was not known yet. */
+  /** Empty if no client is known. */
   readonly clientId: string
   readonly error: unknown
 }
 
-/** What the store holds of a key. */
+/** Details of a key; see {@link StoreServer.peek}. */
 export interface StoredKey {
   readonly value: Uint8Array
   /** Such as `1696374425000:1:StateStore`. */
   readonly version: string
-  /** When the key is gone, ms since the Unix epoch. */
+  /** ms since the Unix epoch */
   readonly expiresAt: number | undefined
   /** Writes must carry this token or a newer one. */
   readonly fencingToken: string | undefined
-  /** Number of clients that watch it. */
   readonly watchers: number
 }
 
-/** How a store comes back; see {@link StoreServer.restart}. */
+/** Options of {@link StoreServer.restart}. */
 export interface RestartOptions {
   /**
-   * `kept`: with all keys, their versions, expiry and fencing tokens, as a store with its data on disk; one with `data`
-   * reads them back, and a node follows the log anew. `lost`: empty, as a store without; what `data` holds is deleted. A
-   * node cannot lose what all nodes have.
+   * `kept`: with all keys, their versions, expiry and fencing tokens, like a store with data on disk; a store with
+   * `data` reads
+   * them back, and a node replays the log. `lost`: empty, like a store without `data`; the content of `data` is
+   * deleted. A node
+   * cannot lose the keys that all nodes share.
    */
   readonly keys: 'kept' | 'lost'
 }
 
-/** What changes while a store runs; see {@link StoreServer.reload}. */
+/** Changes for {@link StoreServer.reload}. */
 export interface Reloaded {
   readonly policy?: string
-  /** For clients that connect from now on. */
+  /** Applies to new connections. */
   readonly tls?: TlsMaterial
 }
 
-/** How lines are loaded; see {@link StoreServer.load}. */
+/** Options of {@link StoreServer.load}. */
 export interface LoadOptions {
-  /** Delete every key that is not among the lines. Default `false`. */
+  /** Deletes every key that is not in the dump. Default `false`. */
   readonly replace?: boolean | undefined
 }
 
-/** What {@link StoreServer.load} came to, in keys. */
+/** Result of {@link StoreServer.load}, in numbers of keys. */
 export interface LoadResult {
   readonly loaded: number
-  /** How many of them kept the version of their line. */
+  /** Loaded keys that kept the version in their line. */
   readonly versionsKept: number
-  /** Those whose time was over already; they were left alone. */
+  /** Keys that had expired already; not loaded. */
   readonly expired: number
-  /** Those that were deleted because of `replace`. */
   readonly deleted: number
 }
 
@@ -107,41 +101,41 @@ export interface StoreServer extends AsyncDisposable {
   readonly url: string
   /** `ws://host:port`, or `wss://` with TLS */
   readonly wsUrl: string
-  /** When it started, or was restarted last, ms since the Unix epoch. */
+  /** Time of the start or latest restart, ms since the Unix epoch. */
   readonly startedAt: number
-  /** Starts over with a restart. */
+  /** Reset by a restart. */
   readonly stats: StoreStats
-  /** Rises when a key is made or removed, and starts over when all keys are lost: time to list the keys again. */
+  /**
+   * Increases when a key is created or removed, and restarts when all keys are lost. A change means: list the keys
+   * again.
+   */
   readonly keyspace: number
-  /** Every request, as it is answered. Hot. */
+  /** Every answered request. Hot. */
   readonly requests$: Observable<RequestReport>
   /**
-   * How far versions are ahead of the wall clock, ms, because that was set back by more than a minute; else 0. They only
-   * rise, so they count on from where they were until it has caught up. Nothing is refused meanwhile; what was written
-   * with a time to live before stays as much longer.
+   * How far versions are ahead of the wall clock, ms, after it was set back by more than a minute; otherwise 0.
+   * Versions never
+   * decrease, so they continue from the old time until the clock has caught up. Requests still succeed in that time;
+   * keys
+   * written with a time to live before the change live longer by the drift.
    */
   readonly drift: number
-  /** The drift when it begins, and 0 when it is over, as the next request finds it. Hot. */
+  /** Emits the drift when it begins, and 0 when it ends, as detected by the next request. Hot. */
   readonly drift$: Observable<number>
-  /**
-   * What must not happen, for the operator of the store to report: errors of the store itself, and of
-   * `authenticate`. Hot.
-   */
+  /** Errors of the store itself and of `authenticate`, for the operator to report. Hot. */
   readonly faults$: Observable<Fault>
-  /** Logins and refusals, of a store that asks who somebody is or has a policy. Hot. */
+  /** Logins and rejections, if the store authenticates clients or has a policy. Hot. */
   readonly audit$: Observable<AuditEvent>
-  /** Whether what is written is kept on the disk; `kept` for a store that keeps nothing. */
+  /** Whether writes are kept on disk; `kept` for a store in memory. */
   readonly storage: StorageStatus
-  /** The same when it changes, as the next write finds it. Hot. */
+  /** Emits when {@link StoreServer.storage} changes, as detected by the next write. Hot. */
   readonly storage$: Observable<StorageStatus>
-  /** The nodes of the store and their log, of a store with a `log`. */
+  /** Undefined for a store without `log`. */
   readonly cluster: ClusterStatus | undefined
-  /** Client ids of the open connections. */
   readonly clientIds: readonly string[]
-  /** The open connections. */
   readonly clients: readonly ConnectedClient[]
   /**
-   * What each principal has of what there are quotas of: of those who have something, or had lately. For one iteration.
+   * Usage of each quota by principal, of those with usage now or recently. Can be iterated once.
    *
    * @example
    * ```ts
@@ -150,8 +144,8 @@ export interface StoreServer extends AsyncDisposable {
    */
   readonly usage: Iterable<Usage>
   /**
-   * Who is connected from where, and from where logins failed lately; at most 10,000 addresses that are not connected. For
-   * one iteration.
+   * Connections and recently failed logins by address; at most 10,000 addresses without a connection. Can be iterated
+   * once.
    *
    * @example
    * ```ts
@@ -159,24 +153,26 @@ export interface StoreServer extends AsyncDisposable {
    * ```
    */
   readonly addresses: Iterable<AddressUsage>
-  /** Until when it is frozen, ms since the Unix epoch, if it is. */
+  /** When a frozen store resumes, ms since the Unix epoch; `undefined` if it is not frozen. */
   readonly frozenUntil: number | undefined
 
-  /** What the store holds of a key, if anything. No request: it counts nowhere, and no client sees it. */
+  /** Returns the details of a key, or `undefined`. Not a request: it is not counted, and clients do not notice. */
   peek(key: string | Uint8Array): StoredKey | undefined
 
-  /** The keys a client watches, in the order it asked for them; none for a client that is not connected. */
+  /** Returns the keys that a connected client watches, in the order of its requests. */
   watchedBy(clientId: string): Iterable<Uint8Array>
 
-  /** Cuts the network connections of a client without a word; whether there was one. For trying out reconnects. */
+  /** Closes the network connections of a client without DISCONNECT, to test reconnects. Returns whether it had any. */
   cut(clientId: string): boolean
 
   /**
-   * Lets the store stand still for so many ms, as a process that is stopped: connections stay open, but nothing is read,
-   * answered, notified or expires; new connections are taken and wait. Then it goes on where it stood. 0 lets it go on at
-   * once. What ends meanwhile for want of an answer ends on the client's side: requests time out, and a client that pings
-   * gives up and connects anew. Throws `argument` for anything but a whole number of ms, `closed` after `close` and
-   * during a restart.
+   * Suspends the store for `ms`, like a stopped process: connections stay open, but nothing is read, answered, notified
+   * or
+   * expired; new connections are accepted and wait. Then it resumes where it was. 0 resumes immediately. Timeouts on
+   * the client's
+   * side still apply: requests time out, and a client whose ping is not answered reconnects. Throws `argument` unless
+   * `ms` is a
+   * whole number from 0, `closed` after `close` and during a restart.
    *
    * @example
    * ```ts
@@ -186,20 +182,22 @@ export interface StoreServer extends AsyncDisposable {
   freeze(ms: number): void
 
   /**
-   * Lets the store die and start anew on the same ports: all connections end without a word, MQTT sessions and what waits
-   * in them are gone, and so are the registrations of watches. Resolves when it listens again. Rejects with `argument`
-   * for wrong options, `closed` after `close`, or the system's error when a port was taken meanwhile; then it may be
-   * tried again.
+   * Restarts the store on the same ports like a killed process: all connections end without DISCONNECT; MQTT sessions,
+   * their
+   * queued messages and the registrations of watches are lost. Resolves when the store listens again. Rejects with
+   * `argument`
+   * for invalid options, `closed` after `close`, or the system's error when a port is in use by then; the call may be
+   * retried.
    *
    * @example
    * ```ts
-   * await store.restart({ keys: 'lost' }) // the app under test connects anew, and sees that its keys are absent
+   * await store.restart({ keys: 'lost' }) // the app under test reconnects, and sees that its keys are absent
    * ```
    */
   restart(options: RestartOptions): Promise<void>
 
   /**
-   * All keys as they are at this moment, one line for each; `JSON.stringify` makes NDJSON of them. For one iteration.
+   * Returns a snapshot of all keys, one line for each; `JSON.stringify` turns them into NDJSON. Can be iterated once.
    *
    * @example
    * ```ts
@@ -209,18 +207,23 @@ export interface StoreServer extends AsyncDisposable {
   dump(): Iterable<DumpLine>
 
   /**
-   * Sets the keys of a dump: lines as text, or as objects. All or nothing, in one step, and all who watch the keys are
-   * told. A key keeps the version of its line if that is newer than every version the store has given out; else it gets
-   * a new one, so that no watch sees versions go back. So a new store that loads a dump is what the dumped one was. A
-   * key's fencing token becomes that of its line, unless its own is newer; none is asked for. Rejects with `argument`
-   * and the number of the line for a line that does not belong in a dump and for a dump that was cut, `quota-exceeded` when
-   * that would be too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or with what the lines raise. A
-   * restart that comes first has it reject with `closed`, or with `outcome-unknown` once the records are on their way to
-   * the log.
+   * Loads the keys of a dump, given as lines of text or objects, in one atomic step, and notifies watchers. A key keeps
+   * the
+   * version of its line if that is newer than every version the store has issued; otherwise it gets a new one, so that
+   * watchers
+   * never see a version go backwards. A new store that loads a dump is therefore equal to the dumped one. A key takes
+   * the fencing
+   * token of its line unless it has a newer one; the load itself needs none. Rejects with `argument` and the line
+   * number for an
+   * invalid line or a truncated dump, `quota-exceeded` for too many keys, `overflow` for more than 1 GiB, `closed`
+   * after `close`,
+   * or an error raised by `lines`. If a restart comes first, it rejects with `closed`, or with `outcome-unknown` when
+   * the log may
+   * already contain the records.
    *
    * @example
    * ```ts
-   * await store.load([{ key: 'setPoint', value: '21.5' }], { replace: true }) // what a test begins with
+   * await store.load([{ key: 'setPoint', value: '21.5' }], { replace: true }) // initial state of a test
    * ```
    */
   load(
@@ -229,9 +232,11 @@ export interface StoreServer extends AsyncDisposable {
   ): Promise<LoadResult>
 
   /**
-   * Takes another policy or certificate, of a store that has one. A client with a subscription or a watch that is not
-   * allowed any more is disconnected, and may come back; the others notice nothing. Throws `argument` for what cannot be
-   * read, and then what was before stays in force.
+   * Replaces the policy or the certificate of a store that has one. Disconnects clients with a subscription or watch
+   * that is no
+   * longer permitted; they may reconnect. Other clients are not affected. Throws `argument` for an invalid policy or
+   * certificate;
+   * then the previous ones stay in force.
    *
    * @example
    * ```ts
@@ -240,21 +245,25 @@ export interface StoreServer extends AsyncDisposable {
    */
   reload(changes: Reloaded): void
 
-  /** Disconnects all clients and frees the ports. All keys are lost, but for those in {@link ServeOptions.data}. */
+  /** Disconnects all clients and frees the ports. Keys are lost unless {@link ServeOptions.data} is set. */
   close(): Promise<void>
 }
 
-/** Whether what is written is kept; see {@link StoreServer.storage}. */
+/** Status of the storage; see {@link StoreServer.storage}. */
 export interface StorageStatus {
   /**
-   * `kept`: as it should be. `full`: writes are refused with `quota-exceeded` until there is room on the disk. `broken`:
-   * writes are refused (status 503) until the store is started again, as it is not known what the disk has; with an error `in-use`, another
-   * process has taken the directory, and clients are sent away. Of a node:
-   * `waiting`: the log that the nodes share cannot be reached, or has no quorum; nothing is acknowledged, and clients are sent
-   * away when it takes too long. `degraded`: all goes on, and the log is not kept on all servers, or has a hole. `broken`: it
-   * has stopped for good, and takes no clients.
+   * `kept`: normal operation. `full`: writes are rejected with `quota-exceeded` until the disk has space. `broken`:
+   * writes are
+   * rejected (status 503) until the store is restarted, because the content of the disk is unknown; with an error
+   * `in-use`,
+   * another process has taken over the directory, and clients are disconnected.
+   * On a node, `waiting`: the shared log is unreachable or has no quorum; nothing is acknowledged, and clients are
+   * disconnected
+   * if that lasts too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`:
+   * the node has
+   * stopped permanently and accepts no clients.
    */
   readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
-  /** The system's error, if it is not well. */
+  /** Cause of a status other than `kept`. */
   readonly error: unknown
 }

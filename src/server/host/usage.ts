@@ -4,41 +4,39 @@ import type { Authorizer } from '../access/authorizer.js'
 import type { QuotaAccount } from '../broker/limits/quota-accounts.js'
 import type { Engine } from '../engine/engine.js'
 
-/** What one principal has of what there are quotas of; see {@link QuotaOptions}. */
+/** Usage of one principal for each quota; see {@link QuotaOptions}. */
 export interface Usage {
-  /** `is` and its id or user name; or `at` and an address, of those there who proved nothing. */
+  /** `is` and the id or user name; for anonymous clients, `at` and their address. */
   readonly principal: string
   readonly connections: number
   readonly subscriptions: number
   readonly watches: number
-  /** Keys that it wrote last, and bytes of them. */
+  /** Keys last written by the principal, and their bytes. */
   readonly keys: number
   readonly bytes: number
-  /** Retained messages, and bytes of them. */
   readonly retained: number
   readonly retainedBytes: number
-  /** What waits for its sessions whose client is away. */
+  /** Bytes queued for its offline sessions. */
   readonly waitingBytes: number
-  /** How often one of its connections was read more slowly. */
+  /** How often reading from one of its connections was slowed down. */
   readonly pauses: number
-  /** How often it was refused something of the broker. */
+  /** How often the broker rejected something because of a quota. */
   readonly refused: number
 }
 
-/** What there is of one address, or of a network of 64 bits of IPv6; see {@link StoreServer.addresses}. */
+/** Usage of one address, or of one IPv6 /64 network. */
 export interface AddressUsage {
   readonly address: string
-  /** Network connections, also of clients that are not let in. */
+  /** Network connections, unauthenticated ones included. */
   readonly connections: number
-  /** How many more were cut because there were too many, since one of these is there. */
+  /** Connections refused because of a limit, while at least one from this address was open. */
   readonly refusedConnections: number
-  /** Logins with wrong credentials, with less than ten minutes between two. Those that succeed meanwhile take none off. */
+  /** Logins with wrong credentials, less than ten minutes apart. Successful logins in between are not subtracted. */
   readonly failedLogins: number
-  /** How long its logins are not looked at for that, ms; but for names that have come in from there. */
+  /** How long further logins are rejected, ms; user names that have logged in from this address before are exempt. */
   readonly pause: number
 }
 
-/** What there is of all that are connected, and of those that failed to log in. */
 export function* addressesOf(
   visits: Iterable<[address: string, Visits]>,
   throttle: Authorizer['failedLogins'] | undefined,
@@ -53,7 +51,6 @@ export function* addressesOf(
     yield { address, connections: 0, refusedConnections: 0, failedLogins, pause: throttle?.pause(address) ?? 0 }
 }
 
-/** The usage of all that have something, or had lately. */
 export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client>): Iterable<Usage> {
   const rest = new Map(engine.usage.entries())
   for (const account of accounts) {
@@ -74,7 +71,7 @@ export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client
       refused: connections.refused + subscriptions.refused + retained.refused + waitingBytes.refused,
     }
   }
-  // Of those who have not been here since the start.
+  // Principals whose keys predate this run.
   for (const [principal, { keys, bytes }] of rest) yield { ...NO_USAGE, principal, keys, bytes }
 }
 
