@@ -40,7 +40,7 @@ describe('closing', () => {
     setting.clock.advance(600_000)
     expect({ pending: setting.clock.pending, attempts: setting.network.count }).toEqual({ pending: 0, attempts })
     expect(setting.states.filter(state => state === 'stopped')).toEqual(['stopped'])
-    expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by its user', cause: undefined })
+    expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by caller', cause: undefined })
   })
 
   it('while a URL is asked for does not use it', async () => {

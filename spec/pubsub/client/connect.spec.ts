@@ -41,7 +41,7 @@ describe('connecting', () => {
     expect(setting.status).toEqual({
       state: 'disconnected',
       code: undefined,
-      reason: expect.stringContaining('no sign of life'),
+      reason: expect.stringContaining('stopped responding'),
       retryAt: START + 11_000,
       attempt: 2,
     })

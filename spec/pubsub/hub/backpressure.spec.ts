@@ -85,7 +85,7 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([1_000, undefined])
     clock.advance(1)
     expect(senders.every(({ acks }) => acks === 2)).toBe(true)
-    expect([member.end, clock.pending]).toEqual(['close 1008 too much is not acknowledged', 1])
+    expect([member.end, clock.pending]).toEqual(['close 1008 too many unacknowledged messages', 1])
   })
 
   it('waits at its new link, too, once it has recovered', () => {
@@ -137,7 +137,7 @@ describe('A sender', () => {
     clock.advance(3_999)
     expect([sender.acks, dead.end]).toEqual([751, undefined])
     clock.advance(1)
-    expect([sender.acks, dead.end]).toEqual([2_000, 'close 1008 too much is not acknowledged'])
+    expect([sender.acks, dead.end]).toEqual([2_000, 'close 1008 too many unacknowledged messages'])
     expect(dead.sequenceIds).toHaveLength(1_001)
   })
 
@@ -148,7 +148,7 @@ describe('A sender', () => {
     sender.publish('g', 2_000)
     clock.advance(4_000)
     expect(sender.acks).toBe(2_000)
-    expect(new Set(dead.map(({ end }) => end))).toEqual(new Set(['close 1008 too much is not acknowledged']))
+    expect(new Set(dead.map(({ end }) => end))).toEqual(new Set(['close 1008 too many unacknowledged messages']))
   })
 
   it('waits once for members that are dead, and again for one that is slow among them', () => {

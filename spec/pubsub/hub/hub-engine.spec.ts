@@ -114,8 +114,8 @@ describe('The rules of a hub', () => {
     engine.receive(binary.session, binary.link, '{}', 0)
     expect(bad.link.end).toMatch(/^close 1007 ./)
     expect([wrong.link.end, binary.link.end]).toEqual([
-      'close 1003 json.reliable.webpubsub.azure.v1 has no such kind of message',
-      'close 1003 protobuf.reliable.webpubsub.azure.v1 has no such kind of message',
+      'close 1003 json.reliable.webpubsub.azure.v1 does not use this message type',
+      'close 1003 protobuf.reliable.webpubsub.azure.v1 does not use this message type',
     ])
     expect(story.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
   })
@@ -203,7 +203,7 @@ describe('The rules of a hub', () => {
     tellGroup(1, 1_001)
     expect(members.map(({ link }) => [link.end, link.sequenceIds.length])).toEqual([
       [undefined, 1_001],
-      ['close 1008 too much is not acknowledged', 1_001],
+      ['close 1008 too many unacknowledged messages', 1_001],
       [undefined, 1_001],
     ])
     expect(story.slice(3)).toEqual(['overflow 3'])

@@ -51,7 +51,7 @@ describe('What waits for all clients of a server together', () => {
     expect(story.filter(line => line.includes('overflow'))).toEqual([])
     hub.sendToGroup('c', MEGABYTE)
     await chat()
-    expect(await gluttons[1]?.closed).toEqual({ code: 1008, reason: 'the server keeps too much, most of it for you' })
+    expect(await gluttons[1]?.closed).toEqual({ code: 1008, reason: 'memory limit reached, mostly by your data' })
     expect(hub.connections).toHaveLength(3)
     for (let i = 0; i < 5; i++) hub.sendToGroup('a', MEGABYTE)
     await chat()

@@ -6,7 +6,7 @@ import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 import { hex } from '../wire/protobuf-vectors.js'
 
-const ERROR = { name: 'NotSupported', message: 'This hub has no invocations, streams or states of groups' }
+const ERROR = { name: 'NotSupported', message: 'This hub does not support invocations, streams or group states' }
 
 /** Frames as the official clients write them, and what they are answered with. */
 const CALLS = [

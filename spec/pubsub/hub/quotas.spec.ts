@@ -43,7 +43,7 @@ describe('A hub', () => {
     const { come } = await open({ maxConnectionsPerUser: 2 })
     await come('ann')
     await come('ann')
-    await expect(come('ann')).rejects.toThrow('503 There are too many connections of the same user')
+    await expect(come('ann')).rejects.toThrow('503 Too many connections of this user')
     await come('bob')
   })
 

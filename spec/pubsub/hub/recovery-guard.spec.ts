@@ -29,7 +29,7 @@ it('Recoveries that fail are limited to 100 of an address in a second; right one
   expect(await claim('wrong')).toBe(101)
   expect(reasons.slice(-3)).toEqual([
     'refused recovery with a wrong token',
-    'accepted recovery from another address than 127.0.0.1 while it was connected',
+    'accepted recovery from a different address than 127.0.0.1 while it was connected',
     'refused recovery with a wrong token',
   ])
 })

@@ -52,7 +52,7 @@ export class LinkWitness {
   note(status: PubSubStatus): void {
     if (status.state === 'connected') this.#since = this.#time.now
     if (status.state !== 'connected') this.judge()
-    if (this.#connected && status.state === 'recovering' && /no sign of life/.test(status.cause.message)) {
+    if (this.#connected && status.state === 'recovering' && /stopped responding/.test(status.cause.message)) {
       this.#judgeDistrust()
     }
     this.#connected = status.state === 'connected'

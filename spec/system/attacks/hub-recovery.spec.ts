@@ -44,7 +44,7 @@ describe('Claims of sessions of a hub', () => {
     expect(audit.filter(line => line === 'login refused recovery with a wrong token')).toHaveLength(150)
     expect(audit.filter(line => line.startsWith('login accepted recovery'))).toEqual([
       expect.stringMatching(/^login accepted recovery( while it was connected)?$/),
-      expect.stringMatching(/^login accepted recovery from another address than 192\.0\.2\.1/),
+      expect.stringMatching(/^login accepted recovery from a different address than 192\.0\.2\.1/),
     ])
   })
 })

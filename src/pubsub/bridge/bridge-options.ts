@@ -6,35 +6,35 @@ import type { Connection } from '../hub/identity.js'
 import { isName } from '../wire/rules.js'
 import { exactIfPlain } from './codecs.js'
 
-/** The client that reads or writes a key: one of its sessions. */
+/** The hub session that reads or writes a key. */
 export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
 
-/** What a client does to a key. */
 export type WriteOperation = 'set' | 'delete'
 
 /** Options of `bridge`. */
 export interface BridgeOptions {
   /**
-   * What the names of groups and events begin with. Default `key:`, as in `key:thermostat1/setPoint` and `key:set`. Of several
-   * bridges of a hub none may have a prefix that begins with another's.
+   * Prefix of the names of groups and events. Default `key:`, as in `key:thermostat1/setPoint` and `key:set`. No prefix
+   * of a bridge may begin with the prefix of another bridge of the same hub.
    */
   readonly prefix?: string | undefined
   /**
-   * How values become JSON and come back: one codec for all keys, or one for each. Default `json()`, with which they go
-   * from client to store and back character by character; what is stored and does not decode reaches clients as an entry
-   * with `op: 'invalid'`. `text` and `base64` are for anything else.
+   * Converts values to JSON and back: one codec for all keys, or a function that returns one for each. Default
+   * `json()`, which passes values between client and store character by character. A stored value that cannot be
+   * decoded reaches clients as an entry with `op: 'invalid'`. Use `text` or `base64` for values that are not JSON.
    */
   readonly codec?: Codec<unknown> | ((key: string) => Codec<unknown>) | undefined
   /**
-   * Who may join the group of a key, whatever roles the client has. Default: clients whose roles allow it. Called when a
-   * client joins; not for groups that its access token or the application put it into. An error refuses.
+   * Returns whether a client may join the group of a key, regardless of its roles. Default: clients whose roles allow
+   * it. Called when a client joins; not for groups that its access token or the application added it to. Denies if it
+   * throws.
    */
   readonly read?: ((client: BridgeClient, key: string) => boolean) | undefined
-  /** Who may write a key. Default no one. Called for every write; an error refuses. */
+  /** Returns whether a client may write a key. Default: none may. Called for every write. Denies if it throws. */
   readonly write?: ((client: BridgeClient, key: string, operation: WriteOperation) => boolean) | undefined
 }
 
-/** Options with nothing missing but `read`. */
+/** Options with defaults applied; `read` may stay undefined. */
 export interface CheckedBridgeOptions {
   readonly prefix: string
   readonly codecOf: (key: string) => Codec<unknown>
@@ -44,7 +44,7 @@ export interface CheckedBridgeOptions {
 
 const LONGEST_PREFIX = 100
 
-/** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
+/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions {
   const { prefix = 'key:', codec = json<unknown>(), read, write = () => false } = options
   checkOptionNames('bridge', options, { prefix, codec, read, write })

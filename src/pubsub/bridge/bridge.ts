@@ -15,9 +15,9 @@ import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
 
-/** Keys of a store as groups of a hub; see {@link bridge}. */
+/** Serves keys of a store as groups of a hub; see {@link bridge}. */
 export class Bridge implements Disposable {
-  /** Faults that concern no client: watches that ended, values that cannot be sent, callbacks that raised an error. Hot. */
+  /** Faults not caused by a client: watches that ended, values that cannot be sent, callbacks that threw. Hot. */
   readonly errors$: Observable<StateStoreError>
   readonly #store: StoreView
   readonly #options: CheckedBridgeOptions
@@ -44,14 +44,14 @@ export class Bridge implements Disposable {
     }
   }
 
-  /** Names of the keys that are followed now. */
+  /** Names of the watched keys. */
   get keys(): readonly string[] {
     return Array.from(this.#keyGroups.keys(), group => this.#keyOf(group))
   }
 
   /**
-   * Ends all watches. Groups keep their members and hear nothing more; events are not answered any more; writes under
-   * way are. Store and hub stay open. May be called again.
+   * Ends all watches. Groups keep their members but receive no more updates. New events are not acknowledged; writes in
+   * flight still are. Store and hub stay open. Idempotent.
    */
   close(): void {
     this.#running.unsubscribe()
@@ -113,7 +113,7 @@ export class Bridge implements Disposable {
     this.#keyGroups.delete(keyGroup.group)
   }
 
-  /** Clients may not publish what would look like an update from the store. */
+  /** Only the bridge may publish to a key's group: a client could forge an update from the store. */
   #decide(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
     const { prefix, read } = this.#options
     if (!group.startsWith(prefix)) return undefined
@@ -140,18 +140,18 @@ export class Bridge implements Disposable {
 }
 
 /**
- * Lets clients of a hub read and write keys of a store: for browsers, which do not speak MQTT.
+ * Lets clients of a hub read and write keys of a store, for browsers, which cannot speak MQTT.
  *
- * - **Reading.** A client that joins group `key:{key}` is sent the current entry, then every change, as JSON
- *   ({@link KeyMessage}); in order, and nothing in between is left out. All of them share one watch of the key, from the
- *   first to the last member; clients that are away are members until their session ends.
+ * - **Reading.** A client that joins group `key:{key}` receives the current entry, then every change in order, as JSON
+ *   ({@link KeyMessage}). Members share one watch of the key, from the first member's join until the last one leaves. A
+ *   disconnected client stays a member until its session ends.
  * - **Writing.** The events `key:set` ({@link KeySet}) and `key:delete` ({@link KeyDelete}) are acknowledged when the
- *   write was applied. Otherwise they are refused: with the code of the store's error, `argument` for a malformed
- *   request, `NotApplied` for a condition that did not hold, `Forbidden` for a client that may not write.
+ *   write has been applied. Otherwise they are rejected: with the code of the store's error, `argument` for a malformed
+ *   request, `NotApplied` if the condition did not hold, `Forbidden` for a client without write permission.
  * - Only the bridge can send to these groups. Other events are left to the application.
  *
- * Throws `argument` for wrong options, and for a prefix that overlaps with that of another bridge of the hub. Ends with the
- * hub.
+ * Throws `argument` for invalid options and for a prefix that overlaps with the prefix of another bridge of the hub.
+ * The bridge closes with the hub.
  *
  * @example
  * ```ts
@@ -166,12 +166,12 @@ export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}):
   return new Bridge(store, hub, checkBridgeOptions(options))
 }
 
-/** Of the bridges of each hub. */
+/** Prefixes in use per hub. */
 const TAKEN = new WeakMap<Hub, Set<string>>()
 
 /**
- * Takes a prefix for a bridge; the returned function gives it back. Throws {@link ArgumentError} for one that begins with
- * that of another bridge, or the other way round: both would decide about the same groups, and send to them.
+ * Reserves a prefix for a bridge; the returned function releases it. Throws {@link ArgumentError} if it begins with a
+ * reserved prefix, or the reverse: both bridges would control the same groups.
  */
 export function takePrefix(hub: Hub, prefix: string): () => void {
   const taken = TAKEN.get(hub) ?? new Set()
@@ -179,7 +179,7 @@ export function takePrefix(hub: Hub, prefix: string): () => void {
     if (!prefix.startsWith(other) && !other.startsWith(prefix)) continue
     throw new ArgumentError(
       `Expected a \`prefix\` that does not overlap with ${JSON.stringify(other)} of another bridge of hub ` +
-        `${JSON.stringify(hub.name)}, got ${JSON.stringify(prefix)}: choose prefixes of which none begins with another`,
+        `${JSON.stringify(hub.name)}, got ${JSON.stringify(prefix)}: no prefix may begin with another`,
     )
   }
   taken.add(prefix)
@@ -187,15 +187,15 @@ export function takePrefix(hub: Hub, prefix: string): () => void {
   return () => void taken.delete(prefix)
 }
 
-/** Memberships in groups of keys that one user may have with all its sessions. */
+/** Maximum memberships in key groups for one user, over all its sessions. */
 const MAX_PER_USER = 10_000
 
-/** A session of a hub; all without a user at one address have one owner. */
+/** A hub session; anonymous sessions of one address share an owner. */
 type Follower = Pick<Connection, 'owner'>
 
 /**
- * How many keys each user follows through a bridge. At the store all of a bridge's watches are one principal's, whose quota
- * one user could use up otherwise.
+ * Limits how many keys each user watches through a bridge. To the store, all watches of a bridge belong to one
+ * principal, whose quota a single user could exhaust otherwise.
  */
 export class FollowedKeys {
   readonly #maxPerUser: number
@@ -206,7 +206,7 @@ export class FollowedKeys {
     this.#maxPerUser = maxPerUser
   }
 
-  /** Whether a user may follow no more. */
+  /** Returns whether a user has reached the limit. */
   isFullFor(follower: Follower): boolean {
     return this.#countOf(follower) >= this.#maxPerUser
   }

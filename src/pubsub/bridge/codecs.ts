@@ -6,8 +6,8 @@ import { JsonText } from '../wire/json.js'
 import { fromBase64, toBase64 } from '../wire/json-frame.js'
 
 /**
- * JSON that is stored, and read, character by character: a bridge has no need to know the values it passes on. Raises an
- * error for bytes that are not JSON.
+ * JSON stored and read character by character: a bridge does not interpret the values it forwards. Throws for bytes
+ * that are not JSON.
  */
 export const exactJson: Codec<JsonText> = {
   encode(value) {
@@ -16,13 +16,13 @@ export const exactJson: Codec<JsonText> = {
   },
   decode(stored) {
     const value = new JsonText(fromUtf8(stored))
-    // Only to find out whether it is JSON.
+    // Validates the JSON.
     void value.value
     return value
   },
 }
 
-/** {@link exactJson} in the place of `json()` without a schema; any other codec as it is. */
+/** Replaces `json()` without a schema by {@link exactJson}; returns other codecs unchanged. */
 export const exactIfPlain = (codec: Codec<unknown>): Codec<unknown> =>
   identityOf(codec) === identityOf(json()) ? exactJson : codec
 
@@ -37,7 +37,7 @@ export const exactIfPlain = (codec: Codec<unknown>): Codec<unknown> =>
 export const base64: Codec<string> = {
   encode(value) {
     const bytes = typeof value === 'string' ? fromBase64(value) : undefined
-    // What comes back has to be what was given, left-over bits included.
+    // Decoding must return the same text, so unused bits in the last digit are rejected.
     if (bytes === undefined || toBase64(bytes) !== value) {
       throw new ArgumentError('Expected the value to be Base64 text, padded')
     }

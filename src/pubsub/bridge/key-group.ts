@@ -13,17 +13,16 @@ import {
   written,
 } from './key-messages.js'
 
-/** What the group of a key needs of its bridge. */
 export interface KeyGroupHost {
   readonly hub: Hub
   readonly report: (error: StateStoreError) => void
-  /** The watch of the key has ended by itself. */
+  /** Called when the watch ends without `stop`. */
   readonly ended: (keyGroup: KeyGroup) => void
 }
 
 /**
- * A key and the group that follows it. Every change of the key is sent to the group at once, and a new member is sent
- * what was sent last: as both are queued in the order they happen, a member has no gap and sees nothing twice.
+ * A watched key and its group. Each change is sent to the group immediately, and a new member is sent the latest entry.
+ * Both use one queue, so a member has no gaps and no duplicates.
  */
 export class KeyGroup {
   readonly group: string
@@ -41,7 +40,7 @@ export class KeyGroup {
     this.#host = host
   }
 
-  /** Watches the key; may tell at once. */
+  /** Watches the key. May send synchronously. */
   start(): void {
     this.#watch.add(
       this.#key.entries$.subscribe({
@@ -54,7 +53,7 @@ export class KeyGroup {
     this.#watch.add(
       this.#key.freshness$.subscribe({
         next: freshness => this.#tellFreshness(freshnessMessage(name, freshness)),
-        // The other stream ends with it, too.
+        // `entries$` reports the error.
         error: () => undefined,
       }),
     )
@@ -64,7 +63,7 @@ export class KeyGroup {
     this.#watch.unsubscribe()
   }
 
-  /** Sends a new member what the others have. */
+  /** Adds a member and sends it the current entry and freshness. */
   welcome(connectionId: string): void {
     this.members.add(connectionId)
     const { hub } = this.#host
@@ -79,7 +78,7 @@ export class KeyGroup {
       this.#entry = entry
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      // It is kept out of JSON, by its codec or by its size; the version is there all the same.
+      // The value is rejected by its codec or exceeds the size limit; members still get the version.
       this.#host.report(error)
       this.#entry = withoutValue(entry, error)
       this.#tell(this.#entry)
@@ -87,7 +86,6 @@ export class KeyGroup {
   }
 
   #tellFreshness(freshness: KeyFreshness): void {
-    // Before the first entry there is nothing to rely on.
     if (freshness.state === 'connecting') return
     this.#freshness = freshness
     this.#tell(freshness)

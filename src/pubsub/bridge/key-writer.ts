@@ -16,22 +16,22 @@ interface Written {
   readonly version: Hlc | undefined
 }
 
-/** A write as it is kept until it has a result: without the value as JavaScript has it, which can be many times as large. */
+/** A write until its result: without the parsed value, which can be many times as large as its bytes. */
 interface Pending {
   readonly key: string
   readonly id: WriteRequest['id']
   readonly options: SetOptions
-  /** Missing for a delete. */
+  /** Undefined for a delete. */
   readonly value: Uint8Array | undefined
 }
 
-/** What a pending write takes besides its text and its bytes, in bridge, client and hub, bytes. */
+/** Bytes a pending write uses in bridge, client and hub besides its text and value. */
 const OVERHEAD = 4_096
-/** A character of its text takes so many bytes at most, and each byte of its value is there twice: for its retry, and as a packet. */
+/** A character of the text takes at most two bytes. The value is held twice: for a retry, and as a packet. */
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2
 
-/** Does what clients ask for with events, and answers. */
+/** Executes the write events of clients. */
 export class KeyWriter {
   readonly #store: StoreView
   readonly #options: CheckedBridgeOptions
@@ -44,7 +44,7 @@ export class KeyWriter {
     this.#report = report
   }
 
-  /** Takes an event if it is a write; any other is left to the application. */
+  /** Handles an event if it is a write; ignores others, which are left to the application. */
   take(event: UserEvent): void {
     const { prefix } = this.#options
     if (event.event === `${prefix}set`) this.#handle(event, 'set')
@@ -53,7 +53,7 @@ export class KeyWriter {
 
   #handle(event: UserEvent, operation: WriteOperation): void {
     try {
-      // Not by the payload of the event, which would keep what was parsed until there is a result.
+      // Parses again: `event.payload` would retain the parsed value until the result.
       const request = readWrite(operation, event.json === undefined ? undefined : JSON.parse(event.json))
       if (this.#mayWrite(event, request.key, operation)) this.#write(event, this.#encoded(event, operation, request))
       else event.refuse('Forbidden', `The connection may not write key ${JSON.stringify(request.key)}`)
@@ -69,17 +69,17 @@ export class KeyWriter {
   }
 
   #write(event: UserEvent, pending: Pending): void {
-    // Raises an error for what is malformed, before anything is counted.
+    // Throws for a malformed write before it is counted.
     const result$ = this.#done(pending)
     const running = new Subscription()
     const { connectionId, owner } = event
     const cancel = (): void => {
       running.unsubscribe()
-      refuse(event, new OutcomeUnknownError('it was given up, as too much waits for the store', pending.key))
+      refuse(event, new OutcomeUnknownError('it was cancelled, as too many writes wait for the store', pending.key))
     }
     const write = { connectionId, owner, cost: costOf(event, pending), cancel }
     if (!this.#pending.tryAdd(write)) {
-      event.refuse('overflow', 'Too many writes of this connection or user have no result yet: wait for some of them')
+      event.refuse('overflow', 'Too many pending writes of this connection or user: wait for results')
       return
     }
     running.add(() => this.#pending.remove(write))
@@ -100,7 +100,7 @@ export class KeyWriter {
 
   #mayWrite(event: UserEvent, key: string, operation: WriteOperation): boolean {
     try {
-      // A promise, which JavaScript may return, is not a permission.
+      // A promise, which untyped callers may return, is not a permission.
       return this.#options.write(event, key, operation) === true
     } catch (cause) {
       this.#report(
@@ -111,7 +111,7 @@ export class KeyWriter {
   }
 }
 
-/** The value of a write that was found to have one. */
+/** Only for writes that have a value. */
 const asWritten = ({ json = '' }: UserEvent): JsonText => new JsonText(memberText(json, 'value') ?? '')
 
 function costOf({ json = '' }: UserEvent, { key, value }: Pending): number {
@@ -119,7 +119,7 @@ function costOf({ json = '' }: UserEvent, { key, value }: Pending): number {
 }
 
 function answer(event: UserEvent, { key, id }: Pending, { applied, version }: Written): void {
-  if (!applied) event.refuse('NotApplied', `The condition did not hold; version ${version ?? 'unknown'} is in the way`)
+  if (!applied) event.refuse('NotApplied', `The condition did not hold: the key has version ${version ?? 'unknown'}`)
   else if (id === undefined) event.accept()
   else event.reply({ type: 'written', id, key, ...versionMember(version) })
 }
@@ -129,24 +129,23 @@ function refuse(event: UserEvent, error: unknown): void {
   else event.refuse('argument', reason(error))
 }
 
-/** Bytes that all pending writes together may cost. */
+/** Maximum cost of all pending writes, bytes. */
 const MAX_BYTES = 128 * 1024 * 1024
-/** Of one connection. */
+/** Limits per connection. */
 const MAX_CONNECTION_BYTES = 16 * 1024 * 1024
 const MAX_CONNECTION_WRITES = 1_000
 
-/** A write without a result. */
 export interface PendingWrite {
   readonly connectionId: string
-  /** Its user, or the address of a connection without a user. */
+  /** The user, or the address of an anonymous connection. */
   readonly owner: string
-  /** What it takes, bytes. */
+  /** Bytes. */
   readonly cost: number
-  /** Gives it up to make room for another user. */
+  /** Cancels the write to make room for another user's. */
   readonly cancel: () => void
 }
 
-/** The pending writes of one user, or of one connection, in their order. */
+/** Pending writes of one user or connection, oldest first. */
 class Usage {
   readonly writes = new Set<PendingWrite>()
   cost = 0
@@ -155,8 +154,8 @@ class Usage {
 const NONE: Pick<Usage, 'cost'> & { readonly writes: ReadonlySet<PendingWrite> } = new Usage()
 
 /**
- * Writes that have no result yet, of which there are many when the store is away, bounded by what they cost. When it is too
- * much, the user with most of it gives up its newest writes, unless that is the one that asks for more.
+ * Writes without a result, limited by their cost in bytes: they accumulate while the store is unreachable. At the
+ * limit, the user with the highest cost loses its newest writes, unless it is the user requesting more.
  *
  * @example
  * ```ts
@@ -169,17 +168,17 @@ export class PendingWrites {
   readonly #byUser = new Map<string, Usage>()
   #cost = 0
 
-  /** @param maxCost - of all together, bytes */
+  /** @param maxCost - bytes of all writes together */
   constructor(maxCost: number = MAX_BYTES) {
     this.#maxCost = maxCost
   }
 
-  /** What all take now, bytes. */
+  /** Total, bytes. */
   get cost(): number {
     return this.#cost
   }
 
-  /** Adds a write; `false` if there is no room for it. */
+  /** Adds a write; returns `false` if a limit is reached. */
   tryAdd(write: PendingWrite): boolean {
     const { writes, cost } = this.#byConnection.get(write.connectionId) ?? NONE
     if (writes.size >= MAX_CONNECTION_WRITES || cost + write.cost > MAX_CONNECTION_BYTES) return false
@@ -190,7 +189,7 @@ export class PendingWrites {
     return true
   }
 
-  /** Removes a write that has a result, or was given up. */
+  /** Removes a write that has a result or was cancelled. */
   remove(write: PendingWrite): void {
     if (!this.#byConnection.get(write.connectionId)?.writes.has(write)) return
     this.#cost -= write.cost

@@ -12,13 +12,13 @@ export interface KeySet<T = unknown> {
 /** Data of the event that deletes a key. */
 export interface KeyDelete {
   readonly key: string
-  /** The token in wire form; see `Hlc`. */
+  /** Fencing token in wire form; see `Hlc`. */
   readonly options?: { readonly fencingToken?: string }
-  /** Asks for a message of the server that tells the version; it carries this id. */
+  /** Requests a server message with this id and the version of the write. */
   readonly id?: string | number
 }
 
-/** What a client wants done, checked. */
+/** A checked request. */
 export interface WriteRequest {
   readonly key: string
   readonly value: unknown
@@ -39,8 +39,8 @@ const SET_OPTIONS: Checks = {
 }
 
 /**
- * Reads the data of an event. Throws {@link ArgumentError} for a malformed one, and for unknown members: a
- * misspelt condition must not become a write without a condition.
+ * Reads the data of an event. Throws {@link ArgumentError} if it is malformed or has unknown members: a misspelt
+ * condition must not become an unconditional write.
  */
 export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
   const members = membersOf('the data', data)
@@ -48,7 +48,7 @@ export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequ
   checkKnown('member', members, known)
   const { key, value, options = {}, id } = members
   if (typeof key !== 'string') throw new ArgumentError(`Expected \`key\` to be a string, got ${typeName(key)}`)
-  if (operation === 'set' && value === undefined) throw new ArgumentError('Expected `value` to be there')
+  if (operation === 'set' && value === undefined) throw new ArgumentError('Expected `value` to be set')
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number') {
     throw new ArgumentError(`Expected \`id\` to be a string or a number, got ${typeName(id)}`)
   }
@@ -68,7 +68,7 @@ function optionsOf(options: unknown, checks: Checks): SetOptions {
 function checkKnown(what: string, members: Members, known: readonly string[]): void {
   const unknown = Object.keys(members).find(name => !known.includes(name))
   if (unknown === undefined) return
-  throw new ArgumentError(`There is no ${what} \`${formatValue(unknown).slice(0, 80)}\`; there are ${known.join(', ')}`)
+  throw new ArgumentError(`Unknown ${what} \`${formatValue(unknown).slice(0, 80)}\`: expected ${known.join(', ')}`)
 }
 
 function membersOf(what: string, value: unknown): Members {

@@ -7,11 +7,11 @@ import { Memberships } from './memberships.js'
 import { SendQueue } from './send-queue.js'
 
 /**
- * The client's side of the reliable subprotocols: what happens goes in, what to do comes out. Neither sockets nor timers
- * nor RxJS are known here, and time is what the caller says it is, so that a simulation can live through years of bad
- * networks in seconds. Times in ms.
+ * The client side of the reliable subprotocols as a pure state machine: events in, actions out. It uses neither sockets
+ * nor timers nor RxJS, and the caller provides the time, so a simulation can run years of bad networks in seconds.
+ * Times in ms.
  *
- * Its driver carries out the actions in order, and sends a `tick` when {@link deadline} has come.
+ * The driver performs the actions in order and sends a `tick` at {@link deadline}.
  *
  * @example
  * ```ts
@@ -46,12 +46,12 @@ export class ClientStateMachine {
     })
   }
 
-  /** When it wants to be woken by a `tick`; `Infinity` for never. A tick that comes early does no harm. */
+  /** When the next `tick` is needed; `Infinity` for none. Earlier ticks are harmless. */
   get deadline(): number {
     return Math.min(this.#lifecycle.deadline, this.#sequences.deadline, this.#sendQueue.deadline)
   }
 
-  /** What to do about what happened. Never throws, whatever the network brings. */
+  /** Applies an event and returns the resulting actions. Never throws, whatever the peer sends. */
   handle(event: MachineEvent, now: number): readonly Action[] {
     this.#take(event, now)
     const sequenceId = this.#sequences.take(now)
@@ -111,14 +111,13 @@ export class ClientStateMachine {
     const frame = this.#read(data)
     const isFault = frame instanceof StateStoreError
     if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.proven(now)
-    // The number counts even when nothing else of the frame is understood.
+    // The sequence id counts even if the rest of the frame is not understood.
     const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
     if (sequenceId !== undefined && !this.#sequences.record(sequenceId, data.length, now)) return
     if (isFault) this.#actions.push({ type: 'report', error: frame })
     else this.#obey(frame, now)
   }
 
-  /** What was sent, or why it cannot be read. */
   #read(data: FrameData): DownFrame | UnknownFrame | UnreadableMessageError | StateStoreError {
     try {
       return this.#settings.codec.decode(data)
@@ -177,7 +176,7 @@ export class ClientStateMachine {
     this.#sendQueue.forget(posting)
   }
 
-  // Groups before messages: the sender of what goes out next may expect it back from its group.
+  // Groups before messages: a sender may expect its next message back from its group.
   #resumed(now: number): void {
     this.#sequences.resume(now)
     this.#memberships.resume(now)
@@ -208,15 +207,15 @@ export class ClientStateMachine {
   }
 }
 
-/** With so many messages or bytes received since the last one, a sequence ack is due at once; otherwise after so many ms. */
+/** A sequence ack is sent after this many messages or bytes, or after this delay in ms. */
 const COUNT = 100
 const BYTES = 1024 * 1024
 const DELAY = 1_000
 
 /**
- * What has been received in a session: which messages are new, and when to tell the hub. A hub keeps at most 1,000
- * messages or 16 MB that are not acknowledged, then it ends the session ("Limits of reliable clients"); acknowledging by
- * count and by bytes as well as by time stays far from that in any burst. Pure; times in ms.
+ * Tracks the received messages of a session, and when to acknowledge them. A hub ends a session with 1,000 messages or
+ * 16 MB unacknowledged ("Limits of reliable clients"); acknowledging by count, bytes and time stays well below that in
+ * any burst. Pure; times in ms.
  */
 export class SequenceTracker {
   #largest = 0n
@@ -224,14 +223,14 @@ export class SequenceTracker {
   #bytes = 0
   #dueAt = Number.POSITIVE_INFINITY
 
-  /** When {@link take} gives a number next, if nothing more arrives. */
+  /** When {@link takeDueAck} next returns an id, unless more messages arrive. */
   get deadline(): number {
     return this.#dueAt
   }
 
   /**
-   * Records a number before anything else is done with its message. Whether it is new: a number up to the largest one
-   * was redelivered, and only has to be acknowledged again ("Subscriber": record the largest, drop the rest).
+   * Records a sequence id before its message is processed. Returns whether it is new: an id up to the largest was
+   * redelivered, and must only be acknowledged again ("Subscriber": record the largest, drop the rest).
    */
   record(sequenceId: bigint, size: number, now: number): boolean {
     const isNew = sequenceId > this.#largest
@@ -242,25 +241,24 @@ export class SequenceTracker {
     return isNew
   }
 
-  /** The number to acknowledge, when it is time; it covers all before it. */
+  /** Returns the id to acknowledge, if due; it covers all earlier ones. */
   take(now: number): bigint | undefined {
     if (this.#dueAt > now) return undefined
     this.#settle()
     return this.#largest
   }
 
-  /** The socket was lost, and what was acknowledged on it may be lost as well: a recovered one starts with it. */
+  /** Schedules an ack for the recovered socket: the last one may have been lost with the previous socket. */
   resume(now: number): void {
     this.#settle()
     if (this.#largest > 0n) this.#dueAt = now
   }
 
-  /** Nothing can be acknowledged without a socket. */
   suspend(): void {
     this.#settle()
   }
 
-  /** Another session counts from 1 again. */
+  /** A new session counts from 1 again. */
   reset(): void {
     this.#settle()
     this.#largest = 0n

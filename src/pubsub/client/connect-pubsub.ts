@@ -13,36 +13,39 @@ import { openWebSocket } from './ws-socket.js'
 
 /** Options of {@link connectPubSub}. Times in ms. */
 export interface PubSubOptions {
-  /** What the frames are written in: `json.reliable.webpubsub.azure.v1` or `protobuf.reliable.webpubsub.azure.v1`. Default `json`. */
+  /** Subprotocol: `json.reliable.webpubsub.azure.v1` or `protobuf.reliable.webpubsub.azure.v1`. Default `json`. */
   readonly protocol?: 'json' | 'protobuf' | undefined
-  /** ms a lost session is tried to be recovered. Default 60,000; hubs keep a session for at least 30 s. */
+  /** How long to try to recover a lost session, ms. Default 60,000; hubs keep a session for at least 30 s. */
   readonly recoveryWindow?: number | undefined
-  /** ms until an attempt to connect has failed: fresh URL, handshake and first frame together. Default 10,000. */
+  /** Time limit of a connection attempt, including fetching the URL, handshake and first frame, ms. Default 10,000. */
   readonly connectTimeout?: number | undefined
-  /** ms of silence after which a half-open connection is found out; after half of it the hub is asked for a sign of life. Default 40,000. */
+  /** Silence after which a connection is considered dead, ms; the hub is probed after half of it. Default 40,000. */
   readonly keepAlive?: number | undefined
-  /** ms until a send has failed, outages included. Default: 30 s longer than the recovery window, 90,000. */
+  /** Time limit of a send, including outages, ms. Default: 30 s longer than the recovery window, 90,000. */
   readonly timeout?: number | undefined
-  /** Most sends held at a time, waiting or not acknowledged; one more fails with `overflow`, and so does what makes more than 64 MiB together. Default 10,000. */
+  /**
+   * Maximum sends held, queued or unacknowledged, of at most 64 MiB in total. Further sends fail with `overflow`.
+   * Default 10,000.
+   */
   readonly maxQueued?: number | undefined
-  /** How often a send is tried again that the hub answers with `InternalServerError`. Default 3. */
+  /** Retries of a send that the hub rejects with `InternalServerError`. Default 3. */
   readonly retries?: number | undefined
   /**
-   * Pauses between attempts, to connect, to recover and to send again. Default 100 ms, doubled up to 30 s, with jitter.
-   * Those of a recovery grow to 2 s at most, for the hub does not keep the session for long.
+   * Backoff between attempts to connect, to recover and to resend. Default: 100 ms, doubled up to 30 s, with jitter.
+   * Recovery delays are capped at 2 s, because the hub discards the session soon.
    */
   readonly reconnect?: BackoffOptions | undefined
-  /** Decides about the next new connection instead: ms to wait, or `false` to give up, which ends the client with the cause. */
+  /** Decides when to open a new connection: returns ms to wait, or `false` to stop the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy | undefined
-  /** Clock of all of this. Default the machine's. */
+  /** Clock for all timing. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
 /**
- * Connects to a hub of Azure Web PubSub, or to one that speaks like it. With a URL that holds an access token give a
- * function: it is asked for a fresh one for every new session, and never for a recovery, which needs none.
+ * Connects to a hub of Azure Web PubSub or to a compatible one. If the URL contains an access token, pass a function:
+ * it is called for a fresh URL for every new session, but not for recoveries, which need no token.
  *
- * Returns at once; sends and joins wait for the connection. Throws `argument` for wrong options.
+ * Returns immediately; sends and joins wait for the connection. Throws `argument` for invalid options.
  *
  * @example
  * ```ts
@@ -60,7 +63,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const { timeout = recoveryWindow + 30_000, maxQueued = 10_000, retries = 3 } = options
   checkBackoff(reconnect)
   const pauses = pausesOf(reconnect)
-  // At once for a session that held, like the first attempt to recover one.
+  // The first reconnect is immediate, like the first recovery.
   const { reconnectStrategy = attempt => (attempt === 1 ? 0 : pauses.pause(attempt - 1)) } = options
   const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, maxQueued }
   const known = { ...numbers, protocol, retries, reconnect, reconnectStrategy, clock }
@@ -79,7 +82,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   return new PubSubClient({ ...behaviour, url: () => ready().then(() => resolve(url)), codec, ready })
 }
 
-// Half as much again as all the rest, and most do not need it.
+// Loaded on demand: half the size of the rest, and most clients do not need it.
 const loadProtobuf = () => import('../wire/protobuf-client-codec.js').then(module => module.protobufClientCodec)
 
 const resolve = (url: UrlSource): string | Promise<string> => (typeof url === 'function' ? url() : url)
@@ -99,7 +102,7 @@ function checkBackoff(backoff: BackoffOptions): void {
 }
 
 /**
- * A codec that is loaded on demand, so that clients that speak another subprotocol need not download it.
+ * A codec loaded on demand, so that clients of another subprotocol need not download it.
  *
  * @example
  * ```ts
@@ -117,7 +120,7 @@ export class LateCodec implements ClientCodec {
     this.#fetch = fetch
   }
 
-  /** Resolves when frames can be encoded and decoded; one that fails may be tried again. */
+  /** Loads the codec. A failed load may be retried. */
   async load(): Promise<void> {
     this.#codec ??= await this.#fetch()
   }

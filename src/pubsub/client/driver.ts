@@ -5,37 +5,36 @@ import type { ClientStateMachine } from './client-state-machine.js'
 import type { Action, MachineEvent } from './events.js'
 import type { OpenSocket, Socket, SocketHandlers } from './ws-socket.js'
 
-/** Where a client connects: a URL, or a function that gives a fresh one, with a fresh access token, for every new session. */
+/** A URL, or a function that returns a fresh one, with a fresh access token, for every new session. */
 export type UrlSource = string | (() => string | Promise<string>)
 
-/** What a driver needs. */
 export interface DriverSettings {
   readonly machine: ClientStateMachine
   readonly clock: Clock
   readonly openSocket: OpenSocket
   readonly subprotocol: string
   readonly url: UrlSource
-  /** Takes the actions that do not concern the socket. */
+  /** Receives all actions that do not concern the socket. */
   readonly tell: (action: Action) => void
 }
 
-/** A timer that is later than this shows that the computer has slept, ms. */
+/** A timer later than this indicates that the computer slept, ms. */
 const OVERSLEPT = 10_000
-/** How long the hub may take to close, ms. */
+/** How long to wait for the hub to close, ms. */
 const PATIENCE = 2_000
 
 /**
- * Gives a machine its socket and its clock. What an action causes, such as a subscriber that sends again, waits until
- * all earlier actions are done.
+ * Connects a state machine to a socket and a clock. Actions run in order: an action triggered by another one, such as a
+ * subscriber's next send, is queued behind the pending ones.
  */
 export class Driver {
   readonly #settings: DriverSettings
   readonly #actions = new Fifo<Action>()
   #running = false
   #socket: Socket | undefined
-  /** The latest one that was closed here. */
+  /** The socket last closed by this side. */
   #closing: Socket | undefined
-  /** Settles when the latest socket is closed. */
+  /** Resolves when the latest socket is closed. */
   #gone: Promise<void> = Promise.resolve()
   readonly #deadlineTimer: DeadlineTimer
 
@@ -46,7 +45,7 @@ export class Driver {
     )
   }
 
-  /** Bytes the socket has not sent yet. */
+  /** Bytes buffered by the socket. */
   get backlog(): number {
     return this.#socket?.bufferedAmount ?? 0
   }
@@ -61,13 +60,13 @@ export class Driver {
     this.#deadlineTimer.set(machine.deadline)
   }
 
-  /** Ends the machine. Resolves when its socket is closed, or when the hub has had enough time for that. */
+  /** Ends the machine. Resolves when its socket is closed, after 2 s at the latest. */
   async close(): Promise<void> {
     this.dispatch({ type: 'close' })
     let cancel = (): void => undefined
     const patience = new Promise<void>(resolve => {
       cancel = this.#settings.clock.schedule(PATIENCE, () => {
-        // Behind a half-open link no answer comes, and the process could not end.
+        // A half-open link never closes and would keep the process alive.
         this.#closing?.terminate()
         resolve()
       })
@@ -121,7 +120,7 @@ export class Driver {
       this.dispatch({ type: 'url', link, url })
       return
     }
-    // A function that throws fails like one that rejects.
+    // Converts a throwing function to a rejection.
     Promise.resolve()
       .then(url)
       .then(

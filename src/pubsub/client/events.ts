@@ -1,63 +1,61 @@
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
 
-/** How a machine behaves. Times in ms. Chance comes in through the pauses. */
+/** Settings of the state machine. Times in ms. Randomness is injected by the pauses. */
 export interface MachineSettings {
   readonly codec: ClientCodec
-  /** All attempts to recover a session together. */
+  /** Time limit for recovering a session, over all attempts. */
   readonly recoveryWindow: number
-  /** From the beginning of an attempt to the hub's first frame. */
+  /** Time limit from the start of an attempt to the hub's first frame. */
   readonly connectTimeout: number
-  /** Silence after which a link is dead; after half of it the hub is asked for a sign of life. */
+  /** Silence after which a link is dead; it is probed after half of it. */
   readonly keepAlive: number
-  /** Most messages held: waiting, or not acknowledged. Of at most 64 MiB together. */
+  /** Maximum messages held, queued or unacknowledged; at most 64 MiB in total. */
   readonly maxQueued: number
-  /** How often a message is sent again after `InternalServerError`. */
+  /** Retries of a message after `InternalServerError`. */
   readonly retries: number
-  /** ms a join or leave may take before it is asked for again. */
+  /** Time limit of a join or leave before it is retried. */
   readonly timeout: number
-  /** Pause before a message is sent again; 1 for the first. */
+  /** Delay before a message is resent; attempt 1 is the first. */
   readonly pause: (attempt: number) => number
-  /** Pause before another attempt to recover a session; 1 for the second attempt. */
+  /** Delay before another recovery attempt; 1 precedes the second attempt. */
   readonly recoveryPause: (attempt: number) => number
-  /** Pause before a new connection; `false` ends the machine. */
+  /** Delay before a new connection; `false` stops the machine. */
   readonly reconnectStrategy: ReconnectStrategy
-  /** Bytes the socket has not sent yet. */
+  /** Bytes buffered by the socket. */
   readonly backlog: () => number
 }
 
 /**
- * When to open a new connection after a session was lost or could not be opened: ms to wait, or `false` to give up, which
- * stops the client with the cause. `attempt` is 1 for the first since the connection last held for five seconds. Not
- * asked for recoveries, nor for the very first attempt.
+ * Decides when to open a new connection after a session was lost or could not be opened: returns ms to wait, or `false`
+ * to stop the client with the cause. `attempt` is 1 for the first since a connection last held for five seconds. Not
+ * called for recoveries, nor for the very first attempt.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
-/** A message to send; its identity names it. */
+/** A message to send, identified by object identity. */
 export interface SendRequest {
   readonly frame: OutgoingFrame
-  /** Whether the hub is to answer. */
+  /** Whether to request an acknowledgement. */
   readonly ack: boolean
-  /** ms until it has failed, wherever it is by then. */
+  /** Time limit, ms. */
   readonly timeout: number
-  /** Send it again in another session when its fate in this one is unknown. */
+  /** Whether to resend it in a new session when its outcome in the lost one is unknown. */
   readonly atLeastOnce: boolean
 }
 
-/** A message before it has an id. */
 export type OutgoingFrame =
   | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
   | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
 
-/** What became of a message that did not fail. */
+/** Result of a successful send. */
 export interface SendResult {
-  /** Its number in the session; missing without acknowledgement. */
+  /** Id of the request in the session; undefined without acknowledgement. */
   readonly ackId: bigint | undefined
-  /** The hub had it already: an earlier copy was processed, and its answer lost. It was delivered once. */
+  /** The hub had processed an earlier copy, whose acknowledgement was lost. The message was delivered once. */
   readonly duplicate: boolean
 }
 
-/** How a request ended. */
 export type RequestOutcome =
   | { readonly ok: true; readonly result: SendResult }
   | { readonly ok: false; readonly error: StateStoreError }
@@ -65,22 +63,21 @@ export type RequestOutcome =
 /** A message of a group. */
 export type GroupMessage = {
   readonly group: string
-  /** Who sent it, if known. */
+  /** User id of the sender, if known. */
   readonly fromUserId: string | undefined
-  /** Its number in the session, from 1. */
+  /** Sequence id in the session, from 1. */
   readonly sequenceId: bigint | undefined
 } & Payload
 
 /** A message of the application's server. */
 export type ServerMessage = { readonly sequenceId: bigint | undefined } & Payload
 
-/** A link is one attempt to connect and the socket it leads to; events of an earlier one are late, and ignored. */
+/** `link` numbers a connection attempt and its socket. Events of an earlier link are ignored. */
 export type MachineEvent =
   | { readonly type: 'start' }
   | { readonly type: 'close' }
-  /** A deadline has come. */
   | { readonly type: 'tick' }
-  /** The computer has slept: what was alive may be dead. */
+  /** The computer slept, so the connection may be dead. */
   | { readonly type: 'woke' }
   | { readonly type: 'url'; readonly link: number; readonly url: unknown }
   | { readonly type: 'urlFailed'; readonly link: number; readonly error: unknown }
@@ -88,32 +85,31 @@ export type MachineEvent =
   | { readonly type: 'received'; readonly link: number; readonly data: FrameData }
   | { readonly type: 'closed'; readonly link: number; readonly code: number; readonly reason: string }
   | { readonly type: 'send'; readonly request: SendRequest }
-  /** Its sender does not wait for it any more. */
+  /** The sender unsubscribed. */
   | { readonly type: 'forget'; readonly request: SendRequest }
-  /** The identity of a member names a membership, so that its failure does not hit a later one. */
+  /** `member` identifies a membership, so that its failure does not affect a later one. */
   | { readonly type: 'join'; readonly group: string; readonly member: object }
   | { readonly type: 'leave'; readonly group: string }
 
-/** What to do, in this order. Times in a status are those of the machine. */
+/** Actions, to be performed in order. Times in a status are in machine time. */
 export type Action =
-  /** Ask for a fresh URL. */
   | { readonly type: 'fetchUrl'; readonly link: number }
   | { readonly type: 'open'; readonly link: number; readonly url: string }
   | { readonly type: 'transmit'; readonly data: FrameData }
-  /** Close the socket of the last `open`; its later events are ignored. */
+  /** Closes the socket of the last `open`; its later events are ignored. */
   | { readonly type: 'close'; readonly code: number | undefined }
   | { readonly type: 'status'; readonly status: PubSubStatus }
   | { readonly type: 'settled'; readonly request: SendRequest; readonly outcome: RequestOutcome }
   | { readonly type: 'groupMessage'; readonly message: GroupMessage }
   | { readonly type: 'serverMessage'; readonly message: ServerMessage }
-  /** The group cannot be joined, and is not any more. */
+  /** The group cannot be joined, and the membership ended. */
   | {
       readonly type: 'groupFailed'
       readonly group: string
       readonly member: object
       readonly error: StateStoreError
     }
-  /** The group was joined again in another session; what was published since then is lost. */
+  /** The group was rejoined in a new session; messages published since then were missed. */
   | { readonly type: 'gap'; readonly group: string; readonly since: number }
   | { readonly type: 'report'; readonly error: StateStoreError }
 
@@ -121,45 +117,48 @@ export type Action =
 export type PubSubStatus =
   | { readonly state: 'connecting' }
   | {
-      /** The hub has confirmed the session: by its first frame, or after a recovery by any. */
+      /** The hub confirmed the session: by its first frame, or after a recovery by any frame. */
       readonly state: 'connected'
       readonly connectionId: string
-      /** Missing for an anonymous client. */
+      /** Undefined for an anonymous client. */
       readonly userId: string | undefined
     }
   | {
-      /** The socket is gone; the session, its groups and its messages are not. Nothing is lost if this ends in `connected`. */
+      /**
+       * The socket was lost, but not the session, its groups and messages. Nothing is lost if this state ends in
+       * `connected`.
+       */
       readonly state: 'recovering'
       /** When the socket was lost. */
       readonly since: number
-      /** The attempt under way or due; 1 for the first since the connection last held for five seconds. */
+      /** The current or next attempt; 1 for the first since a connection last held for five seconds. */
       readonly attempt: number
-      /** When the session is given up. */
+      /** When recovery of the session is abandoned. */
       readonly deadline: number
-      /** Why the socket was lost, or why the last attempt failed. */
+      /** Why the socket was lost or the last attempt failed. */
       readonly cause: StateStoreError
     }
   | {
-      /** There is no session: messages published from now on are missed until the groups are joined again. */
+      /** There is no session: messages published to groups are missed until the groups are rejoined. */
       readonly state: 'disconnected'
-      /** Close code of the WebSocket (RFC 6455, section 7.4), if it was one that ended session or attempt. */
+      /** Close code of the WebSocket (RFC 6455, section 7.4), if a close ended the session or attempt. */
       readonly code: number | undefined
-      /** What the hub gave as reason, or what went wrong. */
+      /** Reason given by the hub, or the local error. */
       readonly reason: string
       readonly retryAt: number
-      /** The attempt that is due then; 1 for the first since the connection last held for five seconds. */
+      /** The attempt scheduled for `retryAt`; 1 for the first since a connection last held for five seconds. */
       readonly attempt: number
     }
   | {
-      /** The client has ended; the last state. */
+      /** The client has ended. Final state. */
       readonly state: 'stopped'
       readonly code: number | undefined
       readonly reason: string
-      /** Missing when closed on purpose. */
+      /** Undefined if the client was closed by its caller. */
       readonly cause: StateStoreError | undefined
     }
 
-/** Moves the times of a status by `offset` ms, from one clock to another. */
+/** Shifts the times of a status by `offset` ms, from machine time to wall time. */
 export function onWallClock(status: PubSubStatus, offset: number): PubSubStatus {
   if (status.state === 'recovering') {
     return { ...status, since: status.since + offset, deadline: status.deadline + offset }

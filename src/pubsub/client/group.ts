@@ -3,37 +3,42 @@ import type { Awaitable } from '../../core/util/awaitable.js'
 import type { GroupMessage, SendRequest, SendResult } from './events.js'
 import { type GroupSendOptions, noEchoOf, sendingOf, toPayload } from './send.js'
 
-/** Messages that were missed: published to a group between two sessions. */
+/** A period whose group messages were missed, between two sessions. */
 export interface Gap {
   readonly group: string
-  /** When the lost session was last heard of, and when the group was joined again. Wall time, ms since the Unix epoch. */
+  /**
+   * `from` is when the hub's last frame of the lost session arrived, `to` when the group was rejoined. Wall time, ms
+   * since the Unix epoch.
+   */
   readonly from: number
   readonly to: number
 }
 
-/** What groups need of their client. */
 export interface GroupHost {
-  /** Sends when it is subscribed to. */
+  /** Sends on subscription. */
   readonly send: (request: SendRequest) => Awaitable<SendResult>
-  /** Default of a send, ms. */
+  /** Default time limit of a send, ms. */
   readonly timeout: number
   readonly messages: (group: string) => Observable<GroupMessage>
   readonly gaps: (group: string) => Observable<Gap>
 }
 
-/** A group of a hub. Cheap: make one wherever it is needed. */
+/** A group of a hub. Lightweight: create one wherever it is needed. */
 export class Group {
   readonly name: string
   /**
-   * Messages of the group. Hot, one membership for all subscribers of a client: joined for the first, left with the
-   * last. It lives on through lost connections. A recovered session loses nothing; after a new one the group is joined
-   * again and {@link gaps$} tells that messages were missed.
+   * Messages of the group. Hot. All subscribers of a client share one membership: the group is joined for the first
+   * subscriber and left after the last one. The membership survives lost connections. A recovered session loses
+   * nothing; in a new session the group is rejoined, and {@link gaps$} reports the missed messages.
    *
-   * Errors with `pubsub-refused` when the hub refuses to let us join, or join again, and with `closed` when the
-   * connection is given up; completes when the client is closed.
+   * Errors with `pubsub-refused` when the hub rejects a join or rejoin, and with `closed` when the client stops with a
+   * cause; completes when the client is closed.
    */
   readonly messages$: Observable<GroupMessage>
-  /** Each time messages were missed while {@link messages$} is subscribed to: read anew what they would have told. Joins nothing. */
+  /**
+   * Periods whose messages were missed while {@link messages$} was subscribed to: reload the state they affect. Does
+   * not join the group.
+   */
   readonly gaps$: Observable<Gap>
   readonly #host: GroupHost
 
@@ -46,13 +51,13 @@ export class Group {
   }
 
   /**
-   * Sends to all who joined the group; having joined it oneself is not needed. To be subscribed or awaited, which
-   * sends it once: see {@link Awaitable}. Sends of a client leave in the order of that. During an outage they wait.
-   * Unsubscribing calls off what has not left yet.
+   * Sends to all members of the group; the sender need not be a member. Subscribing or awaiting sends the message once:
+   * see {@link Awaitable}. A client's sends leave in the order in which they are subscribed to or awaited. During an
+   * outage they wait. Unsubscribing cancels a message that has not left yet.
    *
-   * Errors: `timeout` (certainly not delivered), `outcome-unknown` (on the wire, and the session lost or no answer in
-   * time), `pubsub-refused`, `overflow`, `closed`, `argument` for data without an encoding, longer than 1 MiB, or for
-   * which a hub ends the session. Throws `argument` for other wrong data or options.
+   * Errors: `timeout` (certainly not delivered), `outcome-unknown` (sent, but the session was lost or no
+   * acknowledgement arrived in time), `pubsub-refused`, `overflow`, `closed`, `argument` for data that cannot be
+   * encoded, exceeds 1 MiB or makes a hub end the session. Throws `argument` for other invalid data or options.
    *
    * @example
    * ```ts

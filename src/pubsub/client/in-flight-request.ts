@@ -4,82 +4,78 @@ import { ClosedError, OutcomeUnknownError, StateStoreError, TimeoutError } from 
 import type { AckError, FrameData } from '../wire/frames.js'
 import type { OutgoingFrame, RequestOutcome } from './events.js'
 
-/** Anything that the hub may be asked to acknowledge. */
+/** A frame that the hub can acknowledge. */
 export type Request = OutgoingFrame | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
 
-/** What to send, and whom to tell how it ended. */
+/** A request and the callback for its outcome. */
 export interface Draft {
   readonly frame: Request
-  /** Whether the hub is to answer. */
+  /** Whether to request an acknowledgement. */
   readonly ack: boolean
-  /** ms until it has failed. */
+  /** Time limit, ms. */
   readonly timeout: number
-  /** Send it again in another session when its fate in this one is unknown. */
+  /** Whether to resend it in a new session when its outcome in the lost one is unknown. */
   readonly atLeastOnce: boolean
-  /** Goes before all that is not, and beyond the limit of the queue. */
+  /** Sent before other requests and not limited by the queue's size. */
   readonly urgent: boolean
   readonly settled: (outcome: RequestOutcome, now: number) => void
 }
 
-/** A request under way and what is known of it. Changed by the send queue alone. */
+/** A request and its progress. Only the send queue changes it. */
 export interface InFlightRequest {
   readonly draft: Draft
   readonly data: FrameData
-  /** Missing when the hub is not to answer. It names the request: every copy carries the same. */
+  /** Undefined without acknowledgement. Identifies the request: every copy carries the same id. */
   readonly ackId: bigint | undefined
   state: 'waiting' | 'sent' | 'pausing' | 'over'
-  /** Where it waits. */
+  /** The queue it waits in. */
   fifo: CancellableFifo<InFlightRequest>
-  /** How many sessions were lost while a copy was on the wire. */
+  /** Sessions lost while a copy was unacknowledged. */
   losses: number
-  /** How often the hub answered `InternalServerError`. */
+  /** Rejections with `InternalServerError`. */
   failures: number
-  /** When it has failed. */
   deadline: Deadline<InFlightRequest> | undefined
-  /** When its pause is over. */
+  /** When a paused request is queued again. */
   retry: Deadline<InFlightRequest> | undefined
 }
 
 const TITLES = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
 
-/** For people: what was asked. */
+/** Describes a request for people. */
 export const described = (frame: Request): string =>
   frame.type === 'event'
     ? `the event ${JSON.stringify(frame.event)}`
     : `${TITLES[frame.type]} ${JSON.stringify(frame.group)}`
 
-/** The fate of a copy cannot be found out. */
+/** The error of a request that may or may not have been processed. */
 export const unknownFate = ({ draft }: InFlightRequest, why: string): StateStoreError =>
   new OutcomeUnknownError(why, undefined, {
     what: described(draft.frame),
     remedy: 'send it again only if it may arrive twice',
   })
 
-/** The error of a request that gets no answer: `error` if no copy of it can have been processed. */
+/** Returns `error` if no copy can have been processed, `outcome-unknown` otherwise. */
 export const unanswered = (posting: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
   posting.state === 'sent' || posting.losses > 0 ? unknownFate(posting, why) : error
 
-/** The error of a request whose time is over. */
 export function timedOut(posting: InFlightRequest): StateStoreError {
   const { timeout } = posting.draft
   return unanswered(posting, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
 }
 
-/** Something that may stop waiting in the middle of a queue. */
 export interface Waiting {
   readonly state: string
 }
 
 /**
- * First in, first out, for items that may stop waiting before their turn: those whose state is not `waiting` any more are
- * skipped. They keep their places until there are many of them, so that the queue is never longer than twice what waits
- * in it.
+ * A FIFO queue whose items may be cancelled in any position: an item whose state is no longer `waiting` is skipped.
+ * Cancelled items stay until they outnumber the others, so the queue is at most twice as long as its content.
  */
 export class CancellableFifo<T extends Waiting> {
   #items = new Fifo<T>()
   #ceased = 0
 
-  /** How many wait. */
+  /** Number of waiting items. */
   get length(): number {
     return this.#items.length - this.#ceased
   }
@@ -88,7 +84,7 @@ export class CancellableFifo<T extends Waiting> {
     this.#items.push(item)
   }
 
-  /** The first one that still waits, which stays. */
+  /** Returns the first waiting item without removing it. */
   peek(): T | undefined {
     for (let item = this.#items.peek(); item !== undefined; item = this.#items.peek()) {
       if (item.state === 'waiting') return item
@@ -98,7 +94,7 @@ export class CancellableFifo<T extends Waiting> {
     return undefined
   }
 
-  /** Takes the first one that still waits. */
+  /** Removes and returns the first waiting item. */
   shift(): T | undefined {
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
       if (item.state === 'waiting') return item
@@ -107,13 +103,13 @@ export class CancellableFifo<T extends Waiting> {
     return undefined
   }
 
-  /** One of the items has ceased to wait. */
+  /** Records that an item was cancelled. */
   ceased(): void {
     this.#ceased++
     if (this.#ceased > this.length) this.prepend([])
   }
 
-  /** Puts items before all others. */
+  /** Inserts items at the front. */
   prepend(first: readonly T[]): void {
     const items = new Fifo<T>()
     for (const item of first) items.push(item)
@@ -129,8 +125,8 @@ declare module '../../core/util/errors.js' {
 }
 
 /**
- * The hub did not do what it was asked, and trying again as it is would not help: `hubError.name` says why, such as
- * `Forbidden`. Branch on the name, for the text may change. (Web PubSub, "Ack response".)
+ * The hub rejected a request, and retrying it unchanged would not help. `hubError.name` says why, such as `Forbidden`.
+ * Branch on the name: the text may change. (Web PubSub, "Ack response".)
  *
  * @example
  * ```ts
@@ -141,13 +137,13 @@ export class PubSubRefusedError extends StateStoreError {
   override readonly name = 'PubSubRefusedError'
   readonly hubError: AckError
 
-  /** @param what - what was asked, such as `a send to group "line-1"` */
+  /** @param what - the request, such as `a send to group "line-1"` */
   constructor(what: string, hubError: AckError, options?: ErrorOptions) {
     super('pubsub-refused', `The hub refused ${what}: ${hubError.name}, ${hubError.message}`, options)
     this.hubError = hubError
   }
 }
 
-/** What ends with a client fails with it: closed by its user, or for good because of `cause`. */
+/** The error for requests and streams that end with the client: closed by its caller, or stopped because of `cause`. */
 export const closedBy = (cause: StateStoreError | undefined): ClosedError =>
-  cause ? new ClosedError(`The connection was closed for good: ${cause.message}`, { cause }) : new ClosedError()
+  cause ? new ClosedError(`The connection was closed permanently: ${cause.message}`, { cause }) : new ClosedError()

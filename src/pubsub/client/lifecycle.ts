@@ -4,15 +4,15 @@ import type { MachineSettings, PubSubStatus } from './events.js'
 import { closedBy } from './in-flight-request.js'
 import { afterFarewell, closedWith, failure, type LinkEnd, ReconnectSchedule } from './reconnect-schedule.js'
 
-/** The session is gone: the one answer that ends a recovery ("Reconnection"). */
+/** The hub no longer has the session; the only close code that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008
 const NORMAL = 1000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * The life of a connection: connect; when the socket is lost, recover the session; when that is gone, connect anew;
- * until stopped ("Reconnection"). Recovery is over when the hub closes with 1008 or its time is up; anything else, an
- * HTTP error or a refused connection, is tried again. Pure; times in ms.
+ * Connects; recovers the session when the socket is lost; opens a new session when recovery fails; until stopped
+ * ("Reconnection"). Recovery ends when the hub closes with 1008 or the recovery window has passed; other failures, such
+ * as an HTTP error or a refused connection, are retried. Pure; times in ms.
  */
 export class Lifecycle {
   readonly #settings: MachineSettings
@@ -30,7 +30,7 @@ export class Lifecycle {
     this.#reconnectSchedule = new ReconnectSchedule(settings)
   }
 
-  /** When {@link tick} has something to do. */
+  /** When {@link tick} should run next. */
   get deadline(): number {
     return Math.min(this.#link.deadline, this.#reconnectSchedule.at, this.#recovery?.deadline ?? NEVER)
   }
@@ -41,26 +41,25 @@ export class Lifecycle {
     this.#connect(now)
   }
 
-  /** Ends everything, on purpose. */
   close(now: number): void {
-    this.#stop({ code: NORMAL, reason: 'closed by its user' }, undefined, now)
+    this.#stop({ code: NORMAL, reason: 'closed by caller' }, undefined, now)
   }
 
   tick(now: number): void {
     const state = this.#link.check(now)
     if (state === 'silent') this.#link.ask(now)
-    // No frame says that a session is recovered; only its loss is announced, at once.
+    // The hub sends no frame for a recovered session; only a lost one is reported, immediately.
     if (state === 'trusted') this.proven(now)
     if (this.#recovery && this.#recovery.deadline <= now) {
       this.#link.abandon()
       this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
     } else if (state === 'dead') {
       this.#link.abandon()
-      this.#lost(failure('The hub gave no sign of life in time'), now)
+      this.#lost(failure('The hub stopped responding'), now)
     } else if (this.#reconnectSchedule.at <= now) this.#retry(now)
   }
 
-  /** What seems alive may be dead, and a pause has been long enough. */
+  /** Probes the connection and skips the retry delay: both may be outdated after sleep. */
   woke(now: number): void {
     if (this.#link.stage === 'up') this.#link.ask(now)
     if (this.#reconnectSchedule.at < NEVER) this.#retry(now)
@@ -73,10 +72,11 @@ export class Lifecycle {
   }
 
   gotNoUrl(link: number, error: unknown, now: number): void {
-    if (this.#link.isAt(link, 'url')) this.#lost(failure(`There is no URL: ${reason(error)}`, { cause: error }), now)
+    if (this.#link.isAt(link, 'url'))
+      this.#lost(failure(`The URL function failed: ${reason(error)}`, { cause: error }), now)
   }
 
-  /** An open socket proves little; the hub says nothing of itself when a session is recovered, so it is asked. */
+  /** An open socket does not prove a recovery, and the hub sends no frame for one, so it is probed. */
   opened(link: number, now: number): void {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
@@ -85,29 +85,29 @@ export class Lifecycle {
     this.#link.ask(now)
   }
 
-  /** Whether bytes that came are to be read. */
+  /** Returns whether the received data should be read. */
   heard(link: number, now: number): boolean {
     if (!this.#link.isAt(link, 'proving', 'up')) return false
     this.#link.hear(now)
     return true
   }
 
-  /** The hub answers pings. */
   ponged(): void {
     this.#link.ponged()
   }
 
-  /** The hub answers requests, if this is the one that asked for a sign of life. */
   acknowledged(ackId: bigint): void {
     this.#link.acknowledged(ackId)
   }
 
-  /** The hub has sent something else than a farewell or the name of a session: the recovery is done. */
+  /** Ends a recovery: the hub sent a frame other than `connected` or `disconnected`. */
   proven(now: number): void {
     if (this.#recovery && this.#session) this.#up(this.#session, now)
   }
 
-  /** The first one begins the session; a later one renews its reconnection token, unless it is of another session. */
+  /**
+   * The first `connected` frame begins the session; a later one renews its reconnection token or replaces the session.
+   */
   connected(frame: Connected, now: number): void {
     if (this.#phase === 'connecting') this.#up(frame, now)
     else if (frame.connectionId !== this.#session?.connectionId) this.#replaced(frame, now)
@@ -151,7 +151,6 @@ export class Lifecycle {
     this.#host.resumed(now)
   }
 
-  /** The link is gone, or was not made. */
   #lost(end: LinkEnd, now: number): void {
     this.#link.drop()
     if (this.#phase === 'connecting') {
@@ -193,7 +192,7 @@ export class Lifecycle {
     this.#host.sessionLost(heardAt, now)
   }
 
-  /** The hub went on with another session: the former one is lost, whatever the numbers look like. */
+  /** The hub began another session, so the former one is lost. */
   #replaced(session: Connected, now: number): void {
     if (this.#phase === 'connected') {
       this.#reconnectSchedule.down(now)

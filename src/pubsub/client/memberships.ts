@@ -5,22 +5,21 @@ import type { SendQueue } from './send-queue.js'
 
 interface Membership {
   readonly group: string
-  /** Who joined last. */
+  /** Identifies the latest join. */
   member: object
   wanted: boolean
-  /** What the hub knows; `undefined` when a request was sent whose answer did not come in time. */
+  /** Whether the hub has joined the group; `undefined` after a request whose outcome is unknown. */
   joined: boolean | undefined
-  /** The last request, while it is not answered. */
   asked: 'joinGroup' | 'leaveGroup' | undefined
   posting: InFlightRequest | undefined
-  /** Since when messages are missed: the group was joined in a session that is lost. */
+  /** Start of the gap: the group was joined in a session that was lost. */
   missedSince: number | undefined
 }
 
 /**
- * Which groups are wanted and which are joined. At most one request per group is under way; its answer shows whether
- * another one is needed, so that it settles at what is wanted however often that changes. A recovered session has kept its
- * groups; in a new one the groups that are wanted then are joined ("Reconnection"). Pure; times in ms.
+ * Reconciles the wanted groups with the joined ones. At most one request per group is in flight; its outcome decides
+ * whether another one is needed. A recovered session keeps its groups; in a new one the wanted groups are joined again
+ * ("Reconnection"). Pure; times in ms.
  */
 export class Memberships {
   readonly #sendQueue: SendQueue
@@ -51,24 +50,22 @@ export class Memberships {
     this.#settle(membership, now)
   }
 
-  /** A message of a group came: it is joined, even if the answer that says so is lost or late. */
+  /** A message proves that the group is joined, even if the join's acknowledgement is lost or late. */
   heard(group: string): void {
     const membership = this.#all.get(group)
     if (membership) this.#tellGap(membership)
   }
 
-  /** The hub listens. */
   resume(now: number): void {
     this.#live = true
     for (const membership of Array.from(this.#all.values())) this.#settle(membership, now)
   }
 
-  /** The socket is gone; what was asked stays asked. */
+  /** Called when the socket is lost; requests stay pending. */
   suspend(): void {
     this.#live = false
   }
 
-  /** The session is gone, and all its groups with it. */
   sessionLost(since: number): void {
     for (const membership of Array.from(this.#all.values())) {
       if (mayBeJoined(membership)) membership.missedSince ??= since
@@ -80,7 +77,6 @@ export class Memberships {
     }
   }
 
-  /** Asks for nothing any more. */
   close(): void {
     this.suspend()
     for (const { posting } of this.#all.values()) if (posting) this.#sendQueue.forget(posting)
@@ -133,23 +129,23 @@ export class Memberships {
 
   #failed(membership: Membership, joining: boolean, error: StateStoreError): void {
     const refused = joining && !isPassing(error)
-    // It may have been done all the same, so what is wanted has to be asked for again.
+    // The hub may have processed the request, so it must be sent again.
     if (error.code === 'outcome-unknown') membership.joined = undefined
     const { group, member, wanted, missedSince } = membership
-    // First, so that a listener that hears of it below may join anew.
+    // First, so that a listener of the report below may join again.
     if (refused && wanted) this.#act({ type: 'groupFailed', group, member, error })
     if (!refused || missedSince !== undefined) this.#act({ type: 'report', error })
-    // A group that cannot be left does not concern us any more: its messages are dropped.
+    // A group that cannot be left is ignored: its messages are dropped.
     if (!joining && !isPassing(error)) membership.joined = false
     if (refused) membership.wanted = false
   }
 }
 
-/** Also when only the answer to the request to join was lost: messages may have come before it. */
+/** Includes a join whose acknowledgement was lost: messages may have arrived before it. */
 const mayBeJoined = ({ joined, asked, posting }: Membership): boolean =>
   joined !== false || (asked === 'joinGroup' && posting?.state === 'sent')
 
-/** Time ran out, here or on the wire: ask again. */
+/** Timeouts, which are retried. */
 const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
 const newMembership = (group: string, member: object): Membership => ({

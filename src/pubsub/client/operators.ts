@@ -8,19 +8,22 @@ import type { Group } from './group.js'
 import type { PubSubClient } from './pubsub-client.js'
 import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './send.js'
 
-/** How items become sends. */
+/** Options of {@link sendToGroup} and {@link sendEvent}. */
 export interface SendingOptions<W extends boolean = false> {
-  /** Most sends under way at a time. Default 64. */
+  /** Maximum sends in flight. Default 64. */
   readonly concurrency?: number | undefined
-  /** Most items that wait: for their turn, or for the result of an earlier one. One more fails the stream with `overflow`. Default 65,536. */
+  /**
+   * Maximum items that wait to be sent or for an earlier result. Exceeding it fails the stream with `overflow`. Default
+   * 65,536.
+   */
   readonly buffer?: number | undefined
-  /** Emit `{ item, result }` in place of the result. Default `false`. */
+  /** Emit `{ item, result }` instead of the result. Default `false`. */
   readonly withItem?: W | undefined
 }
 
 /**
- * Sends every item to a group and emits the results in the order of the source, in which the items also leave. Up to
- * `concurrency` sends are under way. Errors as {@link Group.send} does. Throws `argument` for wrong options.
+ * Sends every item to a group, in the order of the source, and emits the results in the same order. Up to `concurrency`
+ * sends are in flight. Errors as {@link Group.send} does. Throws `argument` for invalid options.
  *
  * @example
  * ```ts
@@ -38,8 +41,8 @@ export function sendToGroup<T = unknown, W extends boolean = false>(
 }
 
 /**
- * Sends every item as an event to the application's server, like {@link sendToGroup}. Errors as
- * {@link PubSubClient.sendEvent} does.
+ * Sends every item as an event to the application's server, like {@link sendToGroup}. Errors as {@link
+ * PubSubClient.sendEvent} does.
  *
  * @example
  * ```ts
@@ -57,7 +60,7 @@ export function sendEvent<T = unknown, W extends boolean = false>(
   return inOrder(item => client.sendEvent(name, item, options), options)
 }
 
-/** Checked at once, not with the first item. */
+/** Validates options before the first item arrives. */
 const checkSending = (options: SendOptions): unknown => sendingOf(options, 1)
 
 function inOrder<T, R, W extends boolean>(
@@ -91,12 +94,12 @@ function inOrder<T, R>(
     })
 }
 
-/** Results that wait for those of earlier items. */
+/** Restores the order of results. */
 class Results<R> {
   readonly #waiting = new Map<number, R>()
   #next = 0
 
-  /** Takes a result; gives those whose turn has come. */
+  /** Adds a result and returns all results that are next in order. */
   at(index: number, result: R): readonly R[] {
     const ready: R[] = []
     this.#waiting.set(index, result)

@@ -32,27 +32,29 @@ import { closedBy } from './in-flight-request.js'
 import { type SendOptions, sendingOf, toPayload } from './send.js'
 import type { OpenSocket } from './ws-socket.js'
 
-/** What a client needs besides the behaviour of its machine. */
 export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {
   readonly url: UrlSource
   readonly clock: Clock
   readonly openSocket: OpenSocket
-  /** Loads what the codec needs before anything is sent. Without it the codec is there. */
+  /** Loads the codec before the first send; undefined if it is bundled. */
   readonly ready?: () => Promise<void>
 }
 
 /**
- * A connection to a hub of Azure Web PubSub over a reliable subprotocol: groups, events, and what there is to know about
- * the connection. A lost connection is recovered without loss or doubles, or else what that means is told. Made by
+ * A connection to a hub of Azure Web PubSub over a reliable subprotocol: groups, events and connection state. Lost
+ * connections are recovered without loss or duplicates; if recovery fails, the consequences are reported. Created by
  * {@link connectPubSub}.
  */
 export class PubSubClient implements AsyncDisposable {
-  /** State of the connection, the latest first; completes after `stopped`, which late subscribers get, too. */
+  /**
+   * State of the connection. Emits the latest state on subscription; completes after `stopped`, which late subscribers
+   * also receive.
+   */
   readonly status$: Observable<PubSubStatus>
-  /** Faults that end no stream, such as malformed frames and refused rejoins. Hot; nothing is lost by not listening. */
+  /** Faults that end no stream, such as malformed frames and rejected rejoins. Hot; subscribing is optional. */
   readonly errors$: Observable<StateStoreError>
   /**
-   * Messages of the application's server to this connection. Hot. Those sent while {@link status$} is `disconnected`
+   * Messages of the application's server to this connection. Hot. Messages sent while {@link status$} is `disconnected`
    * are missed. Ends as {@link Group.messages$} does.
    */
   readonly serverMessages$: Observable<ServerMessage>
@@ -60,7 +62,7 @@ export class PubSubClient implements AsyncDisposable {
   readonly #groupHost: GroupHost
   readonly #clock: Clock
   readonly #ready: (() => Promise<void>) | undefined
-  /** Not a BehaviorSubject: a subscriber that comes after the end gets the last state, too. */
+  /** A BehaviorSubject would not replay the last state after completion. */
   readonly #status$ = new ReplaySubject<PubSubStatus>(1)
   #status: PubSubStatus = { state: 'connecting' }
   readonly #errors$ = new Subject<StateStoreError>()
@@ -91,9 +93,9 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * A group of the hub; it is not joined before its messages are subscribed to. Throws `argument` for a blank name, for
-   * one of more than 1,024 characters, for one with half a surrogate pair, and for `rx-statestore:alive`, which is
-   * reserved.
+   * Returns a group of the hub. The group is joined when its messages are subscribed to. Throws `argument` for a name
+   * that is blank, exceeds 1,024 characters or contains a lone surrogate, and for the reserved name
+   * `rx-statestore:alive`.
    *
    * @example
    * ```ts
@@ -102,12 +104,12 @@ export class PubSubClient implements AsyncDisposable {
    */
   group(name: string): Group {
     checkName('group', name)
-    if (name === ALIVE_GROUP) throw new ArgumentError(`The group ${ALIVE_GROUP} is reserved for signs of life`)
+    if (name === ALIVE_GROUP) throw new ArgumentError(`The group ${ALIVE_GROUP} is reserved for keep-alive`)
     return new Group(name, this.#groupHost)
   }
 
   /**
-   * Sends an event to the application's server; to be subscribed or awaited, and errors, as {@link Group.send}.
+   * Sends an event to the application's server. Subscribing or awaiting sends it; errors as {@link Group.send} does.
    *
    * @example
    * ```ts
@@ -122,9 +124,9 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection: message streams complete; sends fail with `closed`, or `outcome-unknown` for one whose
-   * acknowledgement had not come. Resolves when the socket is closed, at the latest after two seconds. May be called in
-   * any state, and again.
+   * Closes the connection: message streams complete; sends fail with `closed`, or with `outcome-unknown` if already
+   * sent but not acknowledged. Resolves when the socket is closed, after two seconds at the latest. Idempotent, in any
+   * state.
    */
   close(): Promise<void> {
     return this.#driver.close()
@@ -136,7 +138,7 @@ export class PubSubClient implements AsyncDisposable {
 
   #send(draft: SendRequest): Awaitable<SendResult> {
     return new Awaitable(subscriber => {
-      // Its own for every attempt: it names the message.
+      // A copy per attempt, because requests are identified by identity.
       const request = { ...draft }
       const post = (): void => {
         if (subscriber.closed) return
@@ -149,7 +151,7 @@ export class PubSubClient implements AsyncDisposable {
       if (this.#ready === undefined) post()
       else
         this.#ready().then(post, cause =>
-          subscriber.error(new ConnectionLostError('The codec cannot be loaded', { cause })),
+          subscriber.error(new ConnectionLostError('The codec failed to load', { cause })),
         )
     })
   }
@@ -235,7 +237,7 @@ export class PubSubClient implements AsyncDisposable {
     this.#status$.complete()
   }
 
-  /** From the machine's clock to the wall clock. */
+  /** Offset from machine time to wall time, ms. */
   #wallOffset(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

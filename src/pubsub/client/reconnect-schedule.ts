@@ -8,13 +8,13 @@ import {
 } from '../../core/util/errors.js'
 import type { MachineSettings } from './events.js'
 
-/** A connection that held for so long resets the count of attempts, ms. */
+/** A connection that held for this long resets the attempt counts, ms. */
 const STABLE_AFTER = 5_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * When to try again: at once after a connection that held, then after growing pauses, which stay short for recoveries.
- * Recoveries of a session and new connections are counted apart. Pure; times in ms.
+ * Schedules attempts: immediately after a stable connection, then with growing delays, which stay short for recoveries.
+ * Recoveries and new connections are counted separately. Pure; times in ms.
  */
 export class ReconnectSchedule {
   readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>
@@ -27,12 +27,12 @@ export class ReconnectSchedule {
     this.#settings = settings
   }
 
-  /** When the next attempt is due, if one is. */
+  /** When the next attempt is scheduled; `Infinity` for none. */
   get at(): number {
     return this.#at
   }
 
-  /** The attempt to connect, or to recover, that is due or under way. */
+  /** The current or next attempt to connect. */
   get connects(): number {
     return this.#connects
   }
@@ -41,7 +41,7 @@ export class ReconnectSchedule {
     return this.#recoveries
   }
 
-  /** The first attempt is made without asking. */
+  /** Counts the first attempt, which does not consult the strategy. */
   start(): void {
     this.#connects = 1
   }
@@ -56,13 +56,13 @@ export class ReconnectSchedule {
     this.#connects = 0
   }
 
-  /** The next attempt to recover. */
+  /** Schedules the next recovery attempt. */
   recover(now: number): void {
     const earlier = this.#recoveries++
     this.#at = now + (earlier === 0 ? 0 : this.#settings.recoveryPause(earlier))
   }
 
-  /** The next attempt to connect, or why there is none. */
+  /** Schedules the next connection attempt, or returns why there is none. */
   connect(cause: StateStoreError, now: number): StateStoreError | undefined {
     this.#connects++
     try {
@@ -70,61 +70,60 @@ export class ReconnectSchedule {
       if (delay === false) return cause
       this.#at = now + delay
       if (Number.isFinite(this.#at) && delay >= 0) return undefined
-      return new ArgumentError(`Expected the reconnect strategy to give ms or false, got \`${formatValue(delay)}\``)
+      return new ArgumentError(`Expected the reconnect strategy to return ms or false, got \`${formatValue(delay)}\``)
     } catch (error) {
       return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
     }
   }
 
-  /** The attempt is made, or called off. */
   clear(): void {
     this.#at = NEVER
   }
 }
 
-/** Why a link ended, or was not made. */
+/** Why a link ended or failed to open. */
 export interface LinkEnd {
-  /** Close code of the WebSocket, if it was closed by the other side or by the network. */
+  /** Close code of the WebSocket, if the peer or the network closed it. */
   readonly code: number | undefined
   readonly reason: string
   readonly cause: StateStoreError
 }
 
-/** Closed by the other side or by the network. `reason` may be empty. */
+/** The end of a link closed by the peer or the network. `reason` may be empty. */
 export const closedWith = (code: number, reason: string): LinkEnd => ({
   code,
   reason,
   cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
 })
 
-/** What the hub said before it closed the link that led to this end says more than how the last attempt failed. */
+/** Prefers the reason of the hub's `disconnected` frame to the failure of the last recovery attempt. */
 export function afterFarewell(farewell: string, end: LinkEnd): LinkEnd {
   if (farewell === '') return end
   return end.code === undefined ? { ...end, reason: farewell } : closedWith(end.code, farewell)
 }
 
-/** Given up here. */
+/** The end of a link that this side gave up. */
 export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
   code: undefined,
   reason: message,
   cause: new ConnectionLostError(message, options),
 })
 
-/** With the jitter of the backoff a pause of 1 to 2 s, ms. */
+/** With jitter, a delay of 1 to 2 s. */
 const LONGEST_RECOVERY_PAUSE = 2_000
 
-/** Pauses between attempts, ms; 1 is the one after the first attempt. */
+/** Delays between attempts, ms; 1 is the delay after the first attempt. */
 export interface RetryDelays {
-  /** Before a message is sent again, or a new connection is made. */
+  /** Before a message is resent or a new connection is opened. */
   readonly pause: (attempt: number) => number
-  /** Before another attempt to recover a session. */
+  /** Before another recovery attempt. */
   readonly recoveryPause: (attempt: number) => number
 }
 
 /**
- * Growing pauses with jitter. Those of a recovery stay short: a hub keeps a session for as little as 30 s, and a client
- * that is still pausing when the hub can be reached again is too late ("Reconnection": try again for a minute, or until
- * closed with 1008).
+ * Growing delays with jitter. Recovery delays stay short: a hub may keep a session for only 30 s, and a client still
+ * waiting when the hub is reachable again would lose it ("Reconnection": try again for a minute, or until closed with
+ * 1008).
  *
  * @example
  * ```ts

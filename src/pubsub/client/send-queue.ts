@@ -15,37 +15,37 @@ import {
   unknownFate,
 } from './in-flight-request.js'
 
-/** A hub takes frames of at most 1 MiB, and ends the session of a client that sends a larger one. */
+/** A hub ends the session of a client that sends a frame larger than 1 MiB. */
 const LONGEST_FRAME = 1024 * 1024
-/** A hub remembers about 1,000 ids; with no more than so many under way it recognises every copy. */
+/** A hub remembers about 1,000 ids; below that, it recognises every copy. */
 const MOST_UNDER_WAY = 500
-/** So many joins and leaves may go beyond that, so that messages without an answer do not hold them up. */
+/** Joins and leaves may exceed the limit by this many, so that unacknowledged messages do not block them. */
 const MOST_URGENT = 100
-/** Bytes, or characters, of all that is held. */
+/** Limit of all held data, bytes or characters. */
 const MOST_HELD = 64 * 1024 * 1024
-/** A message that was on the wire when so many sessions were lost may be the reason. */
+/** A message in flight during this many session losses may be their cause. */
 const MOST_LOSSES = 3
-/** With so many bytes in the socket, messages wait. A WebSocket does not tell when they have left: it is asked again after so many ms. */
+/** Messages wait while the socket buffers this many bytes. WebSocket has no drain event, so it is polled, ms. */
 const MOST_BACKLOG = 1024 * 1024
 const BACKLOG_POLL = 20
 
 /**
- * What is to be sent, and what is sent and not acknowledged. A request keeps its id for ever: a copy sent after a
- * recovery carries the same, so that the hub can tell it from a new one ("Publisher"). Pure; times in ms.
+ * Queued and unacknowledged requests. A request keeps its id: a copy sent after a recovery carries the same one, so
+ * that the hub recognises duplicates ("Publisher"). Pure; times in ms.
  */
 export class SendQueue {
   readonly #settings: MachineSettings
   readonly #transmit: (data: FrameData) => void
   readonly #urgent = new CancellableFifo<InFlightRequest>()
-  /** What the hub could not process and is sent again. */
+  /** Requests to resend after `InternalServerError`. */
   readonly #again = new CancellableFifo<InFlightRequest>()
   readonly #line = new CancellableFifo<InFlightRequest>()
-  /** On the wire, in the order they were sent. */
+  /** Unacknowledged, in the order sent. */
   readonly #sent = new Map<bigint, InFlightRequest>()
   readonly #deadlines = new DeadlineQueue<InFlightRequest>()
   readonly #retries = new DeadlineQueue<InFlightRequest>()
   #lastId = 0n
-  /** Those that count towards the limit. */
+  /** Requests that count towards the limit. */
   #held = 0
   #heldBytes = 0
   #urgentSent = 0
@@ -57,17 +57,20 @@ export class SendQueue {
     this.#transmit = transmit
   }
 
-  /** When {@link tick} has something to do. */
+  /** When {@link tick} should run next. */
   get deadline(): number {
     return Math.min(this.#deadlines.earliest, this.#retries.earliest, this.#pollAt)
   }
 
-  /** An id for a request that is sent past the queue: no message gets it. There are so few that a hub remembers the others. */
+  /**
+   * Returns an id for a request that bypasses the queue. There are too few of these to displace ids that the hub
+   * remembers.
+   */
   takeId(): bigint {
     return ++this.#lastId
   }
 
-  /** Sends a request as soon as may be. One that cannot be sent at all settles at once. */
+  /** Queues a request. If it cannot be sent, settles it immediately. */
   post(draft: Draft, now: number): InFlightRequest | undefined {
     const ackId = draft.ack ? this.takeId() : undefined
     const data = this.#admit(draft, ackId)
@@ -84,7 +87,7 @@ export class SendQueue {
     return posting
   }
 
-  /** Its sender does not wait for it any more: it is not sent, or not sent again. */
+  /** Cancels a request: it is not sent, or not resent. */
   forget(posting: InFlightRequest): void {
     if (posting.state === 'over') return
     if (posting.state === 'waiting') posting.fifo.ceased()
@@ -95,7 +98,10 @@ export class SendQueue {
     this.#unsent(posting)
   }
 
-  /** Takes an answer; one to nothing is late. `Duplicate` is success: an earlier copy was processed ("Publisher"). */
+  /**
+   * Handles an acknowledgement; unknown ids are ignored. `Duplicate` is success: an earlier copy was processed
+   * ("Publisher").
+   */
   acknowledged(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
     const posting = this.#sent.get(ackId)
     if (posting === undefined) return
@@ -118,20 +124,19 @@ export class SendQueue {
     this.#flush(now)
   }
 
-  /** The hub listens: in the session of before, to which copies of all that has no answer go, or in a new one. */
+  /** Called when the hub accepts frames. In a recovered session, unacknowledged requests are resent. */
   resume(now: number): void {
     this.#live = true
     for (const posting of this.#sent.values()) this.#transmit(posting.data)
     this.#flush(now)
   }
 
-  /** The socket is gone. */
   suspend(): void {
     this.#live = false
     this.#pollAt = Number.POSITIVE_INFINITY
   }
 
-  /** The session is gone, and with it what the hub knows of our ids: the fate of what was sent cannot be found out. */
+  /** The hub's record of ids ended with the session, so the outcome of sent requests is unknown. */
   sessionLost(now: number): void {
     const again: InFlightRequest[] = []
     for (const posting of Array.from(this.#sent.values())) {
@@ -147,7 +152,7 @@ export class SendQueue {
     this.#line.prepend(again)
   }
 
-  /** Fails everything: what cannot have been processed with `error`. */
+  /** Fails all requests: with `error` if they cannot have been processed, with `outcome-unknown` otherwise. */
   close(error: ClosedError, now: number): void {
     this.suspend()
     const never = Number.POSITIVE_INFINITY
@@ -156,7 +161,7 @@ export class SendQueue {
     }
   }
 
-  /** The bytes of a request, or why it cannot be sent. */
+  /** Encodes a request, or returns why it cannot be sent. */
   #admit({ frame, urgent }: Draft, ackId: bigint | undefined): FrameData | StateStoreError {
     const { codec, maxQueued } = this.#settings
     if (this.#held >= maxQueued && !urgent) return new OverflowError('The queue of messages', maxQueued)
@@ -185,7 +190,7 @@ export class SendQueue {
     }
   }
 
-  /** The queue of the next message that may go. One without an id needs no place, but does not overtake. */
+  /** Returns the queue to send from. A message without an id needs no slot, but does not overtake others. */
   #next(): CancellableFifo<InFlightRequest> | undefined {
     const isRoom = this.#sent.size < MOST_UNDER_WAY
     if (this.#urgent.length > 0) return isRoom || this.#urgentSent < MOST_URGENT ? this.#urgent : undefined
@@ -216,7 +221,7 @@ export class SendQueue {
     if (posting.draft.urgent) this.#urgentSent++
   }
 
-  /** The hub has not processed it: the same message, the same id, a little later ("Publisher"). */
+  /** The hub did not process the request: the same copy is sent later with the same id ("Publisher"). */
   #pause(posting: InFlightRequest, now: number): void {
     this.#unsent(posting)
     posting.state = 'pausing'
@@ -242,17 +247,17 @@ const NO_TIMES = { deadline: undefined, retry: undefined }
 
 function isTooLong(data: FrameData): boolean {
   if (typeof data !== 'string') return data.length > LONGEST_FRAME
-  // No code unit needs more than three bytes, so that most texts need not be encoded for this.
+  // A UTF-16 code unit takes at most three bytes, which avoids encoding most texts.
   return data.length * 3 > LONGEST_FRAME && utf8(data).length > LONGEST_FRAME
 }
 
-/** In JSON frames the frame itself is a level. */
+/** The frame itself is one level of JSON. */
 const DEEPEST = MAXIMUM_NESTING - 1
 
 /**
- * JSON text of a value that a client may send. Raises {@link ArgumentError} for a value that has none, and for one that
- * makes a hub end the session: `null`, also where it stands for `NaN`, an invalid `Date` or the result of `toJSON`, and
- * deep nesting. The same goes for a `Map`, a `Set`, a `Blob` and the like, which would silently become `{}`.
+ * Returns the JSON text of a value that a client may send. Throws {@link ArgumentError} if a value has none or makes a
+ * hub end the session: `null`, including `NaN`, an invalid `Date` or a `toJSON` result that becomes `null`, and deep
+ * nesting. Also rejects a `Map`, a `Set`, a `Blob` and other objects that would silently become `{}`.
  *
  * @example
  * ```ts
@@ -261,11 +266,11 @@ const DEEPEST = MAXIMUM_NESTING - 1
  */
 export function toSentJson(value: unknown): string {
   const text = toJson(value)
-  if (text === 'null') throw new ArgumentError('Data of type json must not be null, nor what becomes null in JSON')
+  if (text === 'null') throw new ArgumentError('Data of type json must not be null or become null in JSON')
   if (text === '{}' && !isPlain(value)) throw new ArgumentError('Data of type json would become {}: convert it first')
   if (isNestedWithin(DEEPEST, text)) return text
   throw new ArgumentError(`Data of type json must not be nested deeper than ${DEEPEST} levels`)
 }
 
-// Classes of one's own are plain, too, and objects of another realm.
+// Includes custom classes and objects of another realm.
 const isPlain = (value: unknown): boolean => Object.prototype.toString.call(value) === '[object Object]'

@@ -7,30 +7,30 @@ import type { SendRequest } from './events.js'
 
 /** Options of every send. */
 export interface SendOptions {
-  /** Default `binary` for a `Uint8Array`, else `json`. */
+  /** Type of the data. Default `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined
   /**
-   * Whether the hub is to acknowledge. Default `true`. With `false` the send is done when it is handed to the socket, and
-   * whether it arrives is not known.
+   * Whether the hub acknowledges the message. Default `true`. With `false` the send completes when the socket has
+   * accepted the message; delivery is not confirmed.
    */
   readonly ack?: boolean | undefined
   /**
-   * Send it again in a new session when the old one was lost before its acknowledgement came. Default `false`: such a
-   * send fails with `outcome-unknown`. The new session does not know what the old one processed, so a message may arrive
-   * twice. With the third session lost it fails all the same: the message may be what they were lost for.
+   * Resend the message in a new session if the old one was lost before its acknowledgement arrived. Default `false`:
+   * such a send fails with `outcome-unknown`. The new session does not know what the old one processed, so the message
+   * may arrive twice. After the third lost session it fails regardless: the message may be their cause.
    */
   readonly atLeastOnce?: boolean | undefined
-  /** ms from subscribing until it has failed, outages included. Default: that of the client, 90 s. */
+  /** Time limit from subscribing, including outages, ms. Default: the client's, 90 s. */
   readonly timeout?: number | undefined
 }
 
 /** Options of a send to a group. */
 export interface GroupSendOptions extends SendOptions {
-  /** Do not send it to the sender itself, should it be a member of the group. Default `false`. */
+  /** Do not deliver the message to the sender if it is a member of the group. Default `false`. */
   readonly noEcho?: boolean | undefined
 }
 
-/** How a message is to be sent. Throws {@link ArgumentError} for wrong options. */
+/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<SendRequest, 'frame'> {
   checkObject('options', options)
   const { ack = true, atLeastOnce = false, timeout = timeoutByDefault } = options
@@ -38,26 +38,25 @@ export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<
   checkFlag('ack', ack)
   checkFlag('atLeastOnce', atLeastOnce)
   if (atLeastOnce && !ack) {
-    throw new ArgumentError('Expected one of `ack: false` and `atLeastOnce: true`, got both')
+    throw new ArgumentError('Expected either `ack: false` or `atLeastOnce: true`, got both')
   }
   return { ack, atLeastOnce, timeout }
 }
 
-/** Whether the sender is left out. Throws {@link ArgumentError} for anything but `true` and `false`. */
 export function noEchoOf({ noEcho = false }: GroupSendOptions): boolean {
   checkFlag('noEcho', noEcho)
   return noEcho
 }
 
 /**
- * The payload of some data: bytes travel as `binary`, anything else as `json`, unless the type is given. `protobuf` data
- * is a serialized `google.protobuf.Any`. Throws {@link ArgumentError} for data that is not of its type, and for what
- * has no JSON; `null` is refused by Web PubSub, which ends the session of its sender. Faults that only the JSON text
- * shows, such as a cycle, are left to {@link toSentJson}.
+ * Converts data to a payload: a `Uint8Array` is sent as `binary`, anything else as `json`, unless a type is given.
+ * `protobuf` data is a serialized `google.protobuf.Any`. Throws {@link ArgumentError} if the data does not match its
+ * type or has no JSON form; Web PubSub ends the session of a client that sends `null`. Faults that only serialization
+ * reveals, such as a cycle, are left to {@link toSentJson}.
  */
 export function toPayload(data: unknown, dataType: Payload['dataType'] | undefined): Payload {
   const payload = payloadOf(dataType ?? (data instanceof Uint8Array ? 'binary' : 'json'), data)
-  if (payload.dataType === 'json' && !hasJson(data)) throw unfit('json', 'a value that JSON has, other than null', data)
+  if (payload.dataType === 'json' && !hasJson(data)) throw unfit('json', 'a JSON value other than null', data)
   if (payload.dataType === 'protobuf' && !isAny(payload.data))
     throw unfit('protobuf', 'the bytes of a google.protobuf.Any', data)
   return payload

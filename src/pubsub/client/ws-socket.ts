@@ -2,15 +2,18 @@ import type { WebSocket as PackagedSocket } from 'ws'
 import { reason } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
 
-/** How a socket ends that was not opened (RFC 6455, section 7.4.1). */
+/** Close code of a socket that did not open (RFC 6455, section 7.4.1). */
 const ABNORMAL = 1006
 
-/** A half-open link may take two seconds to close, not thirty, during which the process could not end. The types of `ws` lack it. */
+/**
+ * `closeTimeout` bounds the close of a half-open link, which keeps the process alive: 2 s instead of 30 s. The types of
+ * `ws` lack it.
+ */
 const OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
 /**
- * Opens the WebSocket of the platform, but in Node of any version that of the package `ws`: the one built into Node 22
- * and 24 cannot be abandoned when the other side does not answer its close frame, and would keep the process alive.
+ * Opens the platform's WebSocket, except in Node, where the package `ws` is used: the WebSocket of Node 22 and 24
+ * cannot be terminated if the peer does not answer its close frame, and would keep the process alive.
  */
 export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
   const socket = new LateSocket(handlers)
@@ -30,7 +33,7 @@ async function create(url: string, subprotocol: string): Promise<WebSocket | Pac
 /** Node has a WebSocket since version 22, and a navigator since version 21. */
 const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.js/') === true
 
-/** A socket that can be closed before it is there. */
+/** A socket that can be closed before it is created. */
 class LateSocket implements Socket {
   readonly #handlers: SocketHandlers
   #socket: WebSocket | PackagedSocket | undefined
@@ -54,7 +57,7 @@ class LateSocket implements Socket {
   }
 
   terminate(): void {
-    // Browsers give up by themselves.
+    // Browsers terminate by themselves.
     if (this.#socket && 'terminate' in this.#socket) this.#socket.terminate()
   }
 
@@ -76,10 +79,10 @@ class LateSocket implements Socket {
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
       handlers.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data))
     }
-    // Browsers do not say what went wrong, such as the status of an HTTP answer.
+    // Browsers hide the details, such as an HTTP status.
     socket.onerror = (event: object) => {
       if ('message' in event) problem = String(event.message)
-      // Node 22 tells nothing more when it cannot be opened (in the HTML standard a `close` follows).
+      // Node 22 emits no `close` if opening fails, unlike the HTML standard.
       if (state === 'opening') end(ABNORMAL, '')
     }
     socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => end(code, reason)
@@ -88,28 +91,26 @@ class LateSocket implements Socket {
   }
 }
 
-/** Shared memory cannot be sent as it is. */
+/** WebSocket.send rejects views of shared memory. */
 const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
 
-/** What a socket reports. Never called before {@link OpenSocket} has returned. */
+/** Socket callbacks. Never called before {@link OpenSocket} has returned. */
 export interface SocketHandlers {
   opened(): void
   message(data: FrameData): void
-  /** The socket is closed, or could not be opened. Called once, nothing comes after it. `reason` may be empty. */
+  /** The socket closed or failed to open. Called once and last. `reason` may be empty. */
   closed(code: number, reason: string): void
 }
 
-/** A WebSocket as the client needs it. */
 export interface Socket {
-  /** Bytes that were handed over and have not left yet. */
   readonly bufferedAmount: number
-  /** Only between `opened` and `closed`. */
+  /** Allowed only between `opened` and `closed`. */
   send(data: FrameData): void
-  /** Closes with a code, 1000 or 3000 to 4999, or without any. May be called at any time, and again. */
+  /** Closes with code 1000 or 3000 to 4999, or without one. Idempotent, at any time. */
   close(code?: number): void
-  /** Abandons a socket that was closed and waits for an answer in vain, where the platform can do that. */
+  /** Terminates a socket whose close is unanswered, where the platform supports it. */
   terminate(): void
 }
 
-/** Opens a WebSocket and offers one subprotocol. A failure is reported by `closed`, never thrown. */
+/** Opens a WebSocket with one subprotocol. Failures are reported by `closed`, never thrown. */
 export type OpenSocket = (url: string, subprotocol: string, handlers: SocketHandlers) => Socket

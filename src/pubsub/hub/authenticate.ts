@@ -6,24 +6,24 @@ import { type Identity, identityProblem } from './identity.js'
 import { ALL_ROLES } from './permissions.js'
 import { AccessTokens } from './tokens.js'
 
-/** What is known of a client that wants to connect. */
+/** The handshake of a client that wants to connect. */
 export interface ConnectRequest {
   /** Name of the hub, in lower case. */
   readonly hub: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** From the URL or the `Authorization` header. Not checked. */
+  /** From the URL or the `Authorization` header. Not verified. */
   readonly accessToken: string | undefined
 }
 
-/** Who a client is, or `false` for one that may not connect. */
+/** Returns the identity of a client, or `false` to refuse it. */
 export type Identify = (request: ConnectRequest) => Identity | false | Promise<Identity | false>
 
 /**
- * Who may connect. `{ key }`: clients with an access token signed with it. `'anonymous'`: every client, and it may do
- * everything; for development. A function: clients for which it returns an identity; an address of which it refuses many has
- * to wait, as what it looks at may be guessed. `{ verify }`: the same for a function that looks at what cannot be guessed,
- * such as tokens that somebody else has signed; nobody has to wait for it.
+ * Decides who may connect. `{ key }`: clients with an access token signed with the key. `'anonymous'`: every client,
+ * with full access; for development. A function: clients for which it returns an identity; addresses with many refusals
+ * are throttled, because credentials may be guessed. `{ verify }`: as a function, but without throttling, for
+ * credentials that cannot be guessed, such as tokens signed elsewhere.
  */
 export type Authenticate =
   | 'anonymous'
@@ -31,13 +31,13 @@ export type Authenticate =
   | { readonly verify: Identify }
   | Identify
 
-/** Finds out who a client is; never rejects. */
+/** Identifies a client. Never rejects. */
 export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders) => Promise<Identity | HandshakeRefusal>
 
 /**
  * @param tokens - for `{ key }`
- * @param path - the beginning of the path in the audience of access tokens
- * @param failed - is told what the application's function has thrown
+ * @param path - prefix of the path in the audience of access tokens
+ * @param onError - called with errors thrown by the application's function
  */
 export function authenticatorOf(
   authenticate: Exclude<Authenticate, { key: unknown }> | AccessTokens,
@@ -50,10 +50,10 @@ export function authenticatorOf(
   return byCallback(typeof authenticate === 'function' ? authenticate : authenticate.verify, failed)
 }
 
-/** Whether clients may come in by what can be guessed. */
+/** Returns whether credentials could be guessed. */
 export const isGuessable = (authenticate: Authenticate): boolean => typeof authenticate === 'function'
 
-/** Throws {@link ArgumentError} for anything but these four. */
+/** Throws {@link ArgumentError} for any other value. */
 export function checkAuthenticate(authenticate: Authenticate): void {
   if (authenticate === 'anonymous' || typeof authenticate === 'function') return
   if (typeof authenticate === 'object' && authenticate !== null) {
@@ -69,7 +69,7 @@ const byToken =
     try {
       return await tokens.verify(accessToken, `${path}/hubs/${hub}`.toLowerCase(), clock.now())
     } catch (error) {
-      return { status: 401, text: `The access token is not accepted: ${reason(error)}` }
+      return { status: 401, text: `The access token was rejected: ${reason(error)}` }
     }
   }
 

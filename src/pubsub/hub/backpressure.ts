@@ -2,20 +2,19 @@ import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 
-/** Longest pause for one member: the official clients acknowledge once a second, on busy machines later, ms. */
+/** Longest pause for one member, ms: official clients acknowledge once a second, later on busy machines. */
 const LONGEST_PAUSE = 4_000
 
-/** How long senders may wait for the members of one owner, and one sender for all members, ms. */
+/** Limits of the time that senders may wait for the members of one owner, and one sender for all members, ms. */
 const MOST_WAITING = { member: 30_000, sender: 60_000 }
-/** The part of the time by which what was waited is forgiven. */
+/** Share of the elapsed time by which used pause time recovers. */
 const FORGIVEN = { member: 1 / 4, sender: 1 / 2 }
 
-/** A sender waits for a member. */
 interface Pause {
   readonly sender: HubSession
   readonly link: HubLink
   readonly member: HubSession
-  /** After a message of the sender, or before one that was not taken. */
+  /** `after` a sender's message, or `before` one that was not accepted. */
   readonly place: 'before' | 'after'
   /** ms */
   readonly began: number
@@ -23,52 +22,52 @@ interface Pause {
 }
 
 /**
- * Decides who waits for whom, so that a burst does not end sessions that are only some way off: a sender waits for members
- * that are about to have too much unacknowledged. It is held after a message with which a member lags behind, and before
- * one for which a member has no room; those go on first. A pause ends when the member has caught up, or in
- * {@link LONGEST_PAUSE} at the latest; then the member is not waited for again until it has.
+ * Pauses senders until lagging members catch up, so that a burst does not end their sessions. A sender is held after a
+ * message that makes a member lag, and before one for which a member has no room. Pauses of the second kind end first.
+ * A pause ends when the member has caught up, after {@link MAX_PAUSE_MS} at the latest; then senders do not wait for
+ * the member again until it has caught up.
  *
- * Nor is a member waited for
- * - that has been behind for {@link LONGEST_PAUSE} and has acknowledged nothing meanwhile: however many are dead, they cost
- *   a sender one pause;
- * - that lags behind with messages of other groups than that of the sender's message;
- * - whose owner was waited for too much of the time, or by a sender that has waited too much of the time.
+ * Senders also do not wait for a member
+ * - that has lagged for {@link MAX_PAUSE_MS} without any acknowledgement: any number of dead members cost a sender one
+ *   pause;
+ * - that lags with messages of other groups than that of the sender's message;
+ * - whose owner has used up its pause time, or if the sender has used up its own.
  */
 export class Backpressure {
   readonly #deadlines = new DeadlineQueue<Pause>()
-  /** Senders that are held. */
+  /** Held senders. */
   readonly #held = new Map<HubSession, Pause>()
-  /** By the member that is waited for. */
+  /** Pauses by the member that senders wait for. */
   readonly #pauses = new Map<HubSession, Set<Pause>>()
-  /** What was waited for members, by their owner, and by senders. */
+  /** Pause time used per member's owner, and per sender. */
   readonly #waitedFor = new PauseBudget(MOST_WAITING.member, FORGIVEN.member)
   readonly #waited = new PauseBudget(MOST_WAITING.sender, FORGIVEN.sender)
   readonly #since = new Map<HubSession, number>()
 
-  /** When {@link tick} has something to do next; `Infinity` for never. */
+  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return this.#deadlines.earliest
   }
 
-  /** Makes a sender wait after its message, for the slowest of the members that lag behind with it. */
+  /** Holds a sender after its message, for the slowest of the members lagging with it. */
   holdAfter(sender: HubSession, link: HubLink, lagging: readonly HubSession[], now: number): void {
     this.#hold(sender, link, lagging, 'after', now)
   }
 
   /**
-   * Makes a sender wait before its message, for the slowest of the members that have no room for it. Returns whether it
-   * does, and the message has to be kept.
+   * Holds a sender before its message, for the slowest of the members without room for it. Returns whether the sender
+   * is held, so that the message must be kept.
    */
   holdBefore(sender: HubSession, link: HubLink, full: readonly HubSession[], now: number): boolean {
     return this.#hold(sender, link, full, 'before', now)
   }
 
-  /** Ends the pauses for a member that has caught up, or is away. */
+  /** Ends the pauses for a member that has caught up or is disconnected. */
   review(member: HubSession, now: number): void {
     if (this.#pauses.size > 0 && member.caughtUp) this.#endAll(member, now)
   }
 
-  /** Ends the pauses that have taken too long. */
+  /** Ends pauses that have reached their limit. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       due.member.excuse()
@@ -76,12 +75,11 @@ export class Backpressure {
     }
   }
 
-  /** Ends all pauses. */
   close(now: number): void {
     for (const member of [...this.#pauses.keys()]) this.#endAll(member, now)
   }
 
-  /** Returns whether the sender waits from now on. */
+  /** Returns whether the sender is held. */
   #hold(
     sender: HubSession,
     link: HubLink,
@@ -92,7 +90,7 @@ export class Backpressure {
     const member = this.#slowest(lagging, now)
     const held = this.#held.get(sender)
     if (member === undefined || held?.link === link || this.#waited.isSpent(sender.connectionId, now)) return false
-    // It has recovered at another link.
+    // The sender has recovered its session over another link.
     if (held) this.#end(held, now)
     const pause: Pause = { sender, link, member, place, began: now, deadline: undefined }
     pause.deadline = this.#deadlines.add(now + LONGEST_PAUSE, pause)
@@ -103,7 +101,7 @@ export class Backpressure {
     return link.hold()
   }
 
-  // A member from which nothing more is read cannot acknowledge before it goes on itself: waiting for it is useless.
+  // A member whose link is not read cannot acknowledge before it is released itself, so waiting for it is useless.
   #slowest(lagging: readonly HubSession[], now: number): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
@@ -114,8 +112,8 @@ export class Backpressure {
     return slowest
   }
 
-  // Only the pauses of this moment: a sender that goes on may have to wait again at once. Those of whom nothing was taken
-  // come first, or the first senders of a long burst would take all the room each time.
+  // Uses a copy, because a released sender may be held again immediately. Senders with an unaccepted message are
+  // released first: otherwise the first senders of a long burst would take all the room every time.
   #endAll(member: HubSession, now: number): void {
     const pauses = [...(this.#pauses.get(member) ?? [])]
     for (const pause of pauses) if (pause.place === 'before') this.#end(pause, now)
@@ -124,7 +122,7 @@ export class Backpressure {
 
   #end(pause: Pause, now: number): void {
     const pauses = this.#pauses.get(pause.member)
-    // A sender released before this one may have ended it: its sender may be in another pause by now.
+    // A sender released earlier may have ended this pause and begun another one.
     if (!pauses?.delete(pause)) return
     if (pauses.size === 0) this.#pauses.delete(pause.member)
     this.#charge(pause, pauses.size === 0, now)
@@ -133,7 +131,7 @@ export class Backpressure {
     pause.link.release()
   }
 
-  /** The time in which several senders wait for a member counts once for it. */
+  /** Time during which several senders wait for a member is charged to the member once. */
   #charge({ sender, member, began }: Pause, isLast: boolean, now: number): void {
     this.#waited.charge(sender.connectionId, now - began, now)
     if (!isLast) return
@@ -142,23 +140,23 @@ export class Backpressure {
   }
 }
 
-/** With fewer names it is not looked for those to forget. */
+/** Below this many names, expired entries are not swept. */
 const FEW = 1_024
 
 interface Spent {
-  /** ms, at that time */
+  /** ms, at `at` */
   amount: number
   at: number
 }
 
 /**
- * How much time each of many may cost others: an amount at once, and later a part of the time that passes.
+ * Limits the time each name may cost others: a fixed amount, which recovers with a share of the elapsed time.
  *
  * @example
  * ```ts
  * const budget = new PauseBudget(30_000, 1 / 4)
  * budget.charge('ann', 30_000, now)
- * budget.isSpent('ann', now) // true, and four seconds later there is one again
+ * budget.isExhausted('ann', now) // true; false after any further time
  * ```
  */
 export class PauseBudget {
@@ -168,8 +166,8 @@ export class PauseBudget {
   #sweepAt = FEW
 
   /**
-   * @param most - ms
-   * @param forgiven - the part of the time by which it is forgiven
+   * @param limitMs - amount that exhausts the budget
+   * @param recoveryRate - share of the elapsed time by which it recovers
    */
   constructor(most: number, forgiven: number) {
     this.#most = most

@@ -6,33 +6,32 @@ import type { MemoryBudget } from './memory-budget.js'
 
 /** How long the application may take to decide on an event, ms. */
 const EVENT_TIMEOUT = 30_000
-/** Most events of one connection that wait for the application to decide, and how large they are together, bytes. */
+/** Maximum undecided events of one connection, and their total size in bytes. */
 const MOST_UNDECIDED = 1_000
 const MOST_UNDECIDED_BYTES = 16 * 1024 * 1024
 
-/** About what an event takes besides the bytes of its frame, bytes. */
+/** Approximate memory of an event besides its frame, bytes. */
 const OVERHEAD = 400
 
-/** Why an event was not processed, in the words of the wire. */
+/** Acks for events that were not processed. */
 const REFUSALS = {
   unhandled: { name: 'NotFound', message: 'This hub handles no events' },
   undecided: { name: 'Timeout', message: `The event was not answered within ${EVENT_TIMEOUT} ms` },
-  busy: { name: 'InternalServerError', message: 'Too many events of this connection wait for an answer' },
+  busy: { name: 'InternalServerError', message: 'Too many unanswered events of this connection' },
 } as const satisfies Record<string, AckError>
 
-/** An event on its way to the application, which decides what is answered. */
+/** An event passed to the application, which decides how it is acknowledged. */
 export class EventRequest {
   readonly session: HubSession
   readonly event: string
   readonly payload: Payload
   readonly ackId: bigint | undefined
-  /** Of its frame, bytes or characters. */
+  /** Of the frame, bytes or characters. */
   readonly size: number
-  /** When it is refused without the application; only if the client asked for an answer. */
+  /** When it is rejected automatically; only if the client requested an ack. */
   deadline: Deadline<EventRequest> | undefined
-  /** The link over which its latest copy came. */
+  /** The link that carried the latest copy. */
   link: HubLink | undefined
-  /** Whether the application has decided. */
   settled = false
 
   constructor(session: HubSession, event: string, payload: Payload, ackId: bigint | undefined, size: number) {
@@ -45,7 +44,7 @@ export class EventRequest {
   }
 }
 
-/** Where events wait until the application has decided on them. One that it forgets is refused after a while. */
+/** Events awaiting the application's decision. An undecided event is rejected after a timeout. */
 export class EventQueue {
   readonly #handle: (request: EventRequest) => boolean
   readonly #reply: (session: HubSession, payload: Payload, now: number) => void
@@ -54,9 +53,9 @@ export class EventQueue {
   readonly #undecided = new Map<HubSession, Undecided>()
 
   /**
-   * @param handle - whether the application takes the event, to decide now or later
-   * @param reply - sends an answer to the client; raises an error when it cannot be encoded
-   * @param budget - for what waits
+   * @param handle - returns whether the application accepts the event, to decide now or later
+   * @param reply - sends a message to the client; throws if it cannot be encoded
+   * @param budget - charged for undecided events
    */
   constructor(
     handle: (request: EventRequest) => boolean,
@@ -68,18 +67,18 @@ export class EventQueue {
     this.#reply = reply
   }
 
-  /** When {@link tick} has something to do next; `Infinity` for never. */
+  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return this.#waiting.earliest
   }
 
-  /** Bytes of the events of a session that wait. */
+  /** Bytes of a session's undecided events. */
   bytesOf(session: HubSession): number {
     const undecided = this.#undecided.get(session)
     return undecided === undefined ? 0 : undecided.bytes + OVERHEAD * undecided.count
   }
 
-  /** Takes a copy of an event that waits; `false` if there is none. One answer serves all copies. */
+  /** Handles a copy of an undecided event; returns `false` if there is none. One decision serves all copies. */
   repeated(session: HubSession, ackId: bigint): boolean {
     const request = this.#undecided.get(session)?.get(ackId)
     if (request) request.link = session.link
@@ -87,7 +86,7 @@ export class EventQueue {
   }
 
   /**
-   * Takes an event of a client.
+   * Passes an event to the application.
    *
    * @param size - of the frame, bytes or characters
    */
@@ -106,23 +105,23 @@ export class EventQueue {
     if (!this.#handle(request)) this.refuse(request, REFUSALS.unhandled)
   }
 
-  /** Says that an event was processed, with an answer for the client if there is one. Only the first decision counts. */
+  /** Acknowledges an event as processed, after sending `reply` if given. Only the first decision counts. */
   accept(request: EventRequest, now: number, reply?: Payload): void {
     if (request.settled) return
-    // Raises an error when it cannot be encoded; then the event waits for a better decision.
+    // Throws if the reply cannot be encoded; the event then stays undecided.
     if (reply !== undefined) this.#reply(request.session, reply, now)
     this.#settle(request)
   }
 
   /**
-   * Says that an event was not processed. Only the first decision counts. A client that has recovered its session and not
-   * yet repeated the event is not told: its copy is asked about anew, and would contradict the answer.
+   * Rejects an event. Only the first decision counts. A client that has recovered its session and not yet repeated the
+   * event receives no ack: its copy is decided again, and the decisions could contradict each other.
    */
   refuse(request: EventRequest, error: AckError): void {
     if (!request.settled) this.#settle(request, error)
   }
 
-  /** Drops the events of a session that has ended: there is no one left to answer. */
+  /** Drops the events of an ended session. */
   forget(session: HubSession): void {
     for (const request of this.#undecided.get(session)?.all ?? []) {
       request.settled = true
@@ -132,7 +131,7 @@ export class EventQueue {
     this.#undecided.delete(session)
   }
 
-  /** Refuses what the application has not decided on in time. */
+  /** Rejects events not decided in time. */
   tick(now: number): void {
     for (let due = this.#waiting.takeDue(now); due !== undefined; due = this.#waiting.takeDue(now)) {
       this.refuse(due, REFUSALS.undecided)
@@ -158,7 +157,7 @@ export class EventQueue {
   }
 }
 
-/** Events of one connection that the application has not decided on yet, by the ids they are answered with. */
+/** Undecided events of one connection by ackId. */
 class Undecided {
   readonly #requests = new Map<bigint, EventRequest>()
   #bytes = 0
@@ -179,7 +178,7 @@ class Undecided {
     return this.#requests.get(ackId)
   }
 
-  /** Whether there is no room for another of this size. */
+  /** Returns whether an event of this size exceeds a limit. */
   full(size: number): boolean {
     return this.#requests.size >= MOST_UNDECIDED || this.#bytes + size > MOST_UNDECIDED_BYTES
   }

@@ -21,34 +21,33 @@ import type { WebSocketLink } from './websocket-link.js'
 
 const FOREIGN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
 
-/** What a client asks for, and in which subprotocol. */
+/** A client's handshake and the subprotocol chosen for it. */
 export interface HandshakeRequest {
   readonly handshake: Handshake
   readonly agreement: Agreement
 }
 
-/** A client that may come in. */
+/** Permission to connect. */
 export interface Admission {
-  /** Subprotocol in the answer. */
+  /** Subprotocol in the response. */
   readonly name: string
-  /** Why there is no room for its session, if there is none; may end sessions that are away in its place. */
+  /** Returns a refusal if a limit is reached; may end detached sessions to make room. */
   readonly admits: () => HandshakeRefusal | undefined
-  /** For what it sends. */
   readonly meter: () => FrameMeter
-  /** Begins or resumes a session, once the socket is there. */
+  /** Begins or resumes a session over the opened socket. */
   readonly attach: (link: WebSocketLink) => void
 }
 
-/** Where clients come in, and how many. */
+/** Where clients connect, and how many. */
 export interface AdmissionOptions extends PlaceQuotas {
-  /** Below which the hubs are. */
+  /** Path prefix of the hubs. */
   readonly path: string
   readonly clock: Clock
-  /** Whose pages may connect. */
+  /** Origins of pages that may connect. */
   readonly origins: Origins
 }
 
-/** What a client asks for in its handshake, and whether it gets it. */
+/** Validates handshakes of clients. */
 export class HandshakeValidator {
   readonly #hubs: Hubs
   readonly #authenticate: Authenticator
@@ -75,7 +74,7 @@ export class HandshakeValidator {
     this.#options = options
   }
 
-  /** What a request asks for, or why it cannot be had. */
+  /** Parses a request, or returns a refusal. */
   read(request: IncomingMessage): HandshakeRequest | HandshakeRefusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
@@ -89,14 +88,14 @@ export class HandshakeValidator {
     return { status: 400, text: `Offer the subprotocol ${known}` }
   }
 
-  /** Whether a client may begin a session. */
+  /** Decides whether a client may begin a session. */
   async admit(
     { handshake, agreement }: HandshakeRequest,
     request: IncomingMessage,
   ): Promise<Admission | HandshakeRefusal> {
     const objection = this.#loginGuard.objection(request, handshake.hub)
     if (objection) return objection
-    if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `There is no hub ${handshake.hub}` }
+    if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `Unknown hub ${handshake.hub}` }
     const identity = await this.#authenticate(handshake, request.headers)
     this.#loginGuard.decided(request, handshake.hub, identity)
     if ('status' in identity) return identity
@@ -116,7 +115,10 @@ export class HandshakeValidator {
     }
   }
 
-  /** A client whose session is gone is let in all the same: only a close code tells it that this is final. */
+  /**
+   * Decides about a recovery. A client whose session does not exist is still connected: it treats only a close code as
+   * final.
+   */
   recovery(
     { handshake: { hub, claim, subprotocols }, agreement: fallback }: HandshakeRequest,
     request: IncomingMessage,
@@ -147,20 +149,20 @@ export class HandshakeValidator {
   }
 }
 
-/** Claims that fail, of one address in a second: after a restart of the hub all its clients have one that does. */
+/** Failed claims per second and address. After a restart of the hub, the claims of all its clients fail. */
 const MAX_FAILED_PER_SECOND = 100
 
-/** A session as it was before it was recovered. */
+/** State of a session before its recovery. */
 export interface RecoveredSession {
   readonly userId: string | undefined
-  /** From which its client connected last. */
+  /** Address of the client's last connection. */
   readonly address: string | undefined
   readonly isAttached: boolean
 }
 
 /**
- * Puts on record which sessions are recovered, and limits claims that fail: their token cannot be guessed, but each costs a
- * handshake. Right claims are not limited, so that nobody can hold them up.
+ * Audits recoveries, and limits failed ones: a token cannot be guessed, but each attempt costs a handshake. Valid
+ * claims are not limited, so an attacker cannot delay them.
  */
 export class RecoveryGuard {
   readonly #clock: Clock
@@ -173,9 +175,9 @@ export class RecoveryGuard {
     this.#failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND, () => clock.monotonic())
   }
 
-  /** A client goes on with a session: its own, or one whose token it has found. */
+  /** Audits a recovery, by the session's client or by one that stole its token. */
   recovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
-    const place = address === this.#loginGuard.addressOf(request) ? '' : ` from another address than ${address}`
+    const place = address === this.#loginGuard.addressOf(request) ? '' : ` from a different address than ${address}`
     this.#loginGuard.record(
       request,
       hub,
@@ -186,13 +188,13 @@ export class RecoveryGuard {
   }
 
   /**
-   * A client claims a session that it cannot have.
+   * Audits a failed recovery.
    *
-   * @param isThere - whether there is one with this id
-   * @returns the refusal if there are too many; otherwise the client is let in, since only a close code is final for it
+   * @param exists - whether a session with this id exists
+   * @returns a refusal if too many failed; otherwise the client is connected, because only a close code is final for it
    */
   failed(request: IncomingMessage, hub: string, isThere: boolean): HandshakeRefusal | undefined {
-    const reason = isThere ? 'recovery with a wrong token' : 'recovery of a session that is not there'
+    const reason = isThere ? 'recovery with a wrong token' : 'recovery of an unknown session'
     this.#loginGuard.record(request, hub, 'refused', reason)
     const address = this.#loginGuard.addressOf(request)
     if (isThisMachine(address)) return undefined
@@ -205,13 +207,13 @@ export class RecoveryGuard {
   }
 }
 
-export const BUSY: HandshakeRefusal = { status: 503, text: 'There are too many connections; try again later' }
-const BUSY_USER: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same user' }
-const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'There are too many connections of the same address' }
-/** Sessions without a connection that one owner may have even if there is no place for others. */
+export const BUSY: HandshakeRefusal = { status: 503, text: 'Too many connections; try again later' }
+const BUSY_USER: HandshakeRefusal = { status: 503, text: 'Too many connections of this user' }
+const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'Too many connections of this address' }
+/** Detached sessions that an owner keeps even when the session limit is reached. */
 const FEW_AWAY = 16
 
-/** How many sessions there may be. */
+/** Limits of sessions. */
 export interface PlaceQuotas {
   readonly maxConnections: number
   readonly maxConnectionsPerUser: number
@@ -225,8 +227,8 @@ interface Away {
 }
 
 /**
- * The places for sessions. A session without a network connection takes one as well, and costs its client nothing: when
- * there is none left, the owner with most of these makes room.
+ * Enforces the session limits. Detached sessions count but cost their clients nothing, so at the limit the owner with
+ * the most detached sessions loses one.
  */
 export class SessionPlaces {
   readonly #hubs: Hubs
@@ -238,10 +240,10 @@ export class SessionPlaces {
   }
 
   /**
-   * Why there is no place for one more session, if there is none.
+   * Returns a refusal if a limit prevents another session.
    *
    * @param owner - `undefined` for a client of this machine without a user id
-   * @param isUser - or an address
+   * @param isUser - whether the owner is a user, not an address
    */
   admits(owner: string | undefined, isUser: boolean): HandshakeRefusal | undefined {
     const { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress } = this.#quotas
@@ -253,14 +255,14 @@ export class SessionPlaces {
     return this.#hubs.sessions < maxConnections || this.#endCrowded() ? undefined : BUSY
   }
 
-  /** Ends a session of the owner with most sessions that are away; returns whether there was one to end. */
+  /** Ends a session of the owner with the most detached ones. Returns whether it ended one. */
   #endCrowded(): boolean {
     let crowd: readonly Away[] = []
     for (const away of this.#away().values()) if (away.length > crowd.length) crowd = away
     return crowd.length > FEW_AWAY && this.#endFirst(crowd)
   }
 
-  /** Ends the one that has been away longest. */
+  /** Ends the session that has been detached longest. */
   #endFirst(away: readonly Away[]): boolean {
     let first: Away | undefined
     for (const one of away) if (first === undefined || one.session.heardAt < first.session.heardAt) first = one
@@ -268,7 +270,7 @@ export class SessionPlaces {
     return first !== undefined
   }
 
-  /** Sessions without a connection by owner; those of this machine without a user id together. */
+  /** Detached sessions by owner; those of this machine without a user id share an entry. */
   #away(): ReadonlyMap<string, readonly Away[]> {
     const byOwner = new Map<string, Away[]>()
     for (const { engine } of this.#hubs.all) {
@@ -284,16 +286,16 @@ export class SessionPlaces {
   }
 }
 
-/** Keeps those from guessing who are refused again and again, and puts on record who came. */
+/** Throttles login guessing and writes the audit log. */
 export class LoginGuard {
   readonly audit: Audit
-  /** Without one there is nothing to be guessed. */
+  /** Undefined if credentials cannot be guessed. */
   readonly #throttle: LoginThrottle | undefined
   readonly #trustProxy: boolean
 
   /**
-   * @param trustProxy - whether a proxy on this machine may stand before us
-   * @param guessable - whether somebody could come in by guessing
+   * @param trustProxy - whether a proxy on this machine forwards the requests
+   * @param guessable - whether credentials could be guessed
    */
   constructor(clock: Clock, trustProxy: boolean, guessable: boolean) {
     this.audit = new Audit(clock)
@@ -301,31 +303,29 @@ export class LoginGuard {
     this.#trustProxy = trustProxy
   }
 
-  /** Where a request comes from. */
+  /** Returns the client's address. */
   addressOf({ socket, headers }: IncomingMessage): string {
     return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 
-  /** Why nobody looks at a request at present: too many from its address were refused. */
+  /** Returns a refusal if too many logins of the address failed. */
   objection(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
     const pause = this.#throttle?.pause(this.addressOf(request)) ?? 0
     if (pause === 0) return undefined
-    const refusal = { status: 429, text: `Too many were refused; wait ${Math.ceil(pause / 1_000)} s` } as const
+    const refusal = { status: 429, text: `Too many failed logins; wait ${Math.ceil(pause / 1_000)} s` } as const
     this.record(request, hub, 'refused', refusal.text)
     return refusal
   }
 
-  /** It was decided who somebody is, or that it may not come in. */
   decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
       const address = this.addressOf(request)
-      // A guesser on this machine must not keep out the others on it.
+      // Guessing on this machine must not lock out its other clients.
       if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.failed(address)
       this.record(request, hub, 'refused', decision.trouble ?? decision.text)
     } else this.record(request, hub, 'accepted', undefined, decision.userId)
   }
 
-  /** Puts on record who came, or did not. */
   record(
     request: IncomingMessage,
     target: string,

@@ -6,39 +6,39 @@ import { AddressSlots } from '../../node/net/unauthenticated-connections.js'
 import { hubKey, isHubName } from '../wire/rules.js'
 import type { SessionClaim } from './identity.js'
 
-/** How long the application may take to decide, ms, and how many decisions may be pending. */
+/** How long the application may take to authenticate a client, ms, and how many decisions may be pending. */
 const HANDSHAKE_TIMEOUT = 10_000
 export const MOST_HANDSHAKES = 1_000
 
-/** What a client asks for in its HTTP request. */
+/** Parsed HTTP request of a client. */
 export interface Handshake {
   /** Name of the hub, in lower case. */
   readonly hub: string
-  /** Subprotocols it speaks, preferred ones first, in its own spelling. */
+  /** Offered subprotocols, preferred ones first, in the client's spelling. */
   readonly subprotocols: readonly string[]
   readonly query: URLSearchParams
-  /** The session it wants back, if it had one. */
+  /** The session to recover. */
   readonly claim: SessionClaim | undefined
   /** From the URL or the `Authorization` header. */
   readonly accessToken: string | undefined
 }
 
-/** Why a handshake fails, as an HTTP answer. */
+/** HTTP response that refuses a handshake. */
 export interface HandshakeRefusal {
   readonly status: 400 | 401 | 403 | 404 | 429 | 500 | 503
   readonly text: string
-  /** What went wrong here, for the record alone. */
+  /** Internal reason, for the audit log only. */
   readonly trouble?: string
 }
 
 /**
- * Reads the request of a client: `{path}/hubs/{hub}` or `{path}/?hub={hub}`. It wants a session back if it names a
- * connection, and then its access token does not matter. (Client specification, "Connection URL".)
+ * Parses a client's request: `{path}/hubs/{hub}` or `{path}/?hub={hub}`. A request that names a connection id is a
+ * recovery, for which the access token is ignored. (Client specification, "Connection URL".)
  *
- * @param path - the beginning of the path, without a slash at the end
+ * @param path - path prefix without a trailing slash
  */
 export function readHandshake(url: string, headers: IncomingHttpHeaders, path: string): Handshake | HandshakeRefusal {
-  // A path that begins with two slashes would be read as a host.
+  // A leading `//` would otherwise be parsed as a host.
   const base = 'ws://hub'
   if (!URL.canParse(base + url)) return { status: 400, text: 'The URL is not valid' }
   const { pathname, searchParams: query } = new URL(base + url)
@@ -55,7 +55,7 @@ export function readHandshake(url: string, headers: IncomingHttpHeaders, path: s
   }
 }
 
-/** Empty when the query has none, `undefined` when this is another page. */
+/** Returns an empty name if the query has none, and `undefined` for another path. */
 function hubOf(pathname: string, query: URLSearchParams, path: string): string | undefined {
   if (pathname === path || pathname === `${path}/`) return query.get('hub') ?? ''
   const prefix = `${path}/hubs/`
@@ -66,7 +66,7 @@ function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // Not a valid name, whatever was meant.
+    // Not a valid name.
     return ''
   }
 }
@@ -79,7 +79,7 @@ const listOf = (header: string | undefined): string[] =>
 
 const bearerOf = (header: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1]
 
-/** Answers a WebSocket handshake with an HTTP error, and ends the connection. */
+/** Responds to a WebSocket handshake with an HTTP error and closes the connection. */
 export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefusal): void {
   const body = `${text}\n`
   const head = [
@@ -93,8 +93,8 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
 }
 
 /**
- * Handshakes for which the application has not yet decided who the client is. When there is no place left, one gives way of
- * the address that has most: who makes the application slow keeps nobody out but itself.
+ * Handshakes that the application has not decided yet. At the limit, the address with the most loses one: a client that
+ * makes the application slow blocks only itself.
  */
 export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>
@@ -106,17 +106,16 @@ export class PendingHandshakes {
     this.#timeouts = new Timeouts(clock, giveUp => giveUp())
   }
 
-  /** How many wait. */
   get count(): number {
     return this.#addressSlots.size
   }
 
-  /** Whether another one of this address may wait; one of another address may have to give way for it. */
+  /** Returns whether a handshake of this address may wait; another address may lose one for it. */
   admits(address: string): boolean {
     return this.count < MOST_HANDSHAKES || this.#yielding(address) !== undefined
   }
 
-  /** What is decided about a connection, or `undefined` when that takes too long, or the place is somebody else's. */
+  /** Awaits a decision. Resolves with `undefined` after a timeout, or if the handshake was evicted. */
   async wait<T>(stream: Duplex, address: string, decision: Promise<T>): Promise<T | undefined> {
     let giveUp = (): void => undefined
     const late = new Promise<undefined>(resolve => {
@@ -140,7 +139,7 @@ export class PendingHandshakes {
     }
   }
 
-  /** Cuts the connections of all of them, whatever would be decided. */
+  /** Disconnects all pending clients, whatever the decisions. */
   close(): void {
     for (let next = this.#addressSlots.yielding(); next !== undefined; next = this.#addressSlots.yielding()) {
       next.stream.destroy()
@@ -155,6 +154,5 @@ export class PendingHandshakes {
 
 interface Pending {
   readonly stream: Duplex
-  /** Gives its place up. */
   readonly leave: () => void
 }

@@ -19,7 +19,7 @@ export type ConnectionEvent =
   | { readonly type: 'connected'; readonly connection: Connection }
   | { readonly type: 'disconnected'; readonly connection: Connection; readonly reason: EndReason }
 
-/** A connection became a member of a group, or ceased to be one, for whatever reason. */
+/** A connection joined or left a group, for any reason. */
 export interface MembershipEvent {
   readonly type: 'joined' | 'left'
   readonly connection: Connection
@@ -27,14 +27,14 @@ export interface MembershipEvent {
 }
 
 export interface HubDriverOptions {
-  /** For all hubs of a server. */
+  /** Shared by all hubs of a server. */
   readonly budget?: MemoryBudget | undefined
   readonly retention: number
   readonly idleTimeout: number
   readonly clock: Clock
 }
 
-/** Runs a hub's rules: gives them the time, and tells the application what happens. */
+/** Connects a hub engine to the clock, to links and to the application. */
 export class HubDriver implements HubListener {
   readonly engine: HubEngine
   readonly connections$ = new Subject<ConnectionEvent>()
@@ -94,7 +94,7 @@ export class HubDriver implements HubListener {
     return this.engine.deliver(targets, frame, this.#clock.monotonic(), spared)
   }
 
-  /** Gives a session its network connection. */
+  /** Attaches a network connection to a session. */
   bind(session: HubSession, link: WebSocketLink): void {
     link.listen({
       receive: frame => this.receive(session, link, frame),
@@ -106,14 +106,17 @@ export class HubDriver implements HubListener {
     })
   }
 
-  /** Takes a frame and returns how much work that was: 0 when the link is held and has to keep the frame. */
+  /** Processes a frame and returns the work done; 0 if the link is held and must keep the frame. */
   receive(session: HubSession, link: HubLink, frame: FrameData): number {
     const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
     this.#arm()
     return work
   }
 
-  /** Takes an acknowledgement out of turn, since others may wait for it. Returns whether it was one. */
+  /**
+   * Processes a frame ahead of others if it is an acknowledgement, which senders may wait for. Returns whether it was
+   * one.
+   */
   receiveAhead(session: HubSession, link: HubLink, frame: FrameData): boolean {
     return this.engine.acknowledgeAhead(session, link, frame, this.#clock.monotonic())
   }
@@ -127,7 +130,7 @@ export class HubDriver implements HubListener {
     this.#arm()
   }
 
-  /** Ends all sessions and all observables. */
+  /** Ends all sessions and completes all observables. */
   close(): void {
     this.engine.close(this.#clock.monotonic())
     this.#arm()

@@ -14,12 +14,12 @@ import type { DataFrame, SharedCodec } from './shared-codec.js'
 
 const ID_BYTES = 16
 const TOKEN_BYTES = 32
-/** Bytes or characters of a sequence ack with white space to spare. */
+/** Maximum size of a sequence ack with white space, bytes or characters. */
 const LONGEST_ACK = 100
 
 /**
- * The rules of one hub, without network, timers or clock: links are given to it, and every call that needs the time (ms,
- * from any start, never backwards) brings it along. (Client specification; JSON and protobuf subprotocol references.)
+ * The rules of one hub, without network, timers or clock: links are passed in, and calls that need the time take it as
+ * an argument (ms, monotonic, from any origin). (Client specification; JSON and protobuf subprotocol references.)
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export class HubEngine {
   readonly #requests: Requests
   readonly #budget: MemoryBudget
   #deliveries = 0
-  /** Sessions that lag behind with what was sent since {@link receive} began. */
+  /** Sessions that lag because of messages sent since {@link receive} began. */
   #lagging: readonly HubSession[] = []
 
   constructor(options: HubEngineOptions) {
@@ -59,7 +59,7 @@ export class HubEngine {
     })
   }
 
-  /** When {@link tick} has something to do next; `Infinity` for never. */
+  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return Math.min(this.#deadlines.earliest, this.events.deadline, this.#backpressure.deadline)
   }
@@ -78,7 +78,7 @@ export class HubEngine {
     return session
   }
 
-  /** Makes a session a member of a group, if it is not in too many already. */
+  /** Adds a session to a group. Returns `false` if it is in too many groups. */
   join(session: HubSession, group: string): boolean {
     const wasMember = session.joined.has(group)
     const isMember = this.roster.join(session, group)
@@ -86,20 +86,19 @@ export class HubEngine {
     return isMember
   }
 
-  /** Ends a membership, if there is one. */
   leave(session: HubSession, group: string): void {
     if (!session.joined.has(group)) return
     this.roster.leave(session, group)
     this.#listener.left?.(session, group)
   }
 
-  /** The session that a claim proves to be the client's. */
+  /** Returns the session if the claim's token is right. */
   find({ connectionId, token }: SessionClaim): HubSession | undefined {
     const session = this.roster.get(connectionId)
     return session?.hasToken(token) ? session : undefined
   }
 
-  /** Goes on with a session at a new link, or `undefined` when the claim is wrong. A link it still has is cut. */
+  /** Resumes a session over a new link and terminates its previous one. Returns `undefined` for an invalid claim. */
   recover(claim: SessionClaim, link: HubLink, now: number): HubSession | undefined {
     this.tick(now)
     const session = this.find(claim)
@@ -110,10 +109,10 @@ export class HubEngine {
   }
 
   /**
-   * Takes what came over a link, unless the session has another one by now. Holds the link while the sender has to wait for
-   * receivers, and releases others that have waited for this one.
+   * Processes data from a link, unless the session has a newer link. Holds the link while its sender must wait for
+   * receivers, and releases senders that waited for this session.
    *
-   * @returns how much work it was: 1, and 1 more for each message queued; 0 when the frame was not taken and has to wait
+   * @returns the work done: 1, plus 1 for each queued message; 0 if the frame was not accepted and must be kept
    */
   receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     const work = session.link === link ? this.#take(session, link, data, now) : 1
@@ -121,27 +120,24 @@ export class HubEngine {
     return work
   }
 
-  /**
-   * Takes a frame ahead of others that wait, if it is an acknowledgement: it tells what the client has received, wherever
-   * it stands.
-   */
+  /** Processes a frame ahead of queued ones if it is an acknowledgement, which is valid in any position. */
   acknowledgeAhead(session: HubSession, link: HubLink, data: FrameData, now: number): boolean {
     if (session.link !== link || data.length > LONGEST_ACK || !session.codec.isSequenceAck(data)) return false
     this.receive(session, link, data, now)
     return true
   }
 
-  /** A sign of life that is not a frame. */
+  /** Records a WebSocket ping or pong. */
   alive(session: HubSession, link: HubLink, now: number): void {
     if (session.link === link) session.heardAt = now
   }
 
-  /** A link takes more again. */
+  /** Called when a link accepts more data. */
   drained(session: HubSession, link: HubLink): void {
     if (session.link === link) session.pump()
   }
 
-  /** A link is gone, with a WebSocket close code. The session is kept unless the client said that it is over. */
+  /** Handles a closed link. The session is kept unless the client closed it with code 1000. */
   dropped(session: HubSession, link: HubLink, code: number, now: number): void {
     if (session.link === link) {
       session.detach()
@@ -151,12 +147,12 @@ export class HubEngine {
     this.#backpressure.review(session, now)
   }
 
-  /** A link broke the rules below the subprotocol and closes for that reason. */
+  /** Ends the session of a link that violated the WebSocket protocol. */
   violated(session: HubSession, link: HubLink): void {
     if (session.link === link) this.end(session, 'violation', CLOSE.malformed, '')
   }
 
-  /** Does what is due: asks silent links for a sign of life, closes them, ends sessions, answers forgotten events. */
+  /** Handles deadlines: pings silent links, closes dead ones, ends expired sessions, rejects undecided events. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       this.#due(due, now)
@@ -165,7 +161,7 @@ export class HubEngine {
     this.#backpressure.tick(now)
   }
 
-  /** Ends all sessions: the server is shutting down. */
+  /** Ends all sessions because the server shuts down. */
   close(now: number): void {
     for (const session of this.roster.all) {
       this.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
@@ -173,7 +169,6 @@ export class HubEngine {
     this.#backpressure.close(now)
   }
 
-  /** Ends a session and forgets it. */
   end(session: HubSession, reason: EndReason, code: CloseCode, text: string): void {
     if (this.roster.get(session.connectionId) !== session) return
     this.roster.remove(session)
@@ -187,10 +182,9 @@ export class HubEngine {
   }
 
   /**
-   * Queues a message for sessions, also for those without a link. Raises an error, and queues nothing, when it cannot be
-   * encoded.
+   * Queues a message for sessions, including detached ones. Throws, and queues nothing, if it cannot be encoded.
    *
-   * @returns how many sessions it was queued for
+   * @returns the number of sessions
    */
   deliver(
     targets: ReadonlySet<HubSession>,
@@ -201,33 +195,36 @@ export class HubEngine {
     const { deliveries, overflowed, lagging } = fanOut(targets, frame, now, spared)
     this.#deliveries += deliveries
     if (lagging.length > 0) this.#lagging = lagging
-    for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too much is not acknowledged')
+    for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too many unacknowledged messages')
     this.#budget.enforce()
     return deliveries
   }
 
-  /** Bytes that a session accounts for: what is held for it alone, and its part of what others wait for as well. */
+  /** Bytes charged to a session, including its share of messages kept for several. */
   weightOf(session: HubSession): number {
     return session.keptShare + this.events.bytesOf(session)
   }
 
-  /** Queues a message for one session; `false` when it has ended. */
+  /** Queues a message for one session; returns `false` if it has ended. */
   tell(session: HubSession, payload: Payload, now: number): boolean {
     if (this.roster.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }, now) > 0
   }
 
-  /** What the application or the token of a client decides is done in any case; what a client asks for needs room. */
+  /** Joins by the application or a token are always allowed; a client's join needs memory budget. */
   #mayJoin(session: HubSession, group: string): boolean {
     return session.joined.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
   }
 
-  /** The listener may already have ended the session, or its membership. */
+  /** The listener may have ended the session or its membership already. */
   #tellJoined(session: HubSession, group: string): void {
     if (this.roster.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
-  /** An event may have the application send messages at once: its sender waits for those who lag behind with them as well. */
+  /**
+   * While handling an event, the application may send messages: the event's sender waits for members lagging because of
+   * them.
+   */
   #take(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     session.heardAt = now
     this.#lagging = []
@@ -241,7 +238,7 @@ export class HubEngine {
 
   #decode(session: HubSession, data: FrameData): UpFrame | NewerCall | UnknownFrame | undefined {
     if ((typeof data === 'string') !== session.codec.text) {
-      this.end(session, 'violation', CLOSE.wrongKind, `${session.codec.name} has no such kind of message`)
+      this.end(session, 'violation', CLOSE.wrongKind, `${session.codec.name} does not use this message type`)
       return undefined
     }
     try {
@@ -280,28 +277,29 @@ export class HubEngine {
   }
 }
 
-/** Is told what happens at a hub. May call the engine back. */
+/** Receives the events of a hub. May call the engine reentrantly. */
 export interface HubListener {
   connected(session: Connection): void
   disconnected(session: Connection, reason: EndReason): void
-  /** Whether the application takes the event, to decide on it now or later. */
+  /** Returns whether the application accepts the event, to decide on it now or later. */
   event(request: EventRequest): boolean
-  /** It has become a member. */
   joined?(session: Connection, group: string): void
-  /** It is not a member any more, perhaps because it has ended. */
+  /** Called when a membership ends, including by the end of its session. */
   left?(session: Connection, group: string): void
-  /** Whether a client may do what it asks for; `undefined` leaves that to its permissions. Never raises an error. */
+  /**
+   * Returns whether a client may perform an action; `undefined` leaves the decision to its permissions. Never throws.
+   */
   allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
 }
 
 export interface HubEngineOptions {
-  /** How long a session without a link is kept, ms. */
+  /** How long a detached session is kept, ms. */
   readonly retention: number
-  /** A link silent for that long is closed, ms; it is asked for a sign of life after half of it. */
+  /** Silence after which a link is closed, ms; it is pinged after half of it. */
   readonly idleTimeout: number
-  /** Makes ids and tokens that cannot be guessed, base64url. */
+  /** Generates unguessable ids and tokens, base64url. */
   readonly secret: (bytes: number) => string
   readonly listener: HubListener
-  /** For what waits for clients. Default one without a limit. */
+  /** Charged for data kept for clients. Default: unlimited. */
   readonly budget?: MemoryBudget | undefined
 }

@@ -1,37 +1,37 @@
 import type { FrameData } from '../wire/frames.js'
 
 /**
- * One network connection, as the rules of the hub see it. None of its methods but `release` calls back before it returns,
- * and none raises an error: a link that is broken already swallows what it is given.
+ * A network connection as seen by the hub engine. Only `release` may call back synchronously. No method throws: a
+ * broken link discards what it is given.
  */
 export interface HubLink {
-  /** Whether it takes a message of so many bytes now. After a `false` the hub is told when to ask again. */
+  /** Returns whether a message of this size may be sent now. After `false`, the hub is notified when to retry. */
   takes(bytes: number): boolean
   send(frame: FrameData): void
-  /** Asks the other side for a sign of life below the subprotocol. */
+  /** Sends a WebSocket ping. */
   ping(): void
-  /** Ends it in good order. */
+  /** Closes the connection with a close frame. */
   close(code: CloseCode, reason: string): void
-  /** Cuts it without a word. */
+  /** Closes the connection without a close frame. */
   terminate(): void
-  /** Takes no more frames for now; `false` when it does all the same, for it is closed and hands over what is left. */
+  /** Stops processing frames. Returns `false` if the link is closed and still delivers its remaining frames. */
   hold(): boolean
-  /** Takes frames again. */
+  /** Resumes processing frames. */
   release(): void
-  /** Whether nothing is read from it at present, not even acknowledgements. */
+  /** Whether nothing is read from it, not even acknowledgements. */
   readonly isDeaf: boolean
 }
 
-/** WebSocket close codes that mean something to clients (client specification, "Close codes"; RFC 6455, section 7.4). */
+/** WebSocket close codes with a meaning for clients (client specification, "Close codes"; RFC 6455, section 7.4). */
 export const CLOSE = {
-  /** Ended on purpose. */
+  /** The session ended on purpose. */
   normal: 1000,
-  /** The session is kept: recover it. */
+  /** The session is kept, and can be recovered. */
   goingAway: 1001,
-  /** Not the kind of WebSocket message that the subprotocol has. */
+  /** Text instead of binary messages, or the reverse. */
   wrongKind: 1003,
   malformed: 1007,
-  /** The session is gone, or never was: begin a new one. */
+  /** The session does not exist; begin a new one. */
   policy: 1008,
 } as const
 

@@ -6,12 +6,12 @@ import { type MemoryBudget, shareOf } from './memory-budget.js'
 import { Permissions } from './permissions.js'
 import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 
-/** Most ids of successful requests that are remembered. (Client specification, "Deduplication".) */
+/** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
 const MOST_RECENT_IDS = 1_000
 
 /**
- * Whether a client keeps up with what it is sent. One that is behind has more unacknowledged than one that has caught up;
- * if it is excused, senders have waited for it in vain. `at`: when it fell behind, or acknowledged something since, ms.
+ * Whether a client keeps up with its messages. `excused`: senders paused for it in vain and no longer do. `at`: when it
+ * fell behind, or its last acknowledgement since, ms.
  */
 type Progress =
   | { readonly state: 'caughtUp' }
@@ -21,34 +21,32 @@ type Progress =
 const CAUGHT_UP: Progress = { state: 'caughtUp' }
 
 /**
- * A client's state at the hub: what survives the loss of its network connection. It writes to the link it is attached
- * to, and knows nothing of other sessions.
+ * State of a client at the hub, which survives the loss of its network connection. Writes to the attached link;
+ * independent of other sessions.
  */
 export class HubSession implements Connection {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Accounts for what is held: its user, or the address of a session without a user id. */
+  /** Charged for the session's memory: its user, or the address of a session without a user id. */
   readonly owner: string
   readonly codec: SharedCodec
   readonly permissions: Permissions
-  /** Names of its groups; the hub keeps the other side of it. */
+  /** Names of its groups; {@link SessionIndex} keeps the reverse index. */
   readonly joined = new Set<string>()
-  /** What its memberships take, bytes. */
   membershipBytes = 0
-  /** Ids of requests that succeeded. */
+  /** Ids of successful requests. */
   readonly recent = new RecentIds(MOST_RECENT_IDS)
-  /** From which its client connected last. */
+  /** Address of the client's last connection. */
   address: string | undefined
-  /** When a frame came last, ms of the hub's clock. */
+  /** When the last frame arrived, ms of the hub's clock. */
   heardAt = 0
-  /** When the hub looks at it next. */
   deadline: Deadline<HubSession> | undefined
   readonly #token: string
   readonly #replayBuffer: ReplayBuffer
   #link: HubLink | undefined
-  /** Number of the message to write next to this link. */
+  /** Id of the next message to write to this link. */
   #next = 1
-  /** Highest number ever written to any link. */
+  /** Highest id written to any link. */
   #written = 0
   #progress: Progress = CAUGHT_UP
 
@@ -78,47 +76,46 @@ export class HubSession implements Connection {
     return this.#link !== undefined
   }
 
-  /** Whether more is unacknowledged than the hub keeps. */
   get overflowed(): boolean {
     return this.#replayBuffer.overflowed
   }
 
-  /** How full its share of unacknowledged messages is; 1 is the limit. */
+  /** Fill ratio of its unacknowledged messages; 1 is the limit. */
   get backlog(): number {
     return this.#replayBuffer.share
   }
 
-  /** Whether it can be given a message and not overflow. */
+  /** Returns whether a message fits without overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
     return this.#replayBuffer.hasRoomFor(frame)
   }
 
-  /** Whether senders to a group should wait for it. A client that is away is not waited for. */
+  /** Returns whether senders to a group should wait for it; never for a detached session. */
   lagsIn(group: string): boolean {
     return this.attached && this.#progress.state !== 'excused' && this.#replayBuffer.lagsIn(group)
   }
 
-  /** Whether it is behind, and has acknowledged nothing for so long, ms. */
+  /** Returns whether it has lagged for `duration` ms without any acknowledgement. */
   isStalled(duration: number, now: number): boolean {
     return this.#progress.state !== 'caughtUp' && now - this.#progress.at >= duration
   }
 
-  /** Whether senders need not wait for it any longer. */
+  /** Whether senders may continue. */
   get caughtUp(): boolean {
     return !this.attached || this.#replayBuffer.caughtUp
   }
 
-  /** Its part of what is kept for it, alone or with others, bytes. */
+  /** Bytes charged to it, including its share of messages kept for several sessions. */
   get keptShare(): number {
     return this.#replayBuffer.keptShare + this.membershipBytes
   }
 
-  /** Senders have waited long enough, and do not wait again before it has caught up. */
+  /** Stops senders from waiting for it until it has caught up. */
   excuse(): void {
     if (this.#progress.state === 'behind') this.#progress = { state: 'excused', at: this.#progress.at }
   }
 
-  /** Compares in a time that does not tell how much of the token was right. */
+  /** Compares in constant time. */
   hasToken(token: string): boolean {
     if (token.length !== this.#token.length) return false
     let difference = 0
@@ -126,7 +123,7 @@ export class HubSession implements Connection {
     return difference === 0
   }
 
-  /** Takes its first link, and tells the client who it is. */
+  /** Attaches the first link and sends `connected`. */
   open(link: HubLink): void {
     this.#link = link
     this.send({
@@ -137,7 +134,7 @@ export class HubSession implements Connection {
     })
   }
 
-  /** Goes on at another link: repeats what is unacknowledged before anything new. The former link is cut. */
+  /** Attaches another link, terminates the former one and resends unacknowledged messages first. */
   resume(link: HubLink): void {
     this.#link?.terminate()
     this.#link = link
@@ -145,14 +142,14 @@ export class HubSession implements Connection {
     this.pump()
   }
 
-  /** Gives up the link, which may be gone already. */
+  /** Detaches and returns the link, if any. */
   detach(): HubLink | undefined {
     const link = this.#link
     this.#link = undefined
     return link
   }
 
-  /** Numbers a message and writes it as soon as the link takes it. */
+  /** Numbers a message and writes it as soon as the link accepts it. */
   deliver(frame: NumberedFrame, now: number): void {
     this.#replayBuffer.add(frame)
     if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.caughtUp)
@@ -160,7 +157,7 @@ export class HubSession implements Connection {
     this.pump()
   }
 
-  /** Writes what waits, as far as the link takes it. */
+  /** Writes pending messages while the link accepts them. */
   pump(): void {
     const link = this.#link
     while (link !== undefined) {
@@ -172,23 +169,23 @@ export class HubSession implements Connection {
     }
   }
 
-  /** What comes from the client: everything up to this id arrived. An id that was never written is a client's bug, and has no effect. */
+  /** Handles a sequence ack: all messages up to the id arrived. An id never written is a client bug and is ignored. */
   acknowledge(id: bigint): void {
     if (id > BigInt(this.#written)) return
     const { first } = this.#replayBuffer
     this.#replayBuffer.acknowledge(Number(id))
     if (this.#replayBuffer.caughtUp) this.#progress = CAUGHT_UP
     else if (this.#replayBuffer.first > first) this.#progress = { state: this.#progress.state, at: this.heardAt }
-    // A client that recovers may acknowledge what the former link brought before it is repeated.
+    // A recovering client may acknowledge messages of the former link before they are resent.
     this.#next = Math.max(this.#next, this.#replayBuffer.first)
   }
 
-  /** Writes a frame without a number; it is lost when there is no link. */
+  /** Writes an unnumbered frame; discards it without a link. */
   send(frame: DownFrame | RefusedCall): void {
     this.#link?.send(this.codec.encode(frame))
   }
 
-  /** Answers a request, if it asked for that, and remembers it if it succeeded. */
+  /** Acknowledges a request, if it has an id, and remembers the id of a successful one. */
   answer(ackId: bigint | undefined, error?: AckError): void {
     if (ackId === undefined) return
     if (error === undefined) this.recent.add(ackId)
@@ -199,7 +196,7 @@ export class HubSession implements Connection {
     this.#link?.send(this.codec.pong)
   }
 
-  /** Frees what it holds. */
+  /** Releases its memory charges. */
   dispose(): void {
     this.#replayBuffer.clear()
   }
@@ -208,9 +205,9 @@ export class HubSession implements Connection {
 const FIRST_CAPACITY = 16
 
 /**
- * The latest so many ids, to recognise one that comes again. (Client specification, "Deduplication": the last 1000
- * successful ones of a connection.) Takes 8 bytes for each. Clients count their ids, so that almost all are higher than
- * any before and need not be searched for.
+ * The latest ids, to detect duplicates. (Client specification, "Deduplication": the last 1000 successful ones of a
+ * connection.) Takes 8 bytes per id. Clients count their ids upwards, so nearly all are higher than any before and need
+ * no search.
  */
 export class RecentIds {
   readonly #capacity: number
@@ -229,7 +226,7 @@ export class RecentIds {
     return id <= this.#highest && this.#ring.subarray(0, this.#count).includes(id)
   }
 
-  /** Remembers an id that is not known yet, and forgets the oldest for it if need be. */
+  /** Adds a new id, replacing the oldest at capacity. */
   add(id: bigint): void {
     if (this.#count === this.#ring.length && this.#count < this.#capacity) this.#grow()
     this.#ring[this.#next] = id
@@ -245,36 +242,36 @@ export class RecentIds {
   }
 }
 
-/** Most messages and bytes that wait for one client's acknowledgement. (Client specification, "Buffer limit".) */
+/** Maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
 export const MOST_UNACKED_MESSAGES = 1_000
 export const MOST_UNACKED_BYTES = 16 * 1024 * 1024
 /**
- * With more than that a client lags behind, and senders should wait for it. The rest is for those who send at the same
- * time: one message of each, or a few large ones.
+ * Above this, a client lags and senders should wait for it. The remaining room is for concurrent senders: one message
+ * of each, or a few large ones.
  */
 const LAGGING = { messages: 750, bytes: 8 * 1024 * 1024 }
-/** With no more than that it has caught up. */
+/** Up to this, a client has caught up. */
 const KEEPS_UP = { messages: 250, bytes: 4 * 1024 * 1024 }
 
-/** A group with no more than that, or with less than this part of what another has, is not what a client lags behind with. */
+/** A group up to this size, or below this share of another group's, is not what a client lags with. */
 const MINOR = { messages: LAGGING.messages / 16, bytes: LAGGING.bytes / 16 }
 const MINOR_PART = 1 / 4
 
-/** What waits of one group. */
+/** Unacknowledged messages of one group. */
 interface Amount {
   messages: number
   bytes: number
 }
 
 /**
- * The messages a client has not acknowledged, numbered 1, 2, 3, ... in the order they came. A message keeps its
- * number and its bytes, so that a repetition is recognised.
+ * A client's unacknowledged messages, numbered from 1. A message keeps its number and bytes, so that clients recognise
+ * duplicates.
  */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #last = 0
   #bytes = 0
-  /** By group; from the first call of `lagsIn` until the client has caught up. */
+  /** Amounts by group; maintained from the first `lagsIn` until the client has caught up. */
   #groups: Map<string | undefined, Amount> | undefined
   readonly #budget: MemoryBudget
 
@@ -282,33 +279,33 @@ export class ReplayBuffer {
     this.#budget = budget
   }
 
-  /** The number given last, 0 before the first. */
+  /** The last id assigned, 0 before the first. */
   get last(): number {
     return this.#last
   }
 
-  /** The number of the oldest message kept; one more than `last` when there is none. */
+  /** Id of the oldest message kept; `lastId` + 1 when empty. */
   get first(): number {
     return this.#last - this.#frames.length + 1
   }
 
-  /** More than any honest client leaves unacknowledged. */
+  /** Exceeds what any correct client leaves unacknowledged. */
   get overflowed(): boolean {
     return this.#frames.length > MOST_UNACKED_MESSAGES || this.#bytes > MOST_UNACKED_BYTES
   }
 
-  /** Whether it does not overflow with one more message. */
+  /** Returns whether another message fits without overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
     const bytes = this.#bytes + frame.sizeAt(this.#last + 1)
     return this.#frames.length < MOST_UNACKED_MESSAGES && bytes <= MOST_UNACKED_BYTES
   }
 
-  /** How full it is, 0 for empty; above 1 it has overflowed. */
+  /** Fill ratio: 0 is empty; above 1 it has overflowed. */
   get share(): number {
     return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)
   }
 
-  /** Bytes that its client accounts for: of a message that several hold, a part. Takes time in proportion to their number. */
+  /** Bytes charged to the client, including its share of messages kept for several. Takes linear time. */
   get keptShare(): number {
     let bytes = 0
     for (const frame of this.#frames) bytes += shareOf(frame)
@@ -319,7 +316,7 @@ export class ReplayBuffer {
     return this.#frames.length > LAGGING.messages || this.#bytes > LAGGING.bytes
   }
 
-  /** Whether it lags behind with messages of a group, not only with those of others. */
+  /** Returns whether messages of this group contribute to the lag. */
   lagsIn(group: string | undefined): boolean {
     if (!this.lagging) return false
     const { messages, bytes } = this.#amounts.get(group) ?? { messages: 0, bytes: 0 }
@@ -335,7 +332,7 @@ export class ReplayBuffer {
     return this.#frames.length <= KEEPS_UP.messages && this.#bytes <= KEEPS_UP.bytes
   }
 
-  /** Numbers a message and keeps it. */
+  /** Numbers and keeps a message. */
   add(frame: NumberedFrame): void {
     this.#budget.keep(frame)
     this.#frames.push(frame)
@@ -344,12 +341,12 @@ export class ReplayBuffer {
     this.#bytes += frame.sizeAt(this.#last)
   }
 
-  /** The message of a number, unless it is acknowledged or not given yet. */
+  /** Returns a message by id, unless it is acknowledged or not assigned yet. */
   at(id: number): NumberedFrame | undefined {
     return this.#frames[id - this.first]
   }
 
-  /** Lets go of everything up to a number, which must not be above `last`. */
+  /** Releases all messages up to an id, which must not exceed `lastId`. */
   acknowledge(id: number): void {
     const first = this.first
     if (id < first) return

@@ -15,7 +15,7 @@ import type { UserEvent } from './user-event.js'
 
 const ANY_CODEC = new SharedCodec(jsonHubCodec)
 
-/** A URL for one client, and the access token in it. */
+/** A URL for one client, and the access token it contains. */
 export interface ClientAccess {
   /** `ws://host:port/client/hubs/{hub}?access_token={token}` */
   readonly url: string
@@ -23,8 +23,8 @@ export interface ClientAccess {
 }
 
 /**
- * The application's side of a hub. Messages reach clients that are away as well: they are kept for them, up to the
- * limits of the session. Calls for a connection that is gone have no effect, and return `false` or 0.
+ * The application's side of a hub. Messages also reach disconnected clients: they are kept until the client reconnects,
+ * up to the limits of the session. Calls for an unknown connection have no effect, and return `false` or 0.
  *
  * @example
  * ```ts
@@ -38,14 +38,15 @@ export class Hub {
   readonly name: string
   /** Where clients connect: `ws://host:port/client/hubs/{hub}` */
   readonly url: string
-  /** Sessions as they begin and end. Hot. */
+  /** Sessions that begin and end. Hot. */
   readonly connections$: Observable<ConnectionEvent>
   /**
-   * Who joins and leaves groups, for whatever reason. Hot. `joined` comes before any later message to the group, and
-   * before the client's request is answered; the groups a connection comes with are told after its `connected`.
+   * Connections that join and leave groups, for any reason. Hot. `joined` is emitted before any later message to the
+   * group, and before the client's request is acknowledged; for groups in an identity, after the connection's
+   * `connected`.
    */
   readonly memberships$: Observable<MembershipEvent>
-  /** Events from clients. Hot. While nobody subscribes, they are refused as `NotFound`. */
+  /** Events from clients. Hot. Without subscribers, events are rejected as `NotFound`. */
   readonly events$: Observable<UserEvent>
   readonly #driver: HubDriver
   readonly #sign: (options: TokenOptions) => Promise<string>
@@ -60,15 +61,15 @@ export class Hub {
     this.events$ = driver.events$.asObservable()
   }
 
-  /** All sessions, including those whose client is away for the moment. */
+  /** All sessions, including those of disconnected clients. */
   get connections(): readonly Connection[] {
     return [...this.#driver.engine.roster.all]
   }
 
   /**
-   * Sends to every session. Returns how many; throws {@link ArgumentError} for data that cannot be sent. The
-   * application is never slowed down: more than 1000 messages (or 16 MiB) at once end every session that cannot
-   * acknowledge in between.
+   * Sends to every session. Returns the number of sessions; throws {@link ArgumentError} for data that cannot be sent.
+   * The application is not subject to backpressure: more than 1000 messages or 16 MiB sent synchronously end every
+   * session, because no client can acknowledge in between.
    */
   sendToAll(data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.all
@@ -76,8 +77,8 @@ export class Hub {
   }
 
   /**
-   * Sends to the members of a group. Returns how many; throws {@link ArgumentError} as {@link sendToAll} does. More
-   * than 1000 messages at once end the session of every member that cannot acknowledge in between, as there.
+   * Sends to the members of a group. Returns the number of members; throws {@link ArgumentError} as {@link sendToAll}
+   * does. Likewise, more than 1000 messages sent synchronously end the session of every member.
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
     checkName('group', group)
@@ -86,8 +87,8 @@ export class Hub {
   }
 
   /**
-   * Sends a message of a group to one of its members only, in order with everything else it is sent. Returns whether
-   * it is a member; throws {@link ArgumentError} as {@link sendToAll} does.
+   * Sends a group message to one member only, in order with its other messages. Returns whether the connection is a
+   * member; throws {@link ArgumentError} as {@link sendToAll} does.
    */
   sendToMember(group: string, connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
     checkName('group', group)
@@ -96,32 +97,34 @@ export class Hub {
     return this.#send(new Set(session?.joined.has(group) ? [session] : []), frame, {}) > 0
   }
 
-  /** Sends to all connections of a user. Returns how many; throws {@link ArgumentError} as {@link sendToAll} does. */
+  /**
+   * Sends to all connections of a user. Returns their number; throws {@link ArgumentError} as {@link sendToAll} does.
+   */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.roster.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
   }
 
-  /** Sends to one connection. Returns whether it is there; throws {@link ArgumentError} as {@link sendToAll} does. */
+  /** Sends to one connection. Returns whether it exists; throws {@link ArgumentError} as {@link sendToAll} does. */
   sendToConnection(connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
     const frame: DataFrame = { type: 'serverMessage', payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
     return this.#send(new Set(session ? [session] : []), frame, {}) > 0
   }
 
-  /** Makes a connection a member of a group. Throws {@link StateStoreError} `overflow` if it is in 1000 already. */
+  /**
+   * Adds a connection to a group. Returns whether the connection exists; throws {@link StateStoreError} `overflow` if
+   * it is already in 1000 groups.
+   */
   addToGroup(group: string, connectionId: string): boolean {
     checkName('group', group)
     const session = this.#session(connectionId)
     if (session === undefined) return false
     if (this.#driver.engine.join(session, group)) return true
-    throw new StateStoreError(
-      'overflow',
-      `Connection ${connectionId} is in ${MOST_GROUPS} groups, the most there can be`,
-    )
+    throw new StateStoreError('overflow', `Connection ${connectionId} is in ${MOST_GROUPS} groups, the maximum`)
   }
 
-  /** Ends a membership, if there is one. */
+  /** Removes a connection from a group. Returns whether the connection exists. */
   removeFromGroup(group: string, connectionId: string): boolean {
     checkName('group', group)
     const session = this.#session(connectionId)
@@ -130,8 +133,8 @@ export class Hub {
   }
 
   /**
-   * Lets a function decide what clients may do with groups before their permissions are looked at; see
-   * {@link GroupGuard}. The returned function ends that. What the application does itself needs no permission.
+   * Adds a function that decides what clients may do with groups, before their permissions apply; see {@link
+   * GroupGuard}. Returns a function that removes it. Calls of the application need no permission.
    *
    * @example
    * ```ts
@@ -143,7 +146,10 @@ export class Hub {
     return this.#driver.guards.add(decide)
   }
 
-  /** Tells the client why, and ends its session for good. Throws {@link ArgumentError} for a reason that is not a string. */
+  /**
+   * Sends the reason to the client and ends its session. Returns whether the connection exists. Throws {@link
+   * ArgumentError} if the reason is not a string.
+   */
   closeConnection(connectionId: string, reason = ''): boolean {
     if (typeof reason !== 'string')
       throw new ArgumentError(`Expected \`reason\` to be a string, got \`${formatValue(reason)}\``)
@@ -154,7 +160,7 @@ export class Hub {
     return true
   }
 
-  /** Allows a connection something for one group, or without a group for all. */
+  /** Grants a permission for one group, or for all groups if none is given. Returns whether the connection exists. */
   grant(connectionId: string, permission: Permission, group?: string): boolean {
     const session = this.#permitted(connectionId, permission, group)
     session?.permissions.grant(permission, group)
@@ -162,8 +168,8 @@ export class Hub {
   }
 
   /**
-   * Takes back what was granted for this very group, by role or by {@link grant}; what is allowed for all groups or by a
-   * pattern stays. Without a group, takes back everything.
+   * Revokes a permission granted for exactly this group, by role or by {@link grant}; permissions for all groups or by
+   * a pattern stay. Without a group, revokes the permission entirely. Returns whether the connection exists.
    */
   revoke(connectionId: string, permission: Permission, group?: string): boolean {
     const session = this.#permitted(connectionId, permission, group)
@@ -172,8 +178,8 @@ export class Hub {
   }
 
   /**
-   * Lets one client in: an access token for this hub. Needs a server with `authenticate: { key }`; rejects with
-   * {@link ArgumentError} without one.
+   * Creates an access token for one client of this hub. Requires a server with `authenticate: { key }`; rejects with
+   * {@link ArgumentError} otherwise.
    *
    * @example
    * ```ts
@@ -200,7 +206,7 @@ export class Hub {
   #send(targets: ReadonlySet<HubSession>, frame: DataFrame, options: SendOptions): number {
     const excluded = excludedOf(options)
     try {
-      // Data that cannot be sent is an error even when there is no one to send it to.
+      // Invalid data throws even without recipients.
       if (targets.size === 0) encode(ANY_CODEC, frame)
       return this.#driver.deliver(targets, frame, excluded)
     } catch (cause) {

@@ -6,18 +6,18 @@ import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import { MemoryBudget } from './memory-budget.js'
 
-/** The hubs of a server, by name. A hub that the application has not asked for is forgotten with its last session. */
+/** The hubs of a server by name. A hub not opened by the application is dropped after its last session. */
 export class Hubs {
   readonly #options: HubDriverOptions
   readonly #budget: MemoryBudget
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #hubs = new Map<string, HubDriver>()
-  /** Names that the application has asked for. */
+  /** Hubs opened by the application. */
   readonly #kept = new Set<string>()
 
   /**
-   * @param mostBytes - that may wait for clients at all hubs
-   * @param allowed - names of the hubs there can be; any without it
+   * @param maxBytes - memory budget of all hubs
+   * @param allowed - permitted names; any if undefined
    */
   constructor(options: Omit<HubDriverOptions, 'budget'>, mostBytes: number, allowed?: readonly string[]) {
     this.#budget = new MemoryBudget(mostBytes, isEnough => this.#relieve(isEnough))
@@ -25,19 +25,18 @@ export class Hubs {
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
 
-  /** What waits for all clients together, bytes. */
+  /** Bytes kept for all clients. */
   get waitingBytes(): number {
     return this.#budget.used
   }
 
-  /** Sessions at all hubs. */
   get sessions(): number {
     let count = 0
     for (const hub of this.#hubs.values()) count += hub.engine.roster.all.size
     return count
   }
 
-  /** Those of an owner; see {@link HubSession.owner}. */
+  /** Counts an owner's sessions; see {@link HubSession.owner}. */
   sessionsOf(owner: string): number {
     let count = 0
     for (const hub of this.#hubs.values()) count += hub.engine.roster.ofOwner(owner).size
@@ -48,17 +47,16 @@ export class Hubs {
     return this.#hubs.values()
   }
 
-  /** Whether there can be such a hub. */
+  /** Returns whether the name is permitted. */
   allows(name: string): boolean {
     return this.#allowed?.has(hubKey(name)) ?? true
   }
 
-  /** The hub, if it exists. */
   find(name: string): HubDriver | undefined {
     return this.#hubs.get(hubKey(name))
   }
 
-  /** The hub, for a client. */
+  /** Opens a hub for a client. */
   open(name: string): HubDriver {
     const key = hubKey(name)
     const known = this.#hubs.get(key)
@@ -71,21 +69,24 @@ export class Hubs {
     return hub
   }
 
-  /** The hub, for the application; never forgotten. Throws {@link ArgumentError} for one that is not allowed. */
+  /**
+   * Opens a hub for the application; it is never dropped. Throws {@link ArgumentError} for a name that is not
+   * permitted.
+   */
   keep(name: string): HubDriver {
-    if (!this.allows(name)) throw new ArgumentError(`There is no hub ${name}: it is not one of \`hubs\``)
+    if (!this.allows(name)) throw new ArgumentError(`Unknown hub ${name}: add it to \`hubs\``)
     this.#kept.add(hubKey(name))
     return this.open(name)
   }
 
-  /** Ends sessions of the users that account for most, of each the heaviest first, so that there is room for the others. */
+  /** Evicts sessions of the owners that use the most memory, each owner's heaviest first. */
   #relieve(isEnough: () => boolean): void {
     const weights = new SessionWeights(this.#hubs.values())
     while (!isEnough()) {
       const heaviest = weights.takeHeaviest()
       if (heaviest === undefined) return
       const { engine, session } = heaviest
-      engine.end(session, 'overflow', CLOSE.policy, 'the server keeps too much, most of it for you')
+      engine.end(session, 'overflow', CLOSE.policy, 'memory limit reached, mostly by your data')
     }
   }
 
@@ -95,23 +96,19 @@ export class Hubs {
   }
 }
 
-/** A session, and the hub that keeps it. */
 interface Weighed {
   readonly engine: HubEngine
   readonly session: HubSession
   readonly weight: number
 }
 
-/** The sessions of an owner, the heaviest last. */
+/** Sessions of an owner, heaviest last. */
 interface Owned {
   readonly sessions: Weighed[]
   weight: number
 }
 
-/**
- * What sessions account for at a moment, by owner: one with many sessions is as heavy as all of them, however little each
- * of them has.
- */
+/** A snapshot of the memory charged to sessions, by owner: many small sessions weigh as much as one large one. */
 export class SessionWeights {
   readonly #owners = new Map<string, Owned>()
 
@@ -120,7 +117,7 @@ export class SessionWeights {
     for (const { sessions } of this.#owners.values()) sessions.sort((a, b) => a.weight - b.weight)
   }
 
-  /** The heaviest session of the owner that is heaviest without those taken before; `undefined` when none is left. */
+  /** Removes and returns the heaviest session of the currently heaviest owner; `undefined` when none is left. */
   takeHeaviest(): Weighed | undefined {
     let heaviest: Owned | undefined
     for (const owned of this.#owners.values()) if (owned.weight > (heaviest?.weight ?? 0)) heaviest = owned

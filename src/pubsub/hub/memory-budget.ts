@@ -1,25 +1,24 @@
-/** About what a message or an event takes besides its bytes, bytes. */
+/** Approximate overhead of a message or event, bytes. */
 const OVERHEAD = 128
-/** The part of the budget that what one user alone makes the server hold may take. */
+/** Maximum share of the budget for data held for one owner alone. */
 const USER_SHARE = 1 / 8
-/** When it is exceeded, sessions end until so much of the budget is used. */
+/** Eviction continues until this share of the budget is used. */
 const ENOUGH = 15 / 16
 
-/** Something that is kept for one or more sessions. */
+/** Data kept for one or more sessions. */
 export interface MemoryCharge {
-  /** Bytes. */
   readonly size: number
-  /** How many sessions it is kept for. */
+  /** Number of sessions it is kept for. */
   holders: number
 }
 
-/** The part of what is kept that one of its holders accounts for, bytes. */
+/** Bytes charged to each holder. */
 export const shareOf = ({ size, holders }: MemoryCharge): number => (size + OVERHEAD) / Math.max(1, holders)
 
 /**
- * What a server keeps for all its sessions together, in bytes. A message that several sessions wait for takes memory once
- * and counts once, and each of them accounts for a part of it. What a user makes the server hold for it alone, such as
- * memberships, is limited to an eighth of the budget. Beyond the whole budget sessions end.
+ * Memory that a server keeps for all its sessions, in bytes. A message kept for several sessions counts once, and each
+ * session is charged a share. Data held for one owner alone, such as memberships, is limited to an eighth of the
+ * budget. When the budget is exceeded, sessions are evicted.
  *
  * @example
  * ```ts
@@ -31,41 +30,40 @@ export const shareOf = ({ size, holders }: MemoryCharge): number => (size + OVER
 export class MemoryBudget {
   readonly #limit: number
   readonly #relieve: (isEnough: () => boolean) => void
-  /** What each owner holds alone. */
+  /** Bytes held for each owner alone. */
   readonly #owned = new Map<string, number>()
   #used = 0
   #isRelieving = false
 
   /**
    * @param limit - bytes
-   * @param relieve - ends sessions, those of the users first that account for most, until it is enough
+   * @param evict - ends sessions, those of the heaviest owners first, until it is enough
    */
   constructor(limit: number, relieve: (isEnough: () => boolean) => void) {
     this.#limit = limit
     this.#relieve = relieve
   }
 
-  /** Bytes that are kept now. */
   get used(): number {
     return this.#used
   }
 
-  /** Counts something for one more session. */
+  /** Adds a holder. */
   keep(kept: MemoryCharge): void {
     if (kept.holders++ === 0) this.#used += kept.size + OVERHEAD
   }
 
-  /** Counts something for one session less. */
+  /** Removes a holder. */
   release(kept: MemoryCharge): void {
     if (--kept.holders === 0) this.#used -= kept.size + OVERHEAD
   }
 
-  /** Whether an owner may hold so many bytes more. */
+  /** Returns whether an owner may hold this many more bytes. */
   hasRoomFor(owner: string, bytes: number): boolean {
     return (this.#owned.get(owner) ?? 0) + bytes <= this.#limit * USER_SHARE
   }
 
-  /** Counts bytes that are held for an owner alone, or, negative, are not held any longer. */
+  /** Adds bytes held for an owner alone; negative to release them. */
   hold(owner: string, bytes: number): void {
     const owned = (this.#owned.get(owner) ?? 0) + bytes
     if (owned === 0) this.#owned.delete(owner)
@@ -73,9 +71,9 @@ export class MemoryBudget {
     this.#used += bytes
   }
 
-  /** Ends sessions if more is kept than fits. */
+  /** Evicts sessions if the budget is exceeded. */
   enforce(): void {
-    // A listener that is notified of the end of a session may send, and so come back here.
+    // A listener notified of an ended session may send, which calls this method again.
     if (this.#used <= this.#limit || this.#isRelieving) return
     this.#isRelieving = true
     try {
@@ -86,5 +84,4 @@ export class MemoryBudget {
   }
 }
 
-/** For an engine on its own. */
 export const unlimited = (): MemoryBudget => new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)

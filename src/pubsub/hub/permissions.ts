@@ -1,16 +1,15 @@
 import type { Connection } from './identity.js'
 
-/** What a connection may be allowed to do with groups. Events need no permission. */
+/** Permission for groups. Events need none. */
 export type Permission = 'joinLeaveGroup' | 'sendToGroup'
 
-/** All of them. */
 export const PERMISSIONS: readonly Permission[] = ['joinLeaveGroup', 'sendToGroup']
 
-/** The roles that allow everything, for servers that trust their clients. */
+/** Roles with full access, for servers that trust their clients. */
 export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpubsub.${permission}`)
 
 /**
- * What one connection may do: the roles it came with, and what was granted and revoked since.
+ * The rights of one connection: its initial roles, and later grants and revocations.
  *
  * | role | grants |
  * | --- | --- |
@@ -31,14 +30,14 @@ export class Permissions {
     return this.#grants[permission].cover(group)
   }
 
-  /** Allows it for one group, or without a group for all. */
+  /** Grants a permission for one group, or for all groups if none is given. */
   grant(permission: Permission, group?: string): void {
     const grants = this.#grants[permission]
     if (group === undefined) grants.all = true
     else grants.groups.add(group)
   }
 
-  /** Takes back what was granted for this very group; without a group everything, also what came by roles. */
+  /** Revokes a permission granted for exactly this group; without a group revokes everything, including roles. */
   revoke(permission: Permission, group?: string): void {
     if (group === undefined) this.#grants[permission] = new Grants()
     else this.#grants[permission].groups.delete(group)
@@ -67,10 +66,9 @@ class Grants {
   }
 }
 
-/** What a client asks for with a group. */
+/** A client's action on a group. */
 export type GroupAction = 'join' | 'leave' | 'send'
 
-/** The permission that allows it. */
 export const PERMISSION_FOR: Record<GroupAction, Permission> = {
   join: 'joinLeaveGroup',
   leave: 'joinLeaveGroup',
@@ -78,16 +76,16 @@ export const PERMISSION_FOR: Record<GroupAction, Permission> = {
 }
 
 /**
- * Decides what clients may do with some groups: `false` refuses, whatever other guards say; `true` allows,
- * whatever the permissions of the connection say; `undefined` leaves it to the others. A guard that raises an error refuses.
+ * Decides what clients may do with groups: `false` denies, regardless of other guards; `true` allows, regardless of the
+ * connection's permissions; `undefined` abstains. A guard that throws denies.
  */
 export type GroupGuard = (connection: Connection, action: GroupAction, group: string) => boolean | undefined
 
-/** The guards of a hub. All are asked until one refuses: no guard can allow what another refuses. */
+/** The guards of a hub. All are called until one denies: no guard can override another's denial. */
 export class GroupGuards {
   readonly #guards = new Set<{ readonly decide: GroupGuard }>()
 
-  /** Adds a guard; the returned function takes it away. */
+  /** Adds a guard; the returned function removes it. */
   add(decide: GroupGuard): () => void {
     const guard = { decide }
     this.#guards.add(guard)
@@ -99,11 +97,11 @@ export class GroupGuards {
     for (const { decide } of this.#guards) {
       try {
         const decision = decide(connection, action, group)
-        // A promise, which JavaScript may return, is not a permission.
+        // A promise, which untyped callers may return, is not a permission.
         if (decision !== undefined && decision !== true) return false
         isAllowed ??= decision
       } catch {
-        // A guard that fails to allow something does not allow it.
+        // A guard that throws denies.
         return false
       }
     }
@@ -111,19 +109,19 @@ export class GroupGuards {
   }
 }
 
-/** More stars than this make a pattern invalid; those of `**` count twice. */
+/** Patterns with more stars are invalid; `**` counts as two. */
 const MOST_STARS = 5
 
-// What a pattern consists of: code points of literal characters, and these.
+// Pattern tokens: code points of literal characters, or one of these.
 const ONE = -1
 const RUN = -2
 const ANY = -3
 const DOT = 0x2e
 
 /**
- * A pattern of group names: `?` is one character but `.`, `*` a run without `.`, `**` any run, `\` escapes `\`, `*` and
- * `?`. Matching takes at most (characters of the name) x (characters of the pattern) steps, whatever they are.
- * (Azure documentation, "Use wildcard group role patterns".)
+ * A pattern of group names: `?` matches one character except `.`, `*` a run without `.`, `**` any run, `\` escapes `\`,
+ * `*` and `?`. Matching takes at most (characters of the name) x (characters of the pattern) steps. (Azure
+ * documentation, "Use wildcard group role patterns".)
  *
  * @example
  * ```ts
@@ -137,7 +135,7 @@ export class GroupPattern {
     this.#tokens = tokens
   }
 
-  /** `undefined` for an empty pattern, one with more than five stars, and one that ends in the middle of an escape. */
+  /** Returns `undefined` for an empty pattern, one with more than five stars, and one with an unfinished escape. */
   static parse(pattern: string): GroupPattern | undefined {
     const tokens: number[] = []
     const characters = Array.from(pattern)
@@ -162,10 +160,9 @@ export class GroupPattern {
     return tokens.length === 0 || stars > MOST_STARS ? undefined : new GroupPattern(tokens)
   }
 
-  /** Whether the whole name matches. */
   matches(name: string): boolean {
     const tokens = this.#tokens
-    // reached[i]: the first i tokens match what has been read. All of them are followed at once: nothing is tried twice.
+    // reached[i]: the first i tokens match the characters read. All states advance in parallel, without backtracking.
     const reached = new Uint8Array(tokens.length + 1)
     reached[0] = 1
     this.#skipStars(reached)
@@ -181,7 +178,7 @@ export class GroupPattern {
     return reached[tokens.length] === 1
   }
 
-  /** A star may stand for nothing. */
+  /** A star may match nothing. */
   #skipStars(reached: Uint8Array): void {
     for (const [i, token] of this.#tokens.entries()) {
       if (reached[i] === 1 && (token === RUN || token === ANY)) reached[i + 1] = 1

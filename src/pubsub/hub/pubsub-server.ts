@@ -36,7 +36,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
-  /** Errors thrown by the function `authenticate`; nobody else is told. Hot. */
+  /** Errors thrown by the function `authenticate`, which are not sent to clients. Hot. */
   readonly faults$: Observable<unknown> = this.#faults$.asObservable()
   readonly #connectionLimiter: ConnectionLimiter
   #closed: Promise<void> | undefined
@@ -66,7 +66,7 @@ export class PubSubServer implements AsyncDisposable {
     })
   }
 
-  /** Throws {@link ArgumentError} for wrong options, rejects with the system's error when the port is taken. */
+  /** Throws {@link ArgumentError} for invalid options; rejects with the system's error if the port is in use. */
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
     const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
@@ -76,18 +76,18 @@ export class PubSubServer implements AsyncDisposable {
     return server
   }
 
-  /** The TCP port it listens on. */
+  /** TCP port. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** How often somebody was read more slowly that sent more than it may. */
+  /** Number of times a sender was throttled for exceeding its rate limit. */
   get pauses(): number {
     return this.#senderRateLimiter.pauses
   }
 
-  /** Counts of all hubs. */
+  /** Statistics of all hubs. */
   get stats(): HubStats {
     return {
       sessions: this.#hubs.sessions,
@@ -101,19 +101,19 @@ export class PubSubServer implements AsyncDisposable {
     }
   }
 
-  /** Who came in, or did not. Hot. */
+  /** Accepted and refused logins. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#loginGuard.audit.events$
   }
 
-  /** `publicUrl`; or `ws://host:port`, or `wss://` with TLS */
+  /** `publicUrl` if set, otherwise `ws://host:port`, or `wss://` with TLS. */
   get url(): string {
     const { host, publicUrl } = this.#options
     if (publicUrl !== undefined) return publicUrl
     return `ws${this.#http instanceof HttpsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
   }
 
-  /** A hub; upper and lower case are the same. Throws {@link ArgumentError} for a name that is not allowed. */
+  /** Opens a hub; names are case-insensitive. Throws {@link ArgumentError} for a name that is not permitted. */
   hub(name: string): Hub {
     checkHub(name)
     const { path, clock } = this.#options
@@ -126,8 +126,8 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   /**
-   * Shows another certificate to clients that connect from now on. Throws {@link ArgumentError} for what is none, and when the
-   * server was started without TLS or was given.
+   * Replaces the certificate for new connections. Throws {@link ArgumentError} if it is invalid, and if the server was
+   * started without TLS or passed as `server`.
    */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
@@ -136,7 +136,7 @@ export class PubSubServer implements AsyncDisposable {
     setTls(this.#http, tls)
   }
 
-  /** Ends all sessions, closes all connections and frees the port. What waits for clients is lost. */
+  /** Ends all sessions, closes all connections and frees the port. Unacknowledged messages are lost. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -164,8 +164,8 @@ export class PubSubServer implements AsyncDisposable {
 }
 
 /**
- * Runs hubs for clients of the reliable Web PubSub subprotocols, JSON and protobuf. Sessions live in memory. Throws
- * {@link ArgumentError} for a wrong option, rejects with the system's error when the port is taken.
+ * Runs hubs for clients of the reliable Web PubSub subprotocols, JSON and protobuf. Sessions are kept in memory. Throws
+ * {@link ArgumentError} for invalid options; rejects with the system's error if the port is in use.
  *
  * @example
  * ```ts
@@ -177,46 +177,45 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
   return PubSubServer.start(options)
 }
 
-/** Pages of where clients find it may connect as well. */
+/** The origin of `publicUrl` may connect too. */
 const originsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
   new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
 
-/** A glance at a running server; see {@link PubSubServer.stats}. */
+/** Statistics of a running server; see {@link PubSubServer.stats}. */
 export interface HubStats {
-  /** Sessions at all hubs, with those whose client is away. */
+  /** Sessions at all hubs, including those of disconnected clients. */
   readonly sessions: number
-  /** WebSockets of clients that were let in. */
+  /** Open WebSockets. */
   readonly connections: number
-  /** Handshakes for which it is not decided yet who the client is. */
+  /** Handshakes awaiting authentication. */
   readonly handshakes: number
-  /** All that is connected to a server of our own, whatever it is about; 0 with a given `server`. */
+  /** All network connections; 0 with a given `server`. */
   readonly networkConnections: number
-  /** What waits for all clients together, bytes; see {@link ServePubSubOptions.maxWaitingBytes}. */
+  /** Bytes kept for all clients; see {@link ServePubSubOptions.maxWaitingBytes}. */
   readonly waitingBytes: number
-  /** How often somebody was read more slowly that sent more than it may. */
+  /** Number of times a sender was throttled for exceeding its rate limit. */
   readonly pauses: number
-  /** Handshakes that were refused, with an HTTP status. */
+  /** Handshakes refused with an HTTP status. */
   readonly refusedHandshakes: number
-  /** Network connections that were cut because there were too many; 0 with a given `server`. */
+  /** Network connections refused because a limit was reached; 0 with a given `server`. */
   readonly refusedConnections: number
 }
 
 /**
- * Connections beyond the sessions there may be: those in a handshake, those that come back, and those that end. With more one
- * gives way; few, where there may be few sessions.
+ * Connections allowed beyond the session limit: in a handshake, recovering or closing. Beyond it, one is evicted.
+ * Scales with small session limits.
  */
 const [FEWEST_SPARE, MOST_SPARE] = [100, 2 * MOST_HANDSHAKES]
-/** Of those that give way some are not closed yet. */
+/** Margin for evicted connections that are not closed yet. */
 const CLOSING = 100
 
-/** How a server of our own is to be. */
 export interface OwnHttpOptions {
   readonly tls: TlsMaterial | undefined
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
 }
 
-/** Counts those who connect to a server of our own. */
+/** Limits the connections to the server. */
 export const visitorsOf = (
   { maxConnections, maxConnectionsPerAddress }: OwnHttpOptions,
   audit: Audit,
@@ -228,15 +227,15 @@ export const visitorsOf = (
 
 const spareOf = (maxConnections: number): number => Math.min(Math.max(2 * maxConnections, FEWEST_SPARE), MOST_SPARE)
 
-/** Those that have no session; each is told to `audit` that gives way for another one. */
+/** Limits connections without a session, and audits evictions. */
 export function withoutSession({ maxConnections }: OwnHttpOptions, audit: Audit): UnauthenticatedConnections {
   const most = spareOf(maxConnections)
   return new UnauthenticatedConnections(most, ({ remoteAddress: address }) =>
-    audit.cut({ reason: `there are ${most} connections without a session`, address, listener: 'hub' }),
+    audit.cut({ reason: `limit of ${most} connections without a session`, address, listener: 'hub' }),
   )
 }
 
-/** A server of our own for a hub: it knows nothing but WebSocket. */
+/** Creates the server of a hub, which accepts only WebSocket. */
 export function ownHttp(
   { tls }: OwnHttpOptions,
   visitors: ConnectionLimiter,
@@ -253,7 +252,7 @@ export function ownHttp(
   return http
 }
 
-/** Shows another certificate to clients that connect from now on. */
+/** Replaces the certificate for new connections. */
 export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
 
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -10,49 +10,49 @@ import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { SessionIndex } from './session-index.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'
 
-/** Why a request was not done, in the words of the wire. (JSON subprotocol reference, "Ack response".) */
+/** Acks for rejected requests. (JSON subprotocol reference, "Ack response".) */
 const REFUSALS = {
   duplicate: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
   tooManyGroups: {
     name: 'BadRequest',
-    message: `A connection can be in ${MOST_GROUPS} groups, and all connections of a user in a limited number`,
+    message: `Limit of ${MOST_GROUPS} groups per connection, or of all groups per user, reached`,
   },
   join: { name: 'Forbidden', message: 'The connection may not join or leave this group' },
   send: { name: 'Forbidden', message: 'The connection may not send to this group' },
-  newer: { name: 'NotSupported', message: 'This hub has no invocations, streams or states of groups' },
+  newer: { name: 'NotSupported', message: 'This hub does not support invocations, streams or group states' },
 } as const satisfies Record<string, AckError>
 
-/** A frame that may ask for an answer. */
+/** A frame that may request an ack. */
 type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 
 type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
 type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 
-/** Not done: the sender has to wait. */
+/** Not processed: the sender must wait. */
 const LATER = 'later'
 
-/** Why a request was not done, if it was not. */
+/** Why a request was not processed; `undefined` on success. */
 type Outcome = AckError | typeof LATER | undefined
 
-/** What the hub does with groups. */
+/** Group operations of the hub. */
 export interface GroupWork {
-  /** Queues a message; raises an error when it cannot be encoded. */
+  /** Queues a message; throws if it cannot be encoded. */
   readonly deliver: (
     targets: ReadonlySet<HubSession>,
     frame: DataFrame,
     now: number,
     spared: ReadonlySet<string> | undefined,
   ) => void
-  /** Returns whether it is a member now. */
+  /** Returns whether the session is a member now. */
   readonly join: (session: HubSession, group: string) => boolean
   readonly leave: (session: HubSession, group: string) => void
-  /** What the application decides, before the permissions of the session are looked at. */
+  /** The application's decision, which precedes the session's permissions. */
   readonly allows: (session: HubSession, action: GroupAction, group: string) => boolean | undefined
 }
 
 /**
- * What clients ask for, and what they are answered. An answer says that it is done: for a message, that it is queued for
- * every receiver. (Client specification, "Acknowledgements" and "Deduplication".)
+ * Handles requests of clients. An ack means done: for a message, queued for every receiver. (Client specification,
+ * "Acknowledgements" and "Deduplication".)
  */
 export class Requests {
   readonly #sessionIndex: SessionIndex
@@ -68,7 +68,7 @@ export class Requests {
   }
 
   /**
-   * Returns whether it took the frame, which it does not while the sender has to wait.
+   * Handles a frame. Returns `false` if it was not accepted because the sender must wait.
    *
    * @param link - of the session
    * @param size - of the frame, bytes or characters
@@ -100,7 +100,7 @@ export class Requests {
     }
   }
 
-  /** Whether it was processed before, or is at present. */
+  /** Handles a request that was processed before or is in progress. Returns whether it was one. */
   #repeated(session: HubSession, { ackId }: ClientRequest): boolean {
     if (ackId === undefined) return false
     if (this.#events.repeated(session, ackId)) return true
@@ -116,7 +116,6 @@ export class Requests {
     return true
   }
 
-  /** Does it, or says why not. */
   #perform(session: HubSession, link: HubLink, request: GroupRequest, now: number): Outcome {
     const { type, group } = request
     if (type === 'sendToGroup') {
@@ -147,25 +146,25 @@ export class Requests {
   }
 }
 
-/** Answers a call the hub does not know, so that the caller need not wait. */
+/** Rejects an unsupported call, so that the client need not time out. */
 function refuse(session: HubSession, { answer, id }: NewerCall): void {
   if (answer === 'ack') session.answer(id, REFUSALS.newer)
   else session.send({ type: answer, id, error: REFUSALS.newer })
 }
 
-/** How a message of the application is sent. */
+/** Options of an application's message. */
 export interface MessageOptions {
-  /** Kind of the data. Default `binary` for a `Uint8Array`, `json` for anything else. */
+  /** Type of the data. Default `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined
 }
 
-/** How a message of the application is sent to several. */
+/** Options of an application's message to several connections. */
 export interface SendOptions extends MessageOptions {
-  /** Connection ids that do not get it. Default none. */
+  /** Connection ids that are excluded. Default none. */
   readonly exclude?: readonly string[] | undefined
 }
 
-/** The payload of an application's message. Throws {@link ArgumentError} when the data is not of the type. */
+/** Converts an application's data to a payload. Throws {@link ArgumentError} if the data does not match its type. */
 export function payloadOf(data: unknown, options: MessageOptions = {}): Payload {
   checkObject('options', options)
   const { dataType = data instanceof Uint8Array ? 'binary' : 'json' } = options
@@ -175,28 +174,27 @@ export function payloadOf(data: unknown, options: MessageOptions = {}): Payload 
   throw new ArgumentError(`Expected data of type ${formatValue(dataType)}, got a ${typeof data}`)
 }
 
-/** Who is left out. Throws {@link ArgumentError} for anything but a list of connection ids. */
+/** Returns the excluded connection ids. Throws {@link ArgumentError} unless it is an array of strings. */
 export function excludedOf({ exclude }: SendOptions): ReadonlySet<string> | undefined {
   if (exclude === undefined) return undefined
   if (Array.isArray(exclude) && exclude.every(id => typeof id === 'string')) return new Set(exclude)
   throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${formatValue(exclude)}\``)
 }
 
-/** What became of a message. */
+/** Result of {@link fanOut}. */
 export interface FanOut {
-  /** Sessions it was queued for. */
+  /** Number of sessions it was queued for. */
   readonly deliveries: number
-  /** Those for which it was one too many. */
+  /** Sessions it overflowed. */
   readonly overflowed: readonly HubSession[]
-  /** Those that senders should wait for, before they overflow. */
+  /** Lagging sessions that the sender should wait for. */
   readonly lagging: readonly HubSession[]
 }
 
 /**
- * Queues a message for every target, encoded once per codec. Either all of them get it or, when it cannot be encoded,
- * an error is raised and none of them does.
+ * Queues a message for all targets, encoded once per codec. Throws, and queues nothing, if it cannot be encoded.
  *
- * @param spared - connection ids that do not get it
+ * @param excluded - connection ids
  */
 export function fanOut(
   targets: ReadonlySet<HubSession>,
@@ -222,9 +220,9 @@ export function fanOut(
 }
 
 /**
- * Those that senders should wait for and that would overflow with a message. Raises an error when it cannot be encoded.
+ * Returns the lagging sessions that a message would overflow. Throws if it cannot be encoded.
  *
- * @param spared - connection ids that do not get it
+ * @param excluded - connection ids
  */
 function withoutRoom(
   targets: ReadonlySet<HubSession>,
@@ -242,12 +240,12 @@ function withoutRoom(
   return full
 }
 
-/** Encodes a message; raises an error when that is impossible, or when no session could hold it. */
+/** Encodes a message. Throws if it cannot be encoded, or exceeds what a session can hold. */
 export function encode(codec: SharedCodec, frame: DataFrame): NumberedFrame {
   const message = codec.encodeOnce(frame)
   // It would end every session it is queued for.
   if (message.sizeAt(1) > MOST_UNACKED_BYTES) {
-    throw new PayloadError(`A message may have ${MOST_UNACKED_BYTES} bytes, this one has ${message.sizeAt(1)}`)
+    throw new PayloadError(`Expected a message of at most ${MOST_UNACKED_BYTES} bytes, got ${message.sizeAt(1)}`)
   }
   return message
 }

@@ -4,48 +4,51 @@ import { Timeouts } from '../../core/util/timeouts.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 
-/** Frames of one user that may wait in the hub before none of its connections is read, and when they are read again. */
+/** Queued frames of one user above which its connections are not read, and below which they are read again. */
 const MAX_BACKLOG = 4_000
 const SMALL_BACKLOG = 1_000
 
-/** A user that sends too much waits at least that long, ms: fewer and longer pauses cost less time than many short ones. */
+/** Minimum pause, ms: few long pauses cost less CPU than many short ones. */
 const SHORTEST_WAIT = 20
 
-/** The owner of a connection: its user, or its address without a user id; `undefined` for one of this machine. */
+/**
+ * Returns the owner of a connection: its user, or its address without a user id; `undefined` for an anonymous
+ * connection of this machine.
+ */
 export function ownerOf(userId: string | undefined, address: string): string | undefined {
   if (userId !== undefined) return `is ${userId}`
   return isThisMachine(address) ? undefined : `at ${networkOf(address)}`
 }
 
-/** How much one user may send in a second. */
+/** Rate limits per user, per second. */
 export interface SenderQuotas {
   readonly maxFrameRatePerUser: number
   readonly maxByteRatePerUser: number
 }
 
-/** A network connection that may have to wait. */
+/** A network connection that can be throttled. */
 export interface SlowLink {
-  /** Processes no frames until it is called with `false`. */
+  /** Stops or resumes processing frames. */
   slow(slowed: boolean): void
-  /** Reads nothing until it is called with `false`. */
+  /** Stops or resumes reading. */
   block(blocked: boolean): void
 }
 
-/** What a link asks about its frames. */
+/** Meters the frames of a link. */
 export interface FrameMeter {
-  /** Whether a frame may be processed now. If not, the link is slowed until one may. */
+  /** Returns whether a frame may be processed now. If not, slows the link until one may. */
   admits(link: SlowLink): boolean
-  /** Counts what was processed. */
+  /** Counts processed frames. */
   charge(frames: number, bytes: number): void
-  /** Counts frames that wait in a link, or negative: that wait no longer. */
+  /** Adds to the count of frames queued in links; negative to remove. */
   keep(frames: number): void
   add(link: SlowLink): void
   remove(link: SlowLink): void
 }
 
 /**
- * Limits how much each user sends, and each address without a user id: over all connections together, which take turns.
- * What is too much waits in the sockets.
+ * Limits the rate of each user, and of each address without a user id, over all its connections, which take turns.
+ * Excess data stays in the sockets.
  */
 export class SenderRateLimiter {
   readonly #clock: Clock
@@ -63,12 +66,11 @@ export class SenderRateLimiter {
     this.#timeouts = new Timeouts(clock, sender => sender.goOn())
   }
 
-  /** How often a connection was made to wait. */
   get pauses(): number {
     return this.#pauses
   }
 
-  /** The meter of a user's connections; senders on this machine without a user id are not limited. */
+  /** Returns the meter of a user's connections; anonymous senders on this machine are not limited. */
   meterOf(userId: string | undefined, address: string): FrameMeter {
     const name = ownerOf(userId, address)
     if (name === undefined) return UNLIMITED
@@ -100,20 +102,20 @@ export class SenderRateLimiter {
 }
 
 interface SenderHost {
-  /** How long until a frame may be processed, ms. */
+  /** Time until a frame may be processed, ms. */
   readonly wait: () => number
   readonly charge: (frames: number, bytes: number) => void
-  /** Calls `goOn` after so many ms. */
+  /** Calls `resume` after a delay in ms. */
   readonly wake: (wait: number) => void
   readonly paused: () => void
   readonly unused: () => void
 }
 
-/** All connections of a user. */
+/** All connections of one user or address. */
 class Sender implements FrameMeter {
   readonly #host: SenderHost
   readonly #links = new Set<SlowLink>()
-  /** Links that are slowed, in turn. */
+  /** Slowed links, in round-robin order. */
   readonly #slowed = new Fifo<SlowLink>()
   #isWaking = false
   #backlog = 0
@@ -153,7 +155,7 @@ class Sender implements FrameMeter {
     if (this.#links.size === 0) this.#host.unused()
   }
 
-  /** Lets links process frames, each in its turn, until they have to wait again. */
+  /** Lets slowed links process frames in turn, until the rate limit applies again. */
   goOn(): void {
     this.#isWaking = false
     for (let left = this.#slowed.length; left > 0 && this.#host.wait() === 0; left--) this.#slowed.shift()?.slow(false)

@@ -24,70 +24,71 @@ const MIB = 1024 * 1024
 
 /** Options of `servePubSub`. */
 export interface ServePubSubOptions {
-  /** Who may connect; see {@link Authenticate}. */
+  /** Decides who may connect; see {@link Authenticate}. */
   readonly authenticate: Authenticate
   /**
-   * Whether `authenticate: 'anonymous'` may be reached from other machines: everybody there may do everything. Default only
-   * at the loopback address; a given `server` listens where it likes.
+   * Allow `authenticate: 'anonymous'` on addresses other than loopback, which gives other machines full access. Default
+   * `false`; `true` with a given `server`, whose address is its own choice.
    */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * Origins of pages that may connect from a browser, such as `https://panel.example`, besides those of this machine, of
-   * the host that is asked for, if that is `host` or an address, and of `publicUrl`. Programs other than browsers send
-   * none, and are let in. Default none.
+   * Origins of browser pages that may connect, such as `https://panel.example`. Always allowed are pages of this
+   * machine, of the requested host if that is `host` or an address, and of `publicUrl`. Clients other than browsers
+   * send no origin and are accepted. Default none.
    */
   readonly allowedOrigins?: readonly string[] | undefined
   /** Address to listen on. Default `127.0.0.1`: this machine only. */
   readonly host?: string | undefined
   /** TCP port, 0 for any free one. Default 8080. */
   readonly port?: number | undefined
-  /** Where clients connect: `{path}/hubs/{hub}`. Default `/client`. */
+  /** Path prefix; clients connect to `{path}/hubs/{hub}`. Default `/client`. */
   readonly path?: string | undefined
-  /** Names of the hubs there are. Default any. */
+  /** Names of the permitted hubs. Default any. */
   readonly hubs?: readonly string[] | undefined
-  /** How long a session is kept for a client that lost its connection, ms. Default 60,000. */
+  /** How long the session of a disconnected client is kept, ms. Default 60,000. */
   readonly retention?: number | undefined
-  /** A network connection silent for that long is closed, the session kept, ms. Default 120,000. */
+  /** Silence after which a network connection is closed, ms; its session is kept. Default 120,000. */
   readonly idleTimeout?: number | undefined
-  /** Most sessions at all hubs, those without a network connection included. Default 10,000. */
+  /** Maximum sessions at all hubs, including those of disconnected clients. Default 10,000. */
   readonly maxConnections?: number | undefined
   /**
-   * Most bytes that are kept for all clients together: messages not acknowledged, counted once however many get them, events
-   * not answered, and memberships. Beyond that sessions end, those of the user for whom most is kept. Default 256 MiB.
+   * Maximum bytes kept for all clients: unacknowledged messages, counted once for any number of receivers, unanswered
+   * events, and memberships. Beyond it, sessions of the heaviest users end. Default 256 MiB.
    */
   readonly maxWaitingBytes?: number | undefined
-  /** Listens with TLS 1.2 or later. Its `clientCa` does not count: access tokens do. Default: without. */
+  /** Listens with TLS 1.2 or later. `clientCa` is ignored: clients authenticate with access tokens. Default: no TLS. */
   readonly tls?: TlsMaterial | undefined
-  /** Most sessions of one user; one more is refused (503). Default 1,000. */
+  /** Maximum sessions of one user; further ones are refused (503). Default 1,000. */
   readonly maxConnectionsPerUser?: number | undefined
   /**
-   * Most connections from one address, of a server of our own, and most sessions without a user id; this machine may have any
-   * number. Default 1,000.
+   * Maximum network connections from one address, unless `server` is given, and maximum sessions without a user id.
+   * This machine is exempt. Default 1,000.
    */
   readonly maxConnectionsPerAddress?: number | undefined
   /**
-   * Frames a second that one user may send with all its connections, or an address with those without a user id, but for
-   * this machine. A client that sends more is read more slowly, after a second's worth at once. Default 10,000.
+   * Maximum frames per second from one user over all its connections, or from one address over those without a user id;
+   * this machine is exempt for the latter. Bursts of up to one second's worth are allowed; beyond that, the client's
+   * connections are read more slowly. Default 10,000.
    */
   readonly maxFrameRatePerUser?: number | undefined
-  /** Bytes a second, likewise. Default 4 MiB. */
+  /** Maximum bytes per second, likewise. Default 4 MiB. */
   readonly maxByteRatePerUser?: number | undefined
   /**
-   * A server that listens, or will, whose WebSocket handshakes below `path` are ours; then `host`, `port`, `tls` and
-   * `maxConnectionsPerAddress` do not count, and the others are for earlier listeners.
+   * An HTTP server whose WebSocket handshakes below `path` are handled here; it may start listening later. Then `host`,
+   * `port`, `tls` and `maxConnectionsPerAddress` are ignored. Other requests are left to earlier listeners.
    */
   readonly server?: GivenServer | undefined
   /**
-   * Where clients find it when a proxy passes requests on, such as `wss://panel.example`, without a path; then the address
-   * of a client is what a proxy on this machine says in `X-Forwarded-For`. Default where it listens.
+   * URL under which a proxy makes the server available, such as `wss://panel.example`, without a path. A client's
+   * address is then taken from `X-Forwarded-For` as set by a proxy on this machine. Default: the listening address.
    */
   readonly publicUrl?: string | undefined
   /**
-   * Hears in a sentence that `authenticate: 'anonymous'` is reached from other machines, also of a given `server`. Default a
-   * warning of the process (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * Called with a warning when `authenticate: 'anonymous'` is reachable from other machines, including through a given
+   * `server`. Default: a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
-  /** Default the machine's. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
@@ -103,7 +104,7 @@ const matching = (sign: string, expected: string, pattern: RegExp): OptionKind<s
   is: (value): value is string => typeof value === 'string' && pattern.test(value),
 })
 
-/** Those of {@link ServePubSubOptions} that are plain values: what they may be, and are without. */
+/** The plain values of {@link ServePubSubOptions}, with their kinds and defaults. */
 const PLAIN = {
   host: { kind: matching('<address>', 'an address such as 127.0.0.1', /./), default: '127.0.0.1' },
   port: { kind: port, default: 8080 },
@@ -119,7 +120,7 @@ const PLAIN = {
   allowAnonymous: { kind: toggle },
 } satisfies Partial<Record<keyof ServePubSubOptions, OptionEntry<unknown>>>
 
-/** Options with nothing missing. */
+/** Options with defaults applied. */
 export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN> {
   readonly authenticate: Authenticate
   readonly allowAnonymous: boolean
@@ -127,13 +128,13 @@ export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN> {
   readonly hubs: readonly string[] | undefined
   readonly tls: TlsMaterial | undefined
   readonly server: GivenServer | undefined
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string | undefined
   readonly warn: (words: string) => void
   readonly clock: Clock
 }
 
-/** Fills in what is missing. Throws {@link ArgumentError} for what is wrong. */
+/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
   checkObject('options', options)
   checkValues(PLAIN, options)
@@ -146,7 +147,7 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   const { allowAnonymous = server !== undefined || isThisMachine(plain.host) } = options
   if (authenticate === 'anonymous' && !allowAnonymous)
     throw new ArgumentError(
-      `Everybody who reaches ${plain.host} could do everything: say who may, or \`allowAnonymous: true\``,
+      `Anonymous clients on ${plain.host} would have full access: set \`authenticate\`, or \`allowAnonymous: true\``,
     )
   if (server !== undefined) checkHas('server', server, ['on', 'off', 'address', 'rawListeners'])
   check('hubs', hubs, 'an array of names', hubs === undefined || Array.isArray(hubs))

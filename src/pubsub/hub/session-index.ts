@@ -2,13 +2,13 @@ import type { HubSession } from './hub-session.js'
 import { MOST_GROUPS } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 
-/** About what a membership takes besides the name of the group, bytes. */
+/** Approximate bytes of a membership besides the group's name. */
 const MEMBERSHIP_OVERHEAD = 400
 
-/** About what a membership takes, bytes: each session may have a copy of the name. */
+/** Approximate bytes of a membership: each session may hold a copy of the name. */
 export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD + 2 * group.length
 
-/** The sessions of a hub, by connection, user, owner and group. */
+/** The sessions of a hub by connection, user, owner and group. */
 export class SessionIndex {
   readonly #budget: MemoryBudget
   readonly #sessions = new Map<string, HubSession>()
@@ -17,7 +17,7 @@ export class SessionIndex {
   readonly #owners = new Members<HubSession>()
   readonly #groups = new Members<HubSession>()
 
-  /** @param budget - for memberships */
+  /** @param budget - charged for memberships */
   constructor(budget: MemoryBudget) {
     this.#budget = budget
   }
@@ -34,7 +34,7 @@ export class SessionIndex {
     return this.#users.of(userId)
   }
 
-  /** Sessions by {@link HubSession.owner}, in the order they came. */
+  /** Returns sessions by {@link HubSession.owner}, oldest first. */
   ofOwner(owner: string): ReadonlySet<HubSession> {
     return this.#owners.of(owner)
   }
@@ -59,7 +59,7 @@ export class SessionIndex {
     this.#sessions.delete(session.connectionId)
   }
 
-  /** Makes it a member, if it is not in too many groups already. */
+  /** Adds a session to a group. Returns `false` if it is in too many groups. */
   join(session: HubSession, group: string): boolean {
     if (session.joined.has(group)) return true
     if (session.joined.size >= MOST_GROUPS) return false
@@ -80,11 +80,10 @@ export class SessionIndex {
   }
 }
 
-/** Which items belong to which name: the members of groups, the connections of users. */
 class Members<T> {
   readonly #byName = new Map<string, Set<T>>()
 
-  /** The items of a name, in the order they came. */
+  /** Returns the items of a name in insertion order. */
   of(name: string): ReadonlySet<T> {
     return this.#byName.get(name) ?? NOBODY
   }

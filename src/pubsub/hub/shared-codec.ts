@@ -1,29 +1,28 @@
 import type { DownFrame, FrameData, HubCodec, NewerCall, RefusedCall, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { MemoryCharge } from './memory-budget.js'
 
-/** A frame that carries a sequence id. */
+/** A frame with a sequence id. */
 export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
 
-/** A message encoded once for all receivers: only the sequence id differs between them. */
+/** A message encoded once for all receivers; only the sequence id differs. */
 export interface NumberedFrame extends MemoryCharge {
-  /** The group whose message it is, if it is one. */
+  /** Undefined for a server message. */
   readonly group: string | undefined
   /** Bytes of the frame with this id. */
   sizeAt(id: number): number
-  /** The frame with this id; always the same for the same id. */
+  /** Returns the frame with this id; equal ids give equal frames. */
   frameAt(id: number): FrameData
 }
 
 /**
- * A subprotocol as the hub uses it: its codec, and a way to encode a message once however many receive it. Text frames
- * are JSON objects, binary ones are protobuf.
+ * A subprotocol's codec, which encodes a message once for all receivers. Text frames are JSON objects, binary ones are
+ * protobuf.
  */
 export class SharedCodec {
   /** Name of the subprotocol. */
   readonly name: string
   /** Whether its frames are WebSocket text messages. */
   readonly text: boolean
-  /** The answer to every ping. */
   readonly pong: FrameData
   readonly #codec: HubCodec
 
@@ -34,18 +33,21 @@ export class SharedCodec {
     this.text = typeof this.pong === 'string'
   }
 
-  /** Raises an error for anything that is not a frame. */
+  /** Throws if the data is not a frame. */
   decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
     return this.#codec.decode(data)
   }
 
-  /** Whether this is a frame that acknowledges messages. One that is written unusually is recognised when its turn comes. */
+  /**
+   * Returns whether a frame is a sequence ack. One in an unusual encoding is recognised only when it is processed in
+   * order.
+   */
   isSequenceAck(data: FrameData): boolean {
     try {
       const isLikely = typeof data === 'string' ? data.includes('"sequenceAck"') : data[0] === SEQUENCE_ACK
       return isLikely && this.#codec.decode(data).type === 'sequenceAck'
     } catch {
-      // It is reported when its turn comes.
+      // Reported when the frame is processed in order.
       return false
     }
   }
@@ -54,7 +56,7 @@ export class SharedCodec {
     return this.#codec.encode(frame)
   }
 
-  /** Encodes a message that gets its sequence ids later. Raises the codec's error when it cannot be encoded. */
+  /** Encodes a message without its sequence id. Throws the codec's error if it cannot be encoded. */
   encodeOnce(frame: DataFrame): NumberedFrame {
     const data = this.#codec.encode(frame)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
@@ -62,14 +64,14 @@ export class SharedCodec {
   }
 }
 
-/** A subprotocol that both sides speak. */
+/** The subprotocol chosen for a connection. */
 export interface Agreement {
-  /** As the client spells it, which is how it wants to hear it. */
+  /** In the client's spelling, which the response must repeat. */
   readonly name: string
   readonly codec: SharedCodec
 }
 
-/** The first of the offered subprotocols that is known; upper and lower case are the same. */
+/** Returns the first offered subprotocol that is supported; names are case-insensitive. */
 export function negotiateSubprotocol(offered: readonly string[], known: readonly SharedCodec[]): Agreement | undefined {
   for (const name of offered) {
     const codec = known.find(candidate => candidate.name === name.toLowerCase())
@@ -106,7 +108,7 @@ const SEQUENCE_ACK = 0x42
 const DATA_MESSAGE = 0x12
 const SEQUENCE_ID = 0x20
 
-/** The only field of the outer message is the inner one, which gets a last field: the sequence id. */
+/** The outer message has one field, the inner message, to which the sequence id is appended as the last field. */
 class NumberedBytes implements NumberedFrame {
   holders = 0
   readonly group: string | undefined
@@ -148,7 +150,7 @@ function varintSize(value: number): number {
   return size
 }
 
-/** Where the bytes after it begin. */
+/** Returns the offset after the varint. */
 function writeVarint(bytes: Uint8Array, offset: number, value: number): number {
   let at = offset
   let rest = value

@@ -4,26 +4,26 @@ import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
-/** Who a token is for; see {@link Identity}. */
+/** Identity in a token; see {@link Identity}. */
 export interface TokenOptions extends Identity {
-  /** How long the token opens new connections, ms. Default one hour. Those that are open stay. */
+  /** How long the token can open connections, ms. Default one hour. Open connections are not affected. */
   readonly expiresIn?: number | undefined
 }
 
 /** Claims of access tokens besides the registered ones (Azure Web PubSub, access tokens). */
 const ROLE = 'role'
 const GROUP = 'webpubsub.group'
-/** How far the clocks of the signer and of the hub may differ, s. */
+/** Tolerated difference between the clocks of signer and hub, s. */
 const CLOCK_SKEW = 300
 const DEFAULT_LIFETIME = 3_600_000
-/** RFC 7518, section 3.2: as long as the hash, bytes. */
+/** Minimum key size, bytes: that of the hash (RFC 7518, section 3.2). */
 const SHORTEST_KEY = 32
 
-/** Signs and checks access tokens: JWT with HS256 (RFC 7519). */
+/** Signs and verifies access tokens: JWT with HS256 (RFC 7519). */
 export class AccessTokens {
   readonly #key: Uint8Array
 
-  /** Throws {@link ArgumentError} for a key of less than 32 bytes. A text stands for its UTF-8, as in Azure. */
+  /** Throws {@link ArgumentError} for a key shorter than 32 bytes. A string is encoded as UTF-8, as in Azure. */
   constructor(key: string | Uint8Array) {
     const bytes = typeof key === 'string' ? utf8(key) : key
     if (!(bytes instanceof Uint8Array) || bytes.length < SHORTEST_KEY) {
@@ -33,8 +33,8 @@ export class AccessTokens {
   }
 
   /**
-   * A token for an audience, such as `http://localhost/client/hubs/chat`. Rejects with {@link ArgumentError} for an
-   * identity that is not allowed.
+   * Signs a token for an audience, such as `http://localhost/client/hubs/chat`. Rejects with {@link ArgumentError} for
+   * an invalid identity.
    *
    * @param now - ms since the Unix epoch
    */
@@ -42,7 +42,7 @@ export class AccessTokens {
     checkObject('options', options)
     const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME } = options
     const problem = identityProblem(options)
-    if (problem !== undefined) throw new ArgumentError(`No token for this identity: ${problem}`)
+    if (problem !== undefined) throw new ArgumentError(`Invalid identity: ${problem}`)
     if (!Number.isFinite(expiresIn) || expiresIn <= 0) {
       throw new ArgumentError(`Expected \`expiresIn\` to be a positive number of ms, got \`${expiresIn}\``)
     }
@@ -56,10 +56,10 @@ export class AccessTokens {
   }
 
   /**
-   * Who a token is for. Rejects with {@link PayloadError} for one that is not signed with the key, is expired, for
-   * another audience, or for an identity that is not allowed.
+   * Verifies a token and returns its identity. Rejects with {@link PayloadError} if the signature, expiry, audience or
+   * identity is invalid.
    *
-   * @param path - of the audience; its scheme and host do not count, as a proxy may stand before the hub
+   * @param path - path of the audience; its scheme and host are ignored, because of proxies
    * @param now - ms since the Unix epoch
    */
   async verify(token: string, path: string, now: number): Promise<Identity> {
@@ -81,19 +81,19 @@ export class AccessTokens {
   }
 }
 
-/** A claim that may be there several times, once or not at all. Other than strings count as none. */
+/** Returns the strings of a claim that may be an array, a single value or absent. */
 function listOf(claim: unknown): string[] {
   const values: unknown[] = Array.isArray(claim) ? claim : [claim]
   return values.filter(value => typeof value === 'string')
 }
 
-/** Decoded and in lower case, as names of hubs are compared. */
+/** Returns the decoded path in lower case, because hub names are case-insensitive. */
 function pathOf(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined
   try {
     return decodeURIComponent(new URL(url).pathname).toLowerCase()
   } catch {
-    // Not the name of any hub.
+    // Not a valid name.
     return undefined
   }
 }

@@ -9,21 +9,20 @@ import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from '
 import { ReadAheadRoom, WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
 
-/** Largest frame of a client, bytes. (Service limits.) */
+/** Maximum frame of a client, bytes. (Service limits.) */
 const LARGEST_FRAME = 1024 * 1024
 /** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT = 2_000
 
-/** What decides about upgrades. */
 export interface UpgradeHost {
   readonly clock: Clock
   readonly admissions: HandshakeValidator
   readonly doorman: LoginGuard
-  /** Network connections that have no session. */
+  /** Network connections without a session. */
   readonly withoutSession: UnauthenticatedConnections
 }
 
-/** From the HTTP request of a client to its WebSocket: it is refused, has to wait for who it is, or is let in. */
+/** Upgrades HTTP requests of clients to WebSockets, or refuses them. */
 export class Upgrades {
   readonly #host: UpgradeHost
   readonly #pendingHandshakes: PendingHandshakes
@@ -40,24 +39,21 @@ export class Upgrades {
     this.#webSockets = new WebSocketServer(settings)
   }
 
-  /** WebSockets of clients that were let in. */
   get connections(): number {
     return this.#webSockets.clients.size
   }
 
-  /** Requests for which it is not decided yet who the client is. */
+  /** Handshakes awaiting authentication. */
   get pending(): number {
     return this.#pendingHandshakes.count
   }
 
-  /** How many were refused. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Takes the request of a client. */
   take(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    // Only its own client is affected.
+    // A stream error affects only its own client.
     stream.on('error', () => undefined)
     const { admissions, doorman } = this.#host
     const settle = (admission: Admission | HandshakeRefusal): void => {
@@ -67,7 +63,7 @@ export class Upgrades {
     const asked = admissions.read(request)
     const address = doorman.addressOf(request)
     if ('status' in asked) settle(asked)
-    // A client that comes back is known already, and does not wait behind strangers.
+    // A recovering client is already known and does not queue behind unauthenticated ones.
     else if (asked.handshake.claim !== undefined) settle(admissions.recovery(asked, request))
     else if (this.#isStopped || !this.#pendingHandshakes.admits(address)) settle(BUSY)
     else
@@ -76,13 +72,13 @@ export class Upgrades {
         .then((admission = BUSY) => settle(admission))
   }
 
-  /** Lets nobody in any longer. */
+  /** Refuses new and pending clients. */
   stop(): void {
     this.#isStopped = true
     this.#pendingHandshakes.close()
   }
 
-  /** Waits for clients to answer close frames, and cuts those that do not. */
+  /** Waits for clients to answer close frames, then terminates the others. */
   async end(): Promise<void> {
     const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))
     await within(CLOSE_TIMEOUT, this.#host.clock, Promise.all(open))
@@ -100,7 +96,7 @@ export class Upgrades {
       this.#refuse(stream, refusal)
       return
     }
-    // ws answers with the first subprotocol of the request.
+    // ws responds with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
       const { withoutSession } = this.#host
@@ -114,7 +110,7 @@ export class Upgrades {
   }
 }
 
-/** What a promise settles with, or `undefined` when that takes longer. */
+/** Resolves with `undefined` after the timeout. */
 async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
   let cancel = (): void => undefined
   const late = new Promise<undefined>(resolve => {

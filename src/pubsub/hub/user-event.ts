@@ -5,9 +5,9 @@ import type { EventQueue, EventRequest } from './event-queue.js'
 import { type MessageOptions, payloadOf } from './requests.js'
 
 /**
- * An event that a client sent to the application. If the client asked for an answer, call one of `accept`, `reply`
- * and `refuse`, now or later; the first call counts. Without a call it is refused as `Timeout` after 30 s. An event that
- * was refused may come again with the same id.
+ * An event from a client to the application. If the client requested an acknowledgement, call one of `accept`, `reply`
+ * and `refuse`, now or later; the first call counts. Otherwise the event is rejected as `Timeout` after 30 s. A
+ * rejected event may be sent again with the same id.
  *
  * @example
  * ```ts
@@ -20,18 +20,17 @@ import { type MessageOptions, payloadOf } from './requests.js'
 export class UserEvent {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Accounts for what is held for it: its user, or the address of a session without a user id. */
+  /** Charged for the session's memory: its user, or the address of a session without a user id. */
   readonly owner: string
-  /** Name of the event. */
   readonly event: string
-  /** Data of type `json` character by character as the client wrote it; `undefined` for any other. */
+  /** Data of type `json`, character by character as the client wrote it; `undefined` for other types. */
   readonly json: string | undefined
   readonly #desk: EventQueue
   readonly #request: EventRequest
   readonly #now: () => number
   #payload: Payload | undefined
 
-  /** @param now - ms of the hub's clock */
+  /** @param now - returns ms of the hub's clock */
   constructor(desk: EventQueue, request: EventRequest, now: () => number) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
@@ -44,33 +43,33 @@ export class UserEvent {
     this.#now = now
   }
 
-  /** What it carries. Data of type `json` is parsed when it is read first, which may take 0.3 s for a megabyte. */
+  /** Data of the event. JSON is parsed on first access, which may take 0.3 s for a megabyte. */
   get payload(): Payload {
     this.#payload ??= parsed(this.#request.payload)
     return this.#payload
   }
 
-  /** Answers that it was processed. */
+  /** Acknowledges the event as processed. */
   accept(): void {
     this.#desk.accept(this.#request, this.#now())
   }
 
   /**
-   * Sends the client a message from the server, then answers that the event was processed. Throws {@link ArgumentError}
-   * for data that cannot be sent; then the event still waits for an answer.
+   * Sends the client a server message, then acknowledges the event as processed. Throws {@link ArgumentError} for data
+   * that cannot be sent; the event then still awaits a decision.
    */
   reply(data: unknown, options: MessageOptions = {}): void {
     this.#desk.accept(this.#request, this.#now(), payloadOf(data, options))
   }
 
   /**
-   * Answers that it was not processed.
+   * Rejects the event.
    *
-   * @param name - for programs, such as `Forbidden`; `InternalServerError` says that trying again may help. Not empty
+   * @param name - for programs, such as `Forbidden`; clients may retry after `InternalServerError`. Must not be empty
    * @param message - for people
    */
   refuse(name: string, message = ''): void {
-    if (typeof name !== 'string' || name === '') throw new ArgumentError('Expected `name` to be a string, not empty')
+    if (typeof name !== 'string' || name === '') throw new ArgumentError('Expected `name` to be a non-empty string')
     this.#desk.refuse(this.#request, { name, message })
   }
 }

@@ -7,69 +7,67 @@ import type { CloseCode, HubLink } from './hub-link.js'
 import type { FrameMeter, SlowLink } from './sender-rate-limiter.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
-/** Unsent bytes above which nothing more is written to a socket, nor read from it. */
+/** Unsent bytes above which a socket is neither written to nor read from. */
 const MOST_UNSENT = 256 * 1024
-/** Bytes of a frame that count as much work as a frame. */
+/** Bytes of a frame that count as one unit of work. */
 const BYTES_OF_WORK = 1024
-/** Least and most bytes of a WebSocket frame besides its payload (RFC 6455, section 5.2). */
+/** Minimum and maximum size of a WebSocket frame header with mask (RFC 6455, section 5.2). */
 const SHORTEST_HEADER = 6
 const LONGEST_HEADER = 14
-/** Received bytes that may belong to a message that is not complete. */
+/** Maximum received bytes attributed to an incomplete message. */
 const INCOMPLETE_BYTES = 64 * 1024
-/** Longest reason of a close frame, bytes (RFC 6455, section 5.5). */
+/** Maximum length of a close reason, bytes (RFC 6455, section 5.5). */
 const LONGEST_REASON = 123
 
-/** What the hub is told of a socket. */
+/** Callbacks of a socket. */
 export interface SocketListener {
-  /** Takes a frame and returns how much work that was, 0 when it has to wait. */
+  /** Processes a frame and returns the work done; 0 if it must wait. */
   receive(frame: FrameData): number
-  /** Takes a frame out of turn, if it may be; returns whether it did. */
+  /** Processes a frame out of order if it is an acknowledgement. Returns whether it was one. */
   receiveAhead(frame: FrameData): boolean
-  /** A sign of life that is not a frame. */
+  /** A WebSocket ping or pong arrived. */
   alive(): void
-  /** It takes more again. */
   drained(): void
-  /** The client broke the rules of WebSocket. */
+  /** The client violated the WebSocket protocol. */
   violated(): void
-  /** It is closed. */
   gone(code: number): void
 }
 
 /**
- * A WebSocket as a {@link HubLink}. What is written in one turn of the event loop leaves in one system call. A client that
- * does not read is not read from, and one that sends a lot waits for its next turn, so that others have theirs. A client
- * that is held is still read for a while: behind the frames that wait there may be acknowledgements that others need.
+ * A WebSocket as a {@link HubLink}. Data written in one turn of the event loop leaves in one system call. A client that
+ * does not read is not read from, and a busy one waits for its next turn, so that others get theirs. A held client is
+ * still read up to a limit: queued frames may be followed by acknowledgements that other clients wait for.
  */
 export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
-  /** Frames that nothing has looked at yet. */
+  /** Frames not metered yet. */
   readonly #arrived: ReceiveQueue
-  /** Frames that came before them and have to wait: acknowledgements go ahead of these. */
+  /** Earlier frames that must wait; acknowledgements overtake these. */
   readonly #waiting: ReceiveQueue
   readonly #meter: FrameMeter
   readonly #closing: () => void
-  /** Received bytes that belong to no message so far. */
+  /** Received bytes not yet attributed to a message. */
   #unassigned = 0
   #listener: SocketListener | undefined
   #work = 0
   #busy = false
-  /** A message waits for a later turn. */
+  /** Whether a message waits for a later turn. */
   #putOff = false
   #paused = false
   #held = false
   #slowed = false
   #blocked = false
-  /** What the latest ping carried, until it is answered. */
+  /** Payload of the latest unanswered ping. */
   #pong: Uint8Array | undefined
   #closedWith: number | undefined
 
   /**
    * @param stream - the connection below the socket
-   * @param room - shared by all links for frames that wait
+   * @param budget - shared by all links for queued frames
    * @param meter - of the client's user
-   * @param closing - is told that the hub closes it, which the client may take its time to answer
+   * @param onClosing - called when the hub begins to close the socket; the client may delay its answer
    */
   constructor(
     socket: WebSocket,
@@ -87,13 +85,13 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
-    // Any other error shows up as the end of the connection.
+    // Other errors end the connection, which is handled there.
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.violated()
     })
   }
 
-  /** Whether it belongs to a session. */
+  /** Whether it is attached to a session. */
   get isBound(): boolean {
     return this.#listener !== undefined
   }
@@ -109,7 +107,6 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#listener?.drained()
   }
 
-  /** Begins to listen to the socket. */
   listen(listener: SocketListener): void {
     this.#listener = listener
     this.#stream.prependListener('data', (chunk: Uint8Array) => {
@@ -152,7 +149,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#enterTurn()
     this.#socket.close(code, fitting(reason))
     this.#closing()
-    // Its answer has to be read.
+    // The client's close frame must be read.
     this.#socket.resume()
   }
 
@@ -187,7 +184,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#readOrNot()
   }
 
-  /** Lets what was written leave, and goes on with what waits. */
+  /** Flushes writes and processes queued frames. */
   endTurn(): void {
     this.#busy = false
     this.#work = 0
@@ -196,7 +193,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#goOn()
   }
 
-  /** One pong for all pings of a turn (RFC 6455, section 5.5.3). */
+  /** Answers all pings of a turn with one pong (RFC 6455, section 5.5.3). */
   #answerPing(): void {
     if (this.#pong === undefined || !this.#hasRoom) return
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.pong(this.#pong)
@@ -207,7 +204,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     return this.#stream.writableLength < MOST_UNSENT
   }
 
-  /** Whether frames are processed in order now, or have to wait for others or for the client to read. */
+  /** Whether frames can be processed in order now, without waiting for other clients or for this one to read. */
   get #flows(): boolean {
     return (this.#hasRoom && !this.#held) || this.#closedWith !== undefined
   }
@@ -216,7 +213,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     return this.#work >= this.#writes.workPerTurn
   }
 
-  /** Charges a message, and the fragments it came in: each costs about as much as a frame. */
+  /** Attributes received bytes to a message, and charges its fragments: each costs about as much as a frame. */
   #assign(bytes: number): void {
     this.#unassigned = Math.max(0, this.#unassigned - bytes - LONGEST_HEADER)
     const fragments = Math.floor((this.#unassigned - INCOMPLETE_BYTES) / SHORTEST_HEADER)
@@ -225,7 +222,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#meter.charge(fragments, 0)
   }
 
-  /** A ping or a pong of WebSocket. */
+  /** Handles a WebSocket ping or pong. */
   #sign(bytes: number): void {
     this.#assign(bytes)
     this.#meter.charge(1, bytes)
@@ -242,7 +239,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     this.#readOrNot()
   }
 
-  /** Whether a frame may be processed in this turn; if not, it is tried again. */
+  /** Returns whether a frame may be processed in this turn; otherwise it is retried later. */
   #mayProcess(frame: FrameData): boolean {
     if (this.#slowed) return false
     if (!this.#isTurnOver && !this.#meter.admits(this)) return false
@@ -258,7 +255,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     if (!this.#listener?.receiveAhead(frame)) this.#waiting.push(frame)
   }
 
-  /** Returns whether the frame was taken. */
+  /** Returns whether the frame was accepted. */
   #receive(frame: FrameData): boolean {
     this.#enterTurn()
     const work = this.#listener?.receive(frame) ?? 1
@@ -289,7 +286,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     else this.#readOrNot()
   }
 
-  /** What came before the end counts, so it is over only now. */
+  /** Called after all received frames are processed: frames before the close count. */
   #end(code: number): void {
     const listener = this.#listener
     if (listener === undefined) return
@@ -298,7 +295,7 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     listener.gone(code)
   }
 
-  /** While frames wait the socket is read only if the client is held: behind them may be acknowledgements. */
+  /** With queued frames, the socket is read only if the client is held: acknowledgements may follow. */
   #readOrNot(): void {
     const { length, full } = this.#waiting
     const isOpen = this.#arrived.length === 0 && !this.#slowed && !this.#blocked
@@ -334,15 +331,15 @@ function fitting(reason: string): string {
   return text
 }
 
-/** Most bytes and frames read ahead of one client; most bytes of all clients together. */
+/** Maximum bytes and frames read ahead per client, and bytes of all clients. */
 const MOST_READ_AHEAD_BYTES = 4 * 1024 * 1024
 const MOST_READ_AHEAD_FRAMES = 20_000
 const MOST_READ_AHEAD_TOGETHER = 64 * 1024 * 1024
 
-/** What a frame takes besides its bytes, bytes. */
+/** Approximate memory of a frame besides its bytes. */
 const OVERHEAD = 128
 
-/** Bytes read ahead of all clients of a server. */
+/** Bytes read ahead from all clients of a server. */
 export class ReadAheadRoom {
   used = 0
 
@@ -351,7 +348,7 @@ export class ReadAheadRoom {
   }
 }
 
-/** Frames of a client that wait, in order. */
+/** Queued frames of a client. */
 export class ReceiveQueue extends CountedFifo<FrameData> {
   readonly #room: ReadAheadRoom
 
@@ -370,7 +367,7 @@ export class ReceiveQueue extends CountedFifo<FrameData> {
     return this.size > MOST_READ_AHEAD_BYTES || this.length >= MOST_READ_AHEAD_FRAMES || this.#room.full
   }
 
-  // A small frame that is kept would keep everything that was read together with it.
+  // A small frame would retain the whole chunk it was received in.
   override push(frame: FrameData): void {
     super.push(typeof frame === 'string' ? frame : copyIfSparse(frame))
   }

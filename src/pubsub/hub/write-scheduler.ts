@@ -1,30 +1,31 @@
 import { afterIo } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 
-/** Bytes of larger messages that all sockets together are given in a turn of the event loop: about 2 ms of copying. */
+/** Bytes of larger messages written to all sockets in a turn of the event loop: about 2 ms of copying. */
 export const BYTES_PER_TURN = 512 * 1024
-/** Bytes of larger frames that all sockets together are read in a turn: some ms of checking, whatever they contain. */
+/** Bytes of larger frames processed from all sockets in a turn: some ms of validation, whatever the content. */
 export const READ_BYTES_PER_TURN = 512 * 1024
-/** Work (frames processed, messages queued) in a turn: of one client, of all together, and of one beside many others. */
+/**
+ * Work per turn (frames processed, messages queued): maximum of one client, of all clients, and minimum of one among
+ * many.
+ */
 const MAX_WORK = 1_000
 const WORK_OF_ALL = 2_000
 const MIN_WORK = 50
-/** Up to this size a message costs little more than any write, and is not put off, bytes. */
+/** Up to this size, a message costs little more than any write and is not deferred, bytes. */
 export const SMALL = 16 * 1024
 
-/** A socket that is written to. */
 export interface ScheduledWriter {
-  /** The turn is over: what was written to it may leave. */
+  /** Called at the end of a turn: written data may leave. */
   endTurn(): void
-  /** It may ask again. */
+  /** Called when it may retry. */
   resume(): void
 }
 
 /**
- * Shares the turns of the event loop among the sockets of a server. What is written to a socket in one turn leaves at its
- * end, with one task for all sockets. Of larger messages a turn takes only {@link BYTES_PER_TURN}; sockets that would
- * write more wait for later turns, each once, in the order in which they asked. So a large message to a large group holds up
- * neither those who send small ones nor those who want to be heard.
+ * Shares the turns of the event loop among the sockets of a server. Data written in a turn leaves at its end, with one
+ * task for all sockets. A turn writes only {@link WRITE_BYTES_PER_TURN} of larger messages; further sockets wait for
+ * later turns, each once, in FIFO order. So a large message to a large group delays neither small messages nor reading.
  */
 export class WriteScheduler {
   #written: ScheduledWriter[] = []
@@ -34,14 +35,14 @@ export class WriteScheduler {
   #workPerTurn = MAX_WORK
   #scheduled = false
 
-  /** How much work one client gets in this turn: the less, the more clients had something to do in the last one. */
+  /** Work allowed per client in this turn; decreases with the number of clients active in the last turn. */
   get workPerTurn(): number {
     return this.#workPerTurn
   }
 
   /**
-   * Whether a received frame of so many bytes may be processed in this turn. If not, ask again in the next one. The last
-   * one in a turn may be larger than what is left.
+   * Returns whether a received frame of this size may be processed in this turn; otherwise retry in the next one. The
+   * last frame of a turn may exceed the budget.
    */
   takes(bytes: number): boolean {
     if (bytes <= SMALL) return true
@@ -51,15 +52,15 @@ export class WriteScheduler {
     return true
   }
 
-  /** Asks for `endTurn` once; to be called once per turn. */
+  /** Requests `endTurn`; call once per turn. */
   add(writer: ScheduledWriter): void {
     this.#written.push(writer)
     this.#schedule()
   }
 
   /**
-   * Whether a message may be written in this turn. If not, the writer is told when to ask again, and must not ask before.
-   * The last one in a turn may be larger than what is left, so that any size is written at last.
+   * Returns whether a message may be written in this turn. Otherwise `resume` is called when to retry; do not retry
+   * earlier. The last message of a turn may exceed the budget, so that any size is eventually written.
    */
   admits(writer: ScheduledWriter, bytes: number): boolean {
     if (bytes <= SMALL) return true

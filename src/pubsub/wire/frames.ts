@@ -1,8 +1,8 @@
 import { PayloadError, reason } from '../../core/util/errors.js'
 
 /**
- * What a message carries. `protobuf` data is a serialized `google.protobuf.Any`; `json` data may be a `JsonText`. (JSON subprotocol reference, "Publish
- * messages"; protobuf reference, `MessageData`.)
+ * The content of a message. `protobuf` data is a serialized `google.protobuf.Any`; `json` data may be a `JsonText`.
+ * (JSON subprotocol reference, "Publish messages"; protobuf reference, `MessageData`.)
  */
 export type Payload =
   | { readonly dataType: 'json'; readonly data: unknown }
@@ -18,7 +18,7 @@ export type UpFrame =
       readonly type: 'sendToGroup'
       readonly group: string
       readonly payload: Payload
-      /** Do not send it to the sending connection. */
+      /** Excludes the sending connection from the recipients. */
       readonly noEcho: boolean
       readonly ackId?: bigint | undefined
     }
@@ -52,38 +52,38 @@ export type DownFrame =
   | { readonly type: 'serverMessage'; readonly payload: Payload; readonly sequenceId?: bigint | undefined }
   | { readonly type: 'pong' }
 
-/** Why the hub did not do what it was asked. Branch on the name: the text may change. */
+/** Why the hub rejected a request. Branch on the name: the text may change. */
 export interface AckError {
-  /** `Forbidden`, `InternalServerError`, `Duplicate`, and others that may come. */
+  /** `Forbidden`, `InternalServerError`, `Duplicate`, or a name added later. */
   readonly name: string
   readonly message: string
 }
 
-/** A frame of a kind this side does not know. Newer peers may send one: it is skipped, but its number counts. */
+/** A frame of an unknown kind, from a newer peer. It is skipped, but its sequence id counts. */
 export interface UnknownFrame {
   readonly type: 'unknown'
   readonly sequenceId?: bigint | undefined
 }
 
 /**
- * What newer clients ask for and this hub does not support, by the id under which they wait for an answer: invocations,
- * streams, states of groups, and anything else that has an `ackId`.
+ * A request of a newer client that this hub does not support, with the id the client awaits a response for:
+ * invocations, streams, group states, and any other frame with an `ackId`.
  */
 export type NewerCall =
   | { readonly type: 'newerCall'; readonly answer: 'ack'; readonly id: bigint }
   | { readonly type: 'newerCall'; readonly answer: 'invokeResponse' | 'streamClosed'; readonly id: string }
 
-/** The answer that refuses an invocation or a stream. */
+/** Response that rejects an invocation or a stream. */
 export interface RefusedCall {
   readonly type: 'invokeResponse' | 'streamClosed'
   readonly id: string
   readonly error: AckError
 }
 
-/** What a WebSocket carries: text or binary messages. */
+/** Data of a WebSocket message. */
 export type FrameData = string | Uint8Array
 
-/** Returns the JSON text of a value, or raises an error that says why there is none. */
+/** Returns the JSON text of a value. Throws if it has none. */
 export type JsonWriter = (value: unknown) => string
 
 /** The client's half of a subprotocol. */
@@ -91,32 +91,34 @@ export interface ClientCodec {
   /** Name offered in the WebSocket handshake. */
   readonly subprotocol: string
   /**
-   * Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits.
+   * Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits.
    *
-   * @param jsonOf - writes the data of type `json`. Default: anything that JSON can express
+   * @param jsonOf - writes data of type `json`. Default: any value that JSON can express
    */
   encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData
   /**
-   * Raises {@link PayloadError} for anything that is not a frame, and its subclass {@link UnreadableMessageError} for a
-   * message that cannot be read but whose number can: it was received, so the number counts. Bytes of a payload may be a view
-   * of the input.
+   * Throws {@link PayloadError} for malformed data, and its subclass {@link UnreadableMessageError} if the sequence id
+   * of the malformed message is readable: the message counts as received. Bytes of a payload may be a view of the
+   * input.
    */
   decode(data: FrameData): DownFrame | UnknownFrame
 }
 
-/** The hub's half of a subprotocol. Data of type `json` is decoded as a `JsonText`, so that it is passed on unchanged. */
+/**
+ * The hub's half of a subprotocol. Data of type `json` is decoded as a `JsonText`, so that it is forwarded unchanged.
+ */
 export interface HubCodec {
   /** Name accepted in the WebSocket handshake. */
   readonly subprotocol: string
-  /** Raises {@link ArgumentError} for what has no form on the wire, such as cyclic JSON or an id beyond 64 bits. */
+  /** Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits. */
   encode(frame: DownFrame | RefusedCall): FrameData
-  /** Raises {@link PayloadError} for anything that is not a frame. Bytes of a payload may be a view of the input. */
+  /** Throws {@link PayloadError} for malformed data. Bytes of a payload may be a view of the input. */
   decode(data: FrameData): UpFrame | NewerCall | UnknownFrame
 }
 
 /**
- * A message from the hub that cannot be read, though its number can. It has to be acknowledged all the same: the hub would
- * send the same bytes again after each recovery.
+ * A malformed message with a readable sequence id. It must still be acknowledged: otherwise the hub resends the same
+ * bytes after each recovery.
  *
  * @example
  * ```ts
@@ -132,7 +134,7 @@ export class UnreadableMessageError extends PayloadError {
   }
 }
 
-/** What `read` makes of a message; its errors become {@link UnreadableMessageError} when the message has a number. */
+/** Calls `read`; converts its errors to {@link UnreadableMessageError} if the message has a sequence id. */
 export function readNumbered<T>(sequenceId: bigint | undefined, read: () => T): T {
   try {
     return read()

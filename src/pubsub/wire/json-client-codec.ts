@@ -16,12 +16,12 @@ import { checkedName } from './rules.js'
  * The client's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON
  * WebSocket subprotocol").
  *
- * - Ids are exact up to 2^64-1. One in quotes is taken too, as other JSON writers of 64-bit integers put it.
- * - What names an unknown `type`, `event`, `from` or `dataType` is an `unknown` frame, whose number counts.
+ * - Ids are exact up to 2^64-1. Quoted ids are accepted, as some JSON writers quote 64-bit integers.
+ * - A frame with an unknown `type`, `event`, `from` or `dataType` is an `unknown` frame; its sequence id counts.
  * - An empty `userId`, `fromUserId` or `reconnectionToken` counts as absent, like null.
- * - Bytes of a payload are the caller's own.
+ * - The caller owns the bytes of a payload.
  *
- * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link ClientCodec} tells.
+ * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link ClientCodec}.
  *
  * @example
  * ```ts

@@ -12,15 +12,15 @@ const DATA_TYPES: readonly unknown[] = ['json', 'text', 'binary', 'protobuf']
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A frame of the JSON subprotocol that is a JSON object, and how its members are read. */
+/** Reads the members of a JSON frame. */
 export class JsonFrame {
   readonly text: string
   readonly members: Members
 
   /**
-   * Raises {@link PayloadError} unless the data is the text of a JSON object.
+   * Throws {@link PayloadError} unless the data is the text of a JSON object.
    *
-   * @param read - the value of a text, or what stands for it; raises an error for what is not JSON
+   * @param read - parses the text; throws if it is not JSON
    */
   constructor(data: FrameData, read: (text: string) => unknown = text => JSON.parse(text)) {
     if (typeof data !== 'string') throw new PayloadError('Not a JSON frame: a binary WebSocket message')
@@ -28,7 +28,7 @@ export class JsonFrame {
     this.members = this.#parsed(read)
   }
 
-  /** A member that must be a string. */
+  /** Returns a member that must be a string. */
   string(name: string): string {
     const value = this.members[name]
     if (typeof value !== 'string') throw this.fault(`${name} must be a string`)
@@ -36,9 +36,9 @@ export class JsonFrame {
   }
 
   /**
-   * An id, exact up to 2^64-1, or `undefined` when it is absent or null. Beyond 2^53 it must be plain digits.
+   * Returns an id, exact up to 2^64-1, or `undefined` if it is absent or null. Beyond 2^53 it must be plain digits.
    *
-   * @param quoted - takes a string of digits as well, as protobuf's own JSON form writes 64-bit integers
+   * @param quoted - accepts a string of digits, as protobuf's JSON form writes 64-bit integers
    */
   id(name: string, quoted = false): bigint | undefined {
     const value = this.members[name]
@@ -50,7 +50,7 @@ export class JsonFrame {
   }
 
   /**
-   * The payload, or `undefined` when `dataType` is none this side knows. Bytes are the caller's own. (JSON subprotocol
+   * Returns the payload, or `undefined` for an unknown `dataType`. The caller owns its bytes. (JSON subprotocol
    * reference, "Publish messages")
    */
   payload(): Payload | undefined {
@@ -65,7 +65,6 @@ export class JsonFrame {
     return { dataType, data: bytes }
   }
 
-  /** The error that says what is wrong with this frame. */
   fault(what: string): PayloadError {
     return new PayloadError(`Malformed JSON frame: ${what}, in ${this.#excerpt()}`)
   }
@@ -77,11 +76,11 @@ export class JsonFrame {
     } catch (cause) {
       throw new PayloadError(`Not a JSON frame: ${reason(cause)}`, { cause })
     }
-    throw new PayloadError(`Not a JSON frame: no object but ${this.#excerpt()}`)
+    throw new PayloadError(`Not a JSON frame: expected an object, got ${this.#excerpt()}`)
   }
 
   #digits(name: string, value: unknown, quoted: boolean): string | undefined {
-    // JSON.parse rounded these digits; they still are in the text.
+    // JSON.parse rounded the digits; the text has all of them.
     if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) return memberText(this.text, name)
     return quoted && typeof value === 'string' ? value : undefined
   }
@@ -92,12 +91,14 @@ export class JsonFrame {
   }
 }
 
-/** `,"name":123` with all digits of an id, or nothing when it is absent. Raises {@link ArgumentError} beyond 64 bits. */
+/**
+ * Returns `,"name":123` with all digits, or an empty string without an id. Throws {@link ArgumentError} beyond 64 bits.
+ */
 export const idMember = (name: string, id: bigint | undefined): string =>
   id === undefined ? '' : `,"${name}":${checkedId(id)}`
 
 /**
- * `,"dataType":...,"data":...`. Raises {@link ArgumentError} when the data is not of its type.
+ * Returns `,"dataType":...,"data":...`. Throws {@link ArgumentError} if the data does not match its type.
  *
  * @param jsonOf - writes data of type `json`
  */
@@ -111,7 +112,6 @@ function dataText(payload: Payload, jsonOf: JsonWriter): string {
   return `"${toBase64(payload.data)}"`
 }
 
-/** Whether a value is an object with members, not an array. */
 export const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -124,7 +124,7 @@ function toId(digits: string | undefined): bigint | undefined {
 }
 
 /**
- * Base64 with padding (RFC 4648, section 4), as the JSON subprotocol carries bytes.
+ * Encodes Base64 with padding (RFC 4648, section 4), as the JSON subprotocol carries bytes.
  *
  * @example
  * ```ts
@@ -134,11 +134,11 @@ function toId(digits: string | undefined): bigint | undefined {
 export const toBase64 = (bytes: Uint8Array): string => btoa(toBinaryString(bytes))
 
 /**
- * Bytes of base64 text, or `undefined` when it is not base64: strictly the standard alphabet, with its padding and
- * without white space. Bits left over in the last digit are not looked at.
+ * Decodes Base64, or returns `undefined` for other text: only the standard alphabet, padded, without white space.
+ * Unused bits in the last digit are ignored.
  */
 export function fromBase64(text: string): Uint8Array | undefined {
-  // The platform takes white space and does without padding.
+  // `atob` accepts white space and missing padding.
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(text.replace(/==?$/, ''))) return undefined
   return fromBinaryString(atob(text))
 }

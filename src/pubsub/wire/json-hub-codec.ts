@@ -18,13 +18,13 @@ import { nameProblem, payloadProblem } from './rules.js'
  * WebSocket subprotocol").
  *
  * - Ids are JSON numbers, exact up to 2^64-1; `"ackId":null` counts as absent.
- * - Data of type json is taken from clients as {@link JsonText}, character by character.
- * - `"data":null` is a JSON value like any other. Microsoft's emulator refuses it from a client.
- * - Data of type protobuf is taken from clients too, as base64 of a `google.protobuf.Any`.
+ * - Data of type json from clients becomes {@link JsonText}, character by character.
+ * - `"data":null` is a valid JSON value, although Microsoft's emulator rejects it from a client.
+ * - Data of type protobuf from clients is accepted as base64 of a `google.protobuf.Any`.
  * - Nesting is limited to {@link MAXIMUM_NESTING} levels.
- * - Bytes of a payload are the caller's own.
+ * - The caller owns the bytes of a payload.
  *
- * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link HubCodec} tells.
+ * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link HubCodec}.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export const jsonHubCodec: HubCodec = { subprotocol: JSON_SUBPROTOCOL, encode, d
 function encode(frame: DownFrame | RefusedCall): string {
   switch (frame.type) {
     case 'connected': {
-      // An anonymous sender is null, as in Microsoft's emulator, for clients that require the member.
+      // Anonymous users are null, as in Microsoft's emulator: some clients require the member.
       const userId = JSON.stringify(frame.userId ?? null)
       const ids = `"userId":${userId}${textMember('connectionId', frame.connectionId)}`
       return `{"type":"system","event":"connected",${ids}${textMember('reconnectionToken', frame.reconnectionToken)}}`
@@ -71,7 +71,6 @@ function errorMember(error: AckError | undefined): string {
   return `,"error":{"name":${JSON.stringify(error.name)}${textMember('message', error.message)}}`
 }
 
-/** Members of frames that mean something. */
 const MEMBERS: ReadonlySet<string> = new Set([
   ...['type', 'ackId', 'group', 'event', 'noEcho', 'dataType', 'data', 'sequenceId'],
   ...['stream', 'streamId', 'invocationId'],
@@ -103,7 +102,7 @@ function decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
 
 const KNOWN: readonly string[] = ['joinGroup', 'leaveGroup', 'sendToGroup', 'event', 'sequenceAck', 'ping']
 
-/** Calls of newer clients: `invokeEvent`, `openGroupStream`, states of groups, and what may still come. */
+/** Detects calls of newer clients: `invokeEvent`, `openGroupStream`, group states, and calls added later. */
 function newerCall({ members }: JsonFrame, type: string, ackId: bigint | undefined): NewerCall | undefined {
   const { stream, streamId, invocationId } = members
   if (type === 'invoke' && typeof invocationId === 'string') return refused('invokeResponse', invocationId)
@@ -136,7 +135,7 @@ function payload(frame: JsonFrame): Payload {
   return payload
 }
 
-/** Data of type json character by character. */
+/** Returns the payload, with data of type json character by character. */
 function asItCame(frame: JsonFrame): Payload | undefined {
   const payload = frame.payload()
   if (payload?.dataType !== 'json' || payload.data instanceof JsonText) return payload

@@ -9,9 +9,9 @@ const BACKSLASH = 0x5c
 const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
-/** Every closing bracket is the opening one plus this. */
+/** Distance from an opening bracket to its closing one. */
 const CLOSING = 2
-/** Characters of a string, or of white space, that are looked at one by one; the rest is left to a regular expression. */
+/** Characters of a string, or of white space, scanned in a loop; a regular expression is faster for longer runs. */
 const SHORT_RUN = 32
 /** `"\\/bfnrt` */
 const SHORT_ESCAPES: ReadonlySet<number> = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74])
@@ -21,9 +21,9 @@ const ESCAPE = /\\u[\da-fA-F]{4}/y
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /**
- * Checks JSON text (RFC 8259) as strictly as `JSON.parse` does without building values, in a time proportional to its
- * length. `JSON.parse` needs up to a hundred times longer per byte for many small members than for a long string, and
- * the sender chooses which of them it sends. Raises a `SyntaxError` at the first mistake.
+ * Validates JSON text (RFC 8259) as strictly as `JSON.parse`, without building values, in linear time. `JSON.parse`
+ * needs up to a hundred times longer per byte for many small members than for a long string, and the sender chooses
+ * which of them it sends. Throws a `SyntaxError` at the first mistake.
  *
  * @example
  * ```ts
@@ -37,7 +37,7 @@ export class JsonScanner {
   at = 0
   readonly #text: string
   readonly #maxNesting: number
-  /** Opening brackets without a closing one yet. */
+  /** Unclosed brackets. */
   readonly #open: number[] = []
 
   /** @param maxNesting - levels of arrays and objects */
@@ -46,7 +46,7 @@ export class JsonScanner {
     this.#maxNesting = maxNesting
   }
 
-  /** Passes one value. */
+  /** Scans one value. */
   value(): void {
     const outer = this.#open.length
     do {
@@ -61,9 +61,9 @@ export class JsonScanner {
   }
 
   /**
-   * Passes an object.
+   * Scans an object.
    *
-   * @param member - called with the name of each member, as it is written, and has to pass its value
+   * @param member - called with the name of each member, quoted and escaped; must scan its value
    */
   object(member: (quotedName: string) => void): void {
     this.#expect(OPEN_OBJECT)
@@ -82,7 +82,7 @@ export class JsonScanner {
     this.#open.pop()
   }
 
-  /** Passes white space. */
+  /** Skips white space. */
   space(): void {
     const text = this.#text
     const limit = this.at + SHORT_RUN
@@ -92,18 +92,18 @@ export class JsonScanner {
     if (at === limit) this.#pass(WHITE_SPACE)
   }
 
-  /** Passes white space up to the end of the text. */
+  /** Skips white space; throws unless the text ends there. */
   end(): void {
     this.space()
     if (this.at < this.#text.length) throw this.fault('Unexpected character')
   }
 
-  /** The error that says what is wrong at this place. */
+  /** Creates the error for the current position. */
   fault(what: string): SyntaxError {
     return new SyntaxError(`${what} at position ${this.at} of JSON text with ${this.#text.length} characters`)
   }
 
-  /** Returns whether a value in it is next: it may be empty. */
+  /** Returns whether the container has a first value. */
   #enter(bracket: number): boolean {
     if (this.#open.length >= this.#maxNesting) throw this.fault(`nested deeper than ${this.#maxNesting} levels`)
     this.at++
@@ -113,7 +113,7 @@ export class JsonScanner {
     return true
   }
 
-  /** After a value: returns whether another one is next before all but the `outer` containers are closed. */
+  /** Called after a value. Returns whether another one follows before all but the `outer` containers are closed. */
   #goOn(outer: number): boolean {
     while (this.#open.length > outer) {
       const bracket = this.#open[this.#open.length - 1] ?? 0
@@ -163,7 +163,7 @@ export class JsonScanner {
     if (at === limit) this.#pass(PLAIN_CHARACTERS)
   }
 
-  /** What a pattern matches; it must match something. */
+  /** Advances by a match, which must not be empty. */
   #pass(pattern: RegExp): void {
     pattern.lastIndex = this.at
     if (!pattern.test(this.#text)) throw this.fault('Unexpected character')
@@ -187,12 +187,12 @@ const isSpace = (code: number): boolean => code === SPACE || code === 0x0a || co
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-/** Whether a character may belong to a number that has begun. */
+/** Returns whether the character continues a number. */
 const goesOnWith = (code: number): boolean => isDigit(code) || code === 0x2e || code === 0x45 || code === 0x65
 
 const isPlain = (code: number): boolean => code >= SPACE && code !== QUOTE && code !== BACKSLASH
 
-/** Checks that a text is JSON. Raises an error that says what is wrong with it. */
+/** Validates JSON text. Throws if it is not JSON. */
 export function checkedJson(text: string): JsonText {
   const scanner = new JsonScanner(text, MAXIMUM_NESTING)
   scanner.value()
@@ -201,10 +201,10 @@ export function checkedJson(text: string): JsonText {
 }
 
 /**
- * Members of a JSON object, without building more than that: arrays and objects stay {@link JsonText}. Of several members
- * with the same name the last one counts, as for `JSON.parse`. Raises an error that says what is wrong.
+ * Parses members of a JSON object shallowly: arrays and objects stay {@link JsonText}. The last of several members with
+ * one name wins, as in `JSON.parse`. Throws if the text is malformed.
  *
- * @param names - of the members that are wanted
+ * @param names - names of the members to parse
  */
 export function shallowMembers(text: string, names: ReadonlySet<string>): Readonly<Record<string, unknown>> {
   const scanner = new JsonScanner(text, MAXIMUM_NESTING)
@@ -222,9 +222,9 @@ export function shallowMembers(text: string, names: ReadonlySet<string>): Readon
 const shallowValue = (text: string): unknown => (/^[{[]/.test(text) ? new JsonText(text) : JSON.parse(text))
 
 /**
- * The text of the value of a top-level member, character by character as it was written, without the white space around
- * it; `undefined` when the object has no such member. Of several the last one counts, as for `JSON.parse`. The text must
- * be an object that `JSON.parse` took: nothing is checked again. Takes time in proportion to its length.
+ * Returns the text of a top-level member's value, character by character, without surrounding white space; `undefined`
+ * if the object has no such member. The last of several wins, as in `JSON.parse`. The text must be an object that
+ * `JSON.parse` accepts: it is not validated again. Takes linear time.
  *
  * @example
  * ```ts
@@ -243,9 +243,9 @@ export function memberText(text: string, name: string): string | undefined {
   return found
 }
 
-/** Whether arrays and objects of a JSON text are nested no deeper than `limit`. Takes time in proportion to its length. */
+/** Returns whether a JSON text is nested at most `limit` levels deep. Takes linear time. */
 export function isNestedWithin(limit: number, text: string): boolean {
-  // So short a text has no room for it: most messages end here.
+  // Too short to exceed the limit; true for most messages.
   if (text.length <= limit) return true
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -257,7 +257,7 @@ export function isNestedWithin(limit: number, text: string): boolean {
   return true
 }
 
-/** Where the comma or the bracket after a value is. */
+/** Returns the index of the comma or bracket after a value. */
 function valueEnd(text: string, start: number): number {
   let depth = 0
   for (let at = start; at < text.length; at++) {
@@ -274,7 +274,7 @@ function nesting(code: number): number {
   return code === CLOSE_OBJECT || code === CLOSE_ARRAY ? -1 : 0
 }
 
-/** Where the text goes on after the string that begins at `start`; its length when the string has no end. */
+/** Returns the index after the string that begins at `start`; the text's length if it is unterminated. */
 function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
   while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
@@ -293,23 +293,22 @@ function afterSpace(text: string, start: number): number {
   return at
 }
 
-// A name may be written with escapes: "sequence\u0049d".
+// A name may be escaped: "sequence\u0049d".
 const isName = (quoted: string, name: string): boolean =>
   quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
 
 /**
- * How deep arrays and objects of a JSON text may be nested. `JSON.parse` takes any depth and `JSON.stringify` does not:
- * without a limit, one publisher could send what cannot be written to the subscribers.
+ * Maximum nesting of JSON. `JSON.parse` accepts any depth but `JSON.stringify` does not: without a limit, a publisher
+ * could send data that cannot be written to the subscribers.
  */
 export const MAXIMUM_NESTING = 512
 
-/** What is wrong with JSON text before it is parsed. */
 export const nestingProblem = (text: string): string | undefined =>
   isNestedWithin(MAXIMUM_NESTING, text) ? undefined : `nested deeper than ${MAXIMUM_NESTING} levels`
 
 /**
- * A JSON value as the text it is written in. Wherever a hub writes JSON this text goes out character by character, so that
- * what is only passed on stays what it was: digits beyond what a number holds, the order of members, spaces.
+ * A JSON value as text. A hub writes it character by character, which preserves digits beyond a number's precision, the
+ * order of members, and white space.
  *
  * @example
  * ```ts
@@ -319,28 +318,31 @@ export const nestingProblem = (text: string): string | undefined =>
 export class JsonText {
   readonly text: string
 
-  /** @param text - JSON; must have been checked to be */
+  /** @param text - JSON; must have been validated */
   constructor(text: string) {
     this.text = text
   }
 
-  /** What `JSON.parse` makes of it, anew each time. */
+  /** Parses the text, on every access. */
   get value(): unknown {
     return JSON.parse(this.text)
   }
 }
 
-/** JSON text of a value; that of {@link JsonText} as it is. Raises {@link ArgumentError} for what has none. */
+/** Returns the JSON text of a value; {@link JsonText} is used as is. Throws {@link ArgumentError} if it has none. */
 export const jsonOf = (value: unknown): string => (value instanceof JsonText ? value.text : toJson(value))
 
-/** JSON text of a value. Raises {@link ArgumentError} for what has none, such as `undefined`, a bigint or a cycle. */
+/**
+ * Returns the JSON text of a value. Throws {@link ArgumentError} if it has none, such as `undefined`, a bigint or a
+ * cycle.
+ */
 export function toJson(value: unknown): string {
   let text: string | undefined
   try {
     text = JSON.stringify(value)
   } catch (cause) {
-    throw new ArgumentError(`Data of type json must have JSON text: ${reason(cause)}`, { cause })
+    throw new ArgumentError(`Data of type json must be serializable: ${reason(cause)}`, { cause })
   }
   if (text !== undefined) return text
-  throw new ArgumentError(`Data of type json must have JSON text, and ${typeof value} has none`)
+  throw new ArgumentError(`Data of type json must be serializable, not ${typeof value}`)
 }

@@ -1,15 +1,18 @@
 import { fromUtf8 } from '../../core/util/bytes.js'
 
-/** Groups nested deeper than this are taken for an attack, as protobuf readers do. */
+/** Deeper nesting is rejected as an attack, as other protobuf readers do. */
 const MAXIMUM_GROUPS = 100
-/** Most fields of a message, those in groups included: honest ones have ten, and reading a field takes 0.1 us or more. */
+/**
+ * Maximum fields of a message, including those in groups: legitimate ones have ten, and reading one takes 0.1 us or
+ * more.
+ */
 export const MAX_FIELDS = 10_000
 /** Tag of `google.protobuf.Any.type_url`. */
 const TYPE_URL = 0o12
 
 /**
- * Whether bytes are a serialized `google.protobuf.Any`: well-formed protobuf whose type URL, if any, is UTF-8. Knows
- * no more of protobuf than that, so that clients that speak JSON need not load the rest.
+ * Returns whether bytes are a serialized `google.protobuf.Any`: well-formed protobuf whose type URL, if any, is UTF-8.
+ * Has no other knowledge of protobuf, so that JSON clients need not load the protobuf codec.
  *
  * @example
  * ```ts
@@ -26,7 +29,7 @@ export function isAny(bytes: Uint8Array): boolean {
   }
 }
 
-/** Walks over fields. Raises some `Error` when they are malformed. */
+/** Iterates over fields. Throws if they are malformed. */
 class Fields {
   at = 0
   #count = 0
@@ -74,7 +77,7 @@ class Fields {
 
   #passGroup(start: number, groups: number): void {
     if (groups > MAXIMUM_GROUPS) throw new RangeError('too many groups')
-    // The tag of its end is that of its start and one more.
+    // An end-group tag is its start-group tag plus one.
     for (let tag = this.tag(); tag !== start + 1; tag = this.tag()) this.pass(tag, groups)
   }
 
@@ -83,7 +86,7 @@ class Fields {
     if (this.at > this.#bytes.length) throw new RangeError('too short')
   }
 
-  /** Not exact beyond 2^53, which is never needed here. */
+  /** Inexact beyond 2^53, which is sufficient for lengths and tags. */
   #varint(): number {
     let value = 0
     for (let factor = 1; factor < 2 ** 70; factor *= 128) {

@@ -42,13 +42,13 @@ import { checkedName } from './rules.js'
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
  * - Ids are exact up to 2^64-1. `ackId` 0 is written, an absent one is not.
- * - JSON goes and comes as `json_data`; what comes as `text_data` is text, also where older hubs put JSON there.
- * - What has an unknown member, payload or `from` is an `unknown` frame, whose number counts. Unknown fields are
- *   passed over.
+ * - JSON is written and read as `json_data`; `text_data` is text, even where older hubs put JSON there.
+ * - A frame with an unknown member, payload or `from` is an `unknown` frame; its sequence id counts. Unknown fields are
+ *   ignored.
  * - An empty `user_id` or `reconnection_token` counts as absent.
- * - Bytes of a payload are a view of the frame's memory, unless the payload came in pieces.
+ * - Bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link ClientCodec} tells.
+ * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link ClientCodec}.
  *
  * @example
  * ```ts

@@ -8,8 +8,8 @@ import { checkedId, payloadOf } from './rules.js'
 /** Name of the protobuf subprotocol in the WebSocket handshake. */
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
 
-// Tags as they are on the wire (package azure.webpubsub, webpubsub.v1.proto). They are octal because then the last
-// digit is the wire type (0 a varint, 2 a length and bytes), and what stands before it the number of the field.
+// Tags as on the wire (package azure.webpubsub, webpubsub.v1.proto). In octal, the last digit is the wire type (0 a
+// varint, 2 length-delimited) and the digits before it are the field number.
 
 /** `UpstreamMessage`, by the type of the frame. */
 export const UPSTREAM = {
@@ -20,7 +20,7 @@ export const UPSTREAM = {
   sequenceAck: 0o102,
   ping: 0o112,
 } as const
-/** Of `UpstreamMessage` too: calls of newer clients. */
+/** `UpstreamMessage`: calls of newer clients. */
 export const NEWER_CALLS = {
   invoke: 0o122,
   streamData: 0o152,
@@ -33,7 +33,7 @@ export const NEWER_CALLS = {
 export const INVOKE = { invocationId: 0o22 } as const
 /** `StreamStartInfo`, `StreamDataMessage` and `StreamEndMessage`. */
 export const STREAM = { streamId: 0o12 } as const
-/** `SendToGroupMessage`; its first two fields are those of `JoinGroupMessage` and `LeaveGroupMessage`. */
+/** `SendToGroupMessage`; `JoinGroupMessage` and `LeaveGroupMessage` share its first two fields. */
 export const SEND_TO_GROUP = { group: 0o12, ackId: 0o20, data: 0o32, noEcho: 0o40, stream: 0o72 } as const
 /** `EventMessage`. */
 export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30, stream: 0o52 } as const
@@ -41,13 +41,13 @@ export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30, stream: 0o52 } as c
 export const SEQUENCE_ACK = { sequenceId: 0o10 } as const
 /** `DownstreamMessage`. */
 export const DOWNSTREAM = { ack: 0o12, data: 0o22, system: 0o32, pong: 0o42 } as const
-/** Of `DownstreamMessage` too: answers to calls of newer clients. */
+/** `DownstreamMessage`: responses to calls of newer clients. */
 export const REFUSED_CALLS = { invokeResponse: 0o52, streamClosed: 0o102 } as const
-/** Their ids; in `InvokeResponseMessage` no `success` is failure. */
+/** Ids of the responses; an `InvokeResponseMessage` without `success` is a failure. */
 export const REFUSED_CALL = { id: 0o12 } as const
 /** Their `error`, as in {@link ACK_ERROR}. */
 export const REFUSED_CALL_ERRORS = { invokeResponse: 0o42, streamClosed: 0o22 } as const
-/** Of `DownstreamMessage` too: not understood, but numbered like messages. */
+/** `DownstreamMessage`: not supported, but numbered like messages. */
 export const GROUP_STATES = { update: 0o112, snapshot: 0o122 } as const
 /** `GroupStateUpdateMessage` and `GroupStateSnapshotMessage`. */
 export const GROUP_STATE = { sequenceId: 0o30 } as const
@@ -68,70 +68,69 @@ export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o
 
 const NONE = new Uint8Array()
 
-/** Reads the fields of one message by their tags. Raises some `Error` for malformed bytes and for too many fields. */
+/** Reads the fields of a message by tag. Throws for malformed bytes and for too many fields. */
 export class FieldReader extends BinaryReader {
   #fields = 0
 
-  /** Tag of the next field, or 0 when there is none. */
+  /** Returns the tag of the next field, or 0 at the end. */
   next(): number {
     if (this.pos >= this.len) return 0
     const [field, wireType] = this.tag()
     return field * 8 + wireType
   }
 
-  /** Counts fields inside of skipped groups as well. */
+  /** Counts fields in skipped groups, which the limit includes. */
   override tag(): [number, WireType] {
     if (++this.#fields > MAX_FIELDS) throw new RangeError(`more than ${MAX_FIELDS} fields`)
     return super.tag()
   }
 
-  /** Skips the field of a tag. One of an unexpected wire type is treated as unknown. */
+  /** Skips a field. One of an unexpected wire type is treated as unknown. */
   skipField(tag: number): void {
     const wireType: WireType = tag % 8
     this.skip(wireType, Math.floor(tag / 8))
   }
 
-  /** An unsigned 64-bit integer, exact. */
   id(): bigint {
     return BigInt(this.uint64())
   }
 }
 
 /**
- * The member of a `oneof` that counts: the last on the wire. Pieces of an embedded message are one message when it
- * comes in several; protobuf says that they are merged.
+ * The effective member of a `oneof`: the last on the wire. Protobuf merges an embedded message that is split into
+ * several.
  */
 export class Member {
   tag = 0
   #bytes: Uint8Array = NONE
   #pieces: BinaryWriter | undefined
 
-  /** A whole value, which replaces what there was. */
+  /** Replaces the current member. */
   set(tag: number, bytes: Uint8Array): void {
     this.tag = tag
     this.#bytes = bytes
     this.#pieces = undefined
   }
 
-  /** An embedded message, or the next piece of it. */
+  /** Adds an embedded message, or the next part of it. */
   add(tag: number, bytes: Uint8Array): void {
     if (tag !== this.tag) {
       this.set(tag, bytes)
       return
     }
-    // A frame can hold half a million pieces: kept one by one, they would take a hundred times its memory.
+    // A frame can hold half a million parts: kept individually, they would take a hundred times its memory.
     this.#pieces ??= new BinaryWriter().raw(this.#bytes)
     this.#pieces.raw(bytes)
   }
 
-  /** A view of the input unless the message came in pieces. */
+  /** A view of the input, unless the message was split. */
   get bytes(): Uint8Array {
     if (this.#pieces !== undefined) this.set(this.tag, this.#pieces.finish())
     return this.#bytes
   }
 }
 
-/** The member of a message that is a single `oneof` of messages; its tag is 0 when none is known. */
+/** Reads a message that is a single `oneof` of messages. Returns a member with tag 0 if none is known. */
 export function readOneof(bytes: Uint8Array, ...tags: readonly number[]): Member {
   const member = new Member()
   const reader = new FieldReader(bytes)
@@ -143,10 +142,9 @@ export function readOneof(bytes: Uint8Array, ...tags: readonly number[]): Member
 }
 
 /**
- * What `read` makes of a binary frame. Any error it raises becomes a {@link PayloadError}; text and an empty frame
- * raise one, too.
+ * Reads a binary frame. Errors of `read`, a text frame and an empty frame raise {@link PayloadError}.
  *
- * @param excerpt - shows the malformed frame
+ * @param excerpt - formats the malformed frame
  */
 export function readFrame<T>(
   data: FrameData,
@@ -156,7 +154,7 @@ export function readFrame<T>(
   if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
   if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
   try {
-    // A plain view, so that payloads are not of a subclass that the WebSocket uses.
+    // A plain view: payloads must not be of the WebSocket's subclass.
     return read(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
   } catch (cause) {
     if (cause instanceof UnreadableMessageError) throw cause
@@ -165,9 +163,9 @@ export function readFrame<T>(
 }
 
 /**
- * The payload of a `MessageData`, or `undefined` when it has none this side knows. Bytes are a view of the input.
+ * Reads a `MessageData`; returns `undefined` if its type is unknown. Bytes are a view of the input.
  *
- * @param readJson - what JSON text is read as; raises what is wrong with it. Default: its value
+ * @param readJson - parses JSON text; throws if it is malformed. Default: `JSON.parse`
  */
 export function readPayload(
   bytes: Uint8Array,
@@ -201,7 +199,7 @@ function readData(bytes: Uint8Array): Member {
 }
 
 /**
- * Writes a `MessageData` as a field. Raises {@link ArgumentError} when the data is not of its type.
+ * Writes a `MessageData` as a field. Throws {@link ArgumentError} if the data does not match its type.
  *
  * @param jsonOf - writes data of type `json`
  */
@@ -214,12 +212,12 @@ export function writePayload(writer: BinaryWriter, tag: number, payload: Payload
   writer.join()
 }
 
-/** Writes a string that has no presence of its own: an empty one is not written. */
+/** Writes a string without field presence: an empty one is omitted. */
 export function writeText(writer: BinaryWriter, tag: number, text: string | undefined): void {
   if (text !== undefined && text !== '') writer.uint32(tag).string(text)
 }
 
-/** Writes an id that has presence: 0 is written. Raises {@link ArgumentError} beyond 64 bits. */
+/** Writes an id with field presence: 0 is written. Throws {@link ArgumentError} beyond 64 bits. */
 export function writeId(writer: BinaryWriter, tag: number, id: bigint | undefined): void {
   if (id !== undefined) writer.uint32(tag).uint64(checkedId(id))
 }

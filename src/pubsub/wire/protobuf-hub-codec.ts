@@ -48,14 +48,13 @@ import { nameProblem, payloadProblem } from './rules.js'
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
  * - Ids are exact up to 2^64-1; an absent `ack_id` is not 0.
- * - JSON goes and comes as `json_data`, from clients as `JsonText`, byte for byte; what comes as `text_data` is
- *   text.
- * - `fromUserId` of a message is not written: there is no field for it.
- * - What has an unknown member is an `unknown` frame; unknown fields are passed over.
+ * - JSON is written and read as `json_data`, from clients as `JsonText`, byte for byte; `text_data` is text.
+ * - `fromUserId` of a message is not written: the protocol has no field for it.
+ * - A frame with an unknown member is an `unknown` frame; unknown fields are ignored.
  * - Nesting of JSON is limited to {@link MAXIMUM_NESTING} levels.
- * - Bytes of a payload are a view of the frame's memory, unless the payload came in pieces.
+ * - Bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` raises {@link ArgumentError}, `decode` {@link PayloadError}, as {@link HubCodec} tells.
+ * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link HubCodec}.
  *
  * @example
  * ```ts
@@ -92,7 +91,7 @@ function encode(frame: DownFrame | RefusedCall): FrameData {
     case 'groupMessage':
       writer.uint32(DOWNSTREAM.data).fork()
       writeText(writer, DATA.from, 'group')
-      // It has presence: an empty name is written.
+      // The field has presence: an empty name is written.
       writer.uint32(DATA.group).string(frame.group)
       return writeMessage(writer, frame.payload, frame.sequenceId)
     case 'serverMessage':
@@ -167,7 +166,7 @@ const refused = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCa
   id,
 })
 
-/** The last value of a tag, or what stands for none. */
+/** Reads the last field with a tag; returns `none` if there is none. */
 function readLast<T>(bytes: Uint8Array, wanted: number, read: (reader: FieldReader) => T, none: T): T {
   const reader = new FieldReader(bytes)
   let last = none

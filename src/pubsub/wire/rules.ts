@@ -3,18 +3,18 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
 import { isAny } from './protobuf-any.js'
 
-/** Most characters (UTF-16 code units) of the name of a group or an event. */
+/** Maximum length of a group's or event's name, UTF-16 code units. */
 export const LONGEST_NAME = 1024
 const HUB_NAME = /^[A-Za-z][A-Za-z0-9_`,.[\]]{0,127}$/
 
 /**
- * Whether a group or an event may be called so: 1 to 1024 characters, not blank, and no half of a surrogate pair. (JSON
+ * Returns whether a name is valid for a group or an event: 1 to 1024 characters, not blank, no lone surrogate. (JSON
  * subprotocol reference; service limits.)
  */
 export const isName = (name: unknown): name is string =>
   typeof name === 'string' && name.length <= LONGEST_NAME && name.trim() !== '' && isWellFormed(name)
 
-/** Throws {@link ArgumentError} for what cannot name a group or an event. */
+/** Throws {@link ArgumentError} if the name of a group or an event is invalid. */
 export function checkName(what: 'group' | 'event', name: string): void {
   if (isName(name)) return
   const got = formatValue(name).slice(0, 80)
@@ -23,40 +23,38 @@ export function checkName(what: 'group' | 'event', name: string): void {
   )
 }
 
-/** Whether a hub may be called so: a letter, then up to 127 letters, digits and any of ``_`,.[]``. */
+/** Returns whether a name is valid for a hub: a letter, then up to 127 letters, digits and any of ``_`,.[]``. */
 export const isHubName = (name: unknown): name is string => typeof name === 'string' && HUB_NAME.test(name)
 
-/** Hubs that differ in case only are the same. */
+/** Hub names are case-insensitive. */
 export const hubKey = (name: string): string => name.toLowerCase()
 
-/** Throws {@link ArgumentError} for what cannot name a hub. */
+/** Throws {@link ArgumentError} if the name of a hub is invalid. */
 export function checkHub(hub: string): void {
   if (isHubName(hub)) return
   throw new ArgumentError(`Expected the name of the hub to match ${HUB_NAME}, got \`${formatValue(hub).slice(0, 80)}\``)
 }
 
-/** What is wrong with the name of a group or an event; see {@link isName}. */
 export function nameProblem(what: 'group' | 'event', name: unknown): string | undefined {
   if (isName(name)) return undefined
   if (typeof name !== 'string') return `${what} must be a string`
   if (name.length > LONGEST_NAME) return `${what} must have at most ${LONGEST_NAME} characters, not ${name.length}`
-  return name.trim() === '' ? `${what} must not be blank` : `${what} must be of whole characters`
+  return name.trim() === '' ? `${what} must not be blank` : `${what} must be well-formed`
 }
 
 /**
- * What is wrong with a payload: text must have UTF-8, and protobuf be a `google.protobuf.Any`, because subscribers of
- * the other subprotocol get it as a part of their frame, and could not read any of that frame otherwise.
+ * Describes why a payload is invalid. Text must be encodable as UTF-8, and protobuf data must be a
+ * `google.protobuf.Any`: otherwise subscribers of the other subprotocol could not decode the frame that contains it.
  */
 export function payloadProblem({ dataType, data }: Payload): string | undefined {
-  if (dataType === 'text' && !isWellFormed(data)) return 'data of type text must be of whole characters'
+  if (dataType === 'text' && !isWellFormed(data)) return 'data of type text must be well-formed'
   if (dataType === 'protobuf' && !isAny(data)) return 'data of type protobuf must be a google.protobuf.Any'
   return undefined
 }
 
-/** The largest id: ids are unsigned 64-bit integers. */
 export const MAXIMUM_ID = 0xffff_ffff_ffff_ffffn
 
-/** An id that can be written. Raises {@link ArgumentError} for one that is negative or beyond 64 bits. */
+/** Returns the id. Throws {@link ArgumentError} if it is negative or beyond 64 bits. */
 export function checkedId(id: bigint): bigint {
   if (typeof id !== 'bigint' || id < 0n || id > MAXIMUM_ID) {
     throw new ArgumentError(`An id must be a bigint from 0n to ${MAXIMUM_ID}n`)
@@ -64,13 +62,15 @@ export function checkedId(id: bigint): bigint {
   return id
 }
 
-/** A name that can be written. Raises {@link ArgumentError} for half a surrogate pair, which has no UTF-8. */
+/** Returns the name. Throws {@link ArgumentError} for a lone surrogate, which UTF-8 cannot encode. */
 export function checkedName(name: string): string {
-  if (typeof name !== 'string' || !isWellFormed(name)) throw new ArgumentError('A name must be of whole characters')
+  if (typeof name !== 'string' || !isWellFormed(name)) throw new ArgumentError('A name must be well-formed')
   return name
 }
 
-/** Data as a payload of a type. Raises {@link ArgumentError} for data of another type, and for types there are not. */
+/**
+ * Converts data to a payload. Throws {@link ArgumentError} if the data does not match its type, or for an unknown type.
+ */
 export function payloadOf(dataType: unknown, data: unknown): Payload {
   switch (dataType) {
     case 'json':
@@ -89,7 +89,6 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
   }
 }
 
-/** The error for data that is not what its type wants. */
 export const unfit = (dataType: string, expected: string, data: unknown): ArgumentError =>
   new ArgumentError(
     `Expected ${expected} for data of type ${dataType}, got \`${formatValue(data).slice(0, 80)}\` (${typeof data})`,
