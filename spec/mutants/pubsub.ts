@@ -4,7 +4,7 @@ import type { Mutants } from './mutant.js'
 export const pubsub: Mutants = {
   'src/pubsub/client/client-state-machine.ts': {
     'a client drops messages that it has received before': { seed: 1, code: 'return isNew', becomes: 'return true' },
-    'sequence numbers start over in a new session': { seed: 1, code: 'this.#largest = 0n' },
+    'sequence numbers start over in a new session': { seed: 1, code: 'this.#largestId = 0n' },
   },
   'src/pubsub/client/memberships.ts': {
     'a client reports gaps': {
@@ -13,25 +13,25 @@ export const pubsub: Mutants = {
     },
     'a client joins its groups again in a new session': {
       seed: 1,
-      code: 'sessionLost(since: number): void {',
-      becomes: 'sessionLost(since: number): void {\n    return',
+      code: 'onSessionLost(since: number): void {',
+      becomes: 'onSessionLost(since: number): void {\n    return',
     },
   },
   'src/pubsub/client/send-queue.ts': {
     'a client sends unacknowledged requests again after a recovery': {
       seed: 18,
-      code: 'for (const posting of this.#sent.values()) this.#transmit(posting.data)',
+      code: 'for (const request of this.#unacknowledged.values()) this.#transmit(request.data)',
     },
     'a message sent again keeps its ackId': {
       seed: 9,
-      code: 'for (const posting of this.#sent.values()) this.#transmit(posting.data)',
-      becomes: `const sent = Array.from(this.#sent.values())
-    this.#sent.clear()
-    for (const posting of sent) {
-      posting.ackId = this.takeId()
-      posting.data = this.#settings.codec.encode({ ...posting.draft.frame, ackId: posting.ackId }, toSentJson)
-      this.#sent.set(posting.ackId, posting)
-      this.#transmit(posting.data)
+      code: 'for (const request of this.#unacknowledged.values()) this.#transmit(request.data)',
+      becomes: `const sent = Array.from(this.#unacknowledged.values())
+    this.#unacknowledged.clear()
+    for (const request of sent) {
+      request.ackId = this.nextId()
+      request.data = this.#settings.codec.encode({ ...request.outgoing.frame, ackId: request.ackId }, toSentJson)
+      this.#unacknowledged.set(request.ackId, request)
+      this.#transmit(request.data)
     }`,
     },
   },
@@ -70,25 +70,25 @@ export const pubsub: Mutants = {
   'src/pubsub/client/client-link.ts': {
     'a client trusts a recovered link without a frame from the hub': {
       seed: 4,
-      code: 'this.#trustedAt = now + Math.min(TRUSTED_AFTER, connectTimeout / 2, recoveryWindow / 2)',
+      code: 'this.#trustedAt = now + Math.min(TRUST_DELAY_MS, connectTimeout / 2, recoveryWindow / 2)',
     },
     'a hub that answers no pings is sent a request': {
       seed: 6,
-      code: "if (this.#pings !== 'answered') this.#request()",
+      code: "if (this.#pingSupport !== 'answered') this.#sendProbeRequest()",
     },
     'the request for a sign of life has an id that no message has': {
       seed: 1,
-      code: 'this.#ackId = this.#host.nextId()',
-      becomes: 'this.#ackId = this.#host.nextId() + 1n',
+      code: 'this.#probeAckId = this.#host.nextId()',
+      becomes: 'this.#probeAckId = this.#host.nextId() + 1n',
     },
     'a client gives up a silent link': {
       seed: 10,
-      code: "return this.#askedAt === undefined ? 'silent' : 'dead'",
-      becomes: "if (this.#askedAt === undefined) return 'silent'\n    this.hear(now)\n    return undefined",
+      code: "return this.#probedAt === undefined ? 'silent' : 'dead'",
+      becomes: "if (this.#probedAt === undefined) return 'silent'\n    this.recordActivity(now)\n    return undefined",
     },
     'a hub that rejects pings is sent no more': {
       seed: 7,
-      code: "if (this.#pings === 'unknown' && this.#pinged && VIOLATIONS.includes(code)) this.#pings = 'refused'",
+      code: "if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code)) this.#pingSupport = 'refused'",
     },
   },
 }

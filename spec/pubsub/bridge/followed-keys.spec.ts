@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { FollowedKeys } from '../../../src/pubsub/bridge/bridge.js'
+import { KeyWatchQuota } from '../../../src/pubsub/bridge/bridge.js'
 
 describe('keys that users follow', () => {
   it('are counted for a user with all its sessions, and for sessions without a user with all of their address', () => {
-    const keys = new FollowedKeys(2)
+    const keys = new KeyWatchQuota(2)
     const session = (connectionId: string, userId?: string) => ({
       connectionId,
       userId,
@@ -21,13 +21,13 @@ describe('keys that users follow', () => {
   })
 
   it('are counted for all sessions of an address that have no user', () => {
-    const keys = new FollowedKeys(2)
+    const keys = new KeyWatchQuota(2)
     for (let i = 0; i < 2; i++) keys.add({ owner: '192.0.2.1' })
     expect([keys.isFullFor({ owner: '192.0.2.1' }), keys.isFullFor({ owner: '192.0.2.2' })]).toEqual([true, false])
   })
 
   it('are ten thousand for a user', () => {
-    const keys = new FollowedKeys()
+    const keys = new KeyWatchQuota()
     const ann = { connectionId: '1', userId: 'ann', owner: 'ann' }
     let count = 0
     for (; !keys.isFullFor(ann); count++) keys.add(ann)

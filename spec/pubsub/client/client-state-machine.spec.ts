@@ -14,7 +14,7 @@ const SETTINGS: MachineSettings = {
   pause: attempt => attempt * 1_000,
   recoveryPause: attempt => attempt * 1_000,
   reconnectStrategy: attempt => (attempt - 1) * 1_000,
-  backlog: () => 0,
+  bufferedBytes: () => 0,
 }
 
 const URL = 'wss://h/client/hubs/a'

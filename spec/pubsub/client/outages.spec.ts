@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connectPubSub, type PubSubStatus } from '../../../src/pubsub/client/index.js'
-import { pausesOf } from '../../../src/pubsub/client/reconnect-schedule.js'
+import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { Random } from '../../simulation/random.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -9,7 +9,7 @@ import { openHub } from '../support/open-hub.js'
 
 /** A client of the shipped pauses, connected. */
 function connected(random: () => number): FakeSetting {
-  return new FakeSetting(pausesOf({ random })).connect()
+  return new FakeSetting(retryDelays({ random })).connect()
 }
 
 /** How long after the end of an outage the client tries again, ms. */
@@ -57,14 +57,14 @@ describe('The pauses of a recovery', () => {
     ['that are to be longer', { initial: 5_000, max: 60_000 }, [2_000, 2_000]],
     ['that are to be shorter', { initial: 5, max: 20 }, [5, 10, 20, 20]],
   ])('grow to two seconds at most, %s', (_, options, expected) => {
-    const { recoveryPause } = pausesOf({ ...options, random: () => 1 })
+    const { recoveryPause } = retryDelays({ ...options, random: () => 1 })
     expect(expected.map((_, i) => recoveryPause(i + 1))).toEqual(expected)
-    const { recoveryPause: shortest } = pausesOf({ ...options, random: () => 0 })
+    const { recoveryPause: shortest } = retryDelays({ ...options, random: () => 0 })
     expect(expected.map((_, i) => shortest(i + 1))).toEqual(expected.map(most => Math.round(most / 2)))
   })
 
   it('leave those before a new connection as they are', () => {
-    const { pause } = pausesOf({ random: () => 1 })
+    const { pause } = retryDelays({ random: () => 1 })
     expect([1, 5, 20].map(pause)).toEqual([100, 1_600, 30_000])
   })
 })

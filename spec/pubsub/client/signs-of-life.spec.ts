@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { pausesOf } from '../../../src/pubsub/client/reconnect-schedule.js'
+import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 /** In a group, at a hub that has answered no ping so far. */
 function atOldHub(): FakeSetting {
-  const setting = new FakeSetting(pausesOf({ random: () => 0.5 }))
+  const setting = new FakeSetting(retryDelays({ random: () => 0.5 }))
   setting.client.group('line').messages$.subscribe(setting.observer('line'))
   setting.socket.accept().greet().ack(1)
   setting.clock.advance(6_000)

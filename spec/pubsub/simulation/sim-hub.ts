@@ -1,4 +1,4 @@
-import { ALIVE_GROUP } from '../../../src/pubsub/client/client-link.js'
+import { PROBE_GROUP } from '../../../src/pubsub/client/client-link.js'
 import type { EventRequest } from '../../../src/pubsub/hub/event-queue.js'
 import { readHandshake } from '../../../src/pubsub/hub/handshake.js'
 import { HubEngine, type HubEngineOptions } from '../../../src/pubsub/hub/hub-engine.js'
@@ -24,7 +24,7 @@ export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 function asks(data: FrameData): 'ping' | 'request' | undefined {
   const frame = (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data)
   if (frame.type === 'ping') return 'ping'
-  return frame.type === 'leaveGroup' && frame.group === ALIVE_GROUP ? 'request' : undefined
+  return frame.type === 'leaveGroup' && frame.group === PROBE_GROUP ? 'request' : undefined
 }
 
 /** The shipped engine, watched by the ledger. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PayloadError } from '../../../src/core/util/errors.js'
 import type { UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
-import { MAXIMUM_NESTING } from '../../../src/pubsub/wire/json.js'
+import { MAX_NESTING } from '../../../src/pubsub/wire/json.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { parsed } from '../support/parsed.js'
 import { NO_FRAMES } from './json-vectors.js'
@@ -83,12 +83,10 @@ describe('The hub of the JSON subprotocol', () => {
 
   it('refuses nesting that could not be written again', () => {
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`
-    const inside = jsonHubCodec.decode(send(`"data":${nested(MAXIMUM_NESTING - 1)}`))
+    const inside = jsonHubCodec.decode(send(`"data":${nested(MAX_NESTING - 1)}`))
     if (inside.type !== 'sendToGroup') throw new Error(inside.type)
-    expect(jsonHubCodec.encode({ type: 'serverMessage', payload: inside.payload })).toContain(
-      nested(MAXIMUM_NESTING - 1),
-    )
-    for (const depth of [MAXIMUM_NESTING, 5_000, 400_000]) {
+    expect(jsonHubCodec.encode({ type: 'serverMessage', payload: inside.payload })).toContain(nested(MAX_NESTING - 1))
+    for (const depth of [MAX_NESTING, 5_000, 400_000]) {
       expect(() => jsonHubCodec.decode(send(`"data":${nested(depth)}`))).toThrow(PayloadError)
     }
   })

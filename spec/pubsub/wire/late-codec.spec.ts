@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { LateCodec } from '../../../src/pubsub/client/connect-pubsub.js'
+import { LazyCodec } from '../../../src/pubsub/client/connect-pubsub.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 
 describe('a codec that is loaded late', () => {
   it('is what was loaded, and is loaded once', async () => {
     let loads = 0
-    const codec = new LateCodec('name', async () => {
+    const codec = new LazyCodec('name', async () => {
       loads++
       return jsonClientCodec
     })
@@ -18,14 +18,14 @@ describe('a codec that is loaded late', () => {
   })
 
   it('is not used before', () => {
-    const codec = new LateCodec('name', async () => jsonClientCodec)
+    const codec = new LazyCodec('name', async () => jsonClientCodec)
     expect(() => codec.encode({ type: 'ping' })).toThrow('not loaded')
     expect(() => codec.decode('{"type":"pong"}')).toThrow('not loaded')
   })
 
   it('may be loaded again after it failed', async () => {
     let fails = true
-    const codec = new LateCodec('name', () => {
+    const codec = new LazyCodec('name', () => {
       if (fails) return Promise.reject(new Error('offline'))
       return Promise.resolve(jsonClientCodec)
     })

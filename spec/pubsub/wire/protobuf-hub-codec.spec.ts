@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
 import type { DownFrame } from '../../../src/pubsub/wire/frames.js'
-import { MAXIMUM_NESTING } from '../../../src/pubsub/wire/json.js'
+import { MAX_NESTING } from '../../../src/pubsub/wire/json.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { field, hex, MALFORMED, MAXIMUM } from './protobuf-vectors.js'
 
@@ -59,8 +59,8 @@ describe('The hub of the protobuf subprotocol', () => {
       const json = utf8(`${'['.repeat(depth)}${']'.repeat(depth)}`)
       return field(0x2a, field(0x0a, utf8('e')), field(0x12, field(0x22, json)))
     }
-    expect(protobufHubCodec.decode(event(MAXIMUM_NESTING))).toMatchObject({ type: 'event' })
-    for (const depth of [MAXIMUM_NESTING + 1, 400_000]) {
+    expect(protobufHubCodec.decode(event(MAX_NESTING))).toMatchObject({ type: 'event' })
+    for (const depth of [MAX_NESTING + 1, 400_000]) {
       expect(() => protobufHubCodec.decode(event(depth))).toThrow(fault('nested deeper'))
     }
   })

@@ -88,10 +88,10 @@ describe('writes through a bridge whose store is away', () => {
 describe('writes that have no result', () => {
   const MAX = 1_000
   let givenUp: string[] = []
-  const write = (connectionId: string, cost: number, userId?: string) => ({
+  const write = (connectionId: string, costBytes: number, userId?: string) => ({
     connectionId,
     owner: userId ?? connectionId,
-    cost,
+    costBytes,
     cancel: () => givenUp.push(userId ?? connectionId),
   })
 
@@ -105,13 +105,13 @@ describe('writes that have no result', () => {
       true,
       ['mallory', 'mallory', 'mallory'],
     ])
-    expect(pending.cost).toBe(MAX)
+    expect(pending.costBytes).toBe(MAX)
   })
 
   it('leave room for a newcomer however many others there are', () => {
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 50; i++) while (pending.tryAdd(write(String(i), 1)));
-    expect([pending.tryAdd(write('newcomer', 1)), pending.cost]).toEqual([true, MAX])
+    expect([pending.tryAdd(write('newcomer', 1)), pending.costBytes]).toEqual([true, MAX])
   })
 
   it('are a thousand of a connection at most, and counted until they are removed', () => {
@@ -119,6 +119,6 @@ describe('writes that have no result', () => {
     const writes = Array.from({ length: 1_001 }, () => write('a', 1))
     expect(writes.filter(each => pending.tryAdd(each))).toHaveLength(1_000)
     for (const each of writes) pending.remove(each)
-    expect([pending.cost, pending.tryAdd(write('a', 1))]).toEqual([0, true])
+    expect([pending.costBytes, pending.tryAdd(write('a', 1))]).toEqual([0, true])
   })
 })

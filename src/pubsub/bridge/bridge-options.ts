@@ -4,7 +4,7 @@ import { checkFunction, checkOptionNames } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Connection } from '../hub/identity.js'
 import { isName } from '../wire/rules.js'
-import { exactIfPlain } from './codecs.js'
+import { exactIfDefault } from './codecs.js'
 
 /** The hub session that reads or writes a key. */
 export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
@@ -37,24 +37,24 @@ export interface BridgeOptions {
 /** Options with defaults applied; `read` may stay undefined. */
 export interface CheckedBridgeOptions {
   readonly prefix: string
-  readonly codecOf: (key: string) => Codec<unknown>
+  readonly codecFor: (key: string) => Codec<unknown>
   readonly read: BridgeOptions['read']
   readonly write: NonNullable<BridgeOptions['write']>
 }
 
-const LONGEST_PREFIX = 100
+const MAX_PREFIX_LENGTH = 100
 
 /** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions {
   const { prefix = 'key:', codec = json<unknown>(), read, write = () => false } = options
   checkOptionNames('bridge', options, { prefix, codec, read, write })
-  if (!isName(prefix) || prefix.length > LONGEST_PREFIX) {
+  if (!isName(prefix) || prefix.length > MAX_PREFIX_LENGTH) {
     throw new ArgumentError(
-      `Expected \`prefix\` to be 1 to ${LONGEST_PREFIX} characters, not blank, got \`${formatValue(prefix).slice(0, 80)}\``,
+      `Expected \`prefix\` to be 1 to ${MAX_PREFIX_LENGTH} characters, not blank, got \`${formatValue(prefix).slice(0, 80)}\``,
     )
   }
   if (read !== undefined) checkFunction('read', read)
   checkFunction('write', write)
   const codecOf = typeof codec === 'function' ? codec : () => codec
-  return { prefix, codecOf: key => exactIfPlain(codecOf(key)), read, write }
+  return { prefix, codecFor: key => exactIfDefault(codecOf(key)), read, write }
 }

@@ -23,24 +23,26 @@ export class Bridge implements Disposable {
   readonly #options: CheckedBridgeOptions
   readonly #host: KeyGroupHost
   readonly #keyGroups = new Map<string, KeyGroup>()
-  readonly #followed = new FollowedKeys()
+  readonly #watchQuota = new KeyWatchQuota()
   readonly #errors$ = new Subject<StateStoreError>()
-  readonly #running = new Subscription()
+  readonly #subscriptions = new Subscription()
 
   /** Use {@link bridge}. */
   constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {
-    this.#running.add(takePrefix(hub, options.prefix))
+    this.#subscriptions.add(reservePrefix(hub, options.prefix))
     const report = (error: StateStoreError): void => this.#errors$.next(error)
     this.errors$ = this.#errors$.asObservable()
     this.#store = store
     this.#options = options
-    this.#host = { hub, report, ended: keyGroup => this.#forget(keyGroup) }
+    this.#host = { hub, report, onEnded: keyGroup => this.#forget(keyGroup) }
     const writer = new KeyWriter(store, options, report)
-    this.#running.add(hub.guard((connection, action, group) => this.#decide(connection, action, group)))
-    this.#running.add(hub.events$.subscribe(event => writer.take(event)))
-    this.#running.add(hub.memberships$.subscribe({ next: event => this.#changed(event), complete: () => this.close() }))
+    this.#subscriptions.add(hub.guard((connection, action, group) => this.#authorize(connection, action, group)))
+    this.#subscriptions.add(hub.events$.subscribe(event => writer.onEvent(event)))
+    this.#subscriptions.add(
+      hub.memberships$.subscribe({ next: event => this.#onMembership(event), complete: () => this.close() }),
+    )
     for (const connection of hub.connections) {
-      for (const group of connection.groups) this.#changed({ type: 'joined', connection, group })
+      for (const group of connection.groups) this.#onMembership({ type: 'joined', connection, group })
     }
   }
 
@@ -54,7 +56,7 @@ export class Bridge implements Disposable {
    * flight still are. Store and hub stay open. Idempotent.
    */
   close(): void {
-    this.#running.unsubscribe()
+    this.#subscriptions.unsubscribe()
     for (const keyGroup of this.#keyGroups.values()) keyGroup.stop()
     this.#keyGroups.clear()
     this.#errors$.complete()
@@ -64,36 +66,36 @@ export class Bridge implements Disposable {
     this.close()
   }
 
-  #changed({ type, connection, group }: MembershipEvent): void {
+  #onMembership({ type, connection, group }: MembershipEvent): void {
     const { connectionId } = connection
     const key = this.#keyOf(group)
     if (!group.startsWith(this.#options.prefix) || key === '') return
     if (type === 'joined') {
-      this.#followed.add(connection)
-      this.#joined(group, key, connectionId)
+      this.#watchQuota.add(connection)
+      this.#addMember(group, key, connectionId)
     } else {
-      this.#followed.remove(connection)
-      this.#left(group, connectionId)
+      this.#watchQuota.remove(connection)
+      this.#removeMember(group, connectionId)
     }
   }
 
-  #joined(group: string, key: string, connectionId: string): void {
+  #addMember(group: string, key: string, connectionId: string): void {
     const keyGroup = this.#keyGroups.get(group)
     if (keyGroup !== undefined) {
-      keyGroup.welcome(connectionId)
+      keyGroup.addMember(connectionId)
       return
     }
     const opened = this.#open(group, key)
     if (opened === undefined) return
     this.#keyGroups.set(group, opened)
-    opened.welcome(connectionId)
+    opened.addMember(connectionId)
     opened.start()
   }
 
   #open(group: string, key: string): KeyGroup | undefined {
     const { hub, report } = this.#host
     try {
-      return new KeyGroup(group, this.#store.key(key, this.#options.codecOf(key)), this.#host)
+      return new KeyGroup(group, this.#store.key(key, this.#options.codecFor(key)), this.#host)
     } catch (cause) {
       const error = new ArgumentError(`Key ${JSON.stringify(key)} cannot be watched: ${reason(cause)}`, { cause })
       report(error)
@@ -102,7 +104,7 @@ export class Bridge implements Disposable {
     }
   }
 
-  #left(group: string, connectionId: string): void {
+  #removeMember(group: string, connectionId: string): void {
     const keyGroup = this.#keyGroups.get(group)
     keyGroup?.members.delete(connectionId)
     if (keyGroup?.members.size === 0) this.#forget(keyGroup)
@@ -114,12 +116,12 @@ export class Bridge implements Disposable {
   }
 
   /** Only the bridge may publish to a key's group: a client could forge an update from the store. */
-  #decide(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
+  #authorize(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
     const { prefix, read } = this.#options
     if (!group.startsWith(prefix)) return undefined
     const key = this.#keyOf(group)
     if (action === 'leave') return true
-    if (action === 'send' || key === '' || this.#followed.isFullFor(client)) return false
+    if (action === 'send' || key === '' || this.#watchQuota.isFullFor(client)) return false
     return read && this.#mayRead(read, client, key)
   }
 
@@ -167,14 +169,14 @@ export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}):
 }
 
 /** Prefixes in use per hub. */
-const TAKEN = new WeakMap<Hub, Set<string>>()
+const RESERVED_PREFIXES = new WeakMap<Hub, Set<string>>()
 
 /**
  * Reserves a prefix for a bridge; the returned function releases it. Throws {@link ArgumentError} if it begins with a
  * reserved prefix, or the reverse: both bridges would control the same groups.
  */
-export function takePrefix(hub: Hub, prefix: string): () => void {
-  const taken = TAKEN.get(hub) ?? new Set()
+export function reservePrefix(hub: Hub, prefix: string): () => void {
+  const taken = RESERVED_PREFIXES.get(hub) ?? new Set()
   for (const other of taken) {
     if (!prefix.startsWith(other) && !other.startsWith(prefix)) continue
     throw new ArgumentError(
@@ -183,45 +185,45 @@ export function takePrefix(hub: Hub, prefix: string): () => void {
     )
   }
   taken.add(prefix)
-  TAKEN.set(hub, taken)
+  RESERVED_PREFIXES.set(hub, taken)
   return () => void taken.delete(prefix)
 }
 
 /** Maximum memberships in key groups for one user, over all its sessions. */
-const MAX_PER_USER = 10_000
+const MAX_WATCHES_PER_USER = 10_000
 
 /** A hub session; anonymous sessions of one address share an owner. */
-type Follower = Pick<Connection, 'owner'>
+type QuotaOwner = Pick<Connection, 'owner'>
 
 /**
  * Limits how many keys each user watches through a bridge. To the store, all watches of a bridge belong to one
  * principal, whose quota a single user could exhaust otherwise.
  */
-export class FollowedKeys {
+export class KeyWatchQuota {
   readonly #maxPerUser: number
   readonly #byUser = new Map<string, number>()
 
   /** @param maxPerUser - memberships */
-  constructor(maxPerUser: number = MAX_PER_USER) {
+  constructor(maxPerUser: number = MAX_WATCHES_PER_USER) {
     this.#maxPerUser = maxPerUser
   }
 
   /** Returns whether a user has reached the limit. */
-  isFullFor(follower: Follower): boolean {
+  isFullFor(follower: QuotaOwner): boolean {
     return this.#countOf(follower) >= this.#maxPerUser
   }
 
-  add(follower: Follower): void {
+  add(follower: QuotaOwner): void {
     this.#byUser.set(follower.owner, this.#countOf(follower) + 1)
   }
 
-  remove(follower: Follower): void {
+  remove(follower: QuotaOwner): void {
     const count = this.#countOf(follower) - 1
     if (count > 0) this.#byUser.set(follower.owner, count)
     else this.#byUser.delete(follower.owner)
   }
 
-  #countOf(follower: Follower): number {
+  #countOf(follower: QuotaOwner): number {
     return this.#byUser.get(follower.owner) ?? 0
   }
 }

@@ -23,7 +23,7 @@ export const exactJson: Codec<JsonText> = {
 }
 
 /** Replaces `json()` without a schema by {@link exactJson}; returns other codecs unchanged. */
-export const exactIfPlain = (codec: Codec<unknown>): Codec<unknown> =>
+export const exactIfDefault = (codec: Codec<unknown>): Codec<unknown> =>
   identityOf(codec) === identityOf(json()) ? exactJson : codec
 
 /**

@@ -9,15 +9,15 @@ import {
   type KeyEntry,
   type KeyFreshness,
   type KeyMessage,
+  serialize,
   withoutValue,
-  written,
 } from './key-messages.js'
 
 export interface KeyGroupHost {
   readonly hub: Hub
   readonly report: (error: StateStoreError) => void
   /** Called when the watch ends without `stop`. */
-  readonly ended: (keyGroup: KeyGroup) => void
+  readonly onEnded: (keyGroup: KeyGroup) => void
 }
 
 /**
@@ -44,15 +44,15 @@ export class KeyGroup {
   start(): void {
     this.#watch.add(
       this.#key.entries$.subscribe({
-        next: entry => this.#tellEntry(entryMessage(entry)),
-        error: (error: StateStoreError) => this.#end(error),
-        complete: () => this.#end(new ClosedError('The connection to the store is closed')),
+        next: entry => this.#sendEntry(entryMessage(entry)),
+        error: (error: StateStoreError) => this.#onWatchEnded(error),
+        complete: () => this.#onWatchEnded(new ClosedError('The connection to the store is closed')),
       }),
     )
     const { name } = this.#key
     this.#watch.add(
       this.#key.freshness$.subscribe({
-        next: freshness => this.#tellFreshness(freshnessMessage(name, freshness)),
+        next: freshness => this.#sendFreshness(freshnessMessage(name, freshness)),
         // `entries$` reports the error.
         error: () => undefined,
       }),
@@ -64,40 +64,40 @@ export class KeyGroup {
   }
 
   /** Adds a member and sends it the current entry and freshness. */
-  welcome(connectionId: string): void {
+  addMember(connectionId: string): void {
     this.members.add(connectionId)
     const { hub } = this.#host
     for (const message of [this.#entry, this.#freshness]) {
-      if (message !== undefined) hub.sendToMember(this.group, connectionId, written(message))
+      if (message !== undefined) hub.sendToMember(this.group, connectionId, serialize(message))
     }
   }
 
-  #tellEntry(entry: KeyEntry): void {
+  #sendEntry(entry: KeyEntry): void {
     try {
-      this.#tell(entry)
+      this.#send(entry)
       this.#entry = entry
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
       // The value is rejected by its codec or exceeds the size limit; members still get the version.
       this.#host.report(error)
       this.#entry = withoutValue(entry, error)
-      this.#tell(this.#entry)
+      this.#send(this.#entry)
     }
   }
 
-  #tellFreshness(freshness: KeyFreshness): void {
+  #sendFreshness(freshness: KeyFreshness): void {
     if (freshness.state === 'connecting') return
     this.#freshness = freshness
-    this.#tell(freshness)
+    this.#send(freshness)
   }
 
-  #end(error: StateStoreError): void {
-    this.#host.ended(this)
+  #onWatchEnded(error: StateStoreError): void {
+    this.#host.onEnded(this)
     this.#host.report(error)
-    this.#tell({ type: 'error', key: this.#key.name, error: errorInfoOf(error) })
+    this.#send({ type: 'error', key: this.#key.name, error: errorInfoOf(error) })
   }
 
-  #tell(message: KeyMessage): void {
-    this.#host.hub.sendToGroup(this.group, written(message))
+  #send(message: KeyMessage): void {
+    this.#host.hub.sendToGroup(this.group, serialize(message))
   }
 }

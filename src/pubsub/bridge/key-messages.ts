@@ -67,16 +67,20 @@ export const errorInfoOf = ({ code, message }: StateStoreError): ErrorInfo => ({
 export function entryMessage(entry: Entry<unknown>): KeyEntry {
   const { op, key, source } = entry
   const origin = { ...versionMember(entry.version), source }
-  if (op === 'invalid') return invalid(key, origin, entry.error)
+  if (op === 'invalid') return invalidEntry(key, origin, entry.error)
   if (op !== 'set') return { type: 'entry', key, op, reason: entry.reason, ...origin }
   return isBytes(entry.value)
-    ? invalid(key, origin, new ArgumentError('The value is bytes, which JSON cannot express: use the codec `base64`'))
+    ? invalidEntry(
+        key,
+        origin,
+        new ArgumentError('The value is bytes, which JSON cannot express: use the codec `base64`'),
+      )
     : { type: 'entry', key, op, value: entry.value, ...origin }
 }
 
 /** Replaces the value of an entry by the reason why it cannot be sent. */
 export const withoutValue = ({ key, version, source }: KeyEntry, error: StateStoreError): KeyEntry =>
-  invalid(key, { ...(version && { version }), source }, error)
+  invalidEntry(key, { ...(version && { version }), source }, error)
 
 export const freshnessMessage = (key: string, freshness: Freshness): KeyFreshness => ({
   type: 'freshness',
@@ -85,7 +89,7 @@ export const freshnessMessage = (key: string, freshness: Freshness): KeyFreshnes
 })
 
 /** Serializes a message; a value given as {@link JsonText} is kept character by character. */
-export function written(message: KeyMessage): JsonText | KeyMessage {
+export function serialize(message: KeyMessage): JsonText | KeyMessage {
   if (message.type !== 'entry' || message.op !== 'set' || !(message.value instanceof JsonText)) return message
   const { value, ...others } = message
   return new JsonText(`${JSON.stringify(others).slice(0, -1)},"value":${value.text}}`)
@@ -96,7 +100,7 @@ export const versionMember = (version: Hlc | undefined): { readonly version?: st
 
 type Origin = Pick<KeyEntry, 'version' | 'source'>
 
-const invalid = (key: string, origin: Origin, error: StateStoreError): KeyEntry => ({
+const invalidEntry = (key: string, origin: Origin, error: StateStoreError): KeyEntry => ({
   type: 'entry',
   key,
   op: 'invalid',

@@ -11,13 +11,13 @@ import { exactJson } from './codecs.js'
 import { versionMember } from './key-messages.js'
 import { readWrite, type WriteRequest } from './write-request.js'
 
-interface Written {
+interface WriteResult {
   readonly applied: boolean
   readonly version: Hlc | undefined
 }
 
 /** A write until its result: without the parsed value, which can be many times as large as its bytes. */
-interface Pending {
+interface EncodedWrite {
   readonly key: string
   readonly id: WriteRequest['id']
   readonly options: SetOptions
@@ -26,7 +26,7 @@ interface Pending {
 }
 
 /** Bytes a pending write uses in bridge, client and hub besides its text and value. */
-const OVERHEAD = 4_096
+const OVERHEAD_BYTES = 4_096
 /** A character of the text takes at most two bytes. The value is held twice: for a retry, and as a packet. */
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2
@@ -45,7 +45,7 @@ export class KeyWriter {
   }
 
   /** Handles an event if it is a write; ignores others, which are left to the application. */
-  take(event: UserEvent): void {
+  onEvent(event: UserEvent): void {
     const { prefix } = this.#options
     if (event.event === `${prefix}set`) this.#handle(event, 'set')
     else if (event.event === `${prefix}delete`) this.#handle(event, 'delete')
@@ -55,29 +55,29 @@ export class KeyWriter {
     try {
       // Parses again: `event.payload` would retain the parsed value until the result.
       const request = readWrite(operation, event.json === undefined ? undefined : JSON.parse(event.json))
-      if (this.#mayWrite(event, request.key, operation)) this.#write(event, this.#encoded(event, operation, request))
+      if (this.#isAllowed(event, request.key, operation)) this.#write(event, this.#encode(event, operation, request))
       else event.refuse('Forbidden', `The connection may not write key ${JSON.stringify(request.key)}`)
     } catch (error) {
-      refuse(event, error)
+      reject(event, error)
     }
   }
 
-  #encoded(event: UserEvent, operation: WriteOperation, { key, value, options, id }: WriteRequest): Pending {
-    const codec = this.#options.codecOf(key)
+  #encode(event: UserEvent, operation: WriteOperation, { key, value, options, id }: WriteRequest): EncodedWrite {
+    const codec = this.#options.codecFor(key)
     if (operation === 'delete') return { key, id, options, value: undefined }
-    return { key, id, options, value: encodeFor(key, codec, codec === exactJson ? asWritten(event) : value) }
+    return { key, id, options, value: encodeFor(key, codec, codec === exactJson ? valueText(event) : value) }
   }
 
-  #write(event: UserEvent, pending: Pending): void {
+  #write(event: UserEvent, pending: EncodedWrite): void {
     // Throws for a malformed write before it is counted.
-    const result$ = this.#done(pending)
+    const result$ = this.#execute(pending)
     const running = new Subscription()
     const { connectionId, owner } = event
     const cancel = (): void => {
       running.unsubscribe()
-      refuse(event, new OutcomeUnknownError('it was cancelled, as too many writes wait for the store', pending.key))
+      reject(event, new OutcomeUnknownError('it was cancelled, as too many writes wait for the store', pending.key))
     }
-    const write = { connectionId, owner, cost: costOf(event, pending), cancel }
+    const write = { connectionId, owner, costBytes: costBytesOf(event, pending), cancel }
     if (!this.#pending.tryAdd(write)) {
       event.refuse('overflow', 'Too many pending writes of this connection or user: wait for results')
       return
@@ -85,20 +85,20 @@ export class KeyWriter {
     running.add(() => this.#pending.remove(write))
     running.add(
       result$.pipe(finalize(() => running.unsubscribe())).subscribe({
-        next: written => answer(event, pending, written),
-        error: error => refuse(event, error),
+        next: written => respond(event, pending, written),
+        error: error => reject(event, error),
       }),
     )
   }
 
-  #done({ key, value, options }: Pending): Observable<Written> {
+  #execute({ key, value, options }: EncodedWrite): Observable<WriteResult> {
     const target = this.#store.key(key, bytes)
     if (value !== undefined) return target.set(value, options)
     // A key that did not exist counts as deleted.
     return target.delete(options).pipe(map(({ version }) => ({ applied: true, version })))
   }
 
-  #mayWrite(event: UserEvent, key: string, operation: WriteOperation): boolean {
+  #isAllowed(event: UserEvent, key: string, operation: WriteOperation): boolean {
     try {
       // A promise, which untyped callers may return, is not a permission.
       return this.#options.write(event, key, operation) === true
@@ -112,25 +112,25 @@ export class KeyWriter {
 }
 
 /** Only for writes that have a value. */
-const asWritten = ({ json = '' }: UserEvent): JsonText => new JsonText(memberText(json, 'value') ?? '')
+const valueText = ({ json = '' }: UserEvent): JsonText => new JsonText(memberText(json, 'value') ?? '')
 
-function costOf({ json = '' }: UserEvent, { key, value }: Pending): number {
-  return OVERHEAD + BYTES_PER_CHARACTER * (json.length + key.length) + COPIES * (value?.length ?? 0)
+function costBytesOf({ json = '' }: UserEvent, { key, value }: EncodedWrite): number {
+  return OVERHEAD_BYTES + BYTES_PER_CHARACTER * (json.length + key.length) + COPIES * (value?.length ?? 0)
 }
 
-function answer(event: UserEvent, { key, id }: Pending, { applied, version }: Written): void {
+function respond(event: UserEvent, { key, id }: EncodedWrite, { applied, version }: WriteResult): void {
   if (!applied) event.refuse('NotApplied', `The condition did not hold: the key has version ${version ?? 'unknown'}`)
   else if (id === undefined) event.accept()
   else event.reply({ type: 'written', id, key, ...versionMember(version) })
 }
 
-function refuse(event: UserEvent, error: unknown): void {
+function reject(event: UserEvent, error: unknown): void {
   if (error instanceof StateStoreError) event.refuse(error.code, error.message)
   else event.refuse('argument', reason(error))
 }
 
 /** Maximum cost of all pending writes, bytes. */
-const MAX_BYTES = 128 * 1024 * 1024
+const MAX_PENDING_BYTES = 128 * 1024 * 1024
 /** Limits per connection. */
 const MAX_CONNECTION_BYTES = 16 * 1024 * 1024
 const MAX_CONNECTION_WRITES = 1_000
@@ -140,7 +140,7 @@ export interface PendingWrite {
   /** The user, or the address of an anonymous connection. */
   readonly owner: string
   /** Bytes. */
-  readonly cost: number
+  readonly costBytes: number
   /** Cancels the write to make room for another user's. */
   readonly cancel: () => void
 }
@@ -148,10 +148,10 @@ export interface PendingWrite {
 /** Pending writes of one user or connection, oldest first. */
 class Usage {
   readonly writes = new Set<PendingWrite>()
-  cost = 0
+  costBytes = 0
 }
 
-const NONE: Pick<Usage, 'cost'> & { readonly writes: ReadonlySet<PendingWrite> } = new Usage()
+const NONE: Pick<Usage, 'costBytes'> & { readonly writes: ReadonlySet<PendingWrite> } = new Usage()
 
 /**
  * Writes without a result, limited by their cost in bytes: they accumulate while the store is unreachable. At the
@@ -163,27 +163,27 @@ const NONE: Pick<Usage, 'cost'> & { readonly writes: ReadonlySet<PendingWrite> }
  * ```
  */
 export class PendingWrites {
-  readonly #maxCost: number
+  readonly #maxCostBytes: number
   readonly #byConnection = new Map<string, Usage>()
   readonly #byUser = new Map<string, Usage>()
-  #cost = 0
+  #costBytes = 0
 
   /** @param maxCost - bytes of all writes together */
-  constructor(maxCost: number = MAX_BYTES) {
-    this.#maxCost = maxCost
+  constructor(maxCost: number = MAX_PENDING_BYTES) {
+    this.#maxCostBytes = maxCost
   }
 
   /** Total, bytes. */
-  get cost(): number {
-    return this.#cost
+  get costBytes(): number {
+    return this.#costBytes
   }
 
   /** Adds a write; returns `false` if a limit is reached. */
   tryAdd(write: PendingWrite): boolean {
-    const { writes, cost } = this.#byConnection.get(write.connectionId) ?? NONE
-    if (writes.size >= MAX_CONNECTION_WRITES || cost + write.cost > MAX_CONNECTION_BYTES) return false
+    const { writes, costBytes } = this.#byConnection.get(write.connectionId) ?? NONE
+    if (writes.size >= MAX_CONNECTION_WRITES || costBytes + write.costBytes > MAX_CONNECTION_BYTES) return false
     if (!this.#makeRoom(write)) return false
-    this.#cost += write.cost
+    this.#costBytes += write.costBytes
     add(this.#byConnection, write.connectionId, write)
     add(this.#byUser, write.owner, write)
     return true
@@ -192,16 +192,16 @@ export class PendingWrites {
   /** Removes a write that has a result or was cancelled. */
   remove(write: PendingWrite): void {
     if (!this.#byConnection.get(write.connectionId)?.writes.has(write)) return
-    this.#cost -= write.cost
+    this.#costBytes -= write.costBytes
     remove(this.#byConnection, write.connectionId, write)
     remove(this.#byUser, write.owner, write)
   }
 
   #makeRoom(write: PendingWrite): boolean {
-    while (this.#cost + write.cost > this.#maxCost) {
+    while (this.#costBytes + write.costBytes > this.#maxCostBytes) {
       const heaviest = this.#heaviest()
       const own = this.#byUser.get(write.owner) ?? NONE
-      if (heaviest.cost <= own.cost + write.cost) return false
+      if (heaviest.costBytes <= own.costBytes + write.costBytes) return false
       const newest = Array.from(heaviest.writes).at(-1)
       if (newest === undefined) return false
       this.remove(newest)
@@ -212,7 +212,7 @@ export class PendingWrites {
 
   #heaviest(): typeof NONE {
     let heaviest: typeof NONE = NONE
-    for (const usage of this.#byUser.values()) if (usage.cost > heaviest.cost) heaviest = usage
+    for (const usage of this.#byUser.values()) if (usage.costBytes > heaviest.costBytes) heaviest = usage
     return heaviest
   }
 }
@@ -221,12 +221,12 @@ function add(usages: Map<string, Usage>, owner: string, write: PendingWrite): vo
   const usage = usages.get(owner) ?? new Usage()
   usages.set(owner, usage)
   usage.writes.add(write)
-  usage.cost += write.cost
+  usage.costBytes += write.costBytes
 }
 
 function remove(usages: Map<string, Usage>, owner: string, write: PendingWrite): void {
   const usage = usages.get(owner)
   if (!usage?.writes.delete(write)) return
-  usage.cost -= write.cost
+  usage.costBytes -= write.costBytes
   if (usage.writes.size === 0) usages.delete(owner)
 }

@@ -43,7 +43,7 @@ const SET_OPTIONS: Checks = {
  * condition must not become an unconditional write.
  */
 export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
-  const members = membersOf('the data', data)
+  const members = checkObject('the data', data)
   const known = operation === 'set' ? ['key', 'value', 'options', 'id'] : ['key', 'options', 'id']
   checkKnown('member', members, known)
   const { key, value, options = {}, id } = members
@@ -52,11 +52,11 @@ export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequ
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number') {
     throw new ArgumentError(`Expected \`id\` to be a string or a number, got ${typeName(id)}`)
   }
-  return { key, value, id, options: optionsOf(options, operation === 'set' ? SET_OPTIONS : DELETE_OPTIONS) }
+  return { key, value, id, options: checkOptions(options, operation === 'set' ? SET_OPTIONS : DELETE_OPTIONS) }
 }
 
-function optionsOf(options: unknown, checks: Checks): SetOptions {
-  const members = membersOf('`options`', options)
+function checkOptions(options: unknown, checks: Checks): SetOptions {
+  const members = checkObject('`options`', options)
   checkKnown('option', members, Object.keys(checks))
   for (const [name, value] of Object.entries(members)) {
     if (typeName(value) === checks[name]) continue
@@ -71,7 +71,7 @@ function checkKnown(what: string, members: Members, known: readonly string[]): v
   throw new ArgumentError(`Unknown ${what} \`${formatValue(unknown).slice(0, 80)}\`: expected ${known.join(', ')}`)
 }
 
-function membersOf(what: string, value: unknown): Members {
+function checkObject(what: string, value: unknown): Members {
   if (typeName(value) === 'object') return Object.fromEntries(Object.entries(Object(value)))
   throw new ArgumentError(`Expected ${what} to be a JSON object, got ${typeName(value)}`)
 }

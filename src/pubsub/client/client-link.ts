@@ -7,14 +7,14 @@ const NEVER = Number.POSITIVE_INFINITY
  * Against a hub that never answered a probe, a socket open for this long counts as a recovered session, ms; at most
  * half of the available time.
  */
-const TRUSTED_AFTER = 1_000
+const TRUST_DELAY_MS = 1_000
 /** A hanging attempt must end while the hub still keeps the session, ms. */
-const LONGEST_RECOVERY_ATTEMPT = 4_000
+const MAX_RECOVERY_ATTEMPT_MS = 4_000
 /** Close codes of hubs that take a ping for a violation (RFC 6455, section 7.4.1). */
-const VIOLATIONS = [1002, 1003, 1007, 1008]
+const VIOLATION_CODES = [1002, 1003, 1007, 1008]
 
 /** Reserved group used to probe a hub by a leave request; never joined. */
-export const ALIVE_GROUP = 'rx-statestore:alive'
+export const PROBE_GROUP = 'rx-statestore:alive'
 
 /**
  * The current attempt to connect and the liveness of its socket. All steps of an attempt share one time limit; a
@@ -27,25 +27,25 @@ export const ALIVE_GROUP = 'rx-statestore:alive'
  */
 export class ClientLink {
   /** Reason of the hub's `disconnected` frame. */
-  farewell = ''
+  disconnectReason = ''
   readonly #settings: MachineSettings
   readonly #host: LifecycleHost
   #number = 0
   #url = ''
   #stage: 'none' | 'url' | 'opening' | 'proving' | 'up' = 'none'
-  #endsAt = NEVER
-  #heardAt = 0
+  #attemptDeadline = NEVER
+  #lastReceivedAt = 0
   /** When the outstanding probe was sent. */
-  #askedAt: number | undefined
+  #probedAt: number | undefined
   #trustedAt = NEVER
-  #pings: 'unknown' | 'answered' | 'refused' = 'unknown'
+  #pingSupport: 'unknown' | 'answered' | 'refused' = 'unknown'
   /** Whether a ping was sent over this link. */
-  #pinged = false
+  #hasPinged = false
   /** Id of the latest request to leave {@link PROBE_GROUP}. */
-  #ackId: bigint | undefined
-  #answers = false
+  #probeAckId: bigint | undefined
+  #respondsToProbes = false
   /** Whether the latest probe was unanswered. */
-  #doubted = false
+  #hasMissedProbe = false
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
     this.#settings = settings
@@ -57,24 +57,24 @@ export class ClientLink {
   }
 
   /** When the last frame arrived. */
-  get heardAt(): number {
-    return this.#heardAt
+  get lastReceivedAt(): number {
+    return this.#lastReceivedAt
   }
 
   /** Whether the hub has answered a probe before. */
-  get answers(): boolean {
-    return this.#answers
+  get respondsToProbes(): boolean {
+    return this.#respondsToProbes
   }
 
   /** When {@link check} should run next. */
   get deadline(): number {
     if (this.#stage === 'none') return NEVER
-    if (this.#stage === 'up') return (this.#askedAt ?? this.#heardAt) + this.#settings.keepAlive / 2
-    return Math.min(this.#endsAt, this.#trustedAt)
+    if (this.#stage === 'up') return (this.#probedAt ?? this.#lastReceivedAt) + this.#settings.keepAlive / 2
+    return Math.min(this.#attemptDeadline, this.#trustedAt)
   }
 
   /** Starts an attempt with a fresh URL. */
-  askForUrl(now: number): void {
+  fetchUrl(now: number): void {
     this.#begin('url', now, this.#settings.connectTimeout)
     this.#host.act({ type: 'fetchUrl', link: this.#number })
   }
@@ -82,14 +82,14 @@ export class ClientLink {
   open(url: string, now: number): void {
     this.#url = url
     // The URL may lead to another hub, or to an older version.
-    if (this.#doubted) this.#answers = false
+    if (this.#hasMissedProbe) this.#respondsToProbes = false
     this.advance('opening', now)
     this.#host.act({ type: 'open', link: this.#number, url })
   }
 
   /** Starts an attempt to recover a session. */
   reopen({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
-    this.#begin('opening', now, Math.min(this.#settings.connectTimeout, LONGEST_RECOVERY_ATTEMPT))
+    this.#begin('opening', now, Math.min(this.#settings.connectTimeout, MAX_RECOVERY_ATTEMPT_MS))
     this.#host.act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
   }
 
@@ -100,93 +100,94 @@ export class ClientLink {
 
   advance(stage: 'opening' | 'proving' | 'up', now: number): void {
     this.#stage = stage
-    this.hear(now)
+    this.recordActivity(now)
   }
 
   /** Records a received frame; any frame proves the hub alive. */
-  hear(now: number): void {
-    this.#heardAt = now
-    this.#askedAt = undefined
+  recordActivity(now: number): void {
+    this.#lastReceivedAt = now
+    this.#probedAt = undefined
   }
 
-  ask(now: number): void {
-    this.#askedAt ??= now
-    if (this.#mayPing()) this.#ping()
-    if (this.#pings !== 'answered') this.#request()
+  probe(now: number): void {
+    this.#probedAt ??= now
+    if (this.#canPing()) this.#sendPing()
+    if (this.#pingSupport !== 'answered') this.#sendProbeRequest()
   }
 
-  ponged(): void {
-    this.#pings = 'answered'
-    this.#trustworthy()
+  onPong(): void {
+    this.#pingSupport = 'answered'
+    this.#markResponsive()
   }
 
-  acknowledged(ackId: bigint): void {
-    if (ackId === this.#ackId) this.#trustworthy()
+  onAck(ackId: bigint): void {
+    if (ackId === this.#probeAckId) this.#markResponsive()
   }
 
   /** Sets when the reopened socket counts as recovered: the hub may not send a frame. */
-  trust(now: number): void {
+  scheduleTrust(now: number): void {
     const { connectTimeout, recoveryWindow } = this.#settings
-    this.#trustedAt = now + Math.min(TRUSTED_AFTER, connectTimeout / 2, recoveryWindow / 2)
+    this.#trustedAt = now + Math.min(TRUST_DELAY_MS, connectTimeout / 2, recoveryWindow / 2)
   }
 
   /** Returns what the passed deadline means. */
   check(now: number): 'silent' | 'dead' | 'trusted' | undefined {
     if (this.deadline > now) return undefined
     if (this.#stage !== 'up') return this.#trustedAt <= now ? 'trusted' : 'dead'
-    return this.#askedAt === undefined ? 'silent' : 'dead'
+    return this.#probedAt === undefined ? 'silent' : 'dead'
   }
 
   /** Handles a close by the hub. A violation code after a ping without any pong means that the hub rejects pings. */
-  closed(code: number): void {
-    if (this.#pings === 'unknown' && this.#pinged && VIOLATIONS.includes(code)) this.#pings = 'refused'
+  onClosed(code: number): void {
+    if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code))
+      this.#pingSupport = 'refused'
   }
 
   drop(): void {
     this.#stage = 'none'
-    this.#askedAt = undefined
+    this.#probedAt = undefined
   }
 
   /** Closes the socket. Pass a code only to end the session: 1000 makes the hub discard it. */
   abandon(code?: number): void {
-    if (this.#askedAt !== undefined) this.#doubt()
+    if (this.#probedAt !== undefined) this.#markUnresponsive()
     if (this.#stage !== 'none' && this.#stage !== 'url') this.#host.act({ type: 'close', code })
     this.drop()
   }
 
-  #begin(stage: 'url' | 'opening', now: number, patience: number): void {
+  #begin(stage: 'url' | 'opening', now: number, timeoutMs: number): void {
     this.#number++
     this.#stage = stage
-    this.#endsAt = now + patience
+    this.#attemptDeadline = now + timeoutMs
     this.#trustedAt = NEVER
-    this.#pinged = false
-    this.farewell = ''
+    this.#hasPinged = false
+    this.disconnectReason = ''
   }
 
   /** During a recovery, 1008 means that the session is unknown, so a rejected ping could not be told apart. */
-  #mayPing(): boolean {
-    return this.#pings === 'answered' || (this.#pings === 'unknown' && this.#stage === 'up')
+  #canPing(): boolean {
+    return this.#pingSupport === 'answered' || (this.#pingSupport === 'unknown' && this.#stage === 'up')
   }
 
-  #trustworthy(): void {
-    this.#answers = true
-    this.#doubted = false
+  #markResponsive(): void {
+    this.#respondsToProbes = true
+    this.#hasMissedProbe = false
   }
 
   /** The link is dead, or the hub has been replaced by one that does not answer pings. */
-  #doubt(): void {
-    this.#doubted = true
-    if (this.#pings === 'answered') this.#pings = 'unknown'
+  #markUnresponsive(): void {
+    this.#hasMissedProbe = true
+    if (this.#pingSupport === 'answered') this.#pingSupport = 'unknown'
   }
 
-  #ping(): void {
-    this.#pinged = true
+  #sendPing(): void {
+    this.#hasPinged = true
     this.#transmit({ type: 'ping' })
   }
 
-  #request(): void {
-    this.#ackId = this.#host.nextId()
-    this.#transmit({ type: 'leaveGroup', group: ALIVE_GROUP, ackId: this.#ackId })
+  #sendProbeRequest(): void {
+    this.#probeAckId = this.#host.nextId()
+    this.#transmit({ type: 'leaveGroup', group: PROBE_GROUP, ackId: this.#probeAckId })
   }
 
   #transmit(frame: UpFrame): void {
@@ -197,12 +198,12 @@ export class ClientLink {
 export interface LifecycleHost {
   readonly act: (action: Action) => void
   /** The hub accepts frames, in a new or a recovered session. */
-  readonly resumed: (now: number) => void
+  readonly onResumed: (now: number) => void
   readonly nextId: () => bigint
-  readonly suspended: () => void
+  readonly onSuspended: () => void
   /** `since` is when the hub's last frame arrived. */
-  readonly sessionLost: (since: number, now: number) => void
-  readonly stopped: (error: ClosedError, now: number) => void
+  readonly onSessionLost: (since: number, now: number) => void
+  readonly onStopped: (error: ClosedError, now: number) => void
 }
 
 export type Connected = Extract<DownFrame, { type: 'connected' }>
@@ -211,9 +212,9 @@ export type Connected = Extract<DownFrame, { type: 'connected' }>
 export interface Recovery {
   readonly since: number
   readonly deadline: number
-  readonly heardAt: number
+  readonly lastReceivedAt: number
   /** Reason of the hub's `disconnected` frame, which may explain why the session ended. */
-  readonly farewell: string
+  readonly disconnectReason: string
 }
 
 /** Credentials that recover a session. */
@@ -222,7 +223,7 @@ export interface SessionKey {
   readonly token: string
 }
 
-const REPLACED = /^(access_token|awps_connection_id|awps_reconnection_token)(=|$)/
+const REPLACED_PARAMETERS = /^(access_token|awps_connection_id|awps_reconnection_token)(=|$)/
 
 export function isWebSocketUrl(url: unknown): url is string {
   if (typeof url !== 'string' || !URL.canParse(url)) return false
@@ -238,7 +239,7 @@ export function recoveryUrl(url: string, { connectionId, token }: SessionKey): s
   const target = new URL(url)
   const kept = target.search.slice(1).split('&')
   target.search = [
-    ...kept.filter(parameter => parameter !== '' && !REPLACED.test(parameter)),
+    ...kept.filter(parameter => parameter !== '' && !REPLACED_PARAMETERS.test(parameter)),
     `awps_connection_id=${encodeURIComponent(connectionId)}`,
     `awps_reconnection_token=${encodeURIComponent(token)}`,
   ].join('&')

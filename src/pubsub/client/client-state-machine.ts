@@ -25,7 +25,7 @@ export class ClientStateMachine {
   readonly #sendQueue: SendQueue
   readonly #memberships: Memberships
   readonly #lifecycle: Lifecycle
-  readonly #postings = new Map<SendRequest, InFlightRequest>()
+  readonly #inFlight = new Map<SendRequest, InFlightRequest>()
   #actions: Action[] = []
   #closed: ClosedError | undefined
 
@@ -38,11 +38,11 @@ export class ClientStateMachine {
     this.#memberships = new Memberships(this.#sendQueue, settings.timeout, act)
     this.#lifecycle = new Lifecycle(settings, {
       act,
-      resumed: now => this.#resumed(now),
-      nextId: () => this.#sendQueue.takeId(),
-      suspended: () => this.#suspended(),
-      sessionLost: (since, now) => this.#sessionLost(since, now),
-      stopped: (error, now) => this.#stopped(error, now),
+      onResumed: now => this.#onResumed(now),
+      nextId: () => this.#sendQueue.nextId(),
+      onSuspended: () => this.#onSuspended(),
+      onSessionLost: (since, now) => this.#onSessionLost(since, now),
+      onStopped: (error, now) => this.#onStopped(error, now),
     })
   }
 
@@ -53,18 +53,18 @@ export class ClientStateMachine {
 
   /** Applies an event and returns the resulting actions. Never throws, whatever the peer sends. */
   handle(event: MachineEvent, now: number): readonly Action[] {
-    this.#take(event, now)
-    const sequenceId = this.#sequences.take(now)
+    this.#apply(event, now)
+    const sequenceId = this.#sequences.takeDueAck(now)
     if (sequenceId !== undefined) this.#transmit({ type: 'sequenceAck', sequenceId })
     const actions = this.#actions
     this.#actions = []
     return actions
   }
 
-  #take(event: MachineEvent, now: number): void {
+  #apply(event: MachineEvent, now: number): void {
     switch (event.type) {
       case 'received':
-        this.#received(event.link, event.data, now)
+        this.#onData(event.link, event.data, now)
         break
       case 'send':
         this.#send(event.request, now)
@@ -83,19 +83,19 @@ export class ClientStateMachine {
         this.#sendQueue.tick(now)
         break
       case 'opened':
-        this.#lifecycle.opened(event.link, now)
+        this.#lifecycle.onOpened(event.link, now)
         break
       case 'closed':
-        this.#lifecycle.closed(event.link, event.code, event.reason, now)
+        this.#lifecycle.onClosed(event.link, event.code, event.reason, now)
         break
       case 'url':
-        this.#lifecycle.gotUrl(event.link, event.url, now)
+        this.#lifecycle.onUrl(event.link, event.url, now)
         break
       case 'urlFailed':
-        this.#lifecycle.gotNoUrl(event.link, event.error, now)
+        this.#lifecycle.onUrlFailed(event.link, event.error, now)
         break
       case 'woke':
-        this.#lifecycle.woke(now)
+        this.#lifecycle.onWake(now)
         break
       case 'start':
         this.#lifecycle.start(now)
@@ -106,19 +106,19 @@ export class ClientStateMachine {
     }
   }
 
-  #received(link: number, data: FrameData, now: number): void {
-    if (!this.#lifecycle.heard(link, now)) return
-    const frame = this.#read(data)
+  #onData(link: number, data: FrameData, now: number): void {
+    if (!this.#lifecycle.acceptsData(link, now)) return
+    const frame = this.#decode(data)
     const isFault = frame instanceof StateStoreError
-    if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.proven(now)
+    if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.confirmRecovery(now)
     // The sequence id counts even if the rest of the frame is not understood.
     const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
     if (sequenceId !== undefined && !this.#sequences.record(sequenceId, data.length, now)) return
     if (isFault) this.#actions.push({ type: 'report', error: frame })
-    else this.#obey(frame, now)
+    else this.#onFrame(frame, now)
   }
 
-  #read(data: FrameData): DownFrame | UnknownFrame | UnreadableMessageError | StateStoreError {
+  #decode(data: FrameData): DownFrame | UnknownFrame | UnreadableMessageError | StateStoreError {
     try {
       return this.#settings.codec.decode(data)
     } catch (cause) {
@@ -126,11 +126,11 @@ export class ClientStateMachine {
     }
   }
 
-  #obey(frame: DownFrame | UnknownFrame, now: number): void {
+  #onFrame(frame: DownFrame | UnknownFrame, now: number): void {
     switch (frame.type) {
       case 'groupMessage': {
         const { group, fromUserId, sequenceId, payload } = frame
-        this.#memberships.heard(group)
+        this.#memberships.onMessage(group)
         this.#actions.push({ type: 'groupMessage', message: { group, fromUserId, sequenceId, ...payload } })
         break
       }
@@ -140,64 +140,64 @@ export class ClientStateMachine {
         break
       }
       case 'ack':
-        this.#lifecycle.acknowledged(frame.ackId)
-        this.#sendQueue.acknowledged(frame.ackId, frame.success, frame.error, now)
+        this.#lifecycle.onAck(frame.ackId)
+        this.#sendQueue.onAck(frame.ackId, frame.success, frame.error, now)
         break
       case 'connected':
-        this.#lifecycle.connected(frame, now)
+        this.#lifecycle.onConnected(frame, now)
         break
       case 'disconnected':
-        this.#lifecycle.disconnected(frame.reason)
+        this.#lifecycle.onDisconnected(frame.reason)
         break
       case 'pong':
-        this.#lifecycle.ponged()
+        this.#lifecycle.onPong()
         break
       case 'unknown':
     }
   }
 
   #send(request: SendRequest, now: number): void {
-    const settled = (outcome: RequestOutcome): void => {
-      this.#postings.delete(request)
+    const onSettled = (outcome: RequestOutcome): void => {
+      this.#inFlight.delete(request)
       this.#actions.push({ type: 'settled', request, outcome })
     }
     if (this.#closed) {
-      settled({ ok: false, error: this.#closed })
+      onSettled({ ok: false, error: this.#closed })
       return
     }
-    const posting = this.#sendQueue.post({ ...request, urgent: false, settled }, now)
-    if (posting && posting.state !== 'over') this.#postings.set(request, posting)
+    const inFlight = this.#sendQueue.post({ ...request, urgent: false, settled: onSettled }, now)
+    if (inFlight && inFlight.state !== 'settled') this.#inFlight.set(request, inFlight)
   }
 
   #forget(request: SendRequest): void {
-    const posting = this.#postings.get(request)
-    if (posting === undefined) return
-    this.#postings.delete(request)
-    this.#sendQueue.forget(posting)
+    const inFlight = this.#inFlight.get(request)
+    if (inFlight === undefined) return
+    this.#inFlight.delete(request)
+    this.#sendQueue.forget(inFlight)
   }
 
   // Groups before messages: a sender may expect its next message back from its group.
-  #resumed(now: number): void {
+  #onResumed(now: number): void {
     this.#sequences.resume(now)
     this.#memberships.resume(now)
     this.#sendQueue.resume(now)
   }
 
-  #suspended(): void {
+  #onSuspended(): void {
     this.#sequences.suspend()
     this.#memberships.suspend()
     this.#sendQueue.suspend()
   }
 
-  #sessionLost(since: number, now: number): void {
+  #onSessionLost(since: number, now: number): void {
     this.#sequences.reset()
-    this.#memberships.sessionLost(since)
-    this.#sendQueue.sessionLost(now)
+    this.#memberships.onSessionLost(since)
+    this.#sendQueue.onSessionLost(now)
   }
 
-  #stopped(error: ClosedError, now: number): void {
+  #onStopped(error: ClosedError, now: number): void {
     this.#closed = error
-    this.#suspended()
+    this.#onSuspended()
     this.#memberships.close()
     this.#sendQueue.close(error, now)
   }
@@ -208,9 +208,9 @@ export class ClientStateMachine {
 }
 
 /** A sequence ack is sent after this many messages or bytes, or after this delay in ms. */
-const COUNT = 100
-const BYTES = 1024 * 1024
-const DELAY = 1_000
+const ACK_AFTER_MESSAGES = 100
+const ACK_AFTER_BYTES = 1024 * 1024
+const ACK_DELAY_MS = 1_000
 
 /**
  * Tracks the received messages of a session, and when to acknowledge them. A hub ends a session with 1,000 messages or
@@ -218,14 +218,14 @@ const DELAY = 1_000
  * any burst. Pure; times in ms.
  */
 export class SequenceTracker {
-  #largest = 0n
+  #largestId = 0n
   #count = 0
   #bytes = 0
-  #dueAt = Number.POSITIVE_INFINITY
+  #ackAt = Number.POSITIVE_INFINITY
 
   /** When {@link takeDueAck} next returns an id, unless more messages arrive. */
   get deadline(): number {
-    return this.#dueAt
+    return this.#ackAt
   }
 
   /**
@@ -233,40 +233,43 @@ export class SequenceTracker {
    * redelivered, and must only be acknowledged again ("Subscriber": record the largest, drop the rest).
    */
   record(sequenceId: bigint, size: number, now: number): boolean {
-    const isNew = sequenceId > this.#largest
-    if (isNew) this.#largest = sequenceId
+    const isNew = sequenceId > this.#largestId
+    if (isNew) this.#largestId = sequenceId
     this.#count++
     this.#bytes += size
-    this.#dueAt = this.#count >= COUNT || this.#bytes >= BYTES ? now : Math.min(this.#dueAt, now + DELAY)
+    this.#ackAt =
+      this.#count >= ACK_AFTER_MESSAGES || this.#bytes >= ACK_AFTER_BYTES
+        ? now
+        : Math.min(this.#ackAt, now + ACK_DELAY_MS)
     return isNew
   }
 
   /** Returns the id to acknowledge, if due; it covers all earlier ones. */
-  take(now: number): bigint | undefined {
-    if (this.#dueAt > now) return undefined
-    this.#settle()
-    return this.#largest
+  takeDueAck(now: number): bigint | undefined {
+    if (this.#ackAt > now) return undefined
+    this.#clear()
+    return this.#largestId
   }
 
   /** Schedules an ack for the recovered socket: the last one may have been lost with the previous socket. */
   resume(now: number): void {
-    this.#settle()
-    if (this.#largest > 0n) this.#dueAt = now
+    this.#clear()
+    if (this.#largestId > 0n) this.#ackAt = now
   }
 
   suspend(): void {
-    this.#settle()
+    this.#clear()
   }
 
   /** A new session counts from 1 again. */
   reset(): void {
-    this.#settle()
-    this.#largest = 0n
+    this.#clear()
+    this.#largestId = 0n
   }
 
-  #settle(): void {
+  #clear(): void {
     this.#count = 0
     this.#bytes = 0
-    this.#dueAt = Number.POSITIVE_INFINITY
+    this.#ackAt = Number.POSITIVE_INFINITY
   }
 }

@@ -8,7 +8,7 @@ import { isWebSocketUrl } from './client-link.js'
 import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
 import { PubSubClient } from './pubsub-client.js'
-import { pausesOf } from './reconnect-schedule.js'
+import { retryDelays } from './reconnect-schedule.js'
 import { openWebSocket } from './ws-socket.js'
 
 /** Options of {@link connectPubSub}. Times in ms. */
@@ -62,22 +62,22 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const { recoveryWindow = 60_000, connectTimeout = 10_000, keepAlive = 40_000 } = options
   const { timeout = recoveryWindow + 30_000, maxQueued = 10_000, retries = 3 } = options
   checkBackoff(reconnect)
-  const pauses = pausesOf(reconnect)
+  const pauses = retryDelays(reconnect)
   // The first reconnect is immediate, like the first recovery.
   const { reconnectStrategy = attempt => (attempt === 1 ? 0 : pauses.pause(attempt - 1)) } = options
-  const numbers = { recoveryWindow, connectTimeout, keepAlive, timeout, maxQueued }
-  const known = { ...numbers, protocol, retries, reconnect, reconnectStrategy, clock }
+  const counts = { recoveryWindow, connectTimeout, keepAlive, timeout, maxQueued }
+  const known = { ...counts, protocol, retries, reconnect, reconnectStrategy, clock }
   checkOptionNames('connectPubSub', options, known)
-  for (const [name, value] of Object.entries(numbers)) checkPositiveInteger(name, value)
+  for (const [name, value] of Object.entries(counts)) checkPositiveInteger(name, value)
   if (retries !== 0) checkPositiveInteger('retries', retries)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
   checkFunction('reconnectStrategy', reconnectStrategy)
-  const behaviour = { ...numbers, ...pauses, retries, reconnectStrategy, clock, openSocket: openWebSocket }
+  const behaviour = { ...counts, ...pauses, retries, reconnectStrategy, clock, openSocket: openWebSocket }
   if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })
   if (protocol !== 'protobuf') {
     throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${formatValue(protocol)}\``)
   }
-  const codec = new LateCodec('protobuf.reliable.webpubsub.azure.v1', loadProtobuf)
+  const codec = new LazyCodec('protobuf.reliable.webpubsub.azure.v1', loadProtobuf)
   const ready = (): Promise<void> => codec.load()
   return new PubSubClient({ ...behaviour, url: () => ready().then(() => resolve(url)), codec, ready })
 }
@@ -110,7 +110,7 @@ function checkBackoff(backoff: BackoffOptions): void {
  * await codec.load()
  * ```
  */
-export class LateCodec implements ClientCodec {
+export class LazyCodec implements ClientCodec {
   readonly subprotocol: string
   readonly #fetch: () => Promise<ClientCodec>
   #codec: ClientCodec | undefined

@@ -15,13 +15,13 @@ export interface DriverSettings {
   readonly subprotocol: string
   readonly url: UrlSource
   /** Receives all actions that do not concern the socket. */
-  readonly tell: (action: Action) => void
+  readonly onAction: (action: Action) => void
 }
 
 /** A timer later than this indicates that the computer slept, ms. */
-const OVERSLEPT = 10_000
+const SLEEP_THRESHOLD_MS = 10_000
 /** How long to wait for the hub to close, ms. */
-const PATIENCE = 2_000
+const CLOSE_TIMEOUT_MS = 2_000
 
 /**
  * Connects a state machine to a socket and a clock. Actions run in order: an action triggered by another one, such as a
@@ -30,33 +30,33 @@ const PATIENCE = 2_000
 export class Driver {
   readonly #settings: DriverSettings
   readonly #actions = new Fifo<Action>()
-  #running = false
+  #isRunning = false
   #socket: Socket | undefined
   /** The socket last closed by this side. */
   #closing: Socket | undefined
   /** Resolves when the latest socket is closed. */
-  #gone: Promise<void> = Promise.resolve()
+  #socketClosed: Promise<void> = Promise.resolve()
   readonly #deadlineTimer: DeadlineTimer
 
   constructor(settings: DriverSettings) {
     this.#settings = settings
     this.#deadlineTimer = new DeadlineTimer(settings.clock, late =>
-      this.dispatch({ type: late > OVERSLEPT ? 'woke' : 'tick' }),
+      this.dispatch({ type: late > SLEEP_THRESHOLD_MS ? 'woke' : 'tick' }),
     )
   }
 
   /** Bytes buffered by the socket. */
-  get backlog(): number {
+  get bufferedBytes(): number {
     return this.#socket?.bufferedAmount ?? 0
   }
 
   dispatch(event: MachineEvent): void {
     const { machine, clock } = this.#settings
     for (const action of machine.handle(event, clock.monotonic())) this.#actions.push(action)
-    if (this.#running) return
-    this.#running = true
-    for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) this.#run(action)
-    this.#running = false
+    if (this.#isRunning) return
+    this.#isRunning = true
+    for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) this.#perform(action)
+    this.#isRunning = false
     this.#deadlineTimer.set(machine.deadline)
   }
 
@@ -64,18 +64,18 @@ export class Driver {
   async close(): Promise<void> {
     this.dispatch({ type: 'close' })
     let cancel = (): void => undefined
-    const patience = new Promise<void>(resolve => {
-      cancel = this.#settings.clock.schedule(PATIENCE, () => {
+    const timeout = new Promise<void>(resolve => {
+      cancel = this.#settings.clock.schedule(CLOSE_TIMEOUT_MS, () => {
         // A half-open link never closes and would keep the process alive.
         this.#closing?.terminate()
         resolve()
       })
     })
-    await Promise.race([this.#gone, patience])
+    await Promise.race([this.#socketClosed, timeout])
     cancel()
   }
 
-  #run(action: Action): void {
+  #perform(action: Action): void {
     switch (action.type) {
       case 'transmit':
         this.#socket?.send(action.data)
@@ -92,22 +92,22 @@ export class Driver {
         this.#fetchUrl(action.link)
         break
       default:
-        this.#settings.tell(action)
+        this.#settings.onAction(action)
         break
     }
   }
 
   #open(link: number, url: string): Socket {
     const { openSocket, subprotocol } = this.#settings
-    let gone = (): void => undefined
-    this.#gone = new Promise(resolve => {
-      gone = resolve
+    let onGone = (): void => undefined
+    this.#socketClosed = new Promise(resolve => {
+      onGone = resolve
     })
     const handlers: SocketHandlers = {
       opened: () => this.dispatch({ type: 'opened', link }),
       message: data => this.dispatch({ type: 'received', link, data }),
       closed: (code, reason) => {
-        gone()
+        onGone()
         this.dispatch({ type: 'closed', link, code, reason })
       },
     }

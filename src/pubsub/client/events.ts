@@ -23,7 +23,7 @@ export interface MachineSettings {
   /** Delay before a new connection; `false` stops the machine. */
   readonly reconnectStrategy: ReconnectStrategy
   /** Bytes buffered by the socket. */
-  readonly backlog: () => number
+  readonly bufferedBytes: () => number
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { Awaitable } from '../../core/util/awaitable.js'
 import type { GroupMessage, SendRequest, SendResult } from './events.js'
-import { type GroupSendOptions, noEchoOf, sendingOf, toPayload } from './send.js'
+import { checkNoEcho, checkSendOptions, type GroupSendOptions, toPayload } from './send.js'
 
 /** A period whose group messages were missed, between two sessions. */
 export interface Gap {
@@ -67,9 +67,9 @@ export class Group {
    */
   send(data: unknown, options: GroupSendOptions = {}): Awaitable<SendResult> {
     const { send, timeout } = this.#host
-    const sending = sendingOf(options, timeout)
+    const sending = checkSendOptions(options, timeout)
     const payload = toPayload(data, options.dataType)
-    const frame = { type: 'sendToGroup', group: this.name, payload, noEcho: noEchoOf(options) } as const
+    const frame = { type: 'sendToGroup', group: this.name, payload, noEcho: checkNoEcho(options) } as const
     return send({ frame, ...sending })
   }
 }

@@ -5,11 +5,11 @@ import type { AckError, FrameData } from '../wire/frames.js'
 import type { OutgoingFrame, RequestOutcome } from './events.js'
 
 /** A frame that the hub can acknowledge. */
-export type Request = OutgoingFrame | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
+export type RequestFrame = OutgoingFrame | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
 
 /** A request and the callback for its outcome. */
-export interface Draft {
-  readonly frame: Request
+export interface OutgoingRequest {
+  readonly frame: RequestFrame
   /** Whether to request an acknowledgement. */
   readonly ack: boolean
   /** Time limit, ms. */
@@ -23,15 +23,15 @@ export interface Draft {
 
 /** A request and its progress. Only the send queue changes it. */
 export interface InFlightRequest {
-  readonly draft: Draft
+  readonly outgoing: OutgoingRequest
   readonly data: FrameData
   /** Undefined without acknowledgement. Identifies the request: every copy carries the same id. */
   readonly ackId: bigint | undefined
-  state: 'waiting' | 'sent' | 'pausing' | 'over'
+  state: 'waiting' | 'sent' | 'pausing' | 'settled'
   /** The queue it waits in. */
   fifo: CancellableFifo<InFlightRequest>
   /** Sessions lost while a copy was unacknowledged. */
-  losses: number
+  sessionLosses: number
   /** Rejections with `InternalServerError`. */
   failures: number
   deadline: Deadline<InFlightRequest> | undefined
@@ -39,31 +39,31 @@ export interface InFlightRequest {
   retry: Deadline<InFlightRequest> | undefined
 }
 
-const TITLES = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
+const REQUEST_LABELS = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
 
 /** Describes a request for people. */
-export const described = (frame: Request): string =>
+export const describeRequest = (frame: RequestFrame): string =>
   frame.type === 'event'
     ? `the event ${JSON.stringify(frame.event)}`
-    : `${TITLES[frame.type]} ${JSON.stringify(frame.group)}`
+    : `${REQUEST_LABELS[frame.type]} ${JSON.stringify(frame.group)}`
 
 /** The error of a request that may or may not have been processed. */
-export const unknownFate = ({ draft }: InFlightRequest, why: string): StateStoreError =>
+export const outcomeUnknown = ({ outgoing }: InFlightRequest, why: string): StateStoreError =>
   new OutcomeUnknownError(why, undefined, {
-    what: described(draft.frame),
+    what: describeRequest(outgoing.frame),
     remedy: 'send it again only if it may arrive twice',
   })
 
 /** Returns `error` if no copy can have been processed, `outcome-unknown` otherwise. */
-export const unanswered = (posting: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
-  posting.state === 'sent' || posting.losses > 0 ? unknownFate(posting, why) : error
+export const withoutAckError = (request: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
+  request.state === 'sent' || request.sessionLosses > 0 ? outcomeUnknown(request, why) : error
 
-export function timedOut(posting: InFlightRequest): StateStoreError {
-  const { timeout } = posting.draft
-  return unanswered(posting, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
+export function timeoutError(request: InFlightRequest): StateStoreError {
+  const { timeout } = request.outgoing
+  return withoutAckError(request, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
 }
 
-export interface Waiting {
+export interface Cancellable {
   readonly state: string
 }
 
@@ -71,13 +71,13 @@ export interface Waiting {
  * A FIFO queue whose items may be cancelled in any position: an item whose state is no longer `waiting` is skipped.
  * Cancelled items stay until they outnumber the others, so the queue is at most twice as long as its content.
  */
-export class CancellableFifo<T extends Waiting> {
+export class CancellableFifo<T extends Cancellable> {
   #items = new Fifo<T>()
-  #ceased = 0
+  #cancelledCount = 0
 
   /** Number of waiting items. */
   get length(): number {
-    return this.#items.length - this.#ceased
+    return this.#items.length - this.#cancelledCount
   }
 
   push(item: T): void {
@@ -89,7 +89,7 @@ export class CancellableFifo<T extends Waiting> {
     for (let item = this.#items.peek(); item !== undefined; item = this.#items.peek()) {
       if (item.state === 'waiting') return item
       this.#items.shift()
-      this.#ceased--
+      this.#cancelledCount--
     }
     return undefined
   }
@@ -98,15 +98,15 @@ export class CancellableFifo<T extends Waiting> {
   shift(): T | undefined {
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
       if (item.state === 'waiting') return item
-      this.#ceased--
+      this.#cancelledCount--
     }
     return undefined
   }
 
   /** Records that an item was cancelled. */
-  ceased(): void {
-    this.#ceased++
-    if (this.#ceased > this.length) this.prepend([])
+  onCancelled(): void {
+    this.#cancelledCount++
+    if (this.#cancelledCount > this.length) this.prepend([])
   }
 
   /** Inserts items at the front. */
@@ -145,5 +145,5 @@ export class PubSubRefusedError extends StateStoreError {
 }
 
 /** The error for requests and streams that end with the client: closed by its caller, or stopped because of `cause`. */
-export const closedBy = (cause: StateStoreError | undefined): ClosedError =>
+export const clientClosedError = (cause: StateStoreError | undefined): ClosedError =>
   cause ? new ClosedError(`The connection was closed permanently: ${cause.message}`, { cause }) : new ClosedError()

@@ -1,8 +1,8 @@
 import { formatValue, reason, type StateStoreError } from '../../core/util/errors.js'
 import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
 import type { MachineSettings, PubSubStatus } from './events.js'
-import { closedBy } from './in-flight-request.js'
-import { afterFarewell, closedWith, failure, type LinkEnd, ReconnectSchedule } from './reconnect-schedule.js'
+import { clientClosedError } from './in-flight-request.js'
+import { closedByPeer, failure, type LinkEnd, ReconnectSchedule, withDisconnectReason } from './reconnect-schedule.js'
 
 /** The hub no longer has the session; the only close code that ends a recovery ("Reconnection"). */
 const SESSION_GONE = 1008
@@ -32,7 +32,7 @@ export class Lifecycle {
 
   /** When {@link tick} should run next. */
   get deadline(): number {
-    return Math.min(this.#link.deadline, this.#reconnectSchedule.at, this.#recovery?.deadline ?? NEVER)
+    return Math.min(this.#link.deadline, this.#reconnectSchedule.nextAttemptAt, this.#recovery?.deadline ?? NEVER)
   }
 
   start(now: number): void {
@@ -47,90 +47,90 @@ export class Lifecycle {
 
   tick(now: number): void {
     const state = this.#link.check(now)
-    if (state === 'silent') this.#link.ask(now)
+    if (state === 'silent') this.#link.probe(now)
     // The hub sends no frame for a recovered session; only a lost one is reported, immediately.
-    if (state === 'trusted') this.proven(now)
+    if (state === 'trusted') this.confirmRecovery(now)
     if (this.#recovery && this.#recovery.deadline <= now) {
       this.#link.abandon()
       this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
     } else if (state === 'dead') {
       this.#link.abandon()
-      this.#lost(failure('The hub stopped responding'), now)
-    } else if (this.#reconnectSchedule.at <= now) this.#retry(now)
+      this.#onLinkLost(failure('The hub stopped responding'), now)
+    } else if (this.#reconnectSchedule.nextAttemptAt <= now) this.#retry(now)
   }
 
   /** Probes the connection and skips the retry delay: both may be outdated after sleep. */
-  woke(now: number): void {
-    if (this.#link.stage === 'up') this.#link.ask(now)
-    if (this.#reconnectSchedule.at < NEVER) this.#retry(now)
+  onWake(now: number): void {
+    if (this.#link.stage === 'up') this.#link.probe(now)
+    if (this.#reconnectSchedule.nextAttemptAt < NEVER) this.#retry(now)
   }
 
-  gotUrl(link: number, url: unknown, now: number): void {
+  onUrl(link: number, url: unknown, now: number): void {
     if (!this.#link.isAt(link, 'url')) return
     if (isWebSocketUrl(url)) this.#link.open(url, now)
-    else this.#lost(failure(`Expected a ws: or wss: URL, got \`${formatValue(url)}\``), now)
+    else this.#onLinkLost(failure(`Expected a ws: or wss: URL, got \`${formatValue(url)}\``), now)
   }
 
-  gotNoUrl(link: number, error: unknown, now: number): void {
+  onUrlFailed(link: number, error: unknown, now: number): void {
     if (this.#link.isAt(link, 'url'))
-      this.#lost(failure(`The URL function failed: ${reason(error)}`, { cause: error }), now)
+      this.#onLinkLost(failure(`The URL function failed: ${reason(error)}`, { cause: error }), now)
   }
 
   /** An open socket does not prove a recovery, and the hub sends no frame for one, so it is probed. */
-  opened(link: number, now: number): void {
+  onOpened(link: number, now: number): void {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
     if (this.#recovery === undefined) return
-    if (!this.#link.answers) this.#link.trust(now)
-    this.#link.ask(now)
+    if (!this.#link.respondsToProbes) this.#link.scheduleTrust(now)
+    this.#link.probe(now)
   }
 
   /** Returns whether the received data should be read. */
-  heard(link: number, now: number): boolean {
+  acceptsData(link: number, now: number): boolean {
     if (!this.#link.isAt(link, 'proving', 'up')) return false
-    this.#link.hear(now)
+    this.#link.recordActivity(now)
     return true
   }
 
-  ponged(): void {
-    this.#link.ponged()
+  onPong(): void {
+    this.#link.onPong()
   }
 
-  acknowledged(ackId: bigint): void {
-    this.#link.acknowledged(ackId)
+  onAck(ackId: bigint): void {
+    this.#link.onAck(ackId)
   }
 
   /** Ends a recovery: the hub sent a frame other than `connected` or `disconnected`. */
-  proven(now: number): void {
-    if (this.#recovery && this.#session) this.#up(this.#session, now)
+  confirmRecovery(now: number): void {
+    if (this.#recovery && this.#session) this.#setConnected(this.#session, now)
   }
 
   /**
    * The first `connected` frame begins the session; a later one renews its reconnection token or replaces the session.
    */
-  connected(frame: Connected, now: number): void {
-    if (this.#phase === 'connecting') this.#up(frame, now)
-    else if (frame.connectionId !== this.#session?.connectionId) this.#replaced(frame, now)
+  onConnected(frame: Connected, now: number): void {
+    if (this.#phase === 'connecting') this.#setConnected(frame, now)
+    else if (frame.connectionId !== this.#session?.connectionId) this.#replaceSession(frame, now)
     else {
-      this.proven(now)
+      this.confirmRecovery(now)
       this.#session = { ...frame, reconnectionToken: frame.reconnectionToken ?? this.#session.reconnectionToken }
     }
   }
 
-  disconnected(farewell: string): void {
-    this.#link.farewell = farewell
+  onDisconnected(disconnectReason: string): void {
+    this.#link.disconnectReason = disconnectReason
   }
 
-  closed(link: number, code: number, reason: string, now: number): void {
+  onClosed(link: number, code: number, reason: string, now: number): void {
     if (!this.#link.isAt(link, 'opening', 'proving', 'up')) return
-    this.#link.closed(code)
-    this.#lost(closedWith(code, this.#link.farewell || reason), now)
+    this.#link.onClosed(code)
+    this.#onLinkLost(closedByPeer(code, this.#link.disconnectReason || reason), now)
   }
 
   #connect(now: number): void {
     this.#phase = 'connecting'
-    this.#show({ state: 'connecting' })
-    this.#link.askForUrl(now)
+    this.#publishStatus({ state: 'connecting' })
+    this.#link.fetchUrl(now)
   }
 
   #retry(now: number): void {
@@ -140,81 +140,81 @@ export class Lifecycle {
     else this.#connect(now)
   }
 
-  #up(session: Connected, now: number): void {
+  #setConnected(session: Connected, now: number): void {
     const { connectionId, userId } = session
     this.#phase = 'connected'
     this.#session = session
     this.#recovery = undefined
-    this.#reconnectSchedule.up(now)
+    this.#reconnectSchedule.onConnected(now)
     this.#link.advance('up', now)
-    this.#show({ state: 'connected', connectionId, userId })
-    this.#host.resumed(now)
+    this.#publishStatus({ state: 'connected', connectionId, userId })
+    this.#host.onResumed(now)
   }
 
-  #lost(end: LinkEnd, now: number): void {
+  #onLinkLost(end: LinkEnd, now: number): void {
     this.#link.drop()
     if (this.#phase === 'connecting') {
-      this.#reconnect(end, now)
+      this.#scheduleReconnect(end, now)
       return
     }
-    if (this.#phase === 'connected') this.#down(now)
+    if (this.#phase === 'connected') this.#beginRecovery(now)
     if (end.code === SESSION_GONE || !this.#session?.reconnectionToken) this.#loseSession(end, now)
-    else this.#recoverLater(end.cause, now)
+    else this.#scheduleRecovery(end.cause, now)
   }
 
-  #down(now: number): void {
+  #beginRecovery(now: number): void {
     this.#phase = 'recovering'
-    const { heardAt, farewell } = this.#link
-    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, heardAt, farewell }
-    this.#reconnectSchedule.down(now)
-    this.#host.suspended()
+    const { lastReceivedAt, disconnectReason } = this.#link
+    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, lastReceivedAt, disconnectReason }
+    this.#reconnectSchedule.onDisconnected(now)
+    this.#host.onSuspended()
   }
 
-  #recoverLater(cause: StateStoreError, now: number): void {
+  #scheduleRecovery(cause: StateStoreError, now: number): void {
     if (this.#recovery === undefined) return
-    this.#reconnectSchedule.recover(now)
+    this.#reconnectSchedule.scheduleRecovery(now)
     const { since, deadline } = this.#recovery
-    const attempt = this.#reconnectSchedule.recoveries
-    this.#show({ state: 'recovering', since, attempt, deadline, cause })
-    if (this.#reconnectSchedule.at <= now) this.#retry(now)
+    const attempt = this.#reconnectSchedule.recoveryAttempts
+    this.#publishStatus({ state: 'recovering', since, attempt, deadline, cause })
+    if (this.#reconnectSchedule.nextAttemptAt <= now) this.#retry(now)
   }
 
   #loseSession(end: LinkEnd, now: number): void {
-    const { farewell = '' } = this.#recovery ?? {}
+    const { disconnectReason = '' } = this.#recovery ?? {}
     this.#endSession(now)
-    this.#reconnect(afterFarewell(farewell, end), now)
+    this.#scheduleReconnect(withDisconnectReason(disconnectReason, end), now)
   }
 
   #endSession(now: number): void {
-    const heardAt = this.#recovery?.heardAt ?? now
+    const lastReceivedAt = this.#recovery?.lastReceivedAt ?? now
     this.#session = undefined
     this.#recovery = undefined
-    this.#host.sessionLost(heardAt, now)
+    this.#host.onSessionLost(lastReceivedAt, now)
   }
 
   /** The hub began another session, so the former one is lost. */
-  #replaced(session: Connected, now: number): void {
+  #replaceSession(session: Connected, now: number): void {
     if (this.#phase === 'connected') {
-      this.#reconnectSchedule.down(now)
-      this.#host.suspended()
+      this.#reconnectSchedule.onDisconnected(now)
+      this.#host.onSuspended()
     }
-    const attempt = this.#reconnectSchedule.connects + 1
-    const reason = this.#recovery?.farewell || 'The hub began another session'
+    const attempt = this.#reconnectSchedule.connectAttempts + 1
+    const reason = this.#recovery?.disconnectReason || 'The hub began another session'
     this.#endSession(now)
-    this.#show({ state: 'disconnected', code: undefined, reason, retryAt: now, attempt })
-    this.#up(session, now)
+    this.#publishStatus({ state: 'disconnected', code: undefined, reason, retryAt: now, attempt })
+    this.#setConnected(session, now)
   }
 
-  #reconnect(end: LinkEnd, now: number): void {
+  #scheduleReconnect(end: LinkEnd, now: number): void {
     const { code, reason, cause } = end
-    const final = this.#reconnectSchedule.connect(cause, now)
-    if (final) {
-      this.#stop(end, final, now)
+    const finalCause = this.#reconnectSchedule.scheduleConnect(cause, now)
+    if (finalCause) {
+      this.#stop(end, finalCause, now)
       return
     }
     this.#phase = 'waiting'
-    const { at: retryAt, connects: attempt } = this.#reconnectSchedule
-    this.#show({ state: 'disconnected', code, reason, retryAt, attempt })
+    const { nextAttemptAt: retryAt, connectAttempts: attempt } = this.#reconnectSchedule
+    this.#publishStatus({ state: 'disconnected', code, reason, retryAt, attempt })
     if (retryAt <= now) this.#retry(now)
   }
 
@@ -224,11 +224,11 @@ export class Lifecycle {
     this.#link.abandon(NORMAL)
     this.#recovery = undefined
     this.#reconnectSchedule.clear()
-    this.#host.stopped(closedBy(cause), now)
-    this.#show({ state: 'stopped', code, reason, cause })
+    this.#host.onStopped(clientClosedError(cause), now)
+    this.#publishStatus({ state: 'stopped', code, reason, cause })
   }
 
-  #show(status: PubSubStatus): void {
+  #publishStatus(status: PubSubStatus): void {
     this.#host.act({ type: 'status', status })
   }
 }

@@ -6,12 +6,12 @@ import type { SendQueue } from './send-queue.js'
 interface Membership {
   readonly group: string
   /** Identifies the latest join. */
-  member: object
-  wanted: boolean
+  latestMember: object
+  isWanted: boolean
   /** Whether the hub has joined the group; `undefined` after a request whose outcome is unknown. */
-  joined: boolean | undefined
-  asked: 'joinGroup' | 'leaveGroup' | undefined
-  posting: InFlightRequest | undefined
+  isJoined: boolean | undefined
+  pendingType: 'joinGroup' | 'leaveGroup' | undefined
+  request: InFlightRequest | undefined
   /** Start of the gap: the group was joined in a session that was lost. */
   missedSince: number | undefined
 }
@@ -26,7 +26,7 @@ export class Memberships {
   readonly #timeout: number
   readonly #act: (action: Action) => void
   readonly #all = new Map<string, Membership>()
-  #live = false
+  #isConnected = false
 
   constructor(sendQueue: SendQueue, timeout: number, act: (action: Action) => void) {
     this.#sendQueue = sendQueue
@@ -37,123 +37,123 @@ export class Memberships {
   join(group: string, member: object, now: number): void {
     const membership = this.#all.get(group) ?? newMembership(group, member)
     this.#all.set(group, membership)
-    membership.member = member
-    membership.wanted = true
+    membership.latestMember = member
+    membership.isWanted = true
     this.#settle(membership, now)
   }
 
   leave(group: string, now: number): void {
     const membership = this.#all.get(group)
     if (membership === undefined) return
-    membership.wanted = false
+    membership.isWanted = false
     membership.missedSince = undefined
     this.#settle(membership, now)
   }
 
   /** A message proves that the group is joined, even if the join's acknowledgement is lost or late. */
-  heard(group: string): void {
+  onMessage(group: string): void {
     const membership = this.#all.get(group)
-    if (membership) this.#tellGap(membership)
+    if (membership) this.#reportGap(membership)
   }
 
   resume(now: number): void {
-    this.#live = true
+    this.#isConnected = true
     for (const membership of Array.from(this.#all.values())) this.#settle(membership, now)
   }
 
   /** Called when the socket is lost; requests stay pending. */
   suspend(): void {
-    this.#live = false
+    this.#isConnected = false
   }
 
-  sessionLost(since: number): void {
+  onSessionLost(since: number): void {
     for (const membership of Array.from(this.#all.values())) {
       if (mayBeJoined(membership)) membership.missedSince ??= since
-      if (membership.posting) this.#sendQueue.forget(membership.posting)
-      membership.posting = undefined
-      membership.asked = undefined
-      membership.joined = false
-      if (!membership.wanted) this.#all.delete(membership.group)
+      if (membership.request) this.#sendQueue.forget(membership.request)
+      membership.request = undefined
+      membership.pendingType = undefined
+      membership.isJoined = false
+      if (!membership.isWanted) this.#all.delete(membership.group)
     }
   }
 
   close(): void {
     this.suspend()
-    for (const { posting } of this.#all.values()) if (posting) this.#sendQueue.forget(posting)
+    for (const { request } of this.#all.values()) if (request) this.#sendQueue.forget(request)
     this.#all.clear()
   }
 
   #settle(membership: Membership, now: number): void {
-    if (!this.#live || membership.asked) return
-    if (membership.wanted !== membership.joined) this.#ask(membership, now)
-    else if (!membership.wanted) this.#all.delete(membership.group)
+    if (!this.#isConnected || membership.pendingType) return
+    if (membership.isWanted !== membership.isJoined) this.#request(membership, now)
+    else if (!membership.isWanted) this.#all.delete(membership.group)
   }
 
-  #ask(membership: Membership, now: number): void {
-    const { group, wanted } = membership
-    const type = wanted ? 'joinGroup' : 'leaveGroup'
-    membership.asked = type
-    membership.posting = this.#sendQueue.post(
+  #request(membership: Membership, now: number): void {
+    const { group, isWanted } = membership
+    const type = isWanted ? 'joinGroup' : 'leaveGroup'
+    membership.pendingType = type
+    membership.request = this.#sendQueue.post(
       {
         frame: { type, group },
         ack: true,
         timeout: this.#timeout,
         atLeastOnce: false,
         urgent: true,
-        settled: (outcome, then) => this.#answered(membership, outcome, then),
+        settled: (outcome, then) => this.#onSettled(membership, outcome, then),
       },
       now,
     )
   }
 
-  #answered(membership: Membership, outcome: RequestOutcome, now: number): void {
-    const joining = membership.asked === 'joinGroup'
-    membership.asked = undefined
-    membership.posting = undefined
-    if (outcome.ok && joining) this.#joined(membership)
-    else if (outcome.ok) membership.joined = false
-    else this.#failed(membership, joining, outcome.error)
+  #onSettled(membership: Membership, outcome: RequestOutcome, now: number): void {
+    const isJoin = membership.pendingType === 'joinGroup'
+    membership.pendingType = undefined
+    membership.request = undefined
+    if (outcome.ok && isJoin) this.#markJoined(membership)
+    else if (outcome.ok) membership.isJoined = false
+    else this.#onFailed(membership, isJoin, outcome.error)
     this.#settle(membership, now)
   }
 
-  #joined(membership: Membership): void {
-    membership.joined = true
-    this.#tellGap(membership)
+  #markJoined(membership: Membership): void {
+    membership.isJoined = true
+    this.#reportGap(membership)
   }
 
-  #tellGap(membership: Membership): void {
+  #reportGap(membership: Membership): void {
     const { group, missedSince } = membership
     membership.missedSince = undefined
     if (missedSince !== undefined) this.#act({ type: 'gap', group, since: missedSince })
   }
 
-  #failed(membership: Membership, joining: boolean, error: StateStoreError): void {
-    const refused = joining && !isPassing(error)
+  #onFailed(membership: Membership, isJoin: boolean, error: StateStoreError): void {
+    const isRejected = isJoin && !isTransient(error)
     // The hub may have processed the request, so it must be sent again.
-    if (error.code === 'outcome-unknown') membership.joined = undefined
-    const { group, member, wanted, missedSince } = membership
+    if (error.code === 'outcome-unknown') membership.isJoined = undefined
+    const { group, latestMember: member, isWanted, missedSince } = membership
     // First, so that a listener of the report below may join again.
-    if (refused && wanted) this.#act({ type: 'groupFailed', group, member, error })
-    if (!refused || missedSince !== undefined) this.#act({ type: 'report', error })
+    if (isRejected && isWanted) this.#act({ type: 'groupFailed', group, member, error })
+    if (!isRejected || missedSince !== undefined) this.#act({ type: 'report', error })
     // A group that cannot be left is ignored: its messages are dropped.
-    if (!joining && !isPassing(error)) membership.joined = false
-    if (refused) membership.wanted = false
+    if (!isJoin && !isTransient(error)) membership.isJoined = false
+    if (isRejected) membership.isWanted = false
   }
 }
 
 /** Includes a join whose acknowledgement was lost: messages may have arrived before it. */
-const mayBeJoined = ({ joined, asked, posting }: Membership): boolean =>
-  joined !== false || (asked === 'joinGroup' && posting?.state === 'sent')
+const mayBeJoined = ({ isJoined, pendingType, request }: Membership): boolean =>
+  isJoined !== false || (pendingType === 'joinGroup' && request?.state === 'sent')
 
 /** Timeouts, which are retried. */
-const isPassing = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
+const isTransient = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
 const newMembership = (group: string, member: object): Membership => ({
   group,
-  member,
-  wanted: true,
-  joined: false,
-  asked: undefined,
-  posting: undefined,
+  latestMember: member,
+  isWanted: true,
+  isJoined: false,
+  pendingType: undefined,
+  request: undefined,
   missedSince: undefined,
 })

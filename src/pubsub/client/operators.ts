@@ -6,7 +6,7 @@ import { checkName } from '../wire/rules.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
 import type { PubSubClient } from './pubsub-client.js'
-import { type GroupSendOptions, noEchoOf, type SendOptions, sendingOf } from './send.js'
+import { checkNoEcho, checkSendOptions, type GroupSendOptions, type SendOptions } from './send.js'
 
 /** Options of {@link sendToGroup} and {@link sendEvent}. */
 export interface SendingOptions<W extends boolean = false> {
@@ -36,8 +36,8 @@ export function sendToGroup<T = unknown, W extends boolean = false>(
 ): OperatorFunction<T, WithItem<W, T, SendResult>> {
   checkHas('group', group, ['send'])
   checkSending(options)
-  noEchoOf(options)
-  return inOrder(item => group.send(item, options), options)
+  checkNoEcho(options)
+  return sendInOrder(item => group.send(item, options), options)
 }
 
 /**
@@ -57,17 +57,17 @@ export function sendEvent<T = unknown, W extends boolean = false>(
   checkHas('client', client, ['sendEvent'])
   checkName('event', name)
   checkSending(options)
-  return inOrder(item => client.sendEvent(name, item, options), options)
+  return sendInOrder(item => client.sendEvent(name, item, options), options)
 }
 
 /** Validates options before the first item arrives. */
-const checkSending = (options: SendOptions): unknown => sendingOf(options, 1)
+const checkSending = (options: SendOptions): unknown => checkSendOptions(options, 1)
 
-function inOrder<T, R, W extends boolean>(
+function sendInOrder<T, R, W extends boolean>(
   send: (item: T) => Observable<R>,
   options: SendingOptions<W>,
 ): OperatorFunction<T, WithItem<W, T, R>>
-function inOrder<T, R>(
+function sendInOrder<T, R>(
   send: (item: T) => Observable<R>,
   options: SendingOptions<boolean>,
 ): OperatorFunction<T, R | ItemResult<T, R>> {
@@ -77,7 +77,7 @@ function inOrder<T, R>(
   checkPositiveInteger('buffer', buffer)
   return source =>
     defer(() => {
-      const results = new Results<R | ItemResult<T, R>>()
+      const results = new OrderedResults<R | ItemResult<T, R>>()
       let held = 0
       const admit = (): void => {
         if (++held > buffer + concurrency) throw new OverflowError('The buffer of the operator', buffer)
@@ -95,7 +95,7 @@ function inOrder<T, R>(
 }
 
 /** Restores the order of results. */
-class Results<R> {
+class OrderedResults<R> {
   readonly #waiting = new Map<number, R>()
   #next = 0
 

@@ -13,7 +13,7 @@ import { Awaitable } from '../../core/util/awaitable.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
 import { checkName } from '../wire/rules.js'
-import { ALIVE_GROUP } from './client-link.js'
+import { PROBE_GROUP } from './client-link.js'
 import { ClientStateMachine } from './client-state-machine.js'
 import { Driver, type UrlSource } from './driver.js'
 import {
@@ -28,11 +28,11 @@ import {
   type ServerMessage,
 } from './events.js'
 import { type Gap, Group, type GroupHost } from './group.js'
-import { closedBy } from './in-flight-request.js'
-import { type SendOptions, sendingOf, toPayload } from './send.js'
+import { clientClosedError } from './in-flight-request.js'
+import { checkSendOptions, type SendOptions, toPayload } from './send.js'
 import type { OpenSocket } from './ws-socket.js'
 
-export interface PubSubClientSettings extends Omit<MachineSettings, 'backlog'> {
+export interface PubSubClientSettings extends Omit<MachineSettings, 'bufferedBytes'> {
   readonly url: UrlSource
   readonly clock: Clock
   readonly openSocket: OpenSocket
@@ -74,11 +74,18 @@ export class PubSubClient implements AsyncDisposable {
   /** Use {@link connectPubSub}. */
   constructor(settings: PubSubClientSettings) {
     const { url, clock, openSocket, codec, timeout } = settings
-    const machine = new ClientStateMachine({ ...settings, backlog: () => this.#driver.backlog })
+    const machine = new ClientStateMachine({ ...settings, bufferedBytes: () => this.#driver.bufferedBytes })
     const { subprotocol } = codec
     this.#clock = clock
     this.#ready = settings.ready
-    this.#driver = new Driver({ machine, clock, openSocket, subprotocol, url, tell: action => this.#tell(action) })
+    this.#driver = new Driver({
+      machine,
+      clock,
+      openSocket,
+      subprotocol,
+      url,
+      onAction: action => this.#onAction(action),
+    })
     this.#groupHost = {
       timeout,
       send: request => this.#send(request),
@@ -104,7 +111,7 @@ export class PubSubClient implements AsyncDisposable {
    */
   group(name: string): Group {
     checkName('group', name)
-    if (name === ALIVE_GROUP) throw new ArgumentError(`The group ${ALIVE_GROUP} is reserved for keep-alive`)
+    if (name === PROBE_GROUP) throw new ArgumentError(`The group ${PROBE_GROUP} is reserved for keep-alive`)
     return new Group(name, this.#groupHost)
   }
 
@@ -118,7 +125,7 @@ export class PubSubClient implements AsyncDisposable {
    */
   sendEvent(name: string, data: unknown, options: SendOptions = {}): Awaitable<SendResult> {
     checkName('event', name)
-    const sending = sendingOf(options, this.#groupHost.timeout)
+    const sending = checkSendOptions(options, this.#groupHost.timeout)
     const frame = { type: 'event', event: name, payload: toPayload(data, options.dataType) } as const
     return this.#send({ frame, ...sending })
   }
@@ -136,10 +143,10 @@ export class PubSubClient implements AsyncDisposable {
     return this.close()
   }
 
-  #send(draft: SendRequest): Awaitable<SendResult> {
+  #send(message: SendRequest): Awaitable<SendResult> {
     return new Awaitable(subscriber => {
       // A copy per attempt, because requests are identified by identity.
-      const request = { ...draft }
+      const request = { ...message }
       const post = (): void => {
         if (subscriber.closed) return
         this.#sends.set(request, subscriber)
@@ -159,9 +166,9 @@ export class PubSubClient implements AsyncDisposable {
   #messages(name: string): Observable<GroupMessage> {
     return defer(() => {
       const status = this.#status
-      if (status.state === 'stopped') return status.cause ? throwError(() => closedBy(status.cause)) : EMPTY
+      if (status.state === 'stopped') return status.cause ? throwError(() => clientClosedError(status.cause)) : EMPTY
       const messages = this.#groups.get(name) ?? this.#join(name)
-      return messages.pipe(finalize(() => this.#leaveUnobserved(name, messages)))
+      return messages.pipe(finalize(() => this.#leaveIfUnobserved(name, messages)))
     })
   }
 
@@ -172,13 +179,13 @@ export class PubSubClient implements AsyncDisposable {
     return messages
   }
 
-  #leaveUnobserved(group: string, messages: Subject<GroupMessage>): void {
+  #leaveIfUnobserved(group: string, messages: Subject<GroupMessage>): void {
     if (messages.observed || this.#groups.get(group) !== messages) return
     this.#groups.delete(group)
     this.#driver.dispatch({ type: 'leave', group })
   }
 
-  #tell(action: Action): void {
+  #onAction(action: Action): void {
     switch (action.type) {
       case 'groupMessage':
         this.#groups.get(action.message.group)?.next(action.message)
@@ -199,7 +206,7 @@ export class PubSubClient implements AsyncDisposable {
         this.#errors$.next(action.error)
         break
       case 'status':
-        this.#show(onWallClock(action.status, this.#wallOffset()))
+        this.#publishStatus(onWallClock(action.status, this.#wallOffset()))
         break
     }
   }
@@ -223,12 +230,12 @@ export class PubSubClient implements AsyncDisposable {
     messages.error(error)
   }
 
-  #show(status: PubSubStatus): void {
+  #publishStatus(status: PubSubStatus): void {
     this.#status = status
     this.#status$.next(status)
     if (status.state !== 'stopped') return
     const { cause } = status
-    const end = <T>(stream: Subject<T>): void => (cause ? stream.error(closedBy(cause)) : stream.complete())
+    const end = <T>(stream: Subject<T>): void => (cause ? stream.error(clientClosedError(cause)) : stream.complete())
     for (const messages of Array.from(this.#groups.values())) end(messages)
     this.#groups.clear()
     end(this.#serverMessages$)

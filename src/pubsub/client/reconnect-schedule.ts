@@ -9,7 +9,7 @@ import {
 import type { MachineSettings } from './events.js'
 
 /** A connection that held for this long resets the attempt counts, ms. */
-const STABLE_AFTER = 5_000
+const STABLE_AFTER_MS = 5_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
@@ -28,16 +28,16 @@ export class ReconnectSchedule {
   }
 
   /** When the next attempt is scheduled; `Infinity` for none. */
-  get at(): number {
+  get nextAttemptAt(): number {
     return this.#at
   }
 
   /** The current or next attempt to connect. */
-  get connects(): number {
+  get connectAttempts(): number {
     return this.#connects
   }
 
-  get recoveries(): number {
+  get recoveryAttempts(): number {
     return this.#recoveries
   }
 
@@ -46,24 +46,24 @@ export class ReconnectSchedule {
     this.#connects = 1
   }
 
-  up(now: number): void {
+  onConnected(now: number): void {
     this.#upSince = now
   }
 
-  down(now: number): void {
-    if (now - this.#upSince < STABLE_AFTER) return
+  onDisconnected(now: number): void {
+    if (now - this.#upSince < STABLE_AFTER_MS) return
     this.#recoveries = 0
     this.#connects = 0
   }
 
   /** Schedules the next recovery attempt. */
-  recover(now: number): void {
-    const earlier = this.#recoveries++
-    this.#at = now + (earlier === 0 ? 0 : this.#settings.recoveryPause(earlier))
+  scheduleRecovery(now: number): void {
+    const previousAttempts = this.#recoveries++
+    this.#at = now + (previousAttempts === 0 ? 0 : this.#settings.recoveryPause(previousAttempts))
   }
 
   /** Schedules the next connection attempt, or returns why there is none. */
-  connect(cause: StateStoreError, now: number): StateStoreError | undefined {
+  scheduleConnect(cause: StateStoreError, now: number): StateStoreError | undefined {
     this.#connects++
     try {
       const delay = this.#settings.reconnectStrategy(this.#connects, cause)
@@ -90,16 +90,16 @@ export interface LinkEnd {
 }
 
 /** The end of a link closed by the peer or the network. `reason` may be empty. */
-export const closedWith = (code: number, reason: string): LinkEnd => ({
+export const closedByPeer = (code: number, reason: string): LinkEnd => ({
   code,
   reason,
   cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
 })
 
 /** Prefers the reason of the hub's `disconnected` frame to the failure of the last recovery attempt. */
-export function afterFarewell(farewell: string, end: LinkEnd): LinkEnd {
+export function withDisconnectReason(farewell: string, end: LinkEnd): LinkEnd {
   if (farewell === '') return end
-  return end.code === undefined ? { ...end, reason: farewell } : closedWith(end.code, farewell)
+  return end.code === undefined ? { ...end, reason: farewell } : closedByPeer(end.code, farewell)
 }
 
 /** The end of a link that this side gave up. */
@@ -110,7 +110,7 @@ export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
 })
 
 /** With jitter, a delay of 1 to 2 s. */
-const LONGEST_RECOVERY_PAUSE = 2_000
+const MAX_RECOVERY_PAUSE_MS = 2_000
 
 /** Delays between attempts, ms; 1 is the delay after the first attempt. */
 export interface RetryDelays {
@@ -130,9 +130,9 @@ export interface RetryDelays {
  * pausesOf().recoveryPause(20) // 1000 to 2000
  * ```
  */
-export function pausesOf(options: BackoffOptions = {}): RetryDelays {
-  const { max = LONGEST_RECOVERY_PAUSE } = options
-  const shortened = { ...options, max: Math.min(max, LONGEST_RECOVERY_PAUSE) }
+export function retryDelays(options: BackoffOptions = {}): RetryDelays {
+  const { max = MAX_RECOVERY_PAUSE_MS } = options
+  const shortened = { ...options, max: Math.min(max, MAX_RECOVERY_PAUSE_MS) }
   return {
     pause: attempt => backoff(attempt, options),
     recoveryPause: attempt => backoff(attempt, shortened),

@@ -2,32 +2,32 @@ import { utf8 } from '../../core/util/bytes.js'
 import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { ArgumentError, type ClosedError, OverflowError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { AckError, FrameData } from '../wire/frames.js'
-import { isNestedWithin, MAXIMUM_NESTING, toJson } from '../wire/json.js'
+import { isNestedWithin, MAX_NESTING, toJson } from '../wire/json.js'
 import type { MachineSettings } from './events.js'
 import {
   CancellableFifo,
-  type Draft,
-  described,
+  describeRequest,
   type InFlightRequest,
+  type OutgoingRequest,
+  outcomeUnknown,
   PubSubRefusedError,
-  timedOut,
-  unanswered,
-  unknownFate,
+  timeoutError,
+  withoutAckError,
 } from './in-flight-request.js'
 
 /** A hub ends the session of a client that sends a frame larger than 1 MiB. */
-const LONGEST_FRAME = 1024 * 1024
+const MAX_FRAME_BYTES = 1024 * 1024
 /** A hub remembers about 1,000 ids; below that, it recognises every copy. */
-const MOST_UNDER_WAY = 500
+const MAX_IN_FLIGHT = 500
 /** Joins and leaves may exceed the limit by this many, so that unacknowledged messages do not block them. */
-const MOST_URGENT = 100
+const MAX_EXTRA_URGENT = 100
 /** Limit of all held data, bytes or characters. */
-const MOST_HELD = 64 * 1024 * 1024
+const MAX_HELD_BYTES = 64 * 1024 * 1024
 /** A message in flight during this many session losses may be their cause. */
-const MOST_LOSSES = 3
+const MAX_SESSION_LOSSES = 3
 /** Messages wait while the socket buffers this many bytes. WebSocket has no drain event, so it is polled, ms. */
-const MOST_BACKLOG = 1024 * 1024
-const BACKLOG_POLL = 20
+const MAX_BUFFERED_BYTES = 1024 * 1024
+const BUFFER_POLL_MS = 20
 
 /**
  * Queued and unacknowledged requests. A request keeps its id: a copy sent after a recovery carries the same one, so
@@ -36,20 +36,20 @@ const BACKLOG_POLL = 20
 export class SendQueue {
   readonly #settings: MachineSettings
   readonly #transmit: (data: FrameData) => void
-  readonly #urgent = new CancellableFifo<InFlightRequest>()
+  readonly #urgentQueue = new CancellableFifo<InFlightRequest>()
   /** Requests to resend after `InternalServerError`. */
-  readonly #again = new CancellableFifo<InFlightRequest>()
-  readonly #line = new CancellableFifo<InFlightRequest>()
+  readonly #retryQueue = new CancellableFifo<InFlightRequest>()
+  readonly #normalQueue = new CancellableFifo<InFlightRequest>()
   /** Unacknowledged, in the order sent. */
-  readonly #sent = new Map<bigint, InFlightRequest>()
+  readonly #unacknowledged = new Map<bigint, InFlightRequest>()
   readonly #deadlines = new DeadlineQueue<InFlightRequest>()
   readonly #retries = new DeadlineQueue<InFlightRequest>()
   #lastId = 0n
   /** Requests that count towards the limit. */
-  #held = 0
+  #heldCount = 0
   #heldBytes = 0
   #urgentSent = 0
-  #live = false
+  #isConnected = false
   #pollAt = Number.POSITIVE_INFINITY
 
   constructor(settings: MachineSettings, transmit: (data: FrameData) => void) {
@@ -66,90 +66,99 @@ export class SendQueue {
    * Returns an id for a request that bypasses the queue. There are too few of these to displace ids that the hub
    * remembers.
    */
-  takeId(): bigint {
+  nextId(): bigint {
     return ++this.#lastId
   }
 
   /** Queues a request. If it cannot be sent, settles it immediately. */
-  post(draft: Draft, now: number): InFlightRequest | undefined {
-    const ackId = draft.ack ? this.takeId() : undefined
-    const data = this.#admit(draft, ackId)
+  post(outgoing: OutgoingRequest, now: number): InFlightRequest | undefined {
+    const ackId = outgoing.ack ? this.nextId() : undefined
+    const data = this.#tryEncode(outgoing, ackId)
     if (data instanceof StateStoreError) {
-      draft.settled({ ok: false, error: data }, now)
+      outgoing.settled({ ok: false, error: data }, now)
       return undefined
     }
-    const fifo = draft.urgent ? this.#urgent : this.#line
-    const posting: InFlightRequest = { draft, data, ackId, fifo, state: 'waiting', losses: 0, failures: 0, ...NO_TIMES }
-    posting.deadline = this.#deadlines.add(now + draft.timeout, posting)
-    this.#hold(posting, 1)
-    fifo.push(posting)
+    const fifo = outgoing.urgent ? this.#urgentQueue : this.#normalQueue
+    const request: InFlightRequest = {
+      outgoing,
+      data,
+      ackId,
+      fifo,
+      state: 'waiting',
+      sessionLosses: 0,
+      failures: 0,
+      ...NO_TIMES,
+    }
+    request.deadline = this.#deadlines.add(now + outgoing.timeout, request)
+    this.#addToHeld(request, 1)
+    fifo.push(request)
     this.#flush(now)
-    return posting
+    return request
   }
 
   /** Cancels a request: it is not sent, or not resent. */
-  forget(posting: InFlightRequest): void {
-    if (posting.state === 'over') return
-    if (posting.state === 'waiting') posting.fifo.ceased()
-    posting.state = 'over'
-    this.#hold(posting, -1)
-    if (posting.deadline) this.#deadlines.remove(posting.deadline)
-    if (posting.retry) this.#retries.remove(posting.retry)
-    this.#unsent(posting)
+  forget(request: InFlightRequest): void {
+    if (request.state === 'settled') return
+    if (request.state === 'waiting') request.fifo.onCancelled()
+    request.state = 'settled'
+    this.#addToHeld(request, -1)
+    if (request.deadline) this.#deadlines.remove(request.deadline)
+    if (request.retry) this.#retries.remove(request.retry)
+    this.#removeUnacknowledged(request)
   }
 
   /**
    * Handles an acknowledgement; unknown ids are ignored. `Duplicate` is success: an earlier copy was processed
    * ("Publisher").
    */
-  acknowledged(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
-    const posting = this.#sent.get(ackId)
-    if (posting === undefined) return
+  onAck(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
+    const request = this.#unacknowledged.get(ackId)
+    if (request === undefined) return
     const { name = '', message = '' } = error ?? {}
-    if (success || name === 'Duplicate') this.#succeed(posting, !success, now)
-    else if (name === 'InternalServerError' && posting.failures < this.#settings.retries) this.#pause(posting, now)
-    else this.#fail(posting, new PubSubRefusedError(described(posting.draft.frame), { name, message }), now)
+    if (success || name === 'Duplicate') this.#succeed(request, !success, now)
+    else if (name === 'InternalServerError' && request.failures < this.#settings.retries) this.#retryLater(request, now)
+    else this.#fail(request, new PubSubRefusedError(describeRequest(request.outgoing.frame), { name, message }), now)
     this.#flush(now)
   }
 
   tick(now: number): void {
     for (let due = this.#retries.takeDue(now); due !== undefined; due = this.#retries.takeDue(now)) {
       due.state = 'waiting'
-      due.fifo = due.draft.urgent ? this.#urgent : this.#again
+      due.fifo = due.outgoing.urgent ? this.#urgentQueue : this.#retryQueue
       due.fifo.push(due)
     }
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
-      this.#fail(due, timedOut(due), now)
+      this.#fail(due, timeoutError(due), now)
     }
     this.#flush(now)
   }
 
   /** Called when the hub accepts frames. In a recovered session, unacknowledged requests are resent. */
   resume(now: number): void {
-    this.#live = true
-    for (const posting of this.#sent.values()) this.#transmit(posting.data)
+    this.#isConnected = true
+    for (const request of this.#unacknowledged.values()) this.#transmit(request.data)
     this.#flush(now)
   }
 
   suspend(): void {
-    this.#live = false
+    this.#isConnected = false
     this.#pollAt = Number.POSITIVE_INFINITY
   }
 
   /** The hub's record of ids ended with the session, so the outcome of sent requests is unknown. */
-  sessionLost(now: number): void {
+  onSessionLost(now: number): void {
     const again: InFlightRequest[] = []
-    for (const posting of Array.from(this.#sent.values())) {
-      posting.losses++
-      if (posting.draft.atLeastOnce && posting.losses < MOST_LOSSES) again.push(posting)
-      else this.#fail(posting, unknownFate(posting, lossOf(posting)), now)
+    for (const request of Array.from(this.#unacknowledged.values())) {
+      request.sessionLosses++
+      if (request.outgoing.atLeastOnce && request.sessionLosses < MAX_SESSION_LOSSES) again.push(request)
+      else this.#fail(request, outcomeUnknown(request, describeLoss(request)), now)
     }
-    this.#sent.clear()
-    for (const posting of again) {
-      posting.state = 'waiting'
-      posting.fifo = this.#line
+    this.#unacknowledged.clear()
+    for (const request of again) {
+      request.state = 'waiting'
+      request.fifo = this.#normalQueue
     }
-    this.#line.prepend(again)
+    this.#normalQueue.prepend(again)
   }
 
   /** Fails all requests: with `error` if they cannot have been processed, with `outcome-unknown` otherwise. */
@@ -157,32 +166,32 @@ export class SendQueue {
     this.suspend()
     const never = Number.POSITIVE_INFINITY
     for (let next = this.#deadlines.takeDue(never); next !== undefined; next = this.#deadlines.takeDue(never)) {
-      this.#fail(next, unanswered(next, 'the client was closed before its acknowledgement came', error), now)
+      this.#fail(next, withoutAckError(next, 'the client was closed before its acknowledgement came', error), now)
     }
   }
 
   /** Encodes a request, or returns why it cannot be sent. */
-  #admit({ frame, urgent }: Draft, ackId: bigint | undefined): FrameData | StateStoreError {
+  #tryEncode({ frame, urgent }: OutgoingRequest, ackId: bigint | undefined): FrameData | StateStoreError {
     const { codec, maxQueued } = this.#settings
-    if (this.#held >= maxQueued && !urgent) return new OverflowError('The queue of messages', maxQueued)
+    if (this.#heldCount >= maxQueued && !urgent) return new OverflowError('The queue of messages', maxQueued)
     try {
       const data = codec.encode(ackId === undefined ? frame : { ...frame, ackId }, toSentJson)
-      if (!urgent && this.#heldBytes + data.length > MOST_HELD) {
-        return new OverflowError('The queue of messages, in bytes', MOST_HELD)
+      if (!urgent && this.#heldBytes + data.length > MAX_HELD_BYTES) {
+        return new OverflowError('The queue of messages, in bytes', MAX_HELD_BYTES)
       }
-      if (!isTooLong(data)) return data
-      return new ArgumentError(`Expected at most ${LONGEST_FRAME} bytes in ${described(frame)}, got more`)
+      if (!exceedsFrameLimit(data)) return data
+      return new ArgumentError(`Expected at most ${MAX_FRAME_BYTES} bytes in ${describeRequest(frame)}, got more`)
     } catch (cause) {
-      return new ArgumentError(`Cannot encode ${described(frame)}: ${reason(cause)}`, { cause })
+      return new ArgumentError(`Cannot encode ${describeRequest(frame)}: ${reason(cause)}`, { cause })
     }
   }
 
   #flush(now: number): void {
-    if (!this.#live) return
+    if (!this.#isConnected) return
     this.#pollAt = Number.POSITIVE_INFINITY
-    for (let fifo = this.#next(); fifo !== undefined; fifo = this.#next()) {
-      if (this.#settings.backlog() > MOST_BACKLOG) {
-        this.#pollAt = now + BACKLOG_POLL
+    for (let fifo = this.#nextQueue(); fifo !== undefined; fifo = this.#nextQueue()) {
+      if (this.#settings.bufferedBytes() > MAX_BUFFERED_BYTES) {
+        this.#pollAt = now + BUFFER_POLL_MS
         return
       }
       const next = fifo.shift()
@@ -191,68 +200,69 @@ export class SendQueue {
   }
 
   /** Returns the queue to send from. A message without an id needs no slot, but does not overtake others. */
-  #next(): CancellableFifo<InFlightRequest> | undefined {
-    const isRoom = this.#sent.size < MOST_UNDER_WAY
-    if (this.#urgent.length > 0) return isRoom || this.#urgentSent < MOST_URGENT ? this.#urgent : undefined
-    if (isRoom && this.#again.length > 0) return this.#again
-    const first = this.#line.peek()
-    return first && (isRoom || first.ackId === undefined) ? this.#line : undefined
+  #nextQueue(): CancellableFifo<InFlightRequest> | undefined {
+    const isRoom = this.#unacknowledged.size < MAX_IN_FLIGHT
+    if (this.#urgentQueue.length > 0)
+      return isRoom || this.#urgentSent < MAX_EXTRA_URGENT ? this.#urgentQueue : undefined
+    if (isRoom && this.#retryQueue.length > 0) return this.#retryQueue
+    const first = this.#normalQueue.peek()
+    return first && (isRoom || first.ackId === undefined) ? this.#normalQueue : undefined
   }
 
-  #hold({ draft, data }: InFlightRequest, count: 1 | -1): void {
-    if (draft.urgent) return
-    this.#held += count
+  #addToHeld({ outgoing, data }: InFlightRequest, count: 1 | -1): void {
+    if (outgoing.urgent) return
+    this.#heldCount += count
     this.#heldBytes += count * data.length
   }
 
-  #unsent({ ackId, draft }: InFlightRequest): void {
-    if (ackId !== undefined && this.#sent.delete(ackId) && draft.urgent) this.#urgentSent--
+  #removeUnacknowledged({ ackId, outgoing }: InFlightRequest): void {
+    if (ackId !== undefined && this.#unacknowledged.delete(ackId) && outgoing.urgent) this.#urgentSent--
   }
 
-  #send(posting: InFlightRequest, now: number): void {
-    const { ackId, data } = posting
-    posting.state = 'sent'
+  #send(request: InFlightRequest, now: number): void {
+    const { ackId, data } = request
+    request.state = 'sent'
     this.#transmit(data)
     if (ackId === undefined) {
-      this.#succeed(posting, false, now)
+      this.#succeed(request, false, now)
       return
     }
-    this.#sent.set(ackId, posting)
-    if (posting.draft.urgent) this.#urgentSent++
+    this.#unacknowledged.set(ackId, request)
+    if (request.outgoing.urgent) this.#urgentSent++
   }
 
   /** The hub did not process the request: the same copy is sent later with the same id ("Publisher"). */
-  #pause(posting: InFlightRequest, now: number): void {
-    this.#unsent(posting)
-    posting.state = 'pausing'
-    posting.failures++
-    posting.retry = this.#retries.add(now + this.#settings.pause(posting.failures), posting)
+  #retryLater(request: InFlightRequest, now: number): void {
+    this.#removeUnacknowledged(request)
+    request.state = 'pausing'
+    request.failures++
+    request.retry = this.#retries.add(now + this.#settings.pause(request.failures), request)
   }
 
-  #succeed(posting: InFlightRequest, duplicate: boolean, now: number): void {
-    this.forget(posting)
-    posting.draft.settled({ ok: true, result: { ackId: posting.ackId, duplicate } }, now)
+  #succeed(request: InFlightRequest, duplicate: boolean, now: number): void {
+    this.forget(request)
+    request.outgoing.settled({ ok: true, result: { ackId: request.ackId, duplicate } }, now)
   }
 
-  #fail(posting: InFlightRequest, error: StateStoreError, now: number): void {
-    this.forget(posting)
-    posting.draft.settled({ ok: false, error }, now)
+  #fail(request: InFlightRequest, error: StateStoreError, now: number): void {
+    this.forget(request)
+    request.outgoing.settled({ ok: false, error }, now)
   }
 }
 
-const lossOf = ({ losses }: InFlightRequest): string =>
-  `${losses === 1 ? 'the session was' : `${losses} sessions were`} lost before its acknowledgement came`
+const describeLoss = ({ sessionLosses }: InFlightRequest): string =>
+  `${sessionLosses === 1 ? 'the session was' : `${sessionLosses} sessions were`} lost before its acknowledgement came`
 
 const NO_TIMES = { deadline: undefined, retry: undefined }
 
-function isTooLong(data: FrameData): boolean {
-  if (typeof data !== 'string') return data.length > LONGEST_FRAME
+function exceedsFrameLimit(data: FrameData): boolean {
+  if (typeof data !== 'string') return data.length > MAX_FRAME_BYTES
   // A UTF-16 code unit takes at most three bytes, which avoids encoding most texts.
-  return data.length * 3 > LONGEST_FRAME && utf8(data).length > LONGEST_FRAME
+  return data.length * 3 > MAX_FRAME_BYTES && utf8(data).length > MAX_FRAME_BYTES
 }
 
 /** The frame itself is one level of JSON. */
-const DEEPEST = MAXIMUM_NESTING - 1
+const MAX_DATA_NESTING = MAX_NESTING - 1
 
 /**
  * Returns the JSON text of a value that a client may send. Throws {@link ArgumentError} if a value has none or makes a
@@ -268,8 +278,8 @@ export function toSentJson(value: unknown): string {
   const text = toJson(value)
   if (text === 'null') throw new ArgumentError('Data of type json must not be null or become null in JSON')
   if (text === '{}' && !isPlain(value)) throw new ArgumentError('Data of type json would become {}: convert it first')
-  if (isNestedWithin(DEEPEST, text)) return text
-  throw new ArgumentError(`Data of type json must not be nested deeper than ${DEEPEST} levels`)
+  if (isNestedWithin(MAX_DATA_NESTING, text)) return text
+  throw new ArgumentError(`Data of type json must not be nested deeper than ${MAX_DATA_NESTING} levels`)
 }
 
 // Includes custom classes and objects of another realm.

@@ -2,7 +2,7 @@ import { checkFlag, checkObject, checkPositiveInteger } from '../../core/util/ch
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
 import { isAny } from '../wire/protobuf-any.js'
-import { payloadOf, unfit } from '../wire/rules.js'
+import { payloadOf, wrongDataType } from '../wire/rules.js'
 import type { SendRequest } from './events.js'
 
 /** Options of every send. */
@@ -31,9 +31,9 @@ export interface GroupSendOptions extends SendOptions {
 }
 
 /** Applies defaults. Throws {@link ArgumentError} for invalid options. */
-export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<SendRequest, 'frame'> {
+export function checkSendOptions(options: SendOptions, defaultTimeout: number): Omit<SendRequest, 'frame'> {
   checkObject('options', options)
-  const { ack = true, atLeastOnce = false, timeout = timeoutByDefault } = options
+  const { ack = true, atLeastOnce = false, timeout = defaultTimeout } = options
   checkPositiveInteger('timeout', timeout)
   checkFlag('ack', ack)
   checkFlag('atLeastOnce', atLeastOnce)
@@ -43,7 +43,7 @@ export function sendingOf(options: SendOptions, timeoutByDefault: number): Omit<
   return { ack, atLeastOnce, timeout }
 }
 
-export function noEchoOf({ noEcho = false }: GroupSendOptions): boolean {
+export function checkNoEcho({ noEcho = false }: GroupSendOptions): boolean {
   checkFlag('noEcho', noEcho)
   return noEcho
 }
@@ -56,14 +56,15 @@ export function noEchoOf({ noEcho = false }: GroupSendOptions): boolean {
  */
 export function toPayload(data: unknown, dataType: Payload['dataType'] | undefined): Payload {
   const payload = payloadOf(dataType ?? (data instanceof Uint8Array ? 'binary' : 'json'), data)
-  if (payload.dataType === 'json' && !hasJson(data)) throw unfit('json', 'a JSON value other than null', data)
+  if (payload.dataType === 'json' && !isSerializable(data))
+    throw wrongDataType('json', 'a JSON value other than null', data)
   if (payload.dataType === 'protobuf' && !isAny(payload.data))
-    throw unfit('protobuf', 'the bytes of a google.protobuf.Any', data)
+    throw wrongDataType('protobuf', 'the bytes of a google.protobuf.Any', data)
   return payload
 }
 
 // Buffers and views would silently become {} or an object of numbers.
-function hasJson(data: unknown): boolean {
+function isSerializable(data: unknown): boolean {
   if (data === null || ['undefined', 'function', 'symbol', 'bigint'].includes(typeof data)) return false
   return !(data instanceof ArrayBuffer) && !ArrayBuffer.isView(data)
 }

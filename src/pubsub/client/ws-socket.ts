@@ -3,23 +3,23 @@ import { reason } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
 
 /** Close code of a socket that did not open (RFC 6455, section 7.4.1). */
-const ABNORMAL = 1006
+const ABNORMAL_CLOSURE = 1006
 
 /**
  * `closeTimeout` bounds the close of a half-open link, which keeps the process alive: 2 s instead of 30 s. The types of
  * `ws` lack it.
  */
-const OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
+const SOCKET_OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
 /**
  * Opens the platform's WebSocket, except in Node, where the package `ws` is used: the WebSocket of Node 22 and 24
  * cannot be terminated if the peer does not answer its close frame, and would keep the process alive.
  */
 export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
-  const socket = new LateSocket(handlers)
+  const socket = new DeferredSocket(handlers)
   create(url, subprotocol).then(
     created => socket.attach(created),
-    cause => handlers.closed(ABNORMAL, reason(cause)),
+    cause => handlers.closed(ABNORMAL_CLOSURE, reason(cause)),
   )
   return socket
 }
@@ -27,14 +27,14 @@ export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
 async function create(url: string, subprotocol: string): Promise<WebSocket | PackagedSocket> {
   if ('WebSocket' in globalThis && !isNode()) return new WebSocket(url, subprotocol)
   const ws = await import('ws')
-  return new ws.WebSocket(url, subprotocol, OPTIONS)
+  return new ws.WebSocket(url, subprotocol, SOCKET_OPTIONS)
 }
 
 /** Node has a WebSocket since version 22, and a navigator since version 21. */
 const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.js/') === true
 
 /** A socket that can be closed before it is created. */
-class LateSocket implements Socket {
+class DeferredSocket implements Socket {
   readonly #handlers: SocketHandlers
   #socket: WebSocket | PackagedSocket | undefined
   #ended: { readonly code: number | undefined } | undefined
@@ -83,7 +83,7 @@ class LateSocket implements Socket {
     socket.onerror = (event: object) => {
       if ('message' in event) problem = String(event.message)
       // Node 22 emits no `close` if opening fails, unlike the HTML standard.
-      if (state === 'opening') end(ABNORMAL, '')
+      if (state === 'opening') end(ABNORMAL_CLOSURE, '')
     }
     socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => end(code, reason)
     this.#socket = socket

@@ -1,5 +1,5 @@
 import { isWellFormed } from '../../core/util/bytes.js'
-import { isName, LONGEST_NAME } from '../wire/rules.js'
+import { isName, MAX_NAME_LENGTH } from '../wire/rules.js'
 
 /** Identity and rights of a connection. */
 export interface Identity {
@@ -34,7 +34,7 @@ export function identityProblem({ userId = '', roles = [], groups = [] }: Identi
   if (!Array.isArray(roles) || !Array.isArray(groups)) return 'roles and groups must be arrays'
   if (!roles.every(role => typeof role === 'string')) return 'roles must be strings'
   if (groups.length > MOST_GROUPS) return `a connection can be in at most ${MOST_GROUPS} groups, not ${groups.length}`
-  return groups.every(isName) ? undefined : `a group must have a name of 1 to ${LONGEST_NAME} characters, not blank`
+  return groups.every(isName) ? undefined : `a group must have a name of 1 to ${MAX_NAME_LENGTH} characters, not blank`
 }
 
 /** A client's session at a hub, which survives lost network connections. */

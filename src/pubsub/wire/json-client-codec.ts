@@ -79,7 +79,7 @@ function ack(frame: JsonFrame): DownFrame {
 
 function ackError(error: unknown): AckError | undefined {
   if (!isObject(error)) return undefined
-  return { name: textOr('', error['name']), message: textOr('', error['message']) }
+  return { name: stringOr('', error['name']), message: stringOr('', error['message']) }
 }
 
 function message(frame: JsonFrame): DownFrame | UnknownFrame {
@@ -91,26 +91,27 @@ function message(frame: JsonFrame): DownFrame | UnknownFrame {
     if (payload === undefined) return { type: 'unknown', sequenceId }
     if (from === 'server') return { type: 'serverMessage', payload, sequenceId }
     const group = frame.string('group')
-    return { type: 'groupMessage', group, fromUserId: filled(fromUserId), payload, sequenceId }
+    return { type: 'groupMessage', group, fromUserId: nonEmptyString(fromUserId), payload, sequenceId }
   })
 }
 
 function system(frame: JsonFrame): DownFrame | UnknownFrame {
   const { event, connectionId, userId, reconnectionToken, message } = frame.members
-  if (event === 'disconnected') return { type: 'disconnected', reason: textOr('', message) }
+  if (event === 'disconnected') return { type: 'disconnected', reason: stringOr('', message) }
   if (event !== 'connected') return unknown(frame)
-  const id = filled(connectionId)
+  const id = nonEmptyString(connectionId)
   if (id === undefined) throw frame.fault('connectionId is missing')
   return {
     type: 'connected',
     connectionId: id,
-    userId: filled(userId),
-    reconnectionToken: filled(reconnectionToken),
+    userId: nonEmptyString(userId),
+    reconnectionToken: nonEmptyString(reconnectionToken),
   }
 }
 
 const unknown = (frame: JsonFrame): UnknownFrame => ({ type: 'unknown', sequenceId: frame.id('sequenceId', true) })
 
-const textOr = (fallback: string, value: unknown): string => (typeof value === 'string' ? value : fallback)
+const stringOr = (fallback: string, value: unknown): string => (typeof value === 'string' ? value : fallback)
 
-const filled = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const nonEmptyString = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined

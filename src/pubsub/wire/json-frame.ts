@@ -2,12 +2,12 @@ import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { memberText } from './json.js'
-import { checkedId, MAXIMUM_ID, payloadOf } from './rules.js'
+import { checkedId, MAX_ID, payloadOf } from './rules.js'
 
 /** Name of the JSON subprotocol in the WebSocket handshake. */
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
 
-const EXCERPT = 80
+const EXCERPT_LENGTH = 80
 const DATA_TYPES: readonly unknown[] = ['json', 'text', 'binary', 'protobuf']
 
 type Members = Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ export class JsonFrame {
   constructor(data: FrameData, read: (text: string) => unknown = text => JSON.parse(text)) {
     if (typeof data !== 'string') throw new PayloadError('Not a JSON frame: a binary WebSocket message')
     this.text = data
-    this.members = this.#parsed(read)
+    this.members = this.#parse(read)
   }
 
   /** Returns a member that must be a string. */
@@ -44,7 +44,7 @@ export class JsonFrame {
     const value = this.members[name]
     if (value === undefined || value === null) return undefined
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
-    const id = toId(this.#digits(name, value, quoted))
+    const id = parseId(this.#digits(name, value, quoted))
     if (id === undefined) throw this.fault(`${name} must be an integer from 0 to 2^64-1`)
     return id
   }
@@ -69,7 +69,7 @@ export class JsonFrame {
     return new PayloadError(`Malformed JSON frame: ${what}, in ${this.#excerpt()}`)
   }
 
-  #parsed(read: (text: string) => unknown): Members {
+  #parse(read: (text: string) => unknown): Members {
     try {
       const value = read(this.text)
       if (isObject(value)) return value
@@ -87,7 +87,7 @@ export class JsonFrame {
 
   #excerpt(): string {
     const { text } = this
-    return text.length > EXCERPT ? `${JSON.stringify(text.slice(0, EXCERPT))}...` : JSON.stringify(text)
+    return text.length > EXCERPT_LENGTH ? `${JSON.stringify(text.slice(0, EXCERPT_LENGTH))}...` : JSON.stringify(text)
   }
 }
 
@@ -103,10 +103,10 @@ export const idMember = (name: string, id: bigint | undefined): string =>
  * @param jsonOf - writes data of type `json`
  */
 export function payloadMembers(payload: Payload, jsonOf: JsonWriter): string {
-  return `,"dataType":"${payload.dataType}","data":${dataText(payloadOf(payload.dataType, payload.data), jsonOf)}`
+  return `,"dataType":"${payload.dataType}","data":${encodeData(payloadOf(payload.dataType, payload.data), jsonOf)}`
 }
 
-function dataText(payload: Payload, jsonOf: JsonWriter): string {
+function encodeData(payload: Payload, jsonOf: JsonWriter): string {
   if (payload.dataType === 'json') return jsonOf(payload.data)
   if (payload.dataType === 'text') return JSON.stringify(payload.data)
   return `"${toBase64(payload.data)}"`
@@ -117,10 +117,10 @@ export const isObject = (value: unknown): value is Members =>
 
 const isDataType = (value: unknown): value is Payload['dataType'] => DATA_TYPES.includes(value)
 
-function toId(digits: string | undefined): bigint | undefined {
+function parseId(digits: string | undefined): bigint | undefined {
   if (digits === undefined || !/^\d{1,20}$/.test(digits)) return undefined
   const id = BigInt(digits)
-  return id <= MAXIMUM_ID ? id : undefined
+  return id <= MAX_ID ? id : undefined
 }
 
 /**

@@ -100,14 +100,14 @@ function decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
   }
 }
 
-const KNOWN: readonly string[] = ['joinGroup', 'leaveGroup', 'sendToGroup', 'event', 'sequenceAck', 'ping']
+const KNOWN_TYPES: readonly string[] = ['joinGroup', 'leaveGroup', 'sendToGroup', 'event', 'sequenceAck', 'ping']
 
 /** Detects calls of newer clients: `invokeEvent`, `openGroupStream`, group states, and calls added later. */
 function newerCall({ members }: JsonFrame, type: string, ackId: bigint | undefined): NewerCall | undefined {
   const { stream, streamId, invocationId } = members
-  if (type === 'invoke' && typeof invocationId === 'string') return refused('invokeResponse', invocationId)
+  if (type === 'invoke' && typeof invocationId === 'string') return newerCallOf('invokeResponse', invocationId)
   if (type === 'streamData' || type === 'streamEnd') return streamCall(streamId)
-  if (KNOWN.includes(type)) return stream instanceof JsonText ? streamCall(streamIdOf(stream)) : undefined
+  if (KNOWN_TYPES.includes(type)) return stream instanceof JsonText ? streamCall(streamIdOf(stream)) : undefined
   return ackId === undefined ? undefined : { type: 'newerCall', answer: 'ack', id: ackId }
 }
 
@@ -115,28 +115,28 @@ const streamIdOf = ({ text }: JsonText): unknown =>
   text.startsWith('{') ? shallowMembers(text, STREAM_MEMBERS)['streamId'] : undefined
 
 const streamCall = (id: unknown): NewerCall | undefined =>
-  typeof id === 'string' ? refused('streamClosed', id) : undefined
+  typeof id === 'string' ? newerCallOf('streamClosed', id) : undefined
 
-const refused = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
+const newerCallOf = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
   type: 'newerCall',
   answer,
   id,
 })
 
 function name(frame: JsonFrame, what: 'group' | 'event'): string {
-  refuse(frame, nameProblem(what, frame.members[what]))
+  throwIfInvalid(frame, nameProblem(what, frame.members[what]))
   return frame.string(what)
 }
 
 function payload(frame: JsonFrame): Payload {
-  const payload = asItCame(frame)
+  const payload = exactPayload(frame)
   if (payload === undefined) throw frame.fault('dataType must be json, text, binary or protobuf')
-  refuse(frame, payloadProblem(payload))
+  throwIfInvalid(frame, payloadProblem(payload))
   return payload
 }
 
 /** Returns the payload, with data of type json character by character. */
-function asItCame(frame: JsonFrame): Payload | undefined {
+function exactPayload(frame: JsonFrame): Payload | undefined {
   const payload = frame.payload()
   if (payload?.dataType !== 'json' || payload.data instanceof JsonText) return payload
   const text = memberText(frame.text, 'data')
@@ -155,6 +155,6 @@ function sequenceId(frame: JsonFrame): bigint {
   return id
 }
 
-function refuse(frame: JsonFrame, problem: string | undefined): void {
+function throwIfInvalid(frame: JsonFrame, problem: string | undefined): void {
   if (problem !== undefined) throw frame.fault(problem)
 }

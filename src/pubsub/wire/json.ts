@@ -12,7 +12,7 @@ const CLOSE_OBJECT = 0x7d
 /** Distance from an opening bracket to its closing one. */
 const CLOSING = 2
 /** Characters of a string, or of white space, scanned in a loop; a regular expression is faster for longer runs. */
-const SHORT_RUN = 32
+const SHORT_RUN_LENGTH = 32
 /** `"\\/bfnrt` */
 const SHORT_ESCAPES: ReadonlySet<number> = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74])
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
@@ -34,11 +34,11 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
  */
 export class JsonScanner {
   /** Index of the next character. */
-  at = 0
+  position = 0
   readonly #text: string
   readonly #maxNesting: number
   /** Unclosed brackets. */
-  readonly #open: number[] = []
+  readonly #openBrackets: number[] = []
 
   /** @param maxNesting - levels of arrays and objects */
   constructor(text: string, maxNesting: number) {
@@ -47,16 +47,16 @@ export class JsonScanner {
   }
 
   /** Scans one value. */
-  value(): void {
-    const outer = this.#open.length
+  scanValue(): void {
+    const outer = this.#openBrackets.length
     do {
-      this.space()
-      const code = this.#text.charCodeAt(this.at)
+      this.skipSpace()
+      const code = this.#text.charCodeAt(this.position)
       if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
         if (this.#enter(code)) continue
       } else this.#scalar(code)
-      if (!this.#goOn(outer)) return
-    } while (this.at < this.#text.length)
+      if (!this.#nextInContainer(outer)) return
+    } while (this.position < this.#text.length)
     throw this.fault('Unexpected end')
   }
 
@@ -65,115 +65,115 @@ export class JsonScanner {
    *
    * @param member - called with the name of each member, quoted and escaped; must scan its value
    */
-  object(member: (quotedName: string) => void): void {
+  scanObject(member: (quotedName: string) => void): void {
     this.#expect(OPEN_OBJECT)
     if (this.#skip(OPEN_OBJECT + CLOSING)) return
-    this.#open.push(OPEN_OBJECT)
+    this.#openBrackets.push(OPEN_OBJECT)
     do {
-      this.space()
-      const start = this.at
+      this.skipSpace()
+      const start = this.position
       this.#string()
-      const name = this.#text.slice(start, this.at)
+      const name = this.#text.slice(start, this.position)
       this.#expect(COLON)
-      this.space()
+      this.skipSpace()
       member(name)
     } while (this.#skip(COMMA))
     this.#expect(OPEN_OBJECT + CLOSING)
-    this.#open.pop()
+    this.#openBrackets.pop()
   }
 
   /** Skips white space. */
-  space(): void {
+  skipSpace(): void {
     const text = this.#text
-    const limit = this.at + SHORT_RUN
-    let at = this.at
+    const limit = this.position + SHORT_RUN_LENGTH
+    let at = this.position
     while (at < limit && isSpace(text.charCodeAt(at))) at++
-    this.at = at
-    if (at === limit) this.#pass(WHITE_SPACE)
+    this.position = at
+    if (at === limit) this.#match(WHITE_SPACE)
   }
 
   /** Skips white space; throws unless the text ends there. */
-  end(): void {
-    this.space()
-    if (this.at < this.#text.length) throw this.fault('Unexpected character')
+  expectEnd(): void {
+    this.skipSpace()
+    if (this.position < this.#text.length) throw this.fault('Unexpected character')
   }
 
   /** Creates the error for the current position. */
   fault(what: string): SyntaxError {
-    return new SyntaxError(`${what} at position ${this.at} of JSON text with ${this.#text.length} characters`)
+    return new SyntaxError(`${what} at position ${this.position} of JSON text with ${this.#text.length} characters`)
   }
 
   /** Returns whether the container has a first value. */
   #enter(bracket: number): boolean {
-    if (this.#open.length >= this.#maxNesting) throw this.fault(`nested deeper than ${this.#maxNesting} levels`)
-    this.at++
+    if (this.#openBrackets.length >= this.#maxNesting) throw this.fault(`nested deeper than ${this.#maxNesting} levels`)
+    this.position++
     if (this.#skip(bracket + CLOSING)) return false
-    this.#open.push(bracket)
+    this.#openBrackets.push(bracket)
     if (bracket === OPEN_OBJECT) this.#name()
     return true
   }
 
   /** Called after a value. Returns whether another one follows before all but the `outer` containers are closed. */
-  #goOn(outer: number): boolean {
-    while (this.#open.length > outer) {
-      const bracket = this.#open[this.#open.length - 1] ?? 0
+  #nextInContainer(outer: number): boolean {
+    while (this.#openBrackets.length > outer) {
+      const bracket = this.#openBrackets[this.#openBrackets.length - 1] ?? 0
       if (this.#skip(COMMA)) {
         if (bracket === OPEN_OBJECT) this.#name()
         return true
       }
       this.#expect(bracket + CLOSING)
-      this.#open.pop()
+      this.#openBrackets.pop()
     }
     return false
   }
 
   #name(): void {
-    this.space()
+    this.skipSpace()
     this.#string()
     this.#expect(COLON)
   }
 
   #scalar(code: number): void {
     if (code === QUOTE) this.#string()
-    else if (isDigit(code) && !goesOnWith(this.#text.charCodeAt(this.at + 1))) this.at++
-    else this.#pass(SCALAR)
+    else if (isDigit(code) && !continuesNumber(this.#text.charCodeAt(this.position + 1))) this.position++
+    else this.#match(SCALAR)
   }
 
   #string(): void {
     const text = this.#text
-    if (text.charCodeAt(this.at) !== QUOTE) throw this.fault('Unexpected character')
-    this.at++
+    if (text.charCodeAt(this.position) !== QUOTE) throw this.fault('Unexpected character')
+    this.position++
     for (;;) {
-      this.#passPlain()
-      const code = text.charCodeAt(this.at)
+      this.#plainCharacters()
+      const code = text.charCodeAt(this.position)
       if (code === QUOTE) break
       if (code !== BACKSLASH) throw this.fault('Unexpected character')
-      if (SHORT_ESCAPES.has(text.charCodeAt(this.at + 1))) this.at += 2
-      else this.#pass(ESCAPE)
+      if (SHORT_ESCAPES.has(text.charCodeAt(this.position + 1))) this.position += 2
+      else this.#match(ESCAPE)
     }
-    this.at++
+    this.position++
   }
 
-  #passPlain(): void {
+  #plainCharacters(): void {
     const text = this.#text
-    const limit = this.at + SHORT_RUN
-    let at = this.at
+    const limit = this.position + SHORT_RUN_LENGTH
+    let at = this.position
     while (at < limit && isPlain(text.charCodeAt(at))) at++
-    this.at = at
-    if (at === limit) this.#pass(PLAIN_CHARACTERS)
+    this.position = at
+    if (at === limit) this.#match(PLAIN_CHARACTERS)
   }
 
   /** Advances by a match, which must not be empty. */
-  #pass(pattern: RegExp): void {
-    pattern.lastIndex = this.at
+  #match(pattern: RegExp): void {
+    pattern.lastIndex = this.position
     if (!pattern.test(this.#text)) throw this.fault('Unexpected character')
-    this.at = pattern.lastIndex
+    this.position = pattern.lastIndex
   }
 
   #skip(code: number): boolean {
-    this.space()
-    if (this.#text.charCodeAt(this.at) !== code) return false
-    this.at++
+    this.skipSpace()
+    if (this.#text.charCodeAt(this.position) !== code) return false
+    this.position++
     return true
   }
 
@@ -188,15 +188,15 @@ const isSpace = (code: number): boolean => code === SPACE || code === 0x0a || co
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 /** Returns whether the character continues a number. */
-const goesOnWith = (code: number): boolean => isDigit(code) || code === 0x2e || code === 0x45 || code === 0x65
+const continuesNumber = (code: number): boolean => isDigit(code) || code === 0x2e || code === 0x45 || code === 0x65
 
 const isPlain = (code: number): boolean => code >= SPACE && code !== QUOTE && code !== BACKSLASH
 
 /** Validates JSON text. Throws if it is not JSON. */
 export function checkedJson(text: string): JsonText {
-  const scanner = new JsonScanner(text, MAXIMUM_NESTING)
-  scanner.value()
-  scanner.end()
+  const scanner = new JsonScanner(text, MAX_NESTING)
+  scanner.scanValue()
+  scanner.expectEnd()
   return new JsonText(text)
 }
 
@@ -207,15 +207,15 @@ export function checkedJson(text: string): JsonText {
  * @param names - names of the members to parse
  */
 export function shallowMembers(text: string, names: ReadonlySet<string>): Readonly<Record<string, unknown>> {
-  const scanner = new JsonScanner(text, MAXIMUM_NESTING)
+  const scanner = new JsonScanner(text, MAX_NESTING)
   const members: Record<string, unknown> = {}
-  scanner.object(quoted => {
-    const start = scanner.at
-    scanner.value()
+  scanner.scanObject(quoted => {
+    const start = scanner.position
+    scanner.scanValue()
     const name: unknown = quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
-    if (typeof name === 'string' && names.has(name)) members[name] = shallowValue(text.slice(start, scanner.at))
+    if (typeof name === 'string' && names.has(name)) members[name] = shallowValue(text.slice(start, scanner.position))
   })
-  scanner.end()
+  scanner.expectEnd()
   return members
 }
 
@@ -237,7 +237,7 @@ export function memberText(text: string, name: string): string | undefined {
     const end = stringEnd(text, at)
     const start = afterSpace(text, afterSpace(text, end) + 1)
     const next = valueEnd(text, start)
-    if (isName(text.slice(at, end), name)) found = text.slice(start, next).trimEnd()
+    if (matchesName(text.slice(at, end), name)) found = text.slice(start, next).trimEnd()
     at = afterSpace(text, next + 1)
   }
   return found
@@ -250,7 +250,7 @@ export function isNestedWithin(limit: number, text: string): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    depth += nesting(code)
+    depth += nestingChange(code)
     if (depth > limit) return false
     if (code === QUOTE) at = stringEnd(text, at) - 1
   }
@@ -263,13 +263,13 @@ function valueEnd(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (depth === 0 && (code === COMMA || code === CLOSE_OBJECT)) return at
-    depth += nesting(code)
+    depth += nestingChange(code)
     if (code === QUOTE) at = stringEnd(text, at) - 1
   }
   return text.length
 }
 
-function nesting(code: number): number {
+function nestingChange(code: number): number {
   if (code === OPEN_OBJECT || code === OPEN_ARRAY) return 1
   return code === CLOSE_OBJECT || code === CLOSE_ARRAY ? -1 : 0
 }
@@ -294,17 +294,17 @@ function afterSpace(text: string, start: number): number {
 }
 
 // A name may be escaped: "sequence\u0049d".
-const isName = (quoted: string, name: string): boolean =>
+const matchesName = (quoted: string, name: string): boolean =>
   quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
 
 /**
  * Maximum nesting of JSON. `JSON.parse` accepts any depth but `JSON.stringify` does not: without a limit, a publisher
  * could send data that cannot be written to the subscribers.
  */
-export const MAXIMUM_NESTING = 512
+export const MAX_NESTING = 512
 
 export const nestingProblem = (text: string): string | undefined =>
-  isNestedWithin(MAXIMUM_NESTING, text) ? undefined : `nested deeper than ${MAXIMUM_NESTING} levels`
+  isNestedWithin(MAX_NESTING, text) ? undefined : `nested deeper than ${MAX_NESTING} levels`
 
 /**
  * A JSON value as text. A hub writes it character by character, which preserves digits beyond a number's precision, the

@@ -1,7 +1,7 @@
 import { fromUtf8 } from '../../core/util/bytes.js'
 
 /** Deeper nesting is rejected as an attack, as other protobuf readers do. */
-const MAXIMUM_GROUPS = 100
+const MAX_GROUP_NESTING = 100
 /**
  * Maximum fields of a message, including those in groups: legitimate ones have ten, and reading one takes 0.1 us or
  * more.
@@ -22,7 +22,7 @@ const TYPE_URL = 0o12
 export function isAny(bytes: Uint8Array): boolean {
   const fields = new Fields(bytes)
   try {
-    while (fields.at < bytes.length) fields.pass(fields.tag(), 0)
+    while (fields.at < bytes.length) fields.skipField(fields.tag(), 0)
     return true
   } catch {
     return false
@@ -46,7 +46,7 @@ class Fields {
     return tag
   }
 
-  pass(tag: number, groups: number): void {
+  skipField(tag: number, groups: number): void {
     switch (tag % 8) {
       case 0:
         this.#varint()
@@ -55,10 +55,10 @@ class Fields {
         this.#skip(8)
         break
       case 2:
-        this.#passBytes(tag, groups)
+        this.#skipBytes(tag, groups)
         break
       case 3:
-        this.#passGroup(tag, groups + 1)
+        this.#skipGroup(tag, groups + 1)
         break
       case 5:
         this.#skip(4)
@@ -68,17 +68,17 @@ class Fields {
     }
   }
 
-  #passBytes(tag: number, groups: number): void {
+  #skipBytes(tag: number, groups: number): void {
     const length = this.#varint()
     const start = this.at
     this.#skip(length)
     if (tag === TYPE_URL && groups === 0) fromUtf8(this.#bytes.subarray(start, this.at))
   }
 
-  #passGroup(start: number, groups: number): void {
-    if (groups > MAXIMUM_GROUPS) throw new RangeError('too many groups')
+  #skipGroup(start: number, groups: number): void {
+    if (groups > MAX_GROUP_NESTING) throw new RangeError('too many groups')
     // An end-group tag is its start-group tag plus one.
-    for (let tag = this.tag(); tag !== start + 1; tag = this.tag()) this.pass(tag, groups)
+    for (let tag = this.tag(); tag !== start + 1; tag = this.tag()) this.skipField(tag, groups)
   }
 
   #skip(length: number): void {

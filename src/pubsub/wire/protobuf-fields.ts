@@ -66,7 +66,7 @@ export const DISCONNECTED = { reason: 0o22 } as const
 /** `MessageData`, by `dataType`. */
 export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o42 } as const
 
-const NONE = new Uint8Array()
+const NO_BYTES = new Uint8Array()
 
 /** Reads the fields of a message by tag. Throws for malformed bytes and for too many fields. */
 export class FieldReader extends BinaryReader {
@@ -102,14 +102,14 @@ export class FieldReader extends BinaryReader {
  */
 export class Member {
   tag = 0
-  #bytes: Uint8Array = NONE
-  #pieces: BinaryWriter | undefined
+  #bytes: Uint8Array = NO_BYTES
+  #parts: BinaryWriter | undefined
 
   /** Replaces the current member. */
   set(tag: number, bytes: Uint8Array): void {
     this.tag = tag
     this.#bytes = bytes
-    this.#pieces = undefined
+    this.#parts = undefined
   }
 
   /** Adds an embedded message, or the next part of it. */
@@ -119,13 +119,13 @@ export class Member {
       return
     }
     // A frame can hold half a million parts: kept individually, they would take a hundred times its memory.
-    this.#pieces ??= new BinaryWriter().raw(this.#bytes)
-    this.#pieces.raw(bytes)
+    this.#parts ??= new BinaryWriter().raw(this.#bytes)
+    this.#parts.raw(bytes)
   }
 
   /** A view of the input, unless the message was split. */
   get bytes(): Uint8Array {
-    if (this.#pieces !== undefined) this.set(this.tag, this.#pieces.finish())
+    if (this.#parts !== undefined) this.set(this.tag, this.#parts.finish())
     return this.#bytes
   }
 }

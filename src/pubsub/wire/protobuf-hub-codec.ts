@@ -67,9 +67,10 @@ export const protobufHubCodec: HubCodec = {
   decode: data => readFrame(data, decode, excerpt),
 }
 
-const EXCERPT = 24
+const EXCERPT_BYTES = 24
 
-const excerpt = (bytes: Uint8Array): string => toHex(bytes.subarray(0, EXCERPT)) + (bytes.length > EXCERPT ? '...' : '')
+const excerpt = (bytes: Uint8Array): string =>
+  toHex(bytes.subarray(0, EXCERPT_BYTES)) + (bytes.length > EXCERPT_BYTES ? '...' : '')
 
 function encode(frame: DownFrame | RefusedCall): FrameData {
   const writer = new BinaryWriter()
@@ -146,10 +147,10 @@ function decode(bytes: Uint8Array): UpFrame | NewerCall | UnknownFrame {
     case UPSTREAM.ping:
       return { type: 'ping' }
     case NEWER_CALLS.invoke:
-      return refused('invokeResponse', readId(member.bytes, INVOKE.invocationId))
+      return newerCallOf('invokeResponse', readId(member.bytes, INVOKE.invocationId))
     case NEWER_CALLS.streamData:
     case NEWER_CALLS.streamEnd:
-      return refused('streamClosed', readId(member.bytes, STREAM.streamId))
+      return newerCallOf('streamClosed', readId(member.bytes, STREAM.streamId))
     case 0:
       return { type: 'unknown' }
     default:
@@ -160,18 +161,18 @@ function decode(bytes: Uint8Array): UpFrame | NewerCall | UnknownFrame {
 const groupState = (id: bigint | undefined): NewerCall | UnknownFrame =>
   id === undefined ? { type: 'unknown' } : { type: 'newerCall', answer: 'ack', id }
 
-const refused = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
+const newerCallOf = (answer: 'invokeResponse' | 'streamClosed', id: string): NewerCall => ({
   type: 'newerCall',
   answer,
   id,
 })
 
 /** Reads the last field with a tag; returns `none` if there is none. */
-function readLast<T>(bytes: Uint8Array, wanted: number, read: (reader: FieldReader) => T, none: T): T {
+function readLast<T>(bytes: Uint8Array, wantedTag: number, read: (reader: FieldReader) => T, none: T): T {
   const reader = new FieldReader(bytes)
   let last = none
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === wanted) last = read(reader)
+    if (tag === wantedTag) last = read(reader)
     else reader.skipField(tag)
   }
   return last
@@ -191,7 +192,7 @@ function readRequest(bytes: Uint8Array): { readonly group: string; readonly ackI
     else if (tag === SEND_TO_GROUP.ackId) ackId = reader.id()
     else reader.skipField(tag)
   }
-  refuse(nameProblem('group', group))
+  throwIfInvalid(nameProblem('group', group))
   return { group, ackId }
 }
 
@@ -206,7 +207,7 @@ function readSendToGroup(bytes: Uint8Array): UpFrame | NewerCall {
     else if (tag === SEND_TO_GROUP.stream) stream.add(tag, reader.bytes())
     else reader.skipField(tag)
   }
-  if (stream.tag !== 0) return refused('streamClosed', readId(stream.bytes, STREAM.streamId))
+  if (stream.tag !== 0) return newerCallOf('streamClosed', readId(stream.bytes, STREAM.streamId))
   return { type: 'sendToGroup', ...readRequest(bytes), payload: checkedPayload(data.bytes), noEcho }
 }
 
@@ -223,18 +224,18 @@ function readEvent(bytes: Uint8Array): UpFrame | NewerCall {
     else if (tag === EVENT.stream) stream.add(tag, reader.bytes())
     else reader.skipField(tag)
   }
-  if (stream.tag !== 0) return refused('streamClosed', readId(stream.bytes, STREAM.streamId))
-  refuse(nameProblem('event', event))
+  if (stream.tag !== 0) return newerCallOf('streamClosed', readId(stream.bytes, STREAM.streamId))
+  throwIfInvalid(nameProblem('event', event))
   return { type: 'event', event, payload: checkedPayload(data.bytes), ackId }
 }
 
 function checkedPayload(bytes: Uint8Array): Payload {
   const payload = readPayload(bytes, checkedJson)
   if (payload === undefined) throw new PayloadError('data must be text, binary, protobuf or json')
-  refuse(payloadProblem(payload))
+  throwIfInvalid(payloadProblem(payload))
   return payload
 }
 
-function refuse(problem: string | undefined): void {
+function throwIfInvalid(problem: string | undefined): void {
   if (problem !== undefined) throw new PayloadError(problem)
 }

@@ -4,7 +4,7 @@ import type { Payload } from './frames.js'
 import { isAny } from './protobuf-any.js'
 
 /** Maximum length of a group's or event's name, UTF-16 code units. */
-export const LONGEST_NAME = 1024
+export const MAX_NAME_LENGTH = 1024
 const HUB_NAME = /^[A-Za-z][A-Za-z0-9_`,.[\]]{0,127}$/
 
 /**
@@ -12,14 +12,14 @@ const HUB_NAME = /^[A-Za-z][A-Za-z0-9_`,.[\]]{0,127}$/
  * subprotocol reference; service limits.)
  */
 export const isName = (name: unknown): name is string =>
-  typeof name === 'string' && name.length <= LONGEST_NAME && name.trim() !== '' && isWellFormed(name)
+  typeof name === 'string' && name.length <= MAX_NAME_LENGTH && name.trim() !== '' && isWellFormed(name)
 
 /** Throws {@link ArgumentError} if the name of a group or an event is invalid. */
 export function checkName(what: 'group' | 'event', name: string): void {
   if (isName(name)) return
   const got = formatValue(name).slice(0, 80)
   throw new ArgumentError(
-    `Expected the name of the ${what}, 1 to ${LONGEST_NAME} characters, not blank, got \`${got}\``,
+    `Expected the name of the ${what}, 1 to ${MAX_NAME_LENGTH} characters, not blank, got \`${got}\``,
   )
 }
 
@@ -38,7 +38,8 @@ export function checkHub(hub: string): void {
 export function nameProblem(what: 'group' | 'event', name: unknown): string | undefined {
   if (isName(name)) return undefined
   if (typeof name !== 'string') return `${what} must be a string`
-  if (name.length > LONGEST_NAME) return `${what} must have at most ${LONGEST_NAME} characters, not ${name.length}`
+  if (name.length > MAX_NAME_LENGTH)
+    return `${what} must have at most ${MAX_NAME_LENGTH} characters, not ${name.length}`
   return name.trim() === '' ? `${what} must not be blank` : `${what} must be well-formed`
 }
 
@@ -52,12 +53,12 @@ export function payloadProblem({ dataType, data }: Payload): string | undefined 
   return undefined
 }
 
-export const MAXIMUM_ID = 0xffff_ffff_ffff_ffffn
+export const MAX_ID = 0xffff_ffff_ffff_ffffn
 
 /** Returns the id. Throws {@link ArgumentError} if it is negative or beyond 64 bits. */
 export function checkedId(id: bigint): bigint {
-  if (typeof id !== 'bigint' || id < 0n || id > MAXIMUM_ID) {
-    throw new ArgumentError(`An id must be a bigint from 0n to ${MAXIMUM_ID}n`)
+  if (typeof id !== 'bigint' || id < 0n || id > MAX_ID) {
+    throw new ArgumentError(`An id must be a bigint from 0n to ${MAX_ID}n`)
   }
   return id
 }
@@ -77,11 +78,11 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
       return { dataType, data }
     case 'text':
       if (typeof data === 'string' && isWellFormed(data)) return { dataType, data }
-      throw unfit(dataType, 'a well-formed string', data)
+      throw wrongDataType(dataType, 'a well-formed string', data)
     case 'binary':
     case 'protobuf':
       if (data instanceof Uint8Array) return { dataType, data }
-      throw unfit(dataType, 'a Uint8Array', data)
+      throw wrongDataType(dataType, 'a Uint8Array', data)
     default:
       throw new ArgumentError(
         `Expected \`dataType\` to be 'json', 'text', 'binary' or 'protobuf', got \`${formatValue(dataType)}\``,
@@ -89,7 +90,7 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
   }
 }
 
-export const unfit = (dataType: string, expected: string, data: unknown): ArgumentError =>
+export const wrongDataType = (dataType: string, expected: string, data: unknown): ArgumentError =>
   new ArgumentError(
     `Expected ${expected} for data of type ${dataType}, got \`${formatValue(data).slice(0, 80)}\` (${typeof data})`,
   )
