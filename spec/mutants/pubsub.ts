@@ -43,26 +43,26 @@ export const pubsub: Mutants = {
     },
     'the hub remembers only the ids of requests that succeeded': {
       seed: 5,
-      code: 'if (error === undefined) this.recent.add(ackId)',
-      becomes: 'if (!this.recent.has(ackId)) this.recent.add(ackId)',
+      code: 'if (error === undefined) this.recentIds.add(ackId)',
+      becomes: 'if (!this.recentIds.has(ackId)) this.recentIds.add(ackId)',
     },
     'the hub repeats unacknowledged messages after a recovery': {
       seed: 1,
-      code: 'this.#next = this.#replayBuffer.first',
+      code: 'this.#nextId = this.#replayBuffer.firstId',
     },
     'the hub repeats messages before live ones': {
       seed: 1,
-      code: 'this.#next = this.#replayBuffer.first',
-      becomes: 'this.late = this.#replayBuffer.first',
+      code: 'this.#nextId = this.#replayBuffer.firstId',
+      becomes: 'this.late = this.#replayBuffer.firstId',
       also: [
         {
-          code: 'this.#written = Math.max(this.#written, this.#next)',
-          becomes: `for (let id = this.late ?? this.#next; id < this.#next; id++) {
+          code: 'this.#highestWritten = Math.max(this.#highestWritten, this.#nextId)',
+          becomes: `for (let id = this.late ?? this.#nextId; id < this.#nextId; id++) {
         const late = this.#replayBuffer.at(id)
         if (late) link.send(late.frameAt(id))
       }
       this.late = undefined
-      this.#written = Math.max(this.#written, this.#next)`,
+      this.#highestWritten = Math.max(this.#highestWritten, this.#nextId)`,
         },
       ],
     },

@@ -15,7 +15,7 @@ function build() {
 /** Messages of the application, which waits for nobody. */
 function tellGroup(hub: HubDriver, group: string, count: number): void {
   const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
-  for (let i = 0; i < count; i++) hub.deliver(hub.engine.roster.ofGroup(group), message)
+  for (let i = 0; i < count; i++) hub.deliver(hub.engine.sessionIndex.ofGroup(group), message)
 }
 
 describe('A sender', () => {
@@ -196,7 +196,7 @@ describe('A sender', () => {
     const { hub } = build()
     const [slow, quick, away] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub, ['i'])]
     const senders = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
-    hub.dropped(away.session, away, 1006)
+    hub.onLinkClosed(away.session, away, 1006)
     for (const [i, sender] of senders.entries()) sender.publish('ghi'[i] ?? '', i === 1 ? 400 : 900)
     expect(senders.map(({ acks }) => acks)).toEqual([751, 400, 900])
     expect([slow.end, quick.sequenceIds.length]).toEqual([undefined, 400])
@@ -208,14 +208,14 @@ describe('A sender', () => {
     const { clock, hub } = build()
     const [first, second, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub)]
     sender.publish('g', 800)
-    hub.dropped(first.session, first, 1006)
+    hub.onLinkClosed(first.session, first, 1006)
     expect(sender.acks).toBe(800)
     const other = new PacedClient(hub)
     other.publish('h', 751)
     other.take({ type: 'ping' })
     expect([other.parsed.at(-1)?.['type'], second.end]).toEqual(['ack', undefined])
     hub.close()
-    expect([hub.engine.roster.all.size, clock.pending]).toEqual([0, 0])
+    expect([hub.engine.sessionIndex.all.size, clock.pending]).toEqual([0, 0])
   })
 
   it('waits for a member with few messages and more than 8 MiB, until no more than 4 MiB are left', () => {
@@ -302,7 +302,7 @@ describe('A sender', () => {
     const { hub } = build()
     const [ann, slow] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h'])]
     ann.publish('h', 800)
-    ann.isDeaf = true
+    ann.isReadPaused = true
     const bob = new PacedClient(hub)
     bob.publish('g', 900)
     expect([ann.acks, bob.acks, slow.end]).toEqual([751, 900, undefined])

@@ -10,7 +10,7 @@ function build() {
   const engine = new HubEngine({
     retention: 60_000,
     idleTimeout: 100_000,
-    secret: bytes => 'x'.repeat(bytes),
+    generateSecret: bytes => 'x'.repeat(bytes),
     listener: { connected: () => undefined, disconnected: () => undefined, event: request => asked.push(request) > 0 },
   })
   const link = new VirtualLink()
@@ -37,7 +37,7 @@ describe('Events that wait for a decision', () => {
   it('are not refused to a client that has recovered and not repeated them, for its copy is asked about anew', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
-    engine.dropped(session, link, 1006, 1)
+    engine.onLinkClosed(session, link, 1006, 1)
     const second = new VirtualLink()
     engine.recover({ connectionId: session.connectionId, token: 'x'.repeat(32) }, second, 2)
     const refuse = (request: EventRequest | undefined): void => {
@@ -57,7 +57,7 @@ describe('Events that wait for a decision', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     ask(2, 'y')
-    engine.dropped(session, link, 1006, 1)
+    engine.onLinkClosed(session, link, 1006, 1)
     const second = new VirtualLink()
     engine.recover({ connectionId: session.connectionId, token: 'x'.repeat(32) }, second, 2)
     engine.receive(
@@ -81,9 +81,9 @@ describe('Events that wait for a decision', () => {
   it('are let go of when the session ends', () => {
     const { asked, engine, link, session, ask } = build()
     for (let ackId = 1; ackId <= 10; ackId++) ask(ackId, 'x')
-    engine.dropped(session, link, 1000, 1)
+    engine.onLinkClosed(session, link, 1000, 1)
     expect([engine.deadline, engine.events.bytesOf(session)]).toEqual([Number.POSITIVE_INFINITY, 0])
     for (const request of asked) engine.events.accept(request, 0, { dataType: 'json', data: 'late' })
-    expect([link.frames.length, asked.every(({ settled }) => settled)]).toEqual([1, true])
+    expect([link.frames.length, asked.every(({ isSettled: settled }) => settled)]).toEqual([1, true])
   })
 })

@@ -17,7 +17,7 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
   const engine = new HubEngine({
     retention: 60_000,
     idleTimeout: 100_000,
-    secret: bytes => `${++secrets}`.padStart(bytes, '0'),
+    generateSecret: bytes => `${++secrets}`.padStart(bytes, '0'),
     listener: {
       connected: ({ connectionId }) => void story.push(`connected ${Number(connectionId)}`),
       disconnected: ({ connectionId }, reason) => void story.push(`${reason} ${Number(connectionId)}`),
@@ -33,7 +33,7 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
   const tellGroup = (count: number, from = 1): void => {
     for (let i = from; i < from + count; i++) {
       const payload = { dataType: 'json', data: i } as const
-      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
+      engine.deliver(engine.sessionIndex.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
     }
   }
   return { engine, story, connect, tellGroup }
@@ -60,7 +60,7 @@ describe('The rules of a hub', () => {
     tellGroup(3, 3)
     expect(link.sequenceIds).toEqual([1, 2])
     link.writable = true
-    engine.drained(session, link)
+    engine.onDrain(session, link)
     tellGroup(1, 6)
     expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
   })
@@ -73,7 +73,7 @@ describe('The rules of a hub', () => {
     tellGroup(2, 3)
     send({ type: 'sequenceAck', sequenceId: 3 })
     link.writable = true
-    engine.drained(session, link)
+    engine.onDrain(session, link)
     const again = new VirtualLink()
     engine.recover(claimOf(link), again, 0)
     expect(again.sequenceIds).toEqual([1, 2, 3, 4])
@@ -99,9 +99,9 @@ describe('The rules of a hub', () => {
     engine.recover(claimOf(link), again, 1)
     engine.receive(session, link, '{"type":"ping"}', 2)
     engine.receive(session, link, 'nonsense', 2)
-    engine.dropped(session, link, 1000, 3)
-    engine.violated(session, link)
-    engine.drained(session, link)
+    engine.onLinkClosed(session, link, 1000, 3)
+    engine.onViolation(session, link)
+    engine.onDrain(session, link)
     tellGroup(1)
     expect([again.sequenceIds, link.frames.length, session.attached]).toEqual([[1], 1, true])
   })
@@ -160,14 +160,16 @@ describe('The rules of a hub', () => {
     const { engine, connect, tellGroup, story } = build()
     const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
     tellGroup(5)
-    for (const { session, link } of sessions) engine.dropped(session, link, 1006, 0)
+    for (const { session, link } of sessions) engine.onLinkClosed(session, link, 1006, 0)
     expect(engine.deadline).toBe(60_000)
     engine.tick(59_999)
-    expect(engine.roster.all.size).toBe(10)
+    expect(engine.sessionIndex.all.size).toBe(10)
     engine.tick(60_000)
-    expect([engine.roster.all.size, engine.roster.ofGroup('g').size, engine.roster.ofUser('ann').size]).toEqual([
-      0, 0, 0,
-    ])
+    expect([
+      engine.sessionIndex.all.size,
+      engine.sessionIndex.ofGroup('g').size,
+      engine.sessionIndex.ofUser('ann').size,
+    ]).toEqual([0, 0, 0])
     expect(engine.deadline).toBe(Number.POSITIVE_INFINITY)
     expect(story.filter(line => line.startsWith('expired'))).toHaveLength(10)
   })
@@ -175,7 +177,7 @@ describe('The rules of a hub', () => {
   it('know that a session is over even if nobody looked in time', () => {
     const { engine, connect } = build()
     const { link, session } = connect()
-    engine.dropped(session, link, 1006, 0)
+    engine.onLinkClosed(session, link, 1006, 0)
     expect(engine.recover(claimOf(link), new VirtualLink(), 60_000)).toBeUndefined()
   })
 
@@ -183,7 +185,7 @@ describe('The rules of a hub', () => {
     const { engine, connect } = build()
     const [silent, alive] = [connect(), connect()]
     engine.tick(50_000)
-    engine.alive(alive.session, alive.link, 50_001)
+    engine.onActivity(alive.session, alive.link, 50_001)
     engine.tick(99_999)
     expect([silent.link.pings, alive.link.pings, silent.link.end]).toEqual([1, 1, undefined])
     engine.tick(100_000)

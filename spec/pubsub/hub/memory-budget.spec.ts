@@ -107,7 +107,7 @@ describe('What waits for all clients of a server together', () => {
     const engine: HubEngine = new HubEngine({
       retention: 60_000,
       idleTimeout: 100_000,
-      secret: bytes => 'x'.repeat(bytes - 1) + engine.roster.all.size,
+      generateSecret: bytes => 'x'.repeat(bytes - 1) + engine.sessionIndex.all.size,
       budget,
       listener: {
         connected: () => undefined,
@@ -118,10 +118,10 @@ describe('What waits for all clients of a server together', () => {
     const links = [new VirtualLink(), new VirtualLink(), new VirtualLink()]
     const sessions = links.map(link => engine.connect(link, codec, { groups: ['g'] }, 0))
     const used: number[] = []
-    const note = () => used.push(Math.round(budget.used / 1024))
+    const note = () => used.push(Math.round(budget.usedBytes / 1024))
     for (let i = 0; i < 3; i++) {
       const payload = { dataType: 'text', data: KILOBYTE } as const
-      engine.deliver(engine.roster.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
+      engine.deliver(engine.sessionIndex.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
     }
     note()
     const [first, second, third] = sessions
@@ -139,23 +139,25 @@ describe('What waits for all clients of a server together', () => {
     note()
     engine.end(first, 'hub', 1000, '')
     engine.end(third, 'hub', 1000, '')
-    expect([used, budget.used]).toEqual([[5, 5, 4, 7, 6], 0])
+    expect([used, budget.usedBytes]).toEqual([[5, 5, 4, 7, 6], 0])
   })
 
   it('is counted right whoever keeps and lets go of what', () => {
     const anyStep = fc.tuple(fc.nat(4), fc.boolean())
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
-        const kept: MemoryCharge[] = sizes.map(size => ({ size, holders: 0 }))
+        const kept: MemoryCharge[] = sizes.map(size => ({ size, holderCount: 0 }))
         const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
         for (const [i, isMore] of steps) {
           const one = kept[i]
-          if (one === undefined || (!isMore && one.holders === 0)) continue
-          if (isMore) budget.keep(one)
-          else budget.release(one)
+          if (one === undefined || (!isMore && one.holderCount === 0)) continue
+          if (isMore) budget.addHolder(one)
+          else budget.removeHolder(one)
         }
-        const expected = kept.filter(({ holders }) => holders > 0).reduce((sum, { size }) => sum + size + 128, 0)
-        expect(budget.used).toBe(expected)
+        const expected = kept
+          .filter(({ holderCount: holders }) => holders > 0)
+          .reduce((sum, { size }) => sum + size + 128, 0)
+        expect(budget.usedBytes).toBe(expected)
       }),
     )
   })
@@ -166,7 +168,7 @@ describe('What waits for all clients of a server together', () => {
     const engine = new HubEngine({
       retention: 60_000,
       idleTimeout: 100_000,
-      secret: () => String(id++),
+      generateSecret: () => String(id++),
       budget: new MemoryBudget(16_000, () => calls++),
       listener: { connected: () => undefined, disconnected: () => undefined, event: () => true },
     })
@@ -215,7 +217,7 @@ describe('What waits for all clients of a server together', () => {
 
   it('gives up when there is nobody to blame', () => {
     const budget = new MemoryBudget(10, () => undefined)
-    budget.keep({ size: 20, holders: 0 })
+    budget.addHolder({ size: 20, holderCount: 0 })
     expect(() => budget.enforce()).not.toThrow()
   })
 

@@ -1,44 +1,44 @@
 import { describe, expect, it } from 'vitest'
-import { ReadAheadRoom, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
+import { ReadAheadBudget, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
 
 /** With the 128 bytes that each frame takes besides. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
 
 describe('What is read ahead of a client', () => {
   it('is enough with more than 4 MiB', () => {
-    const ahead = new ReceiveQueue(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
-    expect(ahead.full).toBe(false)
+    expect(ahead.isFull).toBe(false)
     ahead.push('x')
-    expect(ahead.full).toBe(true)
+    expect(ahead.isFull).toBe(true)
     ahead.shift()
-    expect(ahead.full).toBe(false)
+    expect(ahead.isFull).toBe(false)
   })
 
   it('is enough with 20,000 frames', () => {
-    const ahead = new ReceiveQueue(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 19_999; i++) ahead.push('x')
-    expect(ahead.full).toBe(false)
+    expect(ahead.isFull).toBe(false)
     ahead.push('x')
-    expect(ahead.full).toBe(true)
+    expect(ahead.isFull).toBe(true)
   })
 
   it('is enough with more than 64 MiB of all clients, until one has gone on or is gone', () => {
-    const room = new ReadAheadRoom()
+    const room = new ReadAheadBudget()
     const all = Array.from({ length: 17 }, () => new ReceiveQueue(room))
     const [first, last] = [all[0], all[16]]
     for (const ahead of all.slice(0, 16)) for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
-    expect([first?.full, last?.full]).toEqual([false, false])
+    expect([first?.isFull, last?.isFull]).toEqual([false, false])
     last?.push('x')
-    expect([first?.full, last?.full]).toEqual([true, true])
+    expect([first?.isFull, last?.isFull]).toEqual([true, true])
     first?.shift()
-    expect(last?.full).toBe(false)
+    expect(last?.isFull).toBe(false)
     for (const ahead of all) ahead.clear()
-    expect(room.used).toBe(0)
+    expect(room.usedBytes).toBe(0)
   })
 
   it('does not keep what was read together with it', () => {
-    const ahead = new ReceiveQueue(new ReadAheadRoom())
+    const ahead = new ReceiveQueue(new ReadAheadBudget())
     const chunk = new Uint8Array(65_536)
     ahead.push(chunk.subarray(100, 110))
     const kept = ahead.shift()

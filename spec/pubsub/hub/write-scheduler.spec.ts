@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { BYTES_PER_TURN, type ScheduledWriter, SMALL, WriteScheduler } from '../../../src/pubsub/hub/write-scheduler.js'
+import {
+  type ScheduledWriter,
+  SMALL_FRAME_BYTES,
+  WRITE_BYTES_PER_TURN,
+  WriteScheduler,
+} from '../../../src/pubsub/hub/write-scheduler.js'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-const LARGE = BYTES_PER_TURN / 4
+const LARGE = WRITE_BYTES_PER_TURN / 4
 
 const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
@@ -25,7 +30,7 @@ class Writer implements ScheduledWriter {
   }
 
   resume(): void {
-    while (this.#left > 0 && this.#scheduler.admits(this, this.#size)) {
+    while (this.#left > 0 && this.#scheduler.tryReserveWrite(this, this.#size)) {
       this.#left--
       this.#log.push(this.#name)
     }
@@ -63,13 +68,13 @@ describe('A turn of the event loop', () => {
   it('takes small messages whatever waits', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdef') new Writer(scheduler, log, name, 1)
-    new Writer(scheduler, log, 'small', 2, SMALL)
+    new Writer(scheduler, log, 'small', 2, SMALL_FRAME_BYTES)
     expect(await turnsOf(log, 2)).toEqual(['a b c d small small', 'e f'])
   })
 
   it('takes one message that is larger than a turn, and then no other', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
-    for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * BYTES_PER_TURN)
+    for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * WRITE_BYTES_PER_TURN)
     expect(await turnsOf(log, 4)).toEqual(['a', 'b', 'c', ''])
   })
 

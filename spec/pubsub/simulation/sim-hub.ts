@@ -94,7 +94,7 @@ export class SimHub {
 
   /** Whether it keeps a session. */
   keeps(connectionId: string): boolean {
-    return this.engine.roster.get(connectionId) !== undefined
+    return this.engine.sessionIndex.get(connectionId) !== undefined
   }
 
   /** Takes a connection. */
@@ -116,7 +116,7 @@ export class SimHub {
   /** Sends a message of the application to a group, or to everybody. */
   publish(group?: string): void {
     const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
-    const { roster } = this.engine
+    const { sessionIndex: roster } = this.engine
     if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload }, this.#nature.time.now)
     else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload }, this.#nature.time.now)
     this.#arm()
@@ -124,7 +124,7 @@ export class SimHub {
 
   /** The application ends a session. */
   kick(userId: string): void {
-    for (const session of Array.from(this.engine.roster.ofUser(userId))) {
+    for (const session of Array.from(this.engine.sessionIndex.ofUser(userId))) {
       session.send({ type: 'disconnected', reason: 'kicked' })
       this.engine.end(session, 'hub', CLOSE.normal, 'kicked')
     }
@@ -149,7 +149,7 @@ export class SimHub {
     const nothing = (): void => undefined
     const listener = { connected: nothing, disconnected: nothing, event: (of: EventRequest) => this.#decideLater(of) }
     const { retention, idleTimeout } = this.#limits
-    return new RecordedEngine({ retention, idleTimeout, secret, listener }, this.#ledger, this.#nature)
+    return new RecordedEngine({ retention, idleTimeout, generateSecret: secret, listener }, this.#ledger, this.#nature)
   }
 
   #attach(
@@ -180,11 +180,11 @@ export class SimHub {
           current(() => engine.end(session, 'violation', CLOSE.malformed, 'what is a ping?'))
         }
       },
-      alive: () => current(now => engine.alive(session, link, now)),
-      drained: () => current(() => engine.drained(session, link)),
+      alive: () => current(now => engine.onActivity(session, link, now)),
+      drained: () => current(() => engine.onDrain(session, link)),
       gone: code => {
         this.#wires.delete(wire)
-        current(now => engine.dropped(session, link, code, now))
+        current(now => engine.onLinkClosed(session, link, code, now))
       },
     }
   }
@@ -194,7 +194,7 @@ export class SimHub {
     const { time, random, conditions } = this.#nature
     const isFaulty = random.chance(conditions.faulty)
     const decide = (): void => {
-      if (this.engine !== engine || request.settled) return
+      if (this.engine !== engine || request.isSettled) return
       if (isFaulty) engine.events.refuse(request, { name: 'InternalServerError', message: 'not now' })
       else {
         this.#ledger.processedOnceMore(idIn(request.payload))

@@ -128,7 +128,7 @@ export class FarEnd implements HubLink {
     this.#nature = nature
   }
 
-  takes(): boolean {
+  canSend(): boolean {
     return this.#wire.down.underWay < this.#nature.conditions.window
   }
 
@@ -160,7 +160,7 @@ export class FarEnd implements HubLink {
 
   release(): void {}
 
-  get isDeaf(): boolean {
+  get isReadPaused(): boolean {
     return false
   }
 

@@ -122,15 +122,15 @@ export class World {
 
   /** Everybody is where it wants to be, and hears what is said now. */
   #judgeConvergence(): void {
-    const { roster } = this.#hub.engine
+    const { sessionIndex } = this.#hub.engine
     const complain = (what: string): void => this.#ledger.complain(what)
     const living = this.#clients.map(({ connectionId }) => connectionId)
     for (const { name, connectionId } of this.#clients) if (!connectionId) complain(`${name} is not connected`)
-    const sessions = Array.from(roster.all, ({ connectionId }) => connectionId)
+    const sessions = Array.from(sessionIndex.all, ({ connectionId }) => connectionId)
     if (!sameItems(sessions, living)) complain(`the hub has sessions ${sessions}, the clients are in ${living}`)
     for (let i = 0; i < GROUPS; i++) {
       const group = groupName(i)
-      const members = Array.from(roster.ofGroup(group), ({ connectionId }) => connectionId)
+      const members = Array.from(sessionIndex.ofGroup(group), ({ connectionId }) => connectionId)
       const wanting = this.#clients.filter(({ wanted }) => wanted.includes(group))
       const wanted = wanting.map(({ connectionId }) => connectionId)
       if (!sameItems(members, wanted)) complain(`${group} has members ${members}, wanted by ${wanted}`)
@@ -143,8 +143,8 @@ export class World {
     for (const { name, loop } of this.#everyone) {
       if (loop.timers > 0) this.#ledger.complain(`${name} left ${loop.timers} timers`)
     }
-    const { roster, deadline } = this.#hub.engine
-    if (roster.all.size > 0) this.#ledger.complain(`${roster.all.size} sessions are left at the hub`)
+    const { sessionIndex, deadline } = this.#hub.engine
+    if (sessionIndex.all.size > 0) this.#ledger.complain(`${sessionIndex.all.size} sessions are left at the hub`)
     if (deadline < Number.POSITIVE_INFINITY) this.#ledger.complain('the hub still waits for something')
   }
 

@@ -33,7 +33,8 @@ export class PacedClient extends VirtualLink {
 
   take(...frames: readonly object[]): void {
     for (const frame of frames) {
-      const isAhead = this.#held && !this.isDeaf && this.#hub.receiveAhead(this.session, this, JSON.stringify(frame))
+      const isAhead =
+        this.#held && !this.isReadPaused && this.#hub.receiveAcknowledgement(this.session, this, JSON.stringify(frame))
       if (!isAhead) this.#waiting.push(frame)
     }
     this.#work()

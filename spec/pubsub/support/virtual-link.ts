@@ -6,14 +6,14 @@ export class VirtualLink implements HubLink {
   /** Whether it takes messages. */
   writable = true
   /** Whether nothing is read from it. */
-  isDeaf = false
+  isReadPaused = false
   pings = 0
   /** `close 1008 reason` or `terminate`. */
   end: string | undefined
   readonly frames: FrameData[] = []
   readonly #parsed: Record<string, unknown>[] = []
 
-  takes(): boolean {
+  canSend(): boolean {
     return this.writable
   }
 

@@ -55,6 +55,6 @@ export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions
   }
   if (read !== undefined) checkFunction('read', read)
   checkFunction('write', write)
-  const codecOf = typeof codec === 'function' ? codec : () => codec
-  return { prefix, codecFor: key => exactIfDefault(codecOf(key)), read, write }
+  const codecFor = typeof codec === 'function' ? codec : () => codec
+  return { prefix, codecFor: key => exactIfDefault(codecFor(key)), read, write }
 }

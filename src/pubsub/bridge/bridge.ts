@@ -176,17 +176,17 @@ const RESERVED_PREFIXES = new WeakMap<Hub, Set<string>>()
  * reserved prefix, or the reverse: both bridges would control the same groups.
  */
 export function reservePrefix(hub: Hub, prefix: string): () => void {
-  const taken = RESERVED_PREFIXES.get(hub) ?? new Set()
-  for (const other of taken) {
+  const reserved = RESERVED_PREFIXES.get(hub) ?? new Set()
+  for (const other of reserved) {
     if (!prefix.startsWith(other) && !other.startsWith(prefix)) continue
     throw new ArgumentError(
       `Expected a \`prefix\` that does not overlap with ${JSON.stringify(other)} of another bridge of hub ` +
         `${JSON.stringify(hub.name)}, got ${JSON.stringify(prefix)}: no prefix may begin with another`,
     )
   }
-  taken.add(prefix)
-  RESERVED_PREFIXES.set(hub, taken)
-  return () => void taken.delete(prefix)
+  reserved.add(prefix)
+  RESERVED_PREFIXES.set(hub, reserved)
+  return () => void reserved.delete(prefix)
 }
 
 /** Maximum memberships in key groups for one user, over all its sessions. */
@@ -209,21 +209,21 @@ export class KeyWatchQuota {
   }
 
   /** Returns whether a user has reached the limit. */
-  isFullFor(follower: QuotaOwner): boolean {
-    return this.#countOf(follower) >= this.#maxPerUser
+  isFullFor(owner: QuotaOwner): boolean {
+    return this.#countOf(owner) >= this.#maxPerUser
   }
 
-  add(follower: QuotaOwner): void {
-    this.#byUser.set(follower.owner, this.#countOf(follower) + 1)
+  add(owner: QuotaOwner): void {
+    this.#byUser.set(owner.owner, this.#countOf(owner) + 1)
   }
 
-  remove(follower: QuotaOwner): void {
-    const count = this.#countOf(follower) - 1
-    if (count > 0) this.#byUser.set(follower.owner, count)
-    else this.#byUser.delete(follower.owner)
+  remove(owner: QuotaOwner): void {
+    const count = this.#countOf(owner) - 1
+    if (count > 0) this.#byUser.set(owner.owner, count)
+    else this.#byUser.delete(owner.owner)
   }
 
-  #countOf(follower: QuotaOwner): number {
-    return this.#byUser.get(follower.owner) ?? 0
+  #countOf(owner: QuotaOwner): number {
+    return this.#byUser.get(owner.owner) ?? 0
   }
 }

@@ -165,7 +165,7 @@ export class ClientStateMachine {
       onSettled({ ok: false, error: this.#closed })
       return
     }
-    const inFlight = this.#sendQueue.post({ ...request, urgent: false, settled: onSettled }, now)
+    const inFlight = this.#sendQueue.post({ ...request, urgent: false, onSettled: onSettled }, now)
     if (inFlight && inFlight.state !== 'settled') this.#inFlight.set(request, inFlight)
   }
 

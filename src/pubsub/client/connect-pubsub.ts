@@ -106,7 +106,7 @@ function checkBackoff(backoff: BackoffOptions): void {
  *
  * @example
  * ```ts
- * const codec = new LateCodec('protobuf.reliable.webpubsub.azure.v1', () => import('./codec.js').then(({ codec }) => codec))
+ * const codec = new LazyCodec('protobuf.reliable.webpubsub.azure.v1', () => import('./codec.js').then(({ codec }) => codec))
  * await codec.load()
  * ```
  */

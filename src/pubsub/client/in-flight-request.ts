@@ -18,7 +18,7 @@ export interface OutgoingRequest {
   readonly atLeastOnce: boolean
   /** Sent before other requests and not limited by the queue's size. */
   readonly urgent: boolean
-  readonly settled: (outcome: RequestOutcome, now: number) => void
+  readonly onSettled: (outcome: RequestOutcome, now: number) => void
 }
 
 /** A request and its progress. Only the send queue changes it. */

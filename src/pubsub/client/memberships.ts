@@ -100,7 +100,7 @@ export class Memberships {
         timeout: this.#timeout,
         atLeastOnce: false,
         urgent: true,
-        settled: (outcome, then) => this.#onSettled(membership, outcome, then),
+        onSettled: (outcome, then) => this.#onSettled(membership, outcome, then),
       },
       now,
     )

@@ -85,7 +85,7 @@ function sendInOrder<T, R>(
       return source.pipe(
         tap(admit),
         mergeMap(
-          (item, index) => send(item).pipe(map(result => results.at(index, withItem ? { item, result } : result))),
+          (item, index) => send(item).pipe(map(result => results.add(index, withItem ? { item, result } : result))),
           concurrency,
         ),
         mergeMap(ready => ready),
@@ -100,14 +100,14 @@ class OrderedResults<R> {
   #next = 0
 
   /** Adds a result and returns all results that are next in order. */
-  at(index: number, result: R): readonly R[] {
+  add(index: number, result: R): readonly R[] {
     const ready: R[] = []
     this.#waiting.set(index, result)
-    for (let next = this.#take(); next !== undefined; next = this.#take()) ready.push(next)
+    for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) ready.push(next)
     return ready
   }
 
-  #take(): R | undefined {
+  #takeNext(): R | undefined {
     const next = this.#waiting.get(this.#next)
     if (next !== undefined) this.#waiting.delete(this.#next++)
     return next

@@ -97,9 +97,9 @@ export const closedByPeer = (code: number, reason: string): LinkEnd => ({
 })
 
 /** Prefers the reason of the hub's `disconnected` frame to the failure of the last recovery attempt. */
-export function withDisconnectReason(farewell: string, end: LinkEnd): LinkEnd {
-  if (farewell === '') return end
-  return end.code === undefined ? { ...end, reason: farewell } : closedByPeer(end.code, farewell)
+export function withDisconnectReason(disconnectReason: string, end: LinkEnd): LinkEnd {
+  if (disconnectReason === '') return end
+  return end.code === undefined ? { ...end, reason: disconnectReason } : closedByPeer(end.code, disconnectReason)
 }
 
 /** The end of a link that this side gave up. */
@@ -127,7 +127,7 @@ export interface RetryDelays {
  *
  * @example
  * ```ts
- * pausesOf().recoveryPause(20) // 1000 to 2000
+ * retryDelays().recoveryPause(20) // 1000 to 2000
  * ```
  */
 export function retryDelays(options: BackoffOptions = {}): RetryDelays {

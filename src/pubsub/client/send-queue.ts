@@ -75,7 +75,7 @@ export class SendQueue {
     const ackId = outgoing.ack ? this.nextId() : undefined
     const data = this.#tryEncode(outgoing, ackId)
     if (data instanceof StateStoreError) {
-      outgoing.settled({ ok: false, error: data }, now)
+      outgoing.onSettled({ ok: false, error: data }, now)
       return undefined
     }
     const fifo = outgoing.urgent ? this.#urgentQueue : this.#normalQueue
@@ -241,12 +241,12 @@ export class SendQueue {
 
   #succeed(request: InFlightRequest, duplicate: boolean, now: number): void {
     this.forget(request)
-    request.outgoing.settled({ ok: true, result: { ackId: request.ackId, duplicate } }, now)
+    request.outgoing.onSettled({ ok: true, result: { ackId: request.ackId, duplicate } }, now)
   }
 
   #fail(request: InFlightRequest, error: StateStoreError, now: number): void {
     this.forget(request)
-    request.outgoing.settled({ ok: false, error }, now)
+    request.outgoing.onSettled({ ok: false, error }, now)
   }
 }
 

@@ -37,7 +37,7 @@ const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.
 class DeferredSocket implements Socket {
   readonly #handlers: SocketHandlers
   #socket: WebSocket | PackagedSocket | undefined
-  #ended: { readonly code: number | undefined } | undefined
+  #closeRequest: { readonly code: number | undefined } | undefined
 
   constructor(handlers: SocketHandlers) {
     this.#handlers = handlers
@@ -52,7 +52,7 @@ class DeferredSocket implements Socket {
   }
 
   close(code?: number): void {
-    this.#ended = { code }
+    this.#closeRequest = { code }
     this.#socket?.close(code)
   }
 
@@ -87,7 +87,7 @@ class DeferredSocket implements Socket {
     }
     socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => end(code, reason)
     this.#socket = socket
-    if (this.#ended) socket.close(this.#ended.code)
+    if (this.#closeRequest) socket.close(this.#closeRequest.code)
   }
 }
 

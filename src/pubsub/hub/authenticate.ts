@@ -39,15 +39,15 @@ export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders)
  * @param path - prefix of the path in the audience of access tokens
  * @param onError - called with errors thrown by the application's function
  */
-export function authenticatorOf(
+export function createAuthenticator(
   authenticate: Exclude<Authenticate, { key: unknown }> | AccessTokens,
   path: string,
   clock: Clock,
-  failed: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): Authenticator {
   if (authenticate === 'anonymous') return async () => ({ roles: ALL_ROLES })
   if (authenticate instanceof AccessTokens) return byToken(authenticate, path, clock)
-  return byCallback(typeof authenticate === 'function' ? authenticate : authenticate.verify, failed)
+  return byCallback(typeof authenticate === 'function' ? authenticate : authenticate.verify, onError)
 }
 
 /** Returns whether credentials could be guessed. */
@@ -74,7 +74,7 @@ const byToken =
   }
 
 const byCallback =
-  (callback: Identify, failed: (error: unknown) => void): Authenticator =>
+  (callback: Identify, onError: (error: unknown) => void): Authenticator =>
   async ({ hub, query, accessToken }, headers) => {
     try {
       const identity = await callback({ hub, query, headers, accessToken })
@@ -83,7 +83,11 @@ const byCallback =
       if (problem !== undefined) throw new PayloadError(problem)
       return identity
     } catch (error) {
-      failed(error)
-      return { status: 500, text: 'Authentication failed', trouble: `Authentication failed: ${errorLabel(error)}` }
+      onError(error)
+      return {
+        status: 500,
+        text: 'Authentication failed',
+        internalReason: `Authentication failed: ${errorLabel(error)}`,
+      }
     }
   }

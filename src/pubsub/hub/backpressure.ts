@@ -3,21 +3,21 @@ import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 
 /** Longest pause for one member, ms: official clients acknowledge once a second, later on busy machines. */
-const LONGEST_PAUSE = 4_000
+const MAX_PAUSE_MS = 4_000
 
 /** Limits of the time that senders may wait for the members of one owner, and one sender for all members, ms. */
-const MOST_WAITING = { member: 30_000, sender: 60_000 }
+const PAUSE_LIMITS_MS = { member: 30_000, sender: 60_000 }
 /** Share of the elapsed time by which used pause time recovers. */
-const FORGIVEN = { member: 1 / 4, sender: 1 / 2 }
+const RECOVERY_RATES = { member: 1 / 4, sender: 1 / 2 }
 
 interface Pause {
   readonly sender: HubSession
   readonly link: HubLink
   readonly member: HubSession
   /** `after` a sender's message, or `before` one that was not accepted. */
-  readonly place: 'before' | 'after'
+  readonly position: 'before' | 'after'
   /** ms */
-  readonly began: number
+  readonly startedAt: number
   deadline: Deadline<Pause> | undefined
 }
 
@@ -40,9 +40,9 @@ export class Backpressure {
   /** Pauses by the member that senders wait for. */
   readonly #pauses = new Map<HubSession, Set<Pause>>()
   /** Pause time used per member's owner, and per sender. */
-  readonly #waitedFor = new PauseBudget(MOST_WAITING.member, FORGIVEN.member)
-  readonly #waited = new PauseBudget(MOST_WAITING.sender, FORGIVEN.sender)
-  readonly #since = new Map<HubSession, number>()
+  readonly #memberBudget = new PauseBudget(PAUSE_LIMITS_MS.member, RECOVERY_RATES.member)
+  readonly #senderBudget = new PauseBudget(PAUSE_LIMITS_MS.sender, RECOVERY_RATES.sender)
+  readonly #pausedSince = new Map<HubSession, number>()
 
   /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
@@ -63,14 +63,14 @@ export class Backpressure {
   }
 
   /** Ends the pauses for a member that has caught up or is disconnected. */
-  review(member: HubSession, now: number): void {
-    if (this.#pauses.size > 0 && member.caughtUp) this.#endAll(member, now)
+  resumeIfCaughtUp(member: HubSession, now: number): void {
+    if (this.#pauses.size > 0 && member.isCaughtUp) this.#endAll(member, now)
   }
 
   /** Ends pauses that have reached their limit. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
-      due.member.excuse()
+      due.member.stopPausing()
       this.#endAll(due.member, now)
     }
   }
@@ -84,18 +84,19 @@ export class Backpressure {
     sender: HubSession,
     link: HubLink,
     lagging: readonly HubSession[],
-    place: Pause['place'],
+    place: Pause['position'],
     now: number,
   ): boolean {
     const member = this.#slowest(lagging, now)
     const held = this.#held.get(sender)
-    if (member === undefined || held?.link === link || this.#waited.isSpent(sender.connectionId, now)) return false
+    if (member === undefined || held?.link === link || this.#senderBudget.isExhausted(sender.connectionId, now))
+      return false
     // The sender has recovered its session over another link.
     if (held) this.#end(held, now)
-    const pause: Pause = { sender, link, member, place, began: now, deadline: undefined }
-    pause.deadline = this.#deadlines.add(now + LONGEST_PAUSE, pause)
+    const pause: Pause = { sender, link, member, position: place, startedAt: now, deadline: undefined }
+    pause.deadline = this.#deadlines.add(now + MAX_PAUSE_MS, pause)
     const pauses = this.#pauses.get(member) ?? new Set()
-    if (pauses.size === 0) this.#since.set(member, now)
+    if (pauses.size === 0) this.#pausedSince.set(member, now)
     this.#pauses.set(member, pauses.add(pause))
     this.#held.set(sender, pause)
     return link.hold()
@@ -105,9 +106,9 @@ export class Backpressure {
   #slowest(lagging: readonly HubSession[], now: number): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
-      if (this.#held.get(member)?.link.isDeaf || member.isStalled(LONGEST_PAUSE, now)) continue
-      if (this.#waitedFor.isSpent(member.owner, now)) continue
-      if (slowest === undefined || member.backlog > slowest.backlog) slowest = member
+      if (this.#held.get(member)?.link.isReadPaused || member.isStalled(MAX_PAUSE_MS, now)) continue
+      if (this.#memberBudget.isExhausted(member.owner, now)) continue
+      if (slowest === undefined || member.fillRatio > slowest.fillRatio) slowest = member
     }
     return slowest
   }
@@ -116,8 +117,8 @@ export class Backpressure {
   // released first: otherwise the first senders of a long burst would take all the room every time.
   #endAll(member: HubSession, now: number): void {
     const pauses = [...(this.#pauses.get(member) ?? [])]
-    for (const pause of pauses) if (pause.place === 'before') this.#end(pause, now)
-    for (const pause of pauses) if (pause.place === 'after') this.#end(pause, now)
+    for (const pause of pauses) if (pause.position === 'before') this.#end(pause, now)
+    for (const pause of pauses) if (pause.position === 'after') this.#end(pause, now)
   }
 
   #end(pause: Pause, now: number): void {
@@ -132,20 +133,20 @@ export class Backpressure {
   }
 
   /** Time during which several senders wait for a member is charged to the member once. */
-  #charge({ sender, member, began }: Pause, isLast: boolean, now: number): void {
-    this.#waited.charge(sender.connectionId, now - began, now)
+  #charge({ sender, member, startedAt: began }: Pause, isLast: boolean, now: number): void {
+    this.#senderBudget.charge(sender.connectionId, now - began, now)
     if (!isLast) return
-    this.#waitedFor.charge(member.owner, now - (this.#since.get(member) ?? now), now)
-    this.#since.delete(member)
+    this.#memberBudget.charge(member.owner, now - (this.#pausedSince.get(member) ?? now), now)
+    this.#pausedSince.delete(member)
   }
 }
 
 /** Below this many names, expired entries are not swept. */
-const FEW = 1_024
+const MIN_SWEEP_SIZE = 1_024
 
-interface Spent {
+interface UsedPauseTime {
   /** ms, at `at` */
-  amount: number
+  amountMs: number
   at: number
 }
 
@@ -160,36 +161,36 @@ interface Spent {
  * ```
  */
 export class PauseBudget {
-  readonly #most: number
-  readonly #forgiven: number
-  readonly #spent = new Map<string, Spent>()
-  #sweepAt = FEW
+  readonly #limitMs: number
+  readonly #recoveryRate: number
+  readonly #used = new Map<string, UsedPauseTime>()
+  #sweepAt = MIN_SWEEP_SIZE
 
   /**
    * @param limitMs - amount that exhausts the budget
    * @param recoveryRate - share of the elapsed time by which it recovers
    */
-  constructor(most: number, forgiven: number) {
-    this.#most = most
-    this.#forgiven = forgiven
+  constructor(limitMs: number, recoveryRate: number) {
+    this.#limitMs = limitMs
+    this.#recoveryRate = recoveryRate
   }
 
-  isSpent(name: string, now: number): boolean {
-    return this.#left(name, now) >= this.#most
+  isExhausted(name: string, now: number): boolean {
+    return this.#usedMs(name, now) >= this.#limitMs
   }
 
-  charge(name: string, amount: number, now: number): void {
-    if (this.#spent.size >= this.#sweepAt) this.#sweep(now)
-    this.#spent.set(name, { amount: this.#left(name, now) + amount, at: now })
+  charge(name: string, amountMs: number, now: number): void {
+    if (this.#used.size >= this.#sweepAt) this.#sweep(now)
+    this.#used.set(name, { amountMs: this.#usedMs(name, now) + amountMs, at: now })
   }
 
-  #left(name: string, now: number): number {
-    const spent = this.#spent.get(name)
-    return spent === undefined ? 0 : Math.max(0, spent.amount - (now - spent.at) * this.#forgiven)
+  #usedMs(name: string, now: number): number {
+    const used = this.#used.get(name)
+    return used === undefined ? 0 : Math.max(0, used.amountMs - (now - used.at) * this.#recoveryRate)
   }
 
   #sweep(now: number): void {
-    for (const name of this.#spent.keys()) if (this.#left(name, now) === 0) this.#spent.delete(name)
-    this.#sweepAt = Math.max(FEW, 2 * this.#spent.size)
+    for (const name of this.#used.keys()) if (this.#usedMs(name, now) === 0) this.#used.delete(name)
+    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * this.#used.size)
   }
 }

@@ -5,18 +5,18 @@ import type { HubSession } from './hub-session.js'
 import type { MemoryBudget } from './memory-budget.js'
 
 /** How long the application may take to decide on an event, ms. */
-const EVENT_TIMEOUT = 30_000
+const EVENT_TIMEOUT_MS = 30_000
 /** Maximum undecided events of one connection, and their total size in bytes. */
-const MOST_UNDECIDED = 1_000
-const MOST_UNDECIDED_BYTES = 16 * 1024 * 1024
+const MAX_UNDECIDED_EVENTS = 1_000
+const MAX_UNDECIDED_BYTES = 16 * 1024 * 1024
 
 /** Approximate memory of an event besides its frame, bytes. */
-const OVERHEAD = 400
+const OVERHEAD_BYTES = 400
 
 /** Acks for events that were not processed. */
-const REFUSALS = {
+const REJECTIONS = {
   unhandled: { name: 'NotFound', message: 'This hub handles no events' },
-  undecided: { name: 'Timeout', message: `The event was not answered within ${EVENT_TIMEOUT} ms` },
+  undecided: { name: 'Timeout', message: `The event was not answered within ${EVENT_TIMEOUT_MS} ms` },
   busy: { name: 'InternalServerError', message: 'Too many unanswered events of this connection' },
 } as const satisfies Record<string, AckError>
 
@@ -32,7 +32,7 @@ export class EventRequest {
   deadline: Deadline<EventRequest> | undefined
   /** The link that carried the latest copy. */
   link: HubLink | undefined
-  settled = false
+  isSettled = false
 
   constructor(session: HubSession, event: string, payload: Payload, ackId: bigint | undefined, size: number) {
     this.session = session
@@ -49,8 +49,8 @@ export class EventQueue {
   readonly #handle: (request: EventRequest) => boolean
   readonly #reply: (session: HubSession, payload: Payload, now: number) => void
   readonly #budget: MemoryBudget
-  readonly #waiting = new DeadlineQueue<EventRequest>()
-  readonly #undecided = new Map<HubSession, Undecided>()
+  readonly #deadlines = new DeadlineQueue<EventRequest>()
+  readonly #undecided = new Map<HubSession, UndecidedEvents>()
 
   /**
    * @param handle - returns whether the application accepts the event, to decide now or later
@@ -69,17 +69,17 @@ export class EventQueue {
 
   /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
-    return this.#waiting.earliest
+    return this.#deadlines.earliest
   }
 
   /** Bytes of a session's undecided events. */
   bytesOf(session: HubSession): number {
     const undecided = this.#undecided.get(session)
-    return undecided === undefined ? 0 : undecided.bytes + OVERHEAD * undecided.count
+    return undecided === undefined ? 0 : undecided.bytes + OVERHEAD_BYTES * undecided.count
   }
 
   /** Handles a copy of an undecided event; returns `false` if there is none. One decision serves all copies. */
-  repeated(session: HubSession, ackId: bigint): boolean {
+  handleDuplicate(session: HubSession, ackId: bigint): boolean {
     const request = this.#undecided.get(session)?.get(ackId)
     if (request) request.link = session.link
     return request !== undefined
@@ -90,24 +90,25 @@ export class EventQueue {
    *
    * @param size - of the frame, bytes or characters
    */
-  ask(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
+  submit(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
-    const isFull = this.#undecided.get(session)?.full(size) || !this.#budget.hasRoomFor(session.owner, size + OVERHEAD)
+    const isFull =
+      this.#undecided.get(session)?.exceedsLimit(size) || !this.#budget.hasRoomFor(session.owner, size + OVERHEAD_BYTES)
     if (ackId !== undefined && isFull) {
-      session.answer(ackId, REFUSALS.busy)
+      session.acknowledgeRequest(ackId, REJECTIONS.busy)
       return
     }
     const request = new EventRequest(session, event, payload, ackId, size)
     if (ackId !== undefined) {
-      this.#keep(ackId, request)
-      request.deadline = this.#waiting.add(now + EVENT_TIMEOUT, request)
+      this.#track(ackId, request)
+      request.deadline = this.#deadlines.add(now + EVENT_TIMEOUT_MS, request)
     }
-    if (!this.#handle(request)) this.refuse(request, REFUSALS.unhandled)
+    if (!this.#handle(request)) this.refuse(request, REJECTIONS.unhandled)
   }
 
   /** Acknowledges an event as processed, after sending `reply` if given. Only the first decision counts. */
   accept(request: EventRequest, now: number, reply?: Payload): void {
-    if (request.settled) return
+    if (request.isSettled) return
     // Throws if the reply cannot be encoded; the event then stays undecided.
     if (reply !== undefined) this.#reply(request.session, reply, now)
     this.#settle(request)
@@ -118,47 +119,47 @@ export class EventQueue {
    * event receives no ack: its copy is decided again, and the decisions could contradict each other.
    */
   refuse(request: EventRequest, error: AckError): void {
-    if (!request.settled) this.#settle(request, error)
+    if (!request.isSettled) this.#settle(request, error)
   }
 
   /** Drops the events of an ended session. */
-  forget(session: HubSession): void {
+  dropSession(session: HubSession): void {
     for (const request of this.#undecided.get(session)?.all ?? []) {
-      request.settled = true
-      this.#budget.hold(session.owner, -request.size - OVERHEAD)
-      if (request.deadline) this.#waiting.remove(request.deadline)
+      request.isSettled = true
+      this.#budget.adjustOwned(session.owner, -request.size - OVERHEAD_BYTES)
+      if (request.deadline) this.#deadlines.remove(request.deadline)
     }
     this.#undecided.delete(session)
   }
 
   /** Rejects events not decided in time. */
   tick(now: number): void {
-    for (let due = this.#waiting.takeDue(now); due !== undefined; due = this.#waiting.takeDue(now)) {
-      this.refuse(due, REFUSALS.undecided)
+    for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
+      this.refuse(due, REJECTIONS.undecided)
     }
   }
 
-  #keep(ackId: bigint, request: EventRequest): void {
-    const undecided = this.#undecided.get(request.session) ?? new Undecided()
+  #track(ackId: bigint, request: EventRequest): void {
+    const undecided = this.#undecided.get(request.session) ?? new UndecidedEvents()
     this.#undecided.set(request.session, undecided)
     undecided.add(ackId, request)
-    this.#budget.hold(request.session.owner, request.size + OVERHEAD)
+    this.#budget.adjustOwned(request.session.owner, request.size + OVERHEAD_BYTES)
   }
 
   #settle(request: EventRequest, error?: AckError): void {
     const { session, ackId, deadline } = request
-    request.settled = true
-    if (deadline) this.#waiting.remove(deadline)
+    request.isSettled = true
+    if (deadline) this.#deadlines.remove(deadline)
     if (ackId !== undefined) {
       this.#undecided.get(session)?.remove(ackId)
-      this.#budget.hold(session.owner, -request.size - OVERHEAD)
+      this.#budget.adjustOwned(session.owner, -request.size - OVERHEAD_BYTES)
     }
-    if (error === undefined || request.link === session.link) session.answer(ackId, error)
+    if (error === undefined || request.link === session.link) session.acknowledgeRequest(ackId, error)
   }
 }
 
 /** Undecided events of one connection by ackId. */
-class Undecided {
+class UndecidedEvents {
   readonly #requests = new Map<bigint, EventRequest>()
   #bytes = 0
 
@@ -179,8 +180,8 @@ class Undecided {
   }
 
   /** Returns whether an event of this size exceeds a limit. */
-  full(size: number): boolean {
-    return this.#requests.size >= MOST_UNDECIDED || this.#bytes + size > MOST_UNDECIDED_BYTES
+  exceedsLimit(size: number): boolean {
+    return this.#requests.size >= MAX_UNDECIDED_EVENTS || this.#bytes + size > MAX_UNDECIDED_BYTES
   }
 
   add(ackId: bigint, request: EventRequest): void {

@@ -16,15 +16,15 @@ import type { HubSession } from './hub-session.js'
 import type { Hubs } from './hubs.js'
 import type { Identity } from './identity.js'
 import { type FrameMeter, ownerOf, type SenderRateLimiter } from './sender-rate-limiter.js'
-import { type Agreement, negotiateSubprotocol, SharedCodec } from './shared-codec.js'
+import { type NegotiatedSubprotocol, negotiateSubprotocol, SharedCodec } from './shared-codec.js'
 import type { WebSocketLink } from './websocket-link.js'
 
-const FOREIGN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
+const FOREIGN_ORIGIN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
 
 /** A client's handshake and the subprotocol chosen for it. */
 export interface HandshakeRequest {
   readonly handshake: Handshake
-  readonly agreement: Agreement
+  readonly agreement: NegotiatedSubprotocol
 }
 
 /** Permission to connect. */
@@ -32,14 +32,14 @@ export interface Admission {
   /** Subprotocol in the response. */
   readonly name: string
   /** Returns a refusal if a limit is reached; may end detached sessions to make room. */
-  readonly admits: () => HandshakeRefusal | undefined
+  readonly checkLimits: () => HandshakeRefusal | undefined
   readonly meter: () => FrameMeter
   /** Begins or resumes a session over the opened socket. */
   readonly attach: (link: WebSocketLink) => void
 }
 
 /** Where clients connect, and how many. */
-export interface AdmissionOptions extends PlaceQuotas {
+export interface AdmissionOptions extends SessionLimits {
   /** Path prefix of the hubs. */
   readonly path: string
   readonly clock: Clock
@@ -53,7 +53,7 @@ export class HandshakeValidator {
   readonly #authenticate: Authenticator
   readonly #loginGuard: LoginGuard
   readonly #senderRateLimiter: SenderRateLimiter
-  readonly #places: SessionPlaces
+  readonly #sessionLimiter: SessionLimiter
   readonly #recoveries: RecoveryGuard
   readonly #options: AdmissionOptions
   readonly #codecs = [jsonHubCodec, protobufHubCodec].map(codec => new SharedCodec(codec))
@@ -61,16 +61,16 @@ export class HandshakeValidator {
   constructor(
     hubs: Hubs,
     authenticate: Authenticator,
-    doorman: LoginGuard,
-    senders: SenderRateLimiter,
+    loginGuard: LoginGuard,
+    senderRateLimiter: SenderRateLimiter,
     options: AdmissionOptions,
   ) {
     this.#hubs = hubs
     this.#authenticate = authenticate
-    this.#loginGuard = doorman
-    this.#senderRateLimiter = senders
-    this.#places = new SessionPlaces(hubs, options)
-    this.#recoveries = new RecoveryGuard(options.clock, doorman)
+    this.#loginGuard = loginGuard
+    this.#senderRateLimiter = senderRateLimiter
+    this.#sessionLimiter = new SessionLimiter(hubs, options)
+    this.#recoveries = new RecoveryGuard(options.clock, loginGuard)
     this.#options = options
   }
 
@@ -79,8 +79,8 @@ export class HandshakeValidator {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
     if (!this.#options.origins.allow(request.headers)) {
-      this.#loginGuard.decided(request, handshake.hub, FOREIGN)
-      return FOREIGN
+      this.#loginGuard.onDecision(request, handshake.hub, FOREIGN_ORIGIN)
+      return FOREIGN_ORIGIN
     }
     const agreement = negotiateSubprotocol(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
@@ -93,24 +93,24 @@ export class HandshakeValidator {
     { handshake, agreement }: HandshakeRequest,
     request: IncomingMessage,
   ): Promise<Admission | HandshakeRefusal> {
-    const objection = this.#loginGuard.objection(request, handshake.hub)
-    if (objection) return objection
+    const throttled = this.#loginGuard.checkThrottle(request, handshake.hub)
+    if (throttled) return throttled
     if (!this.#hubs.allows(handshake.hub)) return { status: 404, text: `Unknown hub ${handshake.hub}` }
     const identity = await this.#authenticate(handshake, request.headers)
-    this.#loginGuard.decided(request, handshake.hub, identity)
+    this.#loginGuard.onDecision(request, handshake.hub, identity)
     if ('status' in identity) return identity
     const { userId } = identity
     const address = this.#loginGuard.addressOf(request)
     const owner = ownerOf(userId, address)
     return {
       name: agreement.name,
-      admits: () => this.#places.admits(owner, userId !== undefined),
-      meter: () => this.#senderRateLimiter.meterOf(userId, address),
+      checkLimits: () => this.#sessionLimiter.checkLimits(owner, userId !== undefined),
+      meter: () => this.#senderRateLimiter.meterFor(userId, address),
       attach: link => {
         const hub = this.#hubs.open(handshake.hub)
         const session = hub.connect(link, agreement.codec, { ...identity, owner })
         session.address = address
-        hub.bind(session, link)
+        hub.attachLink(session, link)
       },
     }
   }
@@ -124,25 +124,25 @@ export class HandshakeValidator {
     request: IncomingMessage,
   ): Admission | HandshakeRefusal {
     const driver = this.#hubs.find(hub)
-    const wanted = claim && driver?.engine.find(claim)
-    if (wanted === undefined) {
-      const isThere = claim !== undefined && driver?.engine.roster.get(claim.connectionId) !== undefined
-      const refusal = this.#recoveries.failed(request, hub, isThere)
+    const lost = claim && driver?.engine.findClaimed(claim)
+    if (lost === undefined) {
+      const exists = claim !== undefined && driver?.engine.sessionIndex.get(claim.connectionId) !== undefined
+      const refusal = this.#recoveries.onFailed(request, hub, exists)
       if (refusal !== undefined) return refusal
     }
-    const agreement = wanted && negotiateSubprotocol(subprotocols, [wanted.codec])
+    const agreement = lost && negotiateSubprotocol(subprotocols, [lost.codec])
     const address = this.#loginGuard.addressOf(request)
     return {
       name: (agreement ?? fallback).name,
-      admits: () => undefined,
-      meter: () => this.#senderRateLimiter.meterOf(wanted?.userId, address),
+      checkLimits: () => undefined,
+      meter: () => this.#senderRateLimiter.meterFor(lost?.userId, address),
       attach: link => {
-        const isAttached = wanted?.attached ?? false
+        const isAttached = lost?.attached ?? false
         const session = agreement && claim && driver?.recover(claim, link)
         if (driver && session) {
-          this.#recoveries.recovered(request, hub, { userId: session.userId, address: session.address, isAttached })
+          this.#recoveries.onRecovered(request, hub, { userId: session.userId, address: session.address, isAttached })
           session.address = address
-          driver.bind(session, link)
+          driver.attachLink(session, link)
         } else link.close(CLOSE.policy, 'there is no such session')
       },
     }
@@ -169,20 +169,21 @@ export class RecoveryGuard {
   readonly #loginGuard: LoginGuard
   readonly #failed: KeyedRateLimiter
 
-  constructor(clock: Clock, doorman: LoginGuard) {
+  constructor(clock: Clock, loginGuard: LoginGuard) {
     this.#clock = clock
-    this.#loginGuard = doorman
+    this.#loginGuard = loginGuard
     this.#failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND, () => clock.monotonic())
   }
 
   /** Audits a recovery, by the session's client or by one that stole its token. */
-  recovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
-    const place = address === this.#loginGuard.addressOf(request) ? '' : ` from a different address than ${address}`
+  onRecovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
+    const addressNote =
+      address === this.#loginGuard.addressOf(request) ? '' : ` from a different address than ${address}`
     this.#loginGuard.record(
       request,
       hub,
       'accepted',
-      `recovery${place}${isAttached ? ' while it was connected' : ''}`,
+      `recovery${addressNote}${isAttached ? ' while it was connected' : ''}`,
       userId,
     )
   }
@@ -193,8 +194,8 @@ export class RecoveryGuard {
    * @param exists - whether a session with this id exists
    * @returns a refusal if too many failed; otherwise the client is connected, because only a close code is final for it
    */
-  failed(request: IncomingMessage, hub: string, isThere: boolean): HandshakeRefusal | undefined {
-    const reason = isThere ? 'recovery with a wrong token' : 'recovery of an unknown session'
+  onFailed(request: IncomingMessage, hub: string, exists: boolean): HandshakeRefusal | undefined {
+    const reason = exists ? 'recovery with a wrong token' : 'recovery of an unknown session'
     this.#loginGuard.record(request, hub, 'refused', reason)
     const address = this.#loginGuard.addressOf(request)
     if (isThisMachine(address)) return undefined
@@ -211,17 +212,17 @@ export const BUSY: HandshakeRefusal = { status: 503, text: 'Too many connections
 const BUSY_USER: HandshakeRefusal = { status: 503, text: 'Too many connections of this user' }
 const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'Too many connections of this address' }
 /** Detached sessions that an owner keeps even when the session limit is reached. */
-const FEW_AWAY = 16
+const MAX_PROTECTED_DETACHED = 16
 
 /** Limits of sessions. */
-export interface PlaceQuotas {
+export interface SessionLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerUser: number
   readonly maxConnectionsPerAddress: number
 }
 
 /** A session without a network connection. */
-interface Away {
+interface DetachedSession {
   readonly engine: HubEngine
   readonly session: HubSession
 }
@@ -230,13 +231,13 @@ interface Away {
  * Enforces the session limits. Detached sessions count but cost their clients nothing, so at the limit the owner with
  * the most detached sessions loses one.
  */
-export class SessionPlaces {
+export class SessionLimiter {
   readonly #hubs: Hubs
-  readonly #quotas: PlaceQuotas
+  readonly #limits: SessionLimits
 
-  constructor(hubs: Hubs, quotas: PlaceQuotas) {
+  constructor(hubs: Hubs, limits: SessionLimits) {
     this.#hubs = hubs
-    this.#quotas = quotas
+    this.#limits = limits
   }
 
   /**
@@ -245,41 +246,42 @@ export class SessionPlaces {
    * @param owner - `undefined` for a client of this machine without a user id
    * @param isUser - whether the owner is a user, not an address
    */
-  admits(owner: string | undefined, isUser: boolean): HandshakeRefusal | undefined {
-    const { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress } = this.#quotas
-    const most = isUser ? maxConnectionsPerUser : maxConnectionsPerAddress
-    if (owner !== undefined && this.#hubs.sessionsOf(owner) >= most) {
+  checkLimits(owner: string | undefined, isUser: boolean): HandshakeRefusal | undefined {
+    const { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress } = this.#limits
+    const limit = isUser ? maxConnectionsPerUser : maxConnectionsPerAddress
+    if (owner !== undefined && this.#hubs.sessionCountOf(owner) >= limit) {
       if (isUser) return BUSY_USER
-      if (!this.#endFirst(this.#away().get(owner) ?? [])) return BUSY_ADDRESS
+      if (!this.#evictOldest(this.#detachedByOwner().get(owner) ?? [])) return BUSY_ADDRESS
     }
-    return this.#hubs.sessions < maxConnections || this.#endCrowded() ? undefined : BUSY
+    return this.#hubs.sessionCount < maxConnections || this.#evictFromLargestOwner() ? undefined : BUSY
   }
 
   /** Ends a session of the owner with the most detached ones. Returns whether it ended one. */
-  #endCrowded(): boolean {
-    let crowd: readonly Away[] = []
-    for (const away of this.#away().values()) if (away.length > crowd.length) crowd = away
-    return crowd.length > FEW_AWAY && this.#endFirst(crowd)
+  #evictFromLargestOwner(): boolean {
+    let largest: readonly DetachedSession[] = []
+    for (const detached of this.#detachedByOwner().values()) if (detached.length > largest.length) largest = detached
+    return largest.length > MAX_PROTECTED_DETACHED && this.#evictOldest(largest)
   }
 
   /** Ends the session that has been detached longest. */
-  #endFirst(away: readonly Away[]): boolean {
-    let first: Away | undefined
-    for (const one of away) if (first === undefined || one.session.heardAt < first.session.heardAt) first = one
-    first?.engine.end(first.session, 'expired', CLOSE.policy, '')
-    return first !== undefined
+  #evictOldest(detached: readonly DetachedSession[]): boolean {
+    let oldest: DetachedSession | undefined
+    for (const candidate of detached)
+      if (oldest === undefined || candidate.session.lastReceivedAt < oldest.session.lastReceivedAt) oldest = candidate
+    oldest?.engine.end(oldest.session, 'expired', CLOSE.policy, '')
+    return oldest !== undefined
   }
 
   /** Detached sessions by owner; those of this machine without a user id share an entry. */
-  #away(): ReadonlyMap<string, readonly Away[]> {
-    const byOwner = new Map<string, Away[]>()
+  #detachedByOwner(): ReadonlyMap<string, readonly DetachedSession[]> {
+    const byOwner = new Map<string, DetachedSession[]>()
     for (const { engine } of this.#hubs.all) {
-      for (const session of engine.roster.all) {
+      for (const session of engine.sessionIndex.all) {
         if (session.attached) continue
         const owner = session.owner === session.connectionId ? '' : session.owner
-        const away = byOwner.get(owner) ?? []
-        byOwner.set(owner, away)
-        away.push({ engine, session })
+        const detached = byOwner.get(owner) ?? []
+        byOwner.set(owner, detached)
+        detached.push({ engine, session })
       }
     }
     return byOwner
@@ -309,7 +311,7 @@ export class LoginGuard {
   }
 
   /** Returns a refusal if too many logins of the address failed. */
-  objection(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
+  checkThrottle(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
     const pause = this.#throttle?.pause(this.addressOf(request)) ?? 0
     if (pause === 0) return undefined
     const refusal = { status: 429, text: `Too many failed logins; wait ${Math.ceil(pause / 1_000)} s` } as const
@@ -317,12 +319,12 @@ export class LoginGuard {
     return refusal
   }
 
-  decided(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
+  onDecision(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
       const address = this.addressOf(request)
       // Guessing on this machine must not lock out its other clients.
       if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.failed(address)
-      this.record(request, hub, 'refused', decision.trouble ?? decision.text)
+      this.record(request, hub, 'refused', decision.internalReason ?? decision.text)
     } else this.record(request, hub, 'accepted', undefined, decision.userId)
   }
 

@@ -7,8 +7,8 @@ import { hubKey, isHubName } from '../wire/rules.js'
 import type { SessionClaim } from './identity.js'
 
 /** How long the application may take to authenticate a client, ms, and how many decisions may be pending. */
-const HANDSHAKE_TIMEOUT = 10_000
-export const MOST_HANDSHAKES = 1_000
+const HANDSHAKE_TIMEOUT_MS = 10_000
+export const MAX_PENDING_HANDSHAKES = 1_000
 
 /** Parsed HTTP request of a client. */
 export interface Handshake {
@@ -28,7 +28,7 @@ export interface HandshakeRefusal {
   readonly status: 400 | 401 | 403 | 404 | 429 | 500 | 503
   readonly text: string
   /** Internal reason, for the audit log only. */
-  readonly trouble?: string
+  readonly internalReason?: string
 }
 
 /**
@@ -42,27 +42,27 @@ export function readHandshake(url: string, headers: IncomingHttpHeaders, path: s
   const base = 'ws://hub'
   if (!URL.canParse(base + url)) return { status: 400, text: 'The URL is not valid' }
   const { pathname, searchParams: query } = new URL(base + url)
-  const hub = hubOf(pathname, query, path)
+  const hub = hubName(pathname, query, path)
   if (hub === undefined) return { status: 404, text: `Connect to ${path}/hubs/{hub}` }
   if (!isHubName(hub)) return { status: 400, text: 'The name of the hub is not valid' }
   const connectionId = query.get('awps_connection_id') ?? ''
   return {
     hub: hubKey(hub),
-    subprotocols: listOf(headers['sec-websocket-protocol']),
+    subprotocols: parseList(headers['sec-websocket-protocol']),
     query,
     claim: connectionId === '' ? undefined : { connectionId, token: query.get('awps_reconnection_token') ?? '' },
-    accessToken: query.get('access_token') || bearerOf(headers.authorization),
+    accessToken: query.get('access_token') || bearerToken(headers.authorization),
   }
 }
 
 /** Returns an empty name if the query has none, and `undefined` for another path. */
-function hubOf(pathname: string, query: URLSearchParams, path: string): string | undefined {
+function hubName(pathname: string, query: URLSearchParams, path: string): string | undefined {
   if (pathname === path || pathname === `${path}/`) return query.get('hub') ?? ''
   const prefix = `${path}/hubs/`
-  return pathname.startsWith(prefix) ? decoded(pathname.slice(prefix.length)) : undefined
+  return pathname.startsWith(prefix) ? decodeSegment(pathname.slice(prefix.length)) : undefined
 }
 
-function decoded(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
@@ -71,13 +71,13 @@ function decoded(segment: string): string {
   }
 }
 
-const listOf = (header: string | undefined): string[] =>
+const parseList = (header: string | undefined): string[] =>
   (header ?? '')
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
 
-const bearerOf = (header: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1]
+const bearerToken = (header: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1]
 
 /** Responds to a WebSocket handshake with an HTTP error and closes the connection. */
 export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefusal): void {
@@ -99,11 +99,11 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
 export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>
   readonly #clock: Clock
-  readonly #addressSlots = new AddressSlots<Pending>()
+  readonly #addressSlots = new AddressSlots<PendingHandshake>()
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#timeouts = new Timeouts(clock, giveUp => giveUp())
+    this.#timeouts = new Timeouts(clock, abandon => abandon())
   }
 
   get count(): number {
@@ -111,28 +111,28 @@ export class PendingHandshakes {
   }
 
   /** Returns whether a handshake of this address may wait; another address may lose one for it. */
-  admits(address: string): boolean {
-    return this.count < MOST_HANDSHAKES || this.#yielding(address) !== undefined
+  hasRoomFor(address: string): boolean {
+    return this.count < MAX_PENDING_HANDSHAKES || this.#evictionCandidate(address) !== undefined
   }
 
   /** Awaits a decision. Resolves with `undefined` after a timeout, or if the handshake was evicted. */
   async wait<T>(stream: Duplex, address: string, decision: Promise<T>): Promise<T | undefined> {
-    let giveUp = (): void => undefined
-    const late = new Promise<undefined>(resolve => {
-      giveUp = () => resolve(undefined)
+    let resolveAbandoned = (): void => undefined
+    const abandoned = new Promise<undefined>(resolve => {
+      resolveAbandoned = () => resolve(undefined)
     })
-    if (this.count >= MOST_HANDSHAKES) this.#yielding(address)?.leave()
+    if (this.count >= MAX_PENDING_HANDSHAKES) this.#evictionCandidate(address)?.abandon()
     const pending = {
       stream,
-      leave: () => {
+      abandon: () => {
         this.#addressSlots.delete(address, pending)
-        giveUp()
+        resolveAbandoned()
       },
     }
     this.#addressSlots.add(address, pending)
-    const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT, pending.leave)
+    const deadline = this.#timeouts.add(this.#clock.monotonic() + HANDSHAKE_TIMEOUT_MS, pending.abandon)
     try {
-      return await Promise.race([decision, late])
+      return await Promise.race([decision, abandoned])
     } finally {
       this.#timeouts.remove(deadline)
       this.#addressSlots.delete(address, pending)
@@ -143,16 +143,16 @@ export class PendingHandshakes {
   close(): void {
     for (let next = this.#addressSlots.yielding(); next !== undefined; next = this.#addressSlots.yielding()) {
       next.stream.destroy()
-      next.leave()
+      next.abandon()
     }
   }
 
-  #yielding(address: string): Pending | undefined {
+  #evictionCandidate(address: string): PendingHandshake | undefined {
     return this.#addressSlots.yielding(this.#addressSlots.countOf(address) + 1)
   }
 }
 
-interface Pending {
+interface PendingHandshake {
   readonly stream: Duplex
-  readonly leave: () => void
+  readonly abandon: () => void
 }

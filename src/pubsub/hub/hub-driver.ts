@@ -48,7 +48,7 @@ export class HubDriver implements HubListener {
     const { retention, idleTimeout, clock, budget } = options
     this.#clock = clock
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.#tick())
-    this.engine = new HubEngine({ retention, idleTimeout, secret, listener: this, budget })
+    this.engine = new HubEngine({ retention, idleTimeout, generateSecret, listener: this, budget })
   }
 
   connected(connection: Connection): void {
@@ -79,13 +79,13 @@ export class HubDriver implements HubListener {
 
   connect(link: HubLink, codec: SharedCodec, identity: OwnedIdentity): HubSession {
     const session = this.engine.connect(link, codec, identity, this.#clock.monotonic())
-    this.#arm()
+    this.#scheduleTick()
     return session
   }
 
   recover(claim: SessionClaim, link: HubLink): HubSession | undefined {
     const session = this.engine.recover(claim, link, this.#clock.monotonic())
-    this.#arm()
+    this.#scheduleTick()
     return session
   }
 
@@ -95,21 +95,21 @@ export class HubDriver implements HubListener {
   }
 
   /** Attaches a network connection to a session. */
-  bind(session: HubSession, link: WebSocketLink): void {
+  attachLink(session: HubSession, link: WebSocketLink): void {
     link.listen({
       receive: frame => this.receive(session, link, frame),
-      receiveAhead: frame => this.receiveAhead(session, link, frame),
-      alive: () => this.alive(session, link),
-      drained: () => this.engine.drained(session, link),
-      violated: () => this.engine.violated(session, link),
-      gone: code => this.dropped(session, link, code),
+      receiveAcknowledgement: frame => this.receiveAcknowledgement(session, link, frame),
+      onActivity: () => this.onActivity(session, link),
+      onDrain: () => this.engine.onDrain(session, link),
+      onViolation: () => this.engine.onViolation(session, link),
+      onClosed: code => this.onLinkClosed(session, link, code),
     })
   }
 
   /** Processes a frame and returns the work done; 0 if the link is held and must keep the frame. */
   receive(session: HubSession, link: HubLink, frame: FrameData): number {
     const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
-    this.#arm()
+    this.#scheduleTick()
     return work
   }
 
@@ -117,36 +117,36 @@ export class HubDriver implements HubListener {
    * Processes a frame ahead of others if it is an acknowledgement, which senders may wait for. Returns whether it was
    * one.
    */
-  receiveAhead(session: HubSession, link: HubLink, frame: FrameData): boolean {
-    return this.engine.acknowledgeAhead(session, link, frame, this.#clock.monotonic())
+  receiveAcknowledgement(session: HubSession, link: HubLink, frame: FrameData): boolean {
+    return this.engine.receiveAcknowledgement(session, link, frame, this.#clock.monotonic())
   }
 
-  alive(session: HubSession, link: HubLink): void {
-    this.engine.alive(session, link, this.#clock.monotonic())
+  onActivity(session: HubSession, link: HubLink): void {
+    this.engine.onActivity(session, link, this.#clock.monotonic())
   }
 
-  dropped(session: HubSession, link: HubLink, code: number): void {
-    this.engine.dropped(session, link, code, this.#clock.monotonic())
-    this.#arm()
+  onLinkClosed(session: HubSession, link: HubLink, code: number): void {
+    this.engine.onLinkClosed(session, link, code, this.#clock.monotonic())
+    this.#scheduleTick()
   }
 
   /** Ends all sessions and completes all observables. */
   close(): void {
     this.engine.close(this.#clock.monotonic())
-    this.#arm()
+    this.#scheduleTick()
     this.connections$.complete()
     this.memberships$.complete()
     this.events$.complete()
   }
 
-  #arm(): void {
+  #scheduleTick(): void {
     this.#deadlineTimer.set(this.engine.deadline)
   }
 
   #tick(): void {
     this.engine.tick(this.#clock.monotonic())
-    this.#arm()
+    this.#scheduleTick()
   }
 }
 
-const secret = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString('base64url')
+const generateSecret = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString('base64url')

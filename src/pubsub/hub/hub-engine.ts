@@ -6,7 +6,7 @@ import { EventQueue, type EventRequest } from './event-queue.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import { HubSession } from './hub-session.js'
 import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
-import { type MemoryBudget, unlimited } from './memory-budget.js'
+import { type MemoryBudget, unlimitedBudget } from './memory-budget.js'
 import type { GroupAction } from './permissions.js'
 import { fanOut, Requests } from './requests.js'
 import { membershipBytes, SessionIndex } from './session-index.js'
@@ -15,7 +15,7 @@ import type { DataFrame, SharedCodec } from './shared-codec.js'
 const ID_BYTES = 16
 const TOKEN_BYTES = 32
 /** Maximum size of a sequence ack with white space, bytes or characters. */
-const LONGEST_ACK = 100
+const MAX_SEQUENCE_ACK_SIZE = 100
 
 /**
  * The rules of one hub, without network, timers or clock: links are passed in, and calls that need the time take it as
@@ -29,7 +29,7 @@ const LONGEST_ACK = 100
  * ```
  */
 export class HubEngine {
-  readonly roster: SessionIndex
+  readonly sessionIndex: SessionIndex
   readonly events: EventQueue
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
@@ -44,16 +44,16 @@ export class HubEngine {
   constructor(options: HubEngineOptions) {
     this.#options = options
     this.#listener = options.listener
-    this.#budget = options.budget ?? unlimited()
-    this.roster = new SessionIndex(this.#budget)
+    this.#budget = options.budget ?? unlimitedBudget()
+    this.sessionIndex = new SessionIndex(this.#budget)
     this.events = new EventQueue(
       request => options.listener.event(request),
-      (session, payload, now) => this.tell(session, payload, now),
+      (session, payload, now) => this.sendToSession(session, payload, now),
       this.#budget,
     )
-    this.#requests = new Requests(this.roster, this.events, this.#backpressure, {
-      deliver: (targets, frame, now, spared) => this.deliver(targets, frame, now, spared),
-      join: (session, group) => this.#mayJoin(session, group) && this.join(session, group),
+    this.#requests = new Requests(this.sessionIndex, this.events, this.#backpressure, {
+      deliver: (targets, frame, now, excluded) => this.deliver(targets, frame, now, excluded),
+      join: (session, group) => this.#canJoin(session, group) && this.join(session, group),
       leave: (session, group) => this.leave(session, group),
       allows: (session, action, group) => options.listener.allows?.(session, action, group),
     })
@@ -66,44 +66,44 @@ export class HubEngine {
 
   /** Begins a session. */
   connect(link: HubLink, codec: SharedCodec, identity: OwnedIdentity, now: number): HubSession {
-    const { secret } = this.#options
-    const session = new HubSession(secret(ID_BYTES), secret(TOKEN_BYTES), codec, identity, this.#budget)
-    this.roster.add(session)
-    this.#heard(session, now)
+    const { generateSecret } = this.#options
+    const session = new HubSession(generateSecret(ID_BYTES), generateSecret(TOKEN_BYTES), codec, identity, this.#budget)
+    this.sessionIndex.add(session)
+    this.#recordActivity(session, now)
     session.open(link)
-    for (const group of identity.groups ?? []) this.roster.join(session, group)
+    for (const group of identity.groups ?? []) this.sessionIndex.join(session, group)
     this.#listener.connected(session)
-    for (const group of session.groups) this.#tellJoined(session, group)
+    for (const group of session.groups) this.#notifyJoined(session, group)
     this.#budget.enforce()
     return session
   }
 
   /** Adds a session to a group. Returns `false` if it is in too many groups. */
   join(session: HubSession, group: string): boolean {
-    const wasMember = session.joined.has(group)
-    const isMember = this.roster.join(session, group)
+    const wasMember = session.groupNames.has(group)
+    const isMember = this.sessionIndex.join(session, group)
     if (isMember && !wasMember) this.#listener.joined?.(session, group)
     return isMember
   }
 
   leave(session: HubSession, group: string): void {
-    if (!session.joined.has(group)) return
-    this.roster.leave(session, group)
+    if (!session.groupNames.has(group)) return
+    this.sessionIndex.leave(session, group)
     this.#listener.left?.(session, group)
   }
 
   /** Returns the session if the claim's token is right. */
-  find({ connectionId, token }: SessionClaim): HubSession | undefined {
-    const session = this.roster.get(connectionId)
+  findClaimed({ connectionId, token }: SessionClaim): HubSession | undefined {
+    const session = this.sessionIndex.get(connectionId)
     return session?.hasToken(token) ? session : undefined
   }
 
   /** Resumes a session over a new link and terminates its previous one. Returns `undefined` for an invalid claim. */
   recover(claim: SessionClaim, link: HubLink, now: number): HubSession | undefined {
     this.tick(now)
-    const session = this.find(claim)
+    const session = this.findClaimed(claim)
     if (session === undefined) return undefined
-    this.#heard(session, now)
+    this.#recordActivity(session, now)
     session.resume(link)
     return session
   }
@@ -115,47 +115,47 @@ export class HubEngine {
    * @returns the work done: 1, plus 1 for each queued message; 0 if the frame was not accepted and must be kept
    */
   receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
-    const work = session.link === link ? this.#take(session, link, data, now) : 1
-    this.#backpressure.review(session, now)
+    const work = session.link === link ? this.#process(session, link, data, now) : 1
+    this.#backpressure.resumeIfCaughtUp(session, now)
     return work
   }
 
   /** Processes a frame ahead of queued ones if it is an acknowledgement, which is valid in any position. */
-  acknowledgeAhead(session: HubSession, link: HubLink, data: FrameData, now: number): boolean {
-    if (session.link !== link || data.length > LONGEST_ACK || !session.codec.isSequenceAck(data)) return false
+  receiveAcknowledgement(session: HubSession, link: HubLink, data: FrameData, now: number): boolean {
+    if (session.link !== link || data.length > MAX_SEQUENCE_ACK_SIZE || !session.codec.isSequenceAck(data)) return false
     this.receive(session, link, data, now)
     return true
   }
 
   /** Records a WebSocket ping or pong. */
-  alive(session: HubSession, link: HubLink, now: number): void {
-    if (session.link === link) session.heardAt = now
+  onActivity(session: HubSession, link: HubLink, now: number): void {
+    if (session.link === link) session.lastReceivedAt = now
   }
 
   /** Called when a link accepts more data. */
-  drained(session: HubSession, link: HubLink): void {
+  onDrain(session: HubSession, link: HubLink): void {
     if (session.link === link) session.pump()
   }
 
   /** Handles a closed link. The session is kept unless the client closed it with code 1000. */
-  dropped(session: HubSession, link: HubLink, code: number, now: number): void {
+  onLinkClosed(session: HubSession, link: HubLink, code: number, now: number): void {
     if (session.link === link) {
       session.detach()
       if (code === CLOSE.normal) this.end(session, 'client', CLOSE.normal, '')
-      else this.#watch(session, now + this.#options.retention)
+      else this.#setDeadline(session, now + this.#options.retention)
     }
-    this.#backpressure.review(session, now)
+    this.#backpressure.resumeIfCaughtUp(session, now)
   }
 
   /** Ends the session of a link that violated the WebSocket protocol. */
-  violated(session: HubSession, link: HubLink): void {
+  onViolation(session: HubSession, link: HubLink): void {
     if (session.link === link) this.end(session, 'violation', CLOSE.malformed, '')
   }
 
   /** Handles deadlines: pings silent links, closes dead ones, ends expired sessions, rejects undecided events. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
-      this.#due(due, now)
+      this.#onDeadline(due, now)
     }
     this.events.tick(now)
     this.#backpressure.tick(now)
@@ -163,18 +163,18 @@ export class HubEngine {
 
   /** Ends all sessions because the server shuts down. */
   close(now: number): void {
-    for (const session of this.roster.all) {
+    for (const session of this.sessionIndex.all) {
       this.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
     }
     this.#backpressure.close(now)
   }
 
   end(session: HubSession, reason: EndReason, code: CloseCode, text: string): void {
-    if (this.roster.get(session.connectionId) !== session) return
-    this.roster.remove(session)
+    if (this.sessionIndex.get(session.connectionId) !== session) return
+    this.sessionIndex.remove(session)
     if (session.deadline) this.#deadlines.remove(session.deadline)
     const link = session.detach()
-    this.events.forget(session)
+    this.events.dropSession(session)
     session.dispose()
     for (const group of session.groups) this.#listener.left?.(session, group)
     this.#listener.disconnected(session, reason)
@@ -190,9 +190,9 @@ export class HubEngine {
     targets: ReadonlySet<HubSession>,
     frame: DataFrame,
     now: number,
-    spared: ReadonlySet<string> | undefined = undefined,
+    excluded: ReadonlySet<string> | undefined = undefined,
   ): number {
-    const { deliveries, overflowed, lagging } = fanOut(targets, frame, now, spared)
+    const { deliveries, overflowed, lagging } = fanOut(targets, frame, now, excluded)
     this.#deliveries += deliveries
     if (lagging.length > 0) this.#lagging = lagging
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too many unacknowledged messages')
@@ -201,43 +201,43 @@ export class HubEngine {
   }
 
   /** Bytes charged to a session, including its share of messages kept for several. */
-  weightOf(session: HubSession): number {
-    return session.keptShare + this.events.bytesOf(session)
+  chargedBytesOf(session: HubSession): number {
+    return session.chargedBytes + this.events.bytesOf(session)
   }
 
   /** Queues a message for one session; returns `false` if it has ended. */
-  tell(session: HubSession, payload: Payload, now: number): boolean {
-    if (this.roster.get(session.connectionId) !== session) return false
+  sendToSession(session: HubSession, payload: Payload, now: number): boolean {
+    if (this.sessionIndex.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }, now) > 0
   }
 
   /** Joins by the application or a token are always allowed; a client's join needs memory budget. */
-  #mayJoin(session: HubSession, group: string): boolean {
-    return session.joined.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
+  #canJoin(session: HubSession, group: string): boolean {
+    return session.groupNames.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
   }
 
   /** The listener may have ended the session or its membership already. */
-  #tellJoined(session: HubSession, group: string): void {
-    if (this.roster.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
+  #notifyJoined(session: HubSession, group: string): void {
+    if (this.sessionIndex.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
   /**
    * While handling an event, the application may send messages: the event's sender waits for members lagging because of
    * them.
    */
-  #take(session: HubSession, link: HubLink, data: FrameData, now: number): number {
-    session.heardAt = now
+  #process(session: HubSession, link: HubLink, data: FrameData, now: number): number {
+    session.lastReceivedAt = now
     this.#lagging = []
     const before = this.#deliveries
     const frame = this.#decode(session, data)
-    if (frame && !this.#requests.take(session, link, frame, data.length, now)) return 0
+    if (frame && !this.#requests.handle(session, link, frame, data.length, now)) return 0
     this.#budget.enforce()
     if (this.#lagging.length > 0) this.#backpressure.holdAfter(session, link, this.#lagging, now)
     return 1 + this.#deliveries - before
   }
 
   #decode(session: HubSession, data: FrameData): UpFrame | NewerCall | UnknownFrame | undefined {
-    if ((typeof data === 'string') !== session.codec.text) {
+    if ((typeof data === 'string') !== session.codec.isText) {
       this.end(session, 'violation', CLOSE.wrongKind, `${session.codec.name} does not use this message type`)
       return undefined
     }
@@ -249,31 +249,31 @@ export class HubEngine {
     }
   }
 
-  #heard(session: HubSession, now: number): void {
-    session.heardAt = now
-    this.#watch(session, now + this.#options.idleTimeout / 2)
+  #recordActivity(session: HubSession, now: number): void {
+    session.lastReceivedAt = now
+    this.#setDeadline(session, now + this.#options.idleTimeout / 2)
   }
 
-  #watch(session: HubSession, at: number): void {
+  #setDeadline(session: HubSession, at: number): void {
     if (session.deadline) this.#deadlines.remove(session.deadline)
     session.deadline = this.#deadlines.add(at, session)
   }
 
-  #due(session: HubSession, now: number): void {
+  #onDeadline(session: HubSession, now: number): void {
     const { idleTimeout, retention } = this.#options
     const { link } = session
     if (link === undefined) {
       this.end(session, 'expired', CLOSE.policy, '')
       return
     }
-    const [askAt, closeAt] = [session.heardAt + idleTimeout / 2, session.heardAt + idleTimeout]
+    const [pingAt, closeAt] = [session.lastReceivedAt + idleTimeout / 2, session.lastReceivedAt + idleTimeout]
     if (now >= closeAt) {
       session.detach()?.close(CLOSE.goingAway, 'PingTimeout')
-      this.#watch(session, now + retention)
+      this.#setDeadline(session, now + retention)
       return
     }
-    if (now >= askAt) link.ping()
-    this.#watch(session, now >= askAt ? closeAt : askAt)
+    if (now >= pingAt) link.ping()
+    this.#setDeadline(session, now >= pingAt ? closeAt : pingAt)
   }
 }
 
@@ -298,7 +298,7 @@ export interface HubEngineOptions {
   /** Silence after which a link is closed, ms; it is pinged after half of it. */
   readonly idleTimeout: number
   /** Generates unguessable ids and tokens, base64url. */
-  readonly secret: (bytes: number) => string
+  readonly generateSecret: (bytes: number) => string
   readonly listener: HubListener
   /** Charged for data kept for clients. Default: unlimited. */
   readonly budget?: MemoryBudget | undefined

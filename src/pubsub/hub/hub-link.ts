@@ -6,7 +6,7 @@ import type { FrameData } from '../wire/frames.js'
  */
 export interface HubLink {
   /** Returns whether a message of this size may be sent now. After `false`, the hub is notified when to retry. */
-  takes(bytes: number): boolean
+  canSend(bytes: number): boolean
   send(frame: FrameData): void
   /** Sends a WebSocket ping. */
   ping(): void
@@ -19,7 +19,7 @@ export interface HubLink {
   /** Resumes processing frames. */
   release(): void
   /** Whether nothing is read from it, not even acknowledgements. */
-  readonly isDeaf: boolean
+  readonly isReadPaused: boolean
 }
 
 /** WebSocket close codes with a meaning for clients (client specification, "Close codes"; RFC 6455, section 7.4). */

@@ -2,12 +2,12 @@ import type { Deadline } from '../../core/util/deadlines.js'
 import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { Connection, OwnedIdentity } from './identity.js'
-import { type MemoryBudget, shareOf } from './memory-budget.js'
+import { chargedBytesPerHolder, type MemoryBudget } from './memory-budget.js'
 import { Permissions } from './permissions.js'
 import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 
 /** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
-const MOST_RECENT_IDS = 1_000
+const MAX_RECENT_IDS = 1_000
 
 /**
  * Whether a client keeps up with its messages. `excused`: senders paused for it in vain and no longer do. `at`: when it
@@ -32,22 +32,22 @@ export class HubSession implements Connection {
   readonly codec: SharedCodec
   readonly permissions: Permissions
   /** Names of its groups; {@link SessionIndex} keeps the reverse index. */
-  readonly joined = new Set<string>()
+  readonly groupNames = new Set<string>()
   membershipBytes = 0
   /** Ids of successful requests. */
-  readonly recent = new RecentIds(MOST_RECENT_IDS)
+  readonly recentIds = new RecentIds(MAX_RECENT_IDS)
   /** Address of the client's last connection. */
   address: string | undefined
   /** When the last frame arrived, ms of the hub's clock. */
-  heardAt = 0
+  lastReceivedAt = 0
   deadline: Deadline<HubSession> | undefined
   readonly #token: string
   readonly #replayBuffer: ReplayBuffer
   #link: HubLink | undefined
   /** Id of the next message to write to this link. */
-  #next = 1
+  #nextId = 1
   /** Highest id written to any link. */
-  #written = 0
+  #highestWritten = 0
   #progress: Progress = CAUGHT_UP
 
   constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
@@ -65,7 +65,7 @@ export class HubSession implements Connection {
   }
 
   get groups(): readonly string[] {
-    return [...this.joined]
+    return [...this.groupNames]
   }
 
   get link(): HubLink | undefined {
@@ -76,13 +76,13 @@ export class HubSession implements Connection {
     return this.#link !== undefined
   }
 
-  get overflowed(): boolean {
-    return this.#replayBuffer.overflowed
+  get hasOverflowed(): boolean {
+    return this.#replayBuffer.hasOverflowed
   }
 
   /** Fill ratio of its unacknowledged messages; 1 is the limit. */
-  get backlog(): number {
-    return this.#replayBuffer.share
+  get fillRatio(): number {
+    return this.#replayBuffer.fillRatio
   }
 
   /** Returns whether a message fits without overflow. */
@@ -101,17 +101,17 @@ export class HubSession implements Connection {
   }
 
   /** Whether senders may continue. */
-  get caughtUp(): boolean {
-    return !this.attached || this.#replayBuffer.caughtUp
+  get isCaughtUp(): boolean {
+    return !this.attached || this.#replayBuffer.isCaughtUp
   }
 
   /** Bytes charged to it, including its share of messages kept for several sessions. */
-  get keptShare(): number {
-    return this.#replayBuffer.keptShare + this.membershipBytes
+  get chargedBytes(): number {
+    return this.#replayBuffer.chargedBytes + this.membershipBytes
   }
 
   /** Stops senders from waiting for it until it has caught up. */
-  excuse(): void {
+  stopPausing(): void {
     if (this.#progress.state === 'behind') this.#progress = { state: 'excused', at: this.#progress.at }
   }
 
@@ -138,7 +138,7 @@ export class HubSession implements Connection {
   resume(link: HubLink): void {
     this.#link?.terminate()
     this.#link = link
-    this.#next = this.#replayBuffer.first
+    this.#nextId = this.#replayBuffer.firstId
     this.pump()
   }
 
@@ -152,7 +152,7 @@ export class HubSession implements Connection {
   /** Numbers a message and writes it as soon as the link accepts it. */
   deliver(frame: NumberedFrame, now: number): void {
     this.#replayBuffer.add(frame)
-    if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.caughtUp)
+    if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.isCaughtUp)
       this.#progress = { state: 'behind', at: now }
     this.pump()
   }
@@ -161,23 +161,24 @@ export class HubSession implements Connection {
   pump(): void {
     const link = this.#link
     while (link !== undefined) {
-      const frame = this.#replayBuffer.at(this.#next)
-      if (frame === undefined || !link.takes(frame.size)) return
-      link.send(frame.frameAt(this.#next))
-      this.#written = Math.max(this.#written, this.#next)
-      this.#next++
+      const frame = this.#replayBuffer.at(this.#nextId)
+      if (frame === undefined || !link.canSend(frame.size)) return
+      link.send(frame.frameAt(this.#nextId))
+      this.#highestWritten = Math.max(this.#highestWritten, this.#nextId)
+      this.#nextId++
     }
   }
 
   /** Handles a sequence ack: all messages up to the id arrived. An id never written is a client bug and is ignored. */
   acknowledge(id: bigint): void {
-    if (id > BigInt(this.#written)) return
-    const { first } = this.#replayBuffer
+    if (id > BigInt(this.#highestWritten)) return
+    const { firstId } = this.#replayBuffer
     this.#replayBuffer.acknowledge(Number(id))
-    if (this.#replayBuffer.caughtUp) this.#progress = CAUGHT_UP
-    else if (this.#replayBuffer.first > first) this.#progress = { state: this.#progress.state, at: this.heardAt }
+    if (this.#replayBuffer.isCaughtUp) this.#progress = CAUGHT_UP
+    else if (this.#replayBuffer.firstId > firstId)
+      this.#progress = { state: this.#progress.state, at: this.lastReceivedAt }
     // A recovering client may acknowledge messages of the former link before they are resent.
-    this.#next = Math.max(this.#next, this.#replayBuffer.first)
+    this.#nextId = Math.max(this.#nextId, this.#replayBuffer.firstId)
   }
 
   /** Writes an unnumbered frame; discards it without a link. */
@@ -186,13 +187,13 @@ export class HubSession implements Connection {
   }
 
   /** Acknowledges a request, if it has an id, and remembers the id of a successful one. */
-  answer(ackId: bigint | undefined, error?: AckError): void {
+  acknowledgeRequest(ackId: bigint | undefined, error?: AckError): void {
     if (ackId === undefined) return
-    if (error === undefined) this.recent.add(ackId)
+    if (error === undefined) this.recentIds.add(ackId)
     this.send({ type: 'ack', ackId, success: error === undefined, error })
   }
 
-  pong(): void {
+  sendPong(): void {
     this.#link?.send(this.codec.pong)
   }
 
@@ -202,7 +203,7 @@ export class HubSession implements Connection {
   }
 }
 
-const FIRST_CAPACITY = 16
+const INITIAL_CAPACITY = 16
 
 /**
  * The latest ids, to detect duplicates. (Client specification, "Deduplication": the last 1000 successful ones of a
@@ -219,7 +220,7 @@ export class RecentIds {
 
   constructor(capacity: number) {
     this.#capacity = capacity
-    this.#ring = new BigUint64Array(Math.min(FIRST_CAPACITY, capacity))
+    this.#ring = new BigUint64Array(Math.min(INITIAL_CAPACITY, capacity))
   }
 
   has(id: bigint): boolean {
@@ -243,19 +244,19 @@ export class RecentIds {
 }
 
 /** Maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
-export const MOST_UNACKED_MESSAGES = 1_000
-export const MOST_UNACKED_BYTES = 16 * 1024 * 1024
+export const MAX_UNACKED_MESSAGES = 1_000
+export const MAX_UNACKED_BYTES = 16 * 1024 * 1024
 /**
  * Above this, a client lags and senders should wait for it. The remaining room is for concurrent senders: one message
  * of each, or a few large ones.
  */
-const LAGGING = { messages: 750, bytes: 8 * 1024 * 1024 }
+const LAGS_ABOVE = { messages: 750, bytes: 8 * 1024 * 1024 }
 /** Up to this, a client has caught up. */
-const KEEPS_UP = { messages: 250, bytes: 4 * 1024 * 1024 }
+const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }
 
 /** A group up to this size, or below this share of another group's, is not what a client lags with. */
-const MINOR = { messages: LAGGING.messages / 16, bytes: LAGGING.bytes / 16 }
-const MINOR_PART = 1 / 4
+const MINOR_GROUP = { messages: LAGS_ABOVE.messages / 16, bytes: LAGS_ABOVE.bytes / 16 }
+const MINOR_GROUP_RATIO = 1 / 4
 
 /** Unacknowledged messages of one group. */
 interface Amount {
@@ -269,7 +270,7 @@ interface Amount {
  */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
-  #last = 0
+  #lastId = 0
   #bytes = 0
   /** Amounts by group; maintained from the first `lagsIn` until the client has caught up. */
   #groups: Map<string | undefined, Amount> | undefined
@@ -280,102 +281,102 @@ export class ReplayBuffer {
   }
 
   /** The last id assigned, 0 before the first. */
-  get last(): number {
-    return this.#last
+  get lastId(): number {
+    return this.#lastId
   }
 
   /** Id of the oldest message kept; `lastId` + 1 when empty. */
-  get first(): number {
-    return this.#last - this.#frames.length + 1
+  get firstId(): number {
+    return this.#lastId - this.#frames.length + 1
   }
 
   /** Exceeds what any correct client leaves unacknowledged. */
-  get overflowed(): boolean {
-    return this.#frames.length > MOST_UNACKED_MESSAGES || this.#bytes > MOST_UNACKED_BYTES
+  get hasOverflowed(): boolean {
+    return this.#frames.length > MAX_UNACKED_MESSAGES || this.#bytes > MAX_UNACKED_BYTES
   }
 
   /** Returns whether another message fits without overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
-    const bytes = this.#bytes + frame.sizeAt(this.#last + 1)
-    return this.#frames.length < MOST_UNACKED_MESSAGES && bytes <= MOST_UNACKED_BYTES
+    const bytes = this.#bytes + frame.sizeAt(this.#lastId + 1)
+    return this.#frames.length < MAX_UNACKED_MESSAGES && bytes <= MAX_UNACKED_BYTES
   }
 
   /** Fill ratio: 0 is empty; above 1 it has overflowed. */
-  get share(): number {
-    return Math.max(this.#frames.length / MOST_UNACKED_MESSAGES, this.#bytes / MOST_UNACKED_BYTES)
+  get fillRatio(): number {
+    return Math.max(this.#frames.length / MAX_UNACKED_MESSAGES, this.#bytes / MAX_UNACKED_BYTES)
   }
 
   /** Bytes charged to the client, including its share of messages kept for several. Takes linear time. */
-  get keptShare(): number {
+  get chargedBytes(): number {
     let bytes = 0
-    for (const frame of this.#frames) bytes += shareOf(frame)
+    for (const frame of this.#frames) bytes += chargedBytesPerHolder(frame)
     return bytes
   }
 
-  get lagging(): boolean {
-    return this.#frames.length > LAGGING.messages || this.#bytes > LAGGING.bytes
+  get isLagging(): boolean {
+    return this.#frames.length > LAGS_ABOVE.messages || this.#bytes > LAGS_ABOVE.bytes
   }
 
   /** Returns whether messages of this group contribute to the lag. */
   lagsIn(group: string | undefined): boolean {
-    if (!this.lagging) return false
+    if (!this.isLagging) return false
     const { messages, bytes } = this.#amounts.get(group) ?? { messages: 0, bytes: 0 }
-    if (messages <= MINOR.messages && bytes <= MINOR.bytes) return false
+    if (messages <= MINOR_GROUP.messages && bytes <= MINOR_GROUP.bytes) return false
     const all = [...this.#amounts.values()]
     return (
-      all.every(other => messages >= other.messages * MINOR_PART) ||
-      all.every(other => bytes >= other.bytes * MINOR_PART)
+      all.every(other => messages >= other.messages * MINOR_GROUP_RATIO) ||
+      all.every(other => bytes >= other.bytes * MINOR_GROUP_RATIO)
     )
   }
 
-  get caughtUp(): boolean {
-    return this.#frames.length <= KEEPS_UP.messages && this.#bytes <= KEEPS_UP.bytes
+  get isCaughtUp(): boolean {
+    return this.#frames.length <= CAUGHT_UP_BELOW.messages && this.#bytes <= CAUGHT_UP_BELOW.bytes
   }
 
   /** Numbers and keeps a message. */
   add(frame: NumberedFrame): void {
-    this.#budget.keep(frame)
+    this.#budget.addHolder(frame)
     this.#frames.push(frame)
-    if (this.#groups) count(this.#groups, frame, 1)
-    this.#last++
-    this.#bytes += frame.sizeAt(this.#last)
+    if (this.#groups) addToAmounts(this.#groups, frame, 1)
+    this.#lastId++
+    this.#bytes += frame.sizeAt(this.#lastId)
   }
 
   /** Returns a message by id, unless it is acknowledged or not assigned yet. */
   at(id: number): NumberedFrame | undefined {
-    return this.#frames[id - this.first]
+    return this.#frames[id - this.firstId]
   }
 
   /** Releases all messages up to an id, which must not exceed `lastId`. */
   acknowledge(id: number): void {
-    const first = this.first
+    const first = this.firstId
     if (id < first) return
     const released = this.#frames.splice(0, id - first + 1)
     for (const [i, frame] of released.entries()) {
       this.#bytes -= frame.sizeAt(first + i)
-      this.#budget.release(frame)
-      if (this.#groups) count(this.#groups, frame, -1)
+      this.#budget.removeHolder(frame)
+      if (this.#groups) addToAmounts(this.#groups, frame, -1)
     }
-    if (this.caughtUp) this.#groups = undefined
+    if (this.isCaughtUp) this.#groups = undefined
   }
 
   get #amounts(): ReadonlyMap<string | undefined, Amount> {
     if (this.#groups !== undefined) return this.#groups
     const groups = new Map<string | undefined, Amount>()
-    for (const frame of this.#frames) count(groups, frame, 1)
+    for (const frame of this.#frames) addToAmounts(groups, frame, 1)
     this.#groups = groups
     return groups
   }
 
   clear(): void {
-    for (const frame of this.#frames) this.#budget.release(frame)
+    for (const frame of this.#frames) this.#budget.removeHolder(frame)
     this.#frames = []
     this.#bytes = 0
     this.#groups = undefined
   }
 }
 
-function count(groups: Map<string | undefined, Amount>, { group, size }: NumberedFrame, sign: 1 | -1): void {
+function addToAmounts(groups: Map<string | undefined, Amount>, { group, size }: NumberedFrame, sign: 1 | -1): void {
   const amount = groups.get(group) ?? { messages: 0, bytes: 0 }
   amount.messages += sign
   amount.bytes += sign * size

@@ -6,14 +6,14 @@ import { checkName } from '../wire/rules.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
 import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
-import { type Connection, MOST_GROUPS } from './identity.js'
+import { type Connection, MAX_GROUPS } from './identity.js'
 import { type GroupGuard, PERMISSIONS, type Permission } from './permissions.js'
-import { encode, excludedOf, type MessageOptions, payloadOf, type SendOptions } from './requests.js'
+import { checkExcluded, encode, type MessageOptions, payloadOf, type SendOptions } from './requests.js'
 import { type DataFrame, SharedCodec } from './shared-codec.js'
 import type { TokenOptions } from './tokens.js'
 import type { UserEvent } from './user-event.js'
 
-const ANY_CODEC = new SharedCodec(jsonHubCodec)
+const VALIDATION_CODEC = new SharedCodec(jsonHubCodec)
 
 /** A URL for one client, and the access token it contains. */
 export interface ClientAccess {
@@ -63,7 +63,7 @@ export class Hub {
 
   /** All sessions, including those of disconnected clients. */
   get connections(): readonly Connection[] {
-    return [...this.#driver.engine.roster.all]
+    return [...this.#driver.engine.sessionIndex.all]
   }
 
   /**
@@ -72,7 +72,7 @@ export class Hub {
    * session, because no client can acknowledge in between.
    */
   sendToAll(data: unknown, options: SendOptions = {}): number {
-    const targets = this.#driver.engine.roster.all
+    const targets = this.#driver.engine.sessionIndex.all
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
   }
 
@@ -82,7 +82,7 @@ export class Hub {
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
     checkName('group', group)
-    const targets = this.#driver.engine.roster.ofGroup(group)
+    const targets = this.#driver.engine.sessionIndex.ofGroup(group)
     return this.#send(targets, { type: 'groupMessage', group, payload: payloadOf(data, options) }, options)
   }
 
@@ -94,14 +94,14 @@ export class Hub {
     checkName('group', group)
     const frame: DataFrame = { type: 'groupMessage', group, payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
-    return this.#send(new Set(session?.joined.has(group) ? [session] : []), frame, {}) > 0
+    return this.#send(new Set(session?.groupNames.has(group) ? [session] : []), frame, {}) > 0
   }
 
   /**
    * Sends to all connections of a user. Returns their number; throws {@link ArgumentError} as {@link sendToAll} does.
    */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
-    const targets = this.#driver.engine.roster.ofUser(userId)
+    const targets = this.#driver.engine.sessionIndex.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
   }
 
@@ -121,7 +121,7 @@ export class Hub {
     const session = this.#session(connectionId)
     if (session === undefined) return false
     if (this.#driver.engine.join(session, group)) return true
-    throw new StateStoreError('overflow', `Connection ${connectionId} is in ${MOST_GROUPS} groups, the maximum`)
+    throw new StateStoreError('overflow', `Connection ${connectionId} is in ${MAX_GROUPS} groups, the maximum`)
   }
 
   /** Removes a connection from a group. Returns whether the connection exists. */
@@ -162,7 +162,7 @@ export class Hub {
 
   /** Grants a permission for one group, or for all groups if none is given. Returns whether the connection exists. */
   grant(connectionId: string, permission: Permission, group?: string): boolean {
-    const session = this.#permitted(connectionId, permission, group)
+    const session = this.#sessionForPermission(connectionId, permission, group)
     session?.permissions.grant(permission, group)
     return session !== undefined
   }
@@ -172,7 +172,7 @@ export class Hub {
    * a pattern stay. Without a group, revokes the permission entirely. Returns whether the connection exists.
    */
   revoke(connectionId: string, permission: Permission, group?: string): boolean {
-    const session = this.#permitted(connectionId, permission, group)
+    const session = this.#sessionForPermission(connectionId, permission, group)
     session?.permissions.revoke(permission, group)
     return session !== undefined
   }
@@ -192,10 +192,14 @@ export class Hub {
   }
 
   #session(connectionId: string): HubSession | undefined {
-    return this.#driver.engine.roster.get(connectionId)
+    return this.#driver.engine.sessionIndex.get(connectionId)
   }
 
-  #permitted(connectionId: string, permission: Permission, group: string | undefined): HubSession | undefined {
+  #sessionForPermission(
+    connectionId: string,
+    permission: Permission,
+    group: string | undefined,
+  ): HubSession | undefined {
     if (!PERMISSIONS.includes(permission)) {
       throw new ArgumentError(`Expected \`permission\` to be one of ${PERMISSIONS.join(', ')}, got \`${permission}\``)
     }
@@ -204,10 +208,10 @@ export class Hub {
   }
 
   #send(targets: ReadonlySet<HubSession>, frame: DataFrame, options: SendOptions): number {
-    const excluded = excludedOf(options)
+    const excluded = checkExcluded(options)
     try {
       // Invalid data throws even without recipients.
-      if (targets.size === 0) encode(ANY_CODEC, frame)
+      if (targets.size === 0) encode(VALIDATION_CODEC, frame)
       return this.#driver.deliver(targets, frame, excluded)
     } catch (cause) {
       throw new ArgumentError(`The message cannot be sent: ${words(cause)}`, { cause })

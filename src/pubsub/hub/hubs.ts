@@ -13,33 +13,33 @@ export class Hubs {
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #hubs = new Map<string, HubDriver>()
   /** Hubs opened by the application. */
-  readonly #kept = new Set<string>()
+  readonly #retainedNames = new Set<string>()
 
   /**
    * @param maxBytes - memory budget of all hubs
    * @param allowed - permitted names; any if undefined
    */
-  constructor(options: Omit<HubDriverOptions, 'budget'>, mostBytes: number, allowed?: readonly string[]) {
-    this.#budget = new MemoryBudget(mostBytes, isEnough => this.#relieve(isEnough))
+  constructor(options: Omit<HubDriverOptions, 'budget'>, maxBytes: number, allowed?: readonly string[]) {
+    this.#budget = new MemoryBudget(maxBytes, isEnough => this.#evict(isEnough))
     this.#options = { ...options, budget: this.#budget }
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
 
   /** Bytes kept for all clients. */
-  get waitingBytes(): number {
-    return this.#budget.used
+  get usedBytes(): number {
+    return this.#budget.usedBytes
   }
 
-  get sessions(): number {
+  get sessionCount(): number {
     let count = 0
-    for (const hub of this.#hubs.values()) count += hub.engine.roster.all.size
+    for (const hub of this.#hubs.values()) count += hub.engine.sessionIndex.all.size
     return count
   }
 
   /** Counts an owner's sessions; see {@link HubSession.owner}. */
-  sessionsOf(owner: string): number {
+  sessionCountOf(owner: string): number {
     let count = 0
-    for (const hub of this.#hubs.values()) count += hub.engine.roster.ofOwner(owner).size
+    for (const hub of this.#hubs.values()) count += hub.engine.sessionIndex.ofOwner(owner).size
     return count
   }
 
@@ -63,7 +63,8 @@ export class Hubs {
     if (known !== undefined) return known
     const hub = new HubDriver(this.#options)
     hub.connections$.subscribe(({ type }) => {
-      if (type === 'disconnected' && hub.engine.roster.all.size === 0 && !this.#kept.has(key)) this.#forget(key, hub)
+      if (type === 'disconnected' && hub.engine.sessionIndex.all.size === 0 && !this.#retainedNames.has(key))
+        this.#drop(key, hub)
     })
     this.#hubs.set(key, hub)
     return hub
@@ -73,53 +74,53 @@ export class Hubs {
    * Opens a hub for the application; it is never dropped. Throws {@link ArgumentError} for a name that is not
    * permitted.
    */
-  keep(name: string): HubDriver {
+  openRetained(name: string): HubDriver {
     if (!this.allows(name)) throw new ArgumentError(`Unknown hub ${name}: add it to \`hubs\``)
-    this.#kept.add(hubKey(name))
+    this.#retainedNames.add(hubKey(name))
     return this.open(name)
   }
 
   /** Evicts sessions of the owners that use the most memory, each owner's heaviest first. */
-  #relieve(isEnough: () => boolean): void {
+  #evict(isEnough: () => boolean): void {
     const weights = new SessionWeights(this.#hubs.values())
     while (!isEnough()) {
-      const heaviest = weights.takeHeaviest()
+      const heaviest = weights.removeHeaviest()
       if (heaviest === undefined) return
       const { engine, session } = heaviest
       engine.end(session, 'overflow', CLOSE.policy, 'memory limit reached, mostly by your data')
     }
   }
 
-  #forget(key: string, hub: HubDriver): void {
+  #drop(key: string, hub: HubDriver): void {
     this.#hubs.delete(key)
     hub.close()
   }
 }
 
-interface Weighed {
+interface WeighedSession {
   readonly engine: HubEngine
   readonly session: HubSession
   readonly weight: number
 }
 
 /** Sessions of an owner, heaviest last. */
-interface Owned {
-  readonly sessions: Weighed[]
+interface OwnerSessions {
+  readonly sessions: WeighedSession[]
   weight: number
 }
 
 /** A snapshot of the memory charged to sessions, by owner: many small sessions weigh as much as one large one. */
 export class SessionWeights {
-  readonly #owners = new Map<string, Owned>()
+  readonly #owners = new Map<string, OwnerSessions>()
 
   constructor(hubs: Iterable<{ readonly engine: HubEngine }>) {
-    for (const { engine } of hubs) for (const session of engine.roster.all) this.#add(engine, session)
+    for (const { engine } of hubs) for (const session of engine.sessionIndex.all) this.#add(engine, session)
     for (const { sessions } of this.#owners.values()) sessions.sort((a, b) => a.weight - b.weight)
   }
 
   /** Removes and returns the heaviest session of the currently heaviest owner; `undefined` when none is left. */
-  takeHeaviest(): Weighed | undefined {
-    let heaviest: Owned | undefined
+  removeHeaviest(): WeighedSession | undefined {
+    let heaviest: OwnerSessions | undefined
     for (const owned of this.#owners.values()) if (owned.weight > (heaviest?.weight ?? 0)) heaviest = owned
     const taken = heaviest?.sessions.pop()
     if (heaviest && taken) heaviest.weight -= taken.weight
@@ -127,7 +128,7 @@ export class SessionWeights {
   }
 
   #add(engine: HubEngine, session: HubSession): void {
-    const weight = engine.weightOf(session)
+    const weight = engine.chargedBytesOf(session)
     const owned = this.#owners.get(session.owner) ?? { sessions: [], weight: 0 }
     this.#owners.set(session.owner, owned)
     owned.sessions.push({ engine, session, weight })

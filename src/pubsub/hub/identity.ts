@@ -26,14 +26,14 @@ export interface SessionClaim {
 }
 
 /** Maximum groups per connection. */
-export const MOST_GROUPS = 1_000
+export const MAX_GROUPS = 1_000
 
 /** Describes what is invalid in an identity. */
 export function identityProblem({ userId = '', roles = [], groups = [] }: Identity): string | undefined {
   if (typeof userId !== 'string' || !isWellFormed(userId)) return 'the user id must be a well-formed string'
   if (!Array.isArray(roles) || !Array.isArray(groups)) return 'roles and groups must be arrays'
   if (!roles.every(role => typeof role === 'string')) return 'roles must be strings'
-  if (groups.length > MOST_GROUPS) return `a connection can be in at most ${MOST_GROUPS} groups, not ${groups.length}`
+  if (groups.length > MAX_GROUPS) return `a connection can be in at most ${MAX_GROUPS} groups, not ${groups.length}`
   return groups.every(isName) ? undefined : `a group must have a name of 1 to ${MAX_NAME_LENGTH} characters, not blank`
 }
 

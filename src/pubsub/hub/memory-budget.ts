@@ -1,19 +1,20 @@
 /** Approximate overhead of a message or event, bytes. */
-const OVERHEAD = 128
+const OVERHEAD_BYTES = 128
 /** Maximum share of the budget for data held for one owner alone. */
-const USER_SHARE = 1 / 8
+const MAX_OWNER_SHARE = 1 / 8
 /** Eviction continues until this share of the budget is used. */
-const ENOUGH = 15 / 16
+const EVICTION_TARGET = 15 / 16
 
 /** Data kept for one or more sessions. */
 export interface MemoryCharge {
   readonly size: number
   /** Number of sessions it is kept for. */
-  holders: number
+  holderCount: number
 }
 
 /** Bytes charged to each holder. */
-export const shareOf = ({ size, holders }: MemoryCharge): number => (size + OVERHEAD) / Math.max(1, holders)
+export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryCharge): number =>
+  (size + OVERHEAD_BYTES) / Math.max(1, holders)
 
 /**
  * Memory that a server keeps for all its sessions, in bytes. A message kept for several sessions counts once, and each
@@ -29,59 +30,59 @@ export const shareOf = ({ size, holders }: MemoryCharge): number => (size + OVER
  */
 export class MemoryBudget {
   readonly #limit: number
-  readonly #relieve: (isEnough: () => boolean) => void
+  readonly #evict: (isEnough: () => boolean) => void
   /** Bytes held for each owner alone. */
-  readonly #owned = new Map<string, number>()
-  #used = 0
-  #isRelieving = false
+  readonly #ownedBytes = new Map<string, number>()
+  #usedBytes = 0
+  #isEvicting = false
 
   /**
    * @param limit - bytes
    * @param evict - ends sessions, those of the heaviest owners first, until it is enough
    */
-  constructor(limit: number, relieve: (isEnough: () => boolean) => void) {
+  constructor(limit: number, evict: (isEnough: () => boolean) => void) {
     this.#limit = limit
-    this.#relieve = relieve
+    this.#evict = evict
   }
 
-  get used(): number {
-    return this.#used
+  get usedBytes(): number {
+    return this.#usedBytes
   }
 
   /** Adds a holder. */
-  keep(kept: MemoryCharge): void {
-    if (kept.holders++ === 0) this.#used += kept.size + OVERHEAD
+  addHolder(charge: MemoryCharge): void {
+    if (charge.holderCount++ === 0) this.#usedBytes += charge.size + OVERHEAD_BYTES
   }
 
   /** Removes a holder. */
-  release(kept: MemoryCharge): void {
-    if (--kept.holders === 0) this.#used -= kept.size + OVERHEAD
+  removeHolder(charge: MemoryCharge): void {
+    if (--charge.holderCount === 0) this.#usedBytes -= charge.size + OVERHEAD_BYTES
   }
 
   /** Returns whether an owner may hold this many more bytes. */
   hasRoomFor(owner: string, bytes: number): boolean {
-    return (this.#owned.get(owner) ?? 0) + bytes <= this.#limit * USER_SHARE
+    return (this.#ownedBytes.get(owner) ?? 0) + bytes <= this.#limit * MAX_OWNER_SHARE
   }
 
   /** Adds bytes held for an owner alone; negative to release them. */
-  hold(owner: string, bytes: number): void {
-    const owned = (this.#owned.get(owner) ?? 0) + bytes
-    if (owned === 0) this.#owned.delete(owner)
-    else this.#owned.set(owner, owned)
-    this.#used += bytes
+  adjustOwned(owner: string, bytes: number): void {
+    const owned = (this.#ownedBytes.get(owner) ?? 0) + bytes
+    if (owned === 0) this.#ownedBytes.delete(owner)
+    else this.#ownedBytes.set(owner, owned)
+    this.#usedBytes += bytes
   }
 
   /** Evicts sessions if the budget is exceeded. */
   enforce(): void {
     // A listener notified of an ended session may send, which calls this method again.
-    if (this.#used <= this.#limit || this.#isRelieving) return
-    this.#isRelieving = true
+    if (this.#usedBytes <= this.#limit || this.#isEvicting) return
+    this.#isEvicting = true
     try {
-      this.#relieve(() => this.#used <= this.#limit * ENOUGH)
+      this.#evict(() => this.#usedBytes <= this.#limit * EVICTION_TARGET)
     } finally {
-      this.#isRelieving = false
+      this.#isEvicting = false
     }
   }
 }
 
-export const unlimited = (): MemoryBudget => new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
+export const unlimitedBudget = (): MemoryBudget => new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)

@@ -27,13 +27,13 @@ export class Permissions {
   }
 
   allows(permission: Permission, group: string): boolean {
-    return this.#grants[permission].cover(group)
+    return this.#grants[permission].includes(group)
   }
 
   /** Grants a permission for one group, or for all groups if none is given. */
   grant(permission: Permission, group?: string): void {
     const grants = this.#grants[permission]
-    if (group === undefined) grants.all = true
+    if (group === undefined) grants.allGroups = true
     else grants.groups.add(group)
   }
 
@@ -52,7 +52,7 @@ export class Permissions {
 }
 
 class Grants {
-  all = false
+  allGroups = false
   readonly groups = new Set<string>()
   readonly #patterns: GroupPattern[] = []
 
@@ -61,8 +61,8 @@ class Grants {
     if (pattern) this.#patterns.push(pattern)
   }
 
-  cover(group: string): boolean {
-    return this.all || this.groups.has(group) || this.#patterns.some(pattern => pattern.matches(group))
+  includes(group: string): boolean {
+    return this.allGroups || this.groups.has(group) || this.#patterns.some(pattern => pattern.matches(group))
   }
 }
 
@@ -110,12 +110,12 @@ export class GroupGuards {
 }
 
 /** Patterns with more stars are invalid; `**` counts as two. */
-const MOST_STARS = 5
+const MAX_STARS = 5
 
 // Pattern tokens: code points of literal characters, or one of these.
-const ONE = -1
-const RUN = -2
-const ANY = -3
+const ONE_CHARACTER = -1
+const RUN_WITHOUT_DOT = -2
+const ANY_RUN = -3
 const DOT = 0x2e
 
 /**
@@ -149,15 +149,15 @@ export class GroupPattern {
         tokens.push(codeOf(escapes ? next : character))
         if (escapes) at++
       } else if (character === '*') {
-        const double = next === '*'
-        tokens.push(double ? ANY : RUN)
-        stars += double ? 2 : 1
-        if (double) at++
+        const isDouble = next === '*'
+        tokens.push(isDouble ? ANY_RUN : RUN_WITHOUT_DOT)
+        stars += isDouble ? 2 : 1
+        if (isDouble) at++
       } else {
-        tokens.push(character === '?' ? ONE : codeOf(character))
+        tokens.push(character === '?' ? ONE_CHARACTER : codeOf(character))
       }
     }
-    return tokens.length === 0 || stars > MOST_STARS ? undefined : new GroupPattern(tokens)
+    return tokens.length === 0 || stars > MAX_STARS ? undefined : new GroupPattern(tokens)
   }
 
   matches(name: string): boolean {
@@ -169,8 +169,8 @@ export class GroupPattern {
     for (const character of name) {
       const code = codeOf(character)
       for (let i = tokens.length; i >= 0; i--) {
-        const advanced = i > 0 && reached[i - 1] === 1 && takes(tokens[i - 1], code)
-        const stayed = reached[i] === 1 && staysAt(tokens[i], code)
+        const advanced = i > 0 && reached[i - 1] === 1 && advancesOn(tokens[i - 1], code)
+        const stayed = reached[i] === 1 && staysOn(tokens[i], code)
         reached[i] = advanced || stayed ? 1 : 0
       }
       this.#skipStars(reached)
@@ -181,13 +181,15 @@ export class GroupPattern {
   /** A star may match nothing. */
   #skipStars(reached: Uint8Array): void {
     for (const [i, token] of this.#tokens.entries()) {
-      if (reached[i] === 1 && (token === RUN || token === ANY)) reached[i + 1] = 1
+      if (reached[i] === 1 && (token === RUN_WITHOUT_DOT || token === ANY_RUN)) reached[i + 1] = 1
     }
   }
 }
 
 const codeOf = (character: string): number => character.codePointAt(0) ?? 0
 
-const takes = (token: number | undefined, code: number): boolean => token === code || (token === ONE && code !== DOT)
+const advancesOn = (token: number | undefined, code: number): boolean =>
+  token === code || (token === ONE_CHARACTER && code !== DOT)
 
-const staysAt = (token: number | undefined, code: number): boolean => token === ANY || (token === RUN && code !== DOT)
+const staysOn = (token: number | undefined, code: number): boolean =>
+  token === ANY_RUN || (token === RUN_WITHOUT_DOT && code !== DOT)

@@ -13,8 +13,8 @@ import { Origins } from '../../node/net/origins.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { checkHub, hubKey } from '../wire/rules.js'
-import { authenticatorOf, isGuessable } from './authenticate.js'
-import { MOST_HANDSHAKES, refuseHandshake } from './handshake.js'
+import { createAuthenticator, isGuessable } from './authenticate.js'
+import { MAX_PENDING_HANDSHAKES, refuseHandshake } from './handshake.js'
 import { HandshakeValidator, LoginGuard } from './handshake-validator.js'
 import { Hub } from './hub.js'
 import { Hubs } from './hubs.js'
@@ -30,8 +30,8 @@ export class PubSubServer implements AsyncDisposable {
   readonly #tokens: AccessTokens | undefined
   readonly #upgrades: Upgrades
   readonly #http: GivenServer
-  readonly #leave: () => void
-  readonly #warned: () => void
+  readonly #unmount: () => void
+  readonly #stopWarning: () => void
   readonly #loginGuard: LoginGuard
   readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
@@ -50,18 +50,19 @@ export class PubSubServer implements AsyncDisposable {
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
     this.#loginGuard = new LoginGuard(clock, options.publicUrl !== undefined, isGuessable(authenticate))
     this.#senderRateLimiter = new SenderRateLimiter(options, clock)
-    const [doorman, senders] = [this.#loginGuard, this.#senderRateLimiter]
-    const admission = { ...options, origins: originsOf(options) }
-    const authenticator = authenticatorOf(tokens, path, clock, error => this.#faults$.next(error))
-    const admissions = new HandshakeValidator(this.#hubs, authenticator, doorman, senders, admission)
-    const strangers = withoutSession(options, doorman.audit)
-    this.#upgrades = new Upgrades({ clock, admissions, doorman, withoutSession: strangers })
-    this.#connectionLimiter = visitorsOf(options, doorman.audit)
-    this.#http = options.server ?? ownHttp(options, this.#connectionLimiter, this.#tlsHandshakes, strangers)
-    this.#warned = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
-    this.#leave = mountOn(this.#http, 'upgrade', {
+    const [loginGuard, senderRateLimiter] = [this.#loginGuard, this.#senderRateLimiter]
+    const admission = { ...options, origins: allowedOriginsOf(options) }
+    const authenticator = createAuthenticator(tokens, path, clock, error => this.#faults$.next(error))
+    const validator = new HandshakeValidator(this.#hubs, authenticator, loginGuard, senderRateLimiter, admission)
+    const unauthenticated = limitUnauthenticated(options, loginGuard.audit)
+    this.#upgrades = new Upgrades({ clock, validator, loginGuard, unauthenticated })
+    this.#connectionLimiter = createConnectionLimiter(options, loginGuard.audit)
+    this.#http =
+      options.server ?? createHttpServer(options, this.#connectionLimiter, this.#tlsHandshakes, unauthenticated)
+    this.#stopWarning = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
+    this.#unmount = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
-      ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.take(request, stream, head),
+      ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.handle(request, stream, head),
       nobodys: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
     })
   }
@@ -90,11 +91,11 @@ export class PubSubServer implements AsyncDisposable {
   /** Statistics of all hubs. */
   get stats(): HubStats {
     return {
-      sessions: this.#hubs.sessions,
+      sessions: this.#hubs.sessionCount,
       connections: this.#upgrades.connections,
       handshakes: this.#upgrades.pending,
       networkConnections: this.#connectionLimiter.count,
-      waitingBytes: this.#hubs.waitingBytes,
+      waitingBytes: this.#hubs.usedBytes,
       pauses: this.pauses,
       refusedHandshakes: this.#upgrades.refused,
       refusedConnections: this.#connectionLimiter.refused,
@@ -117,11 +118,11 @@ export class PubSubServer implements AsyncDisposable {
   hub(name: string): Hub {
     checkHub(name)
     const { path, clock } = this.#options
-    const place = `${path}/hubs/${hubKey(name)}`
+    const hubPath = `${path}/hubs/${hubKey(name)}`
     const url = this.url
-    return new Hub(hubKey(name), url + place, this.#hubs.keep(name), async options => {
+    return new Hub(hubKey(name), url + hubPath, this.#hubs.openRetained(name), async options => {
       if (this.#tokens === undefined) throw new ArgumentError('Tokens need a server with `authenticate: { key }`')
-      return this.#tokens.sign(url.replace(/^ws/, 'http') + place, options, clock.now())
+      return this.#tokens.sign(url.replace(/^ws/, 'http') + hubPath, options, clock.now())
     })
   }
 
@@ -149,8 +150,8 @@ export class PubSubServer implements AsyncDisposable {
   async #close(): Promise<void> {
     const { server } = this.#options
     const closed = server === undefined ? once(this.#http, 'close') : undefined
-    this.#leave()
-    this.#warned()
+    this.#unmount()
+    this.#stopWarning()
     if (server === undefined) this.#http.close()
     this.#tlsHandshakes.destroy()
     this.#upgrades.stop()
@@ -178,7 +179,7 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
 }
 
 /** The origin of `publicUrl` may connect too. */
-const originsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
+const allowedOriginsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
   new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
 
 /** Statistics of a running server; see {@link PubSubServer.stats}. */
@@ -205,47 +206,48 @@ export interface HubStats {
  * Connections allowed beyond the session limit: in a handshake, recovering or closing. Beyond it, one is evicted.
  * Scales with small session limits.
  */
-const [FEWEST_SPARE, MOST_SPARE] = [100, 2 * MOST_HANDSHAKES]
+const [MIN_SPARE, MAX_SPARE] = [100, 2 * MAX_PENDING_HANDSHAKES]
 /** Margin for evicted connections that are not closed yet. */
-const CLOSING = 100
+const CLOSING_MARGIN = 100
 
-export interface OwnHttpOptions {
+export interface HttpServerOptions {
   readonly tls: TlsMaterial | undefined
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
 }
 
 /** Limits the connections to the server. */
-export const visitorsOf = (
-  { maxConnections, maxConnectionsPerAddress }: OwnHttpOptions,
+export const createConnectionLimiter = (
+  { maxConnections, maxConnectionsPerAddress }: HttpServerOptions,
   audit: Audit,
 ): ConnectionLimiter =>
   new ConnectionLimiter(
-    { maxConnections: maxConnections + spareOf(maxConnections) + CLOSING, maxConnectionsPerAddress },
+    { maxConnections: maxConnections + spareConnections(maxConnections) + CLOSING_MARGIN, maxConnectionsPerAddress },
     cut => audit.cut(cut),
   )
 
-const spareOf = (maxConnections: number): number => Math.min(Math.max(2 * maxConnections, FEWEST_SPARE), MOST_SPARE)
+const spareConnections = (maxConnections: number): number =>
+  Math.min(Math.max(2 * maxConnections, MIN_SPARE), MAX_SPARE)
 
 /** Limits connections without a session, and audits evictions. */
-export function withoutSession({ maxConnections }: OwnHttpOptions, audit: Audit): UnauthenticatedConnections {
-  const most = spareOf(maxConnections)
-  return new UnauthenticatedConnections(most, ({ remoteAddress: address }) =>
-    audit.cut({ reason: `limit of ${most} connections without a session`, address, listener: 'hub' }),
+export function limitUnauthenticated({ maxConnections }: HttpServerOptions, audit: Audit): UnauthenticatedConnections {
+  const limit = spareConnections(maxConnections)
+  return new UnauthenticatedConnections(limit, ({ remoteAddress: address }) =>
+    audit.cut({ reason: `limit of ${limit} connections without a session`, address, listener: 'hub' }),
   )
 }
 
 /** Creates the server of a hub, which accepts only WebSocket. */
-export function ownHttp(
-  { tls }: OwnHttpOptions,
-  visitors: ConnectionLimiter,
-  handshakes: TlsHandshakes,
+export function createHttpServer(
+  { tls }: HttpServerOptions,
+  limiter: ConnectionLimiter,
+  tlsHandshakes: TlsHandshakes,
   unauthenticated: UnauthenticatedConnections,
 ): GivenServer {
   const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
-  visitors.guard(http, 'hub')
+  limiter.guard(http, 'hub')
   http.on('connection', (socket: Socket) => unauthenticated.add(socket))
-  if (http instanceof HttpsServer) handshakes.watch(http)
+  if (http instanceof HttpsServer) tlsHandshakes.watch(http)
   http.on('request', (_request, response) => {
     response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
   })

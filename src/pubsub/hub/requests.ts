@@ -4,18 +4,18 @@ import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wir
 import type { Backpressure } from './backpressure.js'
 import type { EventQueue } from './event-queue.js'
 import type { HubLink } from './hub-link.js'
-import { type HubSession, MOST_UNACKED_BYTES } from './hub-session.js'
-import { MOST_GROUPS } from './identity.js'
+import { type HubSession, MAX_UNACKED_BYTES } from './hub-session.js'
+import { MAX_GROUPS } from './identity.js'
 import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { SessionIndex } from './session-index.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'
 
 /** Acks for rejected requests. (JSON subprotocol reference, "Ack response".) */
-const REFUSALS = {
+const REJECTIONS = {
   duplicate: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
   tooManyGroups: {
     name: 'BadRequest',
-    message: `Limit of ${MOST_GROUPS} groups per connection, or of all groups per user, reached`,
+    message: `Limit of ${MAX_GROUPS} groups per connection, or of all groups per user, reached`,
   },
   join: { name: 'Forbidden', message: 'The connection may not join or leave this group' },
   send: { name: 'Forbidden', message: 'The connection may not send to this group' },
@@ -32,16 +32,16 @@ type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 const LATER = 'later'
 
 /** Why a request was not processed; `undefined` on success. */
-type Outcome = AckError | typeof LATER | undefined
+type RejectionOrLater = AckError | typeof LATER | undefined
 
 /** Group operations of the hub. */
-export interface GroupWork {
+export interface GroupOperations {
   /** Queues a message; throws if it cannot be encoded. */
   readonly deliver: (
     targets: ReadonlySet<HubSession>,
     frame: DataFrame,
     now: number,
-    spared: ReadonlySet<string> | undefined,
+    excluded: ReadonlySet<string> | undefined,
   ) => void
   /** Returns whether the session is a member now. */
   readonly join: (session: HubSession, group: string) => boolean
@@ -58,13 +58,13 @@ export class Requests {
   readonly #sessionIndex: SessionIndex
   readonly #events: EventQueue
   readonly #backpressure: Backpressure
-  readonly #work: GroupWork
+  readonly #operations: GroupOperations
 
-  constructor(roster: SessionIndex, events: EventQueue, backpressure: Backpressure, work: GroupWork) {
-    this.#sessionIndex = roster
+  constructor(sessionIndex: SessionIndex, events: EventQueue, backpressure: Backpressure, operations: GroupOperations) {
+    this.#sessionIndex = sessionIndex
     this.#events = events
     this.#backpressure = backpressure
-    this.#work = work
+    this.#operations = operations
   }
 
   /**
@@ -73,7 +73,7 @@ export class Requests {
    * @param link - of the session
    * @param size - of the frame, bytes or characters
    */
-  take(
+  handle(
     session: HubSession,
     link: HubLink,
     frame: UpFrame | NewerCall | UnknownFrame,
@@ -84,61 +84,66 @@ export class Requests {
       case 'unknown':
         return true
       case 'newerCall':
-        refuse(session, frame)
+        rejectCall(session, frame)
         return true
       case 'ping':
-        session.pong()
+        session.sendPong()
         return true
       case 'sequenceAck':
         session.acknowledge(frame.sequenceId)
         return true
       case 'event':
-        if (!this.#repeated(session, frame)) this.#events.ask(session, frame, size, now)
+        if (!this.#handleDuplicate(session, frame)) this.#events.submit(session, frame, size, now)
         return true
       default:
-        return this.#repeated(session, frame) || this.#answer(session, link, frame, now)
+        return this.#handleDuplicate(session, frame) || this.#handleGroupRequest(session, link, frame, now)
     }
   }
 
   /** Handles a request that was processed before or is in progress. Returns whether it was one. */
-  #repeated(session: HubSession, { ackId }: ClientRequest): boolean {
+  #handleDuplicate(session: HubSession, { ackId }: ClientRequest): boolean {
     if (ackId === undefined) return false
-    if (this.#events.repeated(session, ackId)) return true
-    if (!session.recent.has(ackId)) return false
-    session.answer(ackId, REFUSALS.duplicate)
+    if (this.#events.handleDuplicate(session, ackId)) return true
+    if (!session.recentIds.has(ackId)) return false
+    session.acknowledgeRequest(ackId, REJECTIONS.duplicate)
     return true
   }
 
-  #answer(session: HubSession, link: HubLink, request: GroupRequest, now: number): boolean {
+  #handleGroupRequest(session: HubSession, link: HubLink, request: GroupRequest, now: number): boolean {
     const outcome = this.#perform(session, link, request, now)
     if (outcome === LATER) return false
-    session.answer(request.ackId, outcome)
+    session.acknowledgeRequest(request.ackId, outcome)
     return true
   }
 
-  #perform(session: HubSession, link: HubLink, request: GroupRequest, now: number): Outcome {
+  #perform(session: HubSession, link: HubLink, request: GroupRequest, now: number): RejectionOrLater {
     const { type, group } = request
     if (type === 'sendToGroup') {
-      return this.#allows(session, 'send', group) ? this.#publish(session, link, request, now) : REFUSALS.send
+      return this.#allows(session, 'send', group) ? this.#publish(session, link, request, now) : REJECTIONS.send
     }
-    if (!this.#allows(session, type === 'joinGroup' ? 'join' : 'leave', group)) return REFUSALS.join
-    if (type === 'joinGroup') return this.#work.join(session, group) ? undefined : REFUSALS.tooManyGroups
-    this.#work.leave(session, group)
+    if (!this.#allows(session, type === 'joinGroup' ? 'join' : 'leave', group)) return REJECTIONS.join
+    if (type === 'joinGroup') return this.#operations.join(session, group) ? undefined : REJECTIONS.tooManyGroups
+    this.#operations.leave(session, group)
     return undefined
   }
 
   #allows(session: HubSession, action: GroupAction, group: string): boolean {
-    return this.#work.allows(session, action, group) ?? session.permissions.allows(PERMISSION_FOR[action], group)
+    return this.#operations.allows(session, action, group) ?? session.permissions.allows(PERMISSION_FOR[action], group)
   }
 
-  #publish(session: HubSession, link: HubLink, { group, payload, noEcho }: PublishRequest, now: number): Outcome {
+  #publish(
+    session: HubSession,
+    link: HubLink,
+    { group, payload, noEcho }: PublishRequest,
+    now: number,
+  ): RejectionOrLater {
     const targets = this.#sessionIndex.ofGroup(group)
-    const spared = noEcho ? new Set([session.connectionId]) : undefined
+    const excluded = noEcho ? new Set([session.connectionId]) : undefined
     const frame = { type: 'groupMessage', group, fromUserId: session.userId, payload } as const
     try {
-      const full = withoutRoom(targets, frame, spared)
+      const full = sessionsWithoutRoom(targets, frame, excluded)
       if (full.length > 0 && this.#backpressure.holdBefore(session, link, full, now)) return LATER
-      this.#work.deliver(targets, frame, now, spared)
+      this.#operations.deliver(targets, frame, now, excluded)
       return undefined
     } catch (error) {
       return { name: 'BadRequest', message: reason(error) }
@@ -147,9 +152,9 @@ export class Requests {
 }
 
 /** Rejects an unsupported call, so that the client need not time out. */
-function refuse(session: HubSession, { answer, id }: NewerCall): void {
-  if (answer === 'ack') session.answer(id, REFUSALS.newer)
-  else session.send({ type: answer, id, error: REFUSALS.newer })
+function rejectCall(session: HubSession, { answer, id }: NewerCall): void {
+  if (answer === 'ack') session.acknowledgeRequest(id, REJECTIONS.newer)
+  else session.send({ type: answer, id, error: REJECTIONS.newer })
 }
 
 /** Options of an application's message. */
@@ -175,14 +180,14 @@ export function payloadOf(data: unknown, options: MessageOptions = {}): Payload 
 }
 
 /** Returns the excluded connection ids. Throws {@link ArgumentError} unless it is an array of strings. */
-export function excludedOf({ exclude }: SendOptions): ReadonlySet<string> | undefined {
+export function checkExcluded({ exclude }: SendOptions): ReadonlySet<string> | undefined {
   if (exclude === undefined) return undefined
   if (Array.isArray(exclude) && exclude.every(id => typeof id === 'string')) return new Set(exclude)
   throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${formatValue(exclude)}\``)
 }
 
 /** Result of {@link fanOut}. */
-export interface FanOut {
+export interface FanOutResult {
   /** Number of sessions it was queued for. */
   readonly deliveries: number
   /** Sessions it overflowed. */
@@ -200,8 +205,8 @@ export function fanOut(
   targets: ReadonlySet<HubSession>,
   frame: DataFrame,
   now: number,
-  spared: ReadonlySet<string> | undefined,
-): FanOut {
+  excluded: ReadonlySet<string> | undefined,
+): FanOutResult {
   const encoded = new Map<SharedCodec, NumberedFrame>()
   for (const { codec } of targets) if (!encoded.has(codec)) encoded.set(codec, encode(codec, frame))
   let deliveries = 0
@@ -210,10 +215,10 @@ export function fanOut(
   const lagging: HubSession[] = []
   for (const session of targets) {
     const message = encoded.get(session.codec)
-    if (message === undefined || spared?.has(session.connectionId)) continue
+    if (message === undefined || excluded?.has(session.connectionId)) continue
     session.deliver(message, now)
     deliveries++
-    if (session.overflowed) overflowed.push(session)
+    if (session.hasOverflowed) overflowed.push(session)
     else if (group !== undefined && session.lagsIn(group)) lagging.push(session)
   }
   return { deliveries, overflowed, lagging }
@@ -224,15 +229,15 @@ export function fanOut(
  *
  * @param excluded - connection ids
  */
-function withoutRoom(
+function sessionsWithoutRoom(
   targets: ReadonlySet<HubSession>,
   frame: Extract<DataFrame, { type: 'groupMessage' }>,
-  spared: ReadonlySet<string> | undefined,
+  excluded: ReadonlySet<string> | undefined,
 ): readonly HubSession[] {
   const encoded = new Map<SharedCodec, NumberedFrame>()
   const full: HubSession[] = []
   for (const session of targets) {
-    if (!session.lagsIn(frame.group) || spared?.has(session.connectionId)) continue
+    if (!session.lagsIn(frame.group) || excluded?.has(session.connectionId)) continue
     const message = encoded.get(session.codec) ?? encode(session.codec, frame)
     encoded.set(session.codec, message)
     if (!session.hasRoomFor(message)) full.push(session)
@@ -244,8 +249,8 @@ function withoutRoom(
 export function encode(codec: SharedCodec, frame: DataFrame): NumberedFrame {
   const message = codec.encodeOnce(frame)
   // It would end every session it is queued for.
-  if (message.sizeAt(1) > MOST_UNACKED_BYTES) {
-    throw new PayloadError(`Expected a message of at most ${MOST_UNACKED_BYTES} bytes, got ${message.sizeAt(1)}`)
+  if (message.sizeAt(1) > MAX_UNACKED_BYTES) {
+    throw new PayloadError(`Expected a message of at most ${MAX_UNACKED_BYTES} bytes, got ${message.sizeAt(1)}`)
   }
   return message
 }

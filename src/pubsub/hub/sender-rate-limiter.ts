@@ -5,11 +5,11 @@ import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 
 /** Queued frames of one user above which its connections are not read, and below which they are read again. */
-const MAX_BACKLOG = 4_000
-const SMALL_BACKLOG = 1_000
+const MAX_QUEUED_FRAMES = 4_000
+const RESUME_QUEUED_FRAMES = 1_000
 
 /** Minimum pause, ms: few long pauses cost less CPU than many short ones. */
-const SHORTEST_WAIT = 20
+const MIN_WAIT_MS = 20
 
 /**
  * Returns the owner of a connection: its user, or its address without a user id; `undefined` for an anonymous
@@ -21,29 +21,29 @@ export function ownerOf(userId: string | undefined, address: string): string | u
 }
 
 /** Rate limits per user, per second. */
-export interface SenderQuotas {
+export interface SenderRateLimits {
   readonly maxFrameRatePerUser: number
   readonly maxByteRatePerUser: number
 }
 
 /** A network connection that can be throttled. */
-export interface SlowLink {
+export interface ThrottledLink {
   /** Stops or resumes processing frames. */
-  slow(slowed: boolean): void
+  setSlowed(slowed: boolean): void
   /** Stops or resumes reading. */
-  block(blocked: boolean): void
+  setBlocked(blocked: boolean): void
 }
 
 /** Meters the frames of a link. */
 export interface FrameMeter {
   /** Returns whether a frame may be processed now. If not, slows the link until one may. */
-  admits(link: SlowLink): boolean
+  tryAdmit(link: ThrottledLink): boolean
   /** Counts processed frames. */
   charge(frames: number, bytes: number): void
   /** Adds to the count of frames queued in links; negative to remove. */
-  keep(frames: number): void
-  add(link: SlowLink): void
-  remove(link: SlowLink): void
+  addQueued(frames: number): void
+  add(link: ThrottledLink): void
+  remove(link: ThrottledLink): void
 }
 
 /**
@@ -54,16 +54,16 @@ export class SenderRateLimiter {
   readonly #clock: Clock
   readonly #frames: KeyedRateLimiter
   readonly #bytes: KeyedRateLimiter
-  readonly #timeouts: Timeouts<Sender>
-  readonly #senders = new Map<string, Sender>()
+  readonly #timeouts: Timeouts<MeteredSender>
+  readonly #senders = new Map<string, MeteredSender>()
   #pauses = 0
 
-  constructor({ maxFrameRatePerUser, maxByteRatePerUser }: SenderQuotas, clock: Clock) {
+  constructor({ maxFrameRatePerUser, maxByteRatePerUser }: SenderRateLimits, clock: Clock) {
     this.#clock = clock
     const now = (): number => clock.monotonic()
     this.#frames = new KeyedRateLimiter(maxFrameRatePerUser, now)
     this.#bytes = new KeyedRateLimiter(maxByteRatePerUser, now)
-    this.#timeouts = new Timeouts(clock, sender => sender.goOn())
+    this.#timeouts = new Timeouts(clock, sender => sender.resume())
   }
 
   get pauses(): number {
@@ -71,25 +71,25 @@ export class SenderRateLimiter {
   }
 
   /** Returns the meter of a user's connections; anonymous senders on this machine are not limited. */
-  meterOf(userId: string | undefined, address: string): FrameMeter {
+  meterFor(userId: string | undefined, address: string): FrameMeter {
     const name = ownerOf(userId, address)
     if (name === undefined) return UNLIMITED
     const known = this.#senders.get(name)
     if (known !== undefined) return known
-    const sender = new Sender({
-      wait: () => this.#wait(name),
+    const sender = new MeteredSender({
+      waitMs: () => this.#waitMs(name),
       charge: (frames, bytes) => this.#charge(name, frames, bytes),
-      wake: wait => {
-        this.#timeouts.add(this.#clock.monotonic() + Math.max(wait, SHORTEST_WAIT), sender)
+      scheduleResume: wait => {
+        this.#timeouts.add(this.#clock.monotonic() + Math.max(wait, MIN_WAIT_MS), sender)
       },
-      paused: () => this.#pauses++,
-      unused: () => this.#senders.delete(name),
+      onPaused: () => this.#pauses++,
+      onUnused: () => this.#senders.delete(name),
     })
     this.#senders.set(name, sender)
     return sender
   }
 
-  #wait(name: string): number {
+  #waitMs(name: string): number {
     const now = this.#clock.monotonic()
     return Math.max(this.#frames.of(name).wait(now), this.#bytes.of(name).wait(now))
   }
@@ -101,37 +101,37 @@ export class SenderRateLimiter {
   }
 }
 
-interface SenderHost {
+interface MeteredSenderHost {
   /** Time until a frame may be processed, ms. */
-  readonly wait: () => number
+  readonly waitMs: () => number
   readonly charge: (frames: number, bytes: number) => void
   /** Calls `resume` after a delay in ms. */
-  readonly wake: (wait: number) => void
-  readonly paused: () => void
-  readonly unused: () => void
+  readonly scheduleResume: (wait: number) => void
+  readonly onPaused: () => void
+  readonly onUnused: () => void
 }
 
 /** All connections of one user or address. */
-class Sender implements FrameMeter {
-  readonly #host: SenderHost
-  readonly #links = new Set<SlowLink>()
+class MeteredSender implements FrameMeter {
+  readonly #host: MeteredSenderHost
+  readonly #links = new Set<ThrottledLink>()
   /** Slowed links, in round-robin order. */
-  readonly #slowed = new Fifo<SlowLink>()
-  #isWaking = false
-  #backlog = 0
+  readonly #slowed = new Fifo<ThrottledLink>()
+  #isResumeScheduled = false
+  #queuedFrames = 0
   #isBlocked = false
 
-  constructor(host: SenderHost) {
+  constructor(host: MeteredSenderHost) {
     this.#host = host
   }
 
-  admits(link: SlowLink): boolean {
-    const wait = this.#host.wait()
+  tryAdmit(link: ThrottledLink): boolean {
+    const wait = this.#host.waitMs()
     if (wait === 0) return true
-    this.#host.paused()
-    link.slow(true)
+    this.#host.onPaused()
+    link.setSlowed(true)
     this.#slowed.push(link)
-    this.#wake(wait)
+    this.#scheduleResume(wait)
     return false
   }
 
@@ -139,45 +139,46 @@ class Sender implements FrameMeter {
     this.#host.charge(frames, bytes)
   }
 
-  keep(frames: number): void {
-    this.#backlog += frames
-    if (!this.#isBlocked && this.#backlog > MAX_BACKLOG) this.#block(true)
-    else if (this.#isBlocked && this.#backlog <= SMALL_BACKLOG) this.#block(false)
+  addQueued(frames: number): void {
+    this.#queuedFrames += frames
+    if (!this.#isBlocked && this.#queuedFrames > MAX_QUEUED_FRAMES) this.#setBlocked(true)
+    else if (this.#isBlocked && this.#queuedFrames <= RESUME_QUEUED_FRAMES) this.#setBlocked(false)
   }
 
-  add(link: SlowLink): void {
+  add(link: ThrottledLink): void {
     this.#links.add(link)
-    if (this.#isBlocked) link.block(true)
+    if (this.#isBlocked) link.setBlocked(true)
   }
 
-  remove(link: SlowLink): void {
+  remove(link: ThrottledLink): void {
     this.#links.delete(link)
-    if (this.#links.size === 0) this.#host.unused()
+    if (this.#links.size === 0) this.#host.onUnused()
   }
 
   /** Lets slowed links process frames in turn, until the rate limit applies again. */
-  goOn(): void {
-    this.#isWaking = false
-    for (let left = this.#slowed.length; left > 0 && this.#host.wait() === 0; left--) this.#slowed.shift()?.slow(false)
-    if (this.#slowed.length > 0) this.#wake(this.#host.wait())
+  resume(): void {
+    this.#isResumeScheduled = false
+    for (let left = this.#slowed.length; left > 0 && this.#host.waitMs() === 0; left--)
+      this.#slowed.shift()?.setSlowed(false)
+    if (this.#slowed.length > 0) this.#scheduleResume(this.#host.waitMs())
   }
 
-  #wake(wait: number): void {
-    if (this.#isWaking) return
-    this.#isWaking = true
-    this.#host.wake(wait)
+  #scheduleResume(wait: number): void {
+    if (this.#isResumeScheduled) return
+    this.#isResumeScheduled = true
+    this.#host.scheduleResume(wait)
   }
 
-  #block(isBlocked: boolean): void {
+  #setBlocked(isBlocked: boolean): void {
     this.#isBlocked = isBlocked
-    for (const link of [...this.#links]) link.block(isBlocked)
+    for (const link of [...this.#links]) link.setBlocked(isBlocked)
   }
 }
 
 const UNLIMITED: FrameMeter = {
-  admits: () => true,
+  tryAdmit: () => true,
   charge: () => undefined,
-  keep: () => undefined,
+  addQueued: () => undefined,
   add: () => undefined,
   remove: () => undefined,
 }

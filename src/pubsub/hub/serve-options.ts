@@ -92,10 +92,10 @@ export interface ServePubSubOptions {
   readonly clock?: Clock | undefined
 }
 
-const milliseconds = (expected: string, isFit: (value: number) => boolean): OptionKind<number> => ({
+const milliseconds = (expected: string, isValid: (value: number) => boolean): OptionKind<number> => ({
   ...count,
   expected,
-  is: (value): value is number => typeof value === 'number' && Number.isFinite(value) && isFit(value),
+  is: (value): value is number => typeof value === 'number' && Number.isFinite(value) && isValid(value),
 })
 
 const matching = (sign: string, expected: string, pattern: RegExp): OptionKind<string> => ({
@@ -105,7 +105,7 @@ const matching = (sign: string, expected: string, pattern: RegExp): OptionKind<s
 })
 
 /** The plain values of {@link ServePubSubOptions}, with their kinds and defaults. */
-const PLAIN = {
+const PLAIN_OPTIONS = {
   host: { kind: matching('<address>', 'an address such as 127.0.0.1', /./), default: '127.0.0.1' },
   port: { kind: port, default: 8080 },
   path: { kind: matching('<path>', 'a path such as /client', /^(\/[\w.~-]+)+$/), default: '/client' },
@@ -121,7 +121,7 @@ const PLAIN = {
 } satisfies Partial<Record<keyof ServePubSubOptions, OptionEntry<unknown>>>
 
 /** Options with defaults applied. */
-export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN> {
+export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN_OPTIONS> {
   readonly authenticate: Authenticate
   readonly allowAnonymous: boolean
   readonly allowedOrigins: readonly string[]
@@ -137,8 +137,8 @@ export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN> {
 /** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
   checkObject('options', options)
-  checkValues(PLAIN, options)
-  const plain = withDefaults(PLAIN, options)
+  checkValues(PLAIN_OPTIONS, options)
+  const plain = withDefaults(PLAIN_OPTIONS, options)
   const { authenticate, hubs, server, tls, allowedOrigins = [], clock = systemClock, warn = warnProcess } = options
   checkFunction('warn', warn)
   if (tls !== undefined) checkTls(tls)
@@ -153,22 +153,23 @@ export function checkServeOptions(options: ServePubSubOptions): CheckedServeOpti
   check('hubs', hubs, 'an array of names', hubs === undefined || Array.isArray(hubs))
   for (const hub of hubs ?? []) checkHub(hub)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
-  const publicUrl = publicUrlOf(options)
+  const publicUrl = checkPublicUrl(options)
   const given = { authenticate, allowAnonymous, allowedOrigins, hubs, tls, server, publicUrl, warn, clock }
   const checked = { ...plain, ...given }
   checkOptionNames('servePubSub', options, checked)
   return checked
 }
 
-function publicUrlOf({ publicUrl }: ServePubSubOptions): string | undefined {
+function checkPublicUrl({ publicUrl }: ServePubSubOptions): string | undefined {
   if (publicUrl === undefined) return undefined
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
-  const fits = url !== undefined && ['ws:', 'wss:'].includes(url.protocol) && url.pathname === '/' && url.search === ''
-  check('publicUrl', publicUrl, 'an address such as wss://panel.example, without a path', fits)
+  const isValid =
+    url !== undefined && ['ws:', 'wss:'].includes(url.protocol) && url.pathname === '/' && url.search === ''
+  check('publicUrl', publicUrl, 'an address such as wss://panel.example, without a path', isValid)
   return `${url?.protocol}//${url?.host}`
 }
 
-function check(name: string, value: unknown, expected: string, holds: boolean): void {
-  if (holds) return
+function check(name: string, value: unknown, expected: string, isValid: boolean): void {
+  if (isValid) return
   throw new ArgumentError(`Expected \`${name}\` to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`)
 }

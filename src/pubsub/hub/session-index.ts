@@ -1,21 +1,21 @@
 import type { HubSession } from './hub-session.js'
-import { MOST_GROUPS } from './identity.js'
+import { MAX_GROUPS } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 
 /** Approximate bytes of a membership besides the group's name. */
-const MEMBERSHIP_OVERHEAD = 400
+const MEMBERSHIP_OVERHEAD_BYTES = 400
 
 /** Approximate bytes of a membership: each session may hold a copy of the name. */
-export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD + 2 * group.length
+export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD_BYTES + 2 * group.length
 
 /** The sessions of a hub by connection, user, owner and group. */
 export class SessionIndex {
   readonly #budget: MemoryBudget
-  readonly #sessions = new Map<string, HubSession>()
-  readonly #everybody = new Set<HubSession>()
-  readonly #users = new Members<HubSession>()
-  readonly #owners = new Members<HubSession>()
-  readonly #groups = new Members<HubSession>()
+  readonly #byId = new Map<string, HubSession>()
+  readonly #all = new Set<HubSession>()
+  readonly #byUser = new Multimap<HubSession>()
+  readonly #byOwner = new Multimap<HubSession>()
+  readonly #byGroup = new Multimap<HubSession>()
 
   /** @param budget - charged for memberships */
   constructor(budget: MemoryBudget) {
@@ -23,69 +23,69 @@ export class SessionIndex {
   }
 
   get all(): ReadonlySet<HubSession> {
-    return this.#everybody
+    return this.#all
   }
 
   get(connectionId: string): HubSession | undefined {
-    return this.#sessions.get(connectionId)
+    return this.#byId.get(connectionId)
   }
 
   ofUser(userId: string): ReadonlySet<HubSession> {
-    return this.#users.of(userId)
+    return this.#byUser.of(userId)
   }
 
   /** Returns sessions by {@link HubSession.owner}, oldest first. */
   ofOwner(owner: string): ReadonlySet<HubSession> {
-    return this.#owners.of(owner)
+    return this.#byOwner.of(owner)
   }
 
   ofGroup(group: string): ReadonlySet<HubSession> {
-    return this.#groups.of(group)
+    return this.#byGroup.of(group)
   }
 
   add(session: HubSession): void {
-    this.#sessions.set(session.connectionId, session)
-    this.#everybody.add(session)
-    this.#owners.add(session.owner, session)
-    if (session.userId !== undefined) this.#users.add(session.userId, session)
+    this.#byId.set(session.connectionId, session)
+    this.#all.add(session)
+    this.#byOwner.add(session.owner, session)
+    if (session.userId !== undefined) this.#byUser.add(session.userId, session)
   }
 
   remove(session: HubSession): void {
-    for (const group of session.joined) this.#groups.remove(group, session)
-    this.#hold(session, -session.membershipBytes)
-    this.#owners.remove(session.owner, session)
-    if (session.userId !== undefined) this.#users.remove(session.userId, session)
-    this.#everybody.delete(session)
-    this.#sessions.delete(session.connectionId)
+    for (const group of session.groupNames) this.#byGroup.remove(group, session)
+    this.#chargeMembership(session, -session.membershipBytes)
+    this.#byOwner.remove(session.owner, session)
+    if (session.userId !== undefined) this.#byUser.remove(session.userId, session)
+    this.#all.delete(session)
+    this.#byId.delete(session.connectionId)
   }
 
   /** Adds a session to a group. Returns `false` if it is in too many groups. */
   join(session: HubSession, group: string): boolean {
-    if (session.joined.has(group)) return true
-    if (session.joined.size >= MOST_GROUPS) return false
-    session.joined.add(group)
-    this.#groups.add(group, session)
-    this.#hold(session, membershipBytes(group))
+    if (session.groupNames.has(group)) return true
+    if (session.groupNames.size >= MAX_GROUPS) return false
+    session.groupNames.add(group)
+    this.#byGroup.add(group, session)
+    this.#chargeMembership(session, membershipBytes(group))
     return true
   }
 
   leave(session: HubSession, group: string): void {
-    if (session.joined.delete(group)) this.#hold(session, -membershipBytes(group))
-    this.#groups.remove(group, session)
+    if (session.groupNames.delete(group)) this.#chargeMembership(session, -membershipBytes(group))
+    this.#byGroup.remove(group, session)
   }
 
-  #hold(session: HubSession, bytes: number): void {
+  #chargeMembership(session: HubSession, bytes: number): void {
     session.membershipBytes += bytes
-    this.#budget.hold(session.owner, bytes)
+    this.#budget.adjustOwned(session.owner, bytes)
   }
 }
 
-class Members<T> {
+class Multimap<T> {
   readonly #byName = new Map<string, Set<T>>()
 
   /** Returns the items of a name in insertion order. */
   of(name: string): ReadonlySet<T> {
-    return this.#byName.get(name) ?? NOBODY
+    return this.#byName.get(name) ?? NO_ITEMS
   }
 
   add(name: string, item: T): void {
@@ -101,4 +101,4 @@ class Members<T> {
   }
 }
 
-const NOBODY: ReadonlySet<never> = new Set<never>()
+const NO_ITEMS: ReadonlySet<never> = new Set<never>()

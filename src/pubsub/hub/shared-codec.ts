@@ -22,7 +22,7 @@ export class SharedCodec {
   /** Name of the subprotocol. */
   readonly name: string
   /** Whether its frames are WebSocket text messages. */
-  readonly text: boolean
+  readonly isText: boolean
   readonly pong: FrameData
   readonly #codec: HubCodec
 
@@ -30,7 +30,7 @@ export class SharedCodec {
     this.#codec = codec
     this.name = codec.subprotocol
     this.pong = codec.encode({ type: 'pong' })
-    this.text = typeof this.pong === 'string'
+    this.isText = typeof this.pong === 'string'
   }
 
   /** Throws if the data is not a frame. */
@@ -65,14 +65,17 @@ export class SharedCodec {
 }
 
 /** The subprotocol chosen for a connection. */
-export interface Agreement {
+export interface NegotiatedSubprotocol {
   /** In the client's spelling, which the response must repeat. */
   readonly name: string
   readonly codec: SharedCodec
 }
 
 /** Returns the first offered subprotocol that is supported; names are case-insensitive. */
-export function negotiateSubprotocol(offered: readonly string[], known: readonly SharedCodec[]): Agreement | undefined {
+export function negotiateSubprotocol(
+  offered: readonly string[],
+  known: readonly SharedCodec[],
+): NegotiatedSubprotocol | undefined {
   for (const name of offered) {
     const codec = known.find(candidate => candidate.name === name.toLowerCase())
     if (codec) return { name, codec }
@@ -83,7 +86,7 @@ export function negotiateSubprotocol(offered: readonly string[], known: readonly
 /** `{...}` becomes `{...,"sequenceId":7}`. */
 class NumberedText implements NumberedFrame {
   readonly size: number
-  holders = 0
+  holderCount = 0
   readonly group: string | undefined
   readonly #head: string
 
@@ -110,7 +113,7 @@ const SEQUENCE_ID = 0x20
 
 /** The outer message has one field, the inner message, to which the sequence id is appended as the last field. */
 class NumberedBytes implements NumberedFrame {
-  holders = 0
+  holderCount = 0
   readonly group: string | undefined
   readonly #body: Uint8Array
 

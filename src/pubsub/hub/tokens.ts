@@ -11,13 +11,13 @@ export interface TokenOptions extends Identity {
 }
 
 /** Claims of access tokens besides the registered ones (Azure Web PubSub, access tokens). */
-const ROLE = 'role'
-const GROUP = 'webpubsub.group'
+const ROLE_CLAIM = 'role'
+const GROUP_CLAIM = 'webpubsub.group'
 /** Tolerated difference between the clocks of signer and hub, s. */
-const CLOCK_SKEW = 300
-const DEFAULT_LIFETIME = 3_600_000
+const MAX_CLOCK_SKEW_S = 300
+const DEFAULT_LIFETIME_MS = 3_600_000
 /** Minimum key size, bytes: that of the hash (RFC 7518, section 3.2). */
-const SHORTEST_KEY = 32
+const MIN_KEY_BYTES = 32
 
 /** Signs and verifies access tokens: JWT with HS256 (RFC 7519). */
 export class AccessTokens {
@@ -26,8 +26,8 @@ export class AccessTokens {
   /** Throws {@link ArgumentError} for a key shorter than 32 bytes. A string is encoded as UTF-8, as in Azure. */
   constructor(key: string | Uint8Array) {
     const bytes = typeof key === 'string' ? utf8(key) : key
-    if (!(bytes instanceof Uint8Array) || bytes.length < SHORTEST_KEY) {
-      throw new ArgumentError(`Expected \`authenticate.key\` to have at least ${SHORTEST_KEY} bytes`)
+    if (!(bytes instanceof Uint8Array) || bytes.length < MIN_KEY_BYTES) {
+      throw new ArgumentError(`Expected \`authenticate.key\` to have at least ${MIN_KEY_BYTES} bytes`)
     }
     this.#key = new Uint8Array(bytes)
   }
@@ -40,13 +40,13 @@ export class AccessTokens {
    */
   async sign(audience: string, options: TokenOptions, now: number): Promise<string> {
     checkObject('options', options)
-    const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME } = options
+    const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME_MS } = options
     const problem = identityProblem(options)
     if (problem !== undefined) throw new ArgumentError(`Invalid identity: ${problem}`)
     if (!Number.isFinite(expiresIn) || expiresIn <= 0) {
       throw new ArgumentError(`Expected \`expiresIn\` to be a positive number of ms, got \`${expiresIn}\``)
     }
-    const token = new SignJWT({ [ROLE]: roles, [GROUP]: groups })
+    const token = new SignJWT({ [ROLE_CLAIM]: roles, [GROUP_CLAIM]: groups })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setAudience(audience)
       .setIssuedAt(Math.floor(now / 1000))
@@ -66,15 +66,19 @@ export class AccessTokens {
     const { payload } = await jwtVerify(token, this.#key, {
       algorithms: ['HS256'],
       requiredClaims: ['exp'],
-      clockTolerance: CLOCK_SKEW,
+      clockTolerance: MAX_CLOCK_SKEW_S,
       currentDate: new Date(now),
     }).catch(cause => {
       throw new PayloadError(reason(cause), { cause })
     })
-    if (!listOf(payload.aud).some(audience => pathOf(audience) === path)) {
+    if (!stringsOf(payload.aud).some(audience => pathOf(audience) === path)) {
       throw new PayloadError(`the audience is not ${path}`)
     }
-    const identity = { userId: payload.sub, roles: listOf(payload[ROLE]), groups: listOf(payload[GROUP]) }
+    const identity = {
+      userId: payload.sub,
+      roles: stringsOf(payload[ROLE_CLAIM]),
+      groups: stringsOf(payload[GROUP_CLAIM]),
+    }
     const problem = identityProblem(identity)
     if (problem !== undefined) throw new PayloadError(problem)
     return identity
@@ -82,7 +86,7 @@ export class AccessTokens {
 }
 
 /** Returns the strings of a claim that may be an array, a single value or absent. */
-function listOf(claim: unknown): string[] {
+function stringsOf(claim: unknown): string[] {
   const values: unknown[] = Array.isArray(claim) ? claim : [claim]
   return values.filter(value => typeof value === 'string')
 }

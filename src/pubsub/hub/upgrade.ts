@@ -6,20 +6,20 @@ import type { Clock } from '../../core/util/clock.js'
 import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { type HandshakeRefusal, PendingHandshakes, refuseHandshake } from './handshake.js'
 import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from './handshake-validator.js'
-import { ReadAheadRoom, WebSocketLink } from './websocket-link.js'
+import { ReadAheadBudget, WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
 
 /** Maximum frame of a client, bytes. (Service limits.) */
-const LARGEST_FRAME = 1024 * 1024
+const MAX_FRAME_BYTES = 1024 * 1024
 /** How long a client may take to answer a close frame, ms. */
-const CLOSE_TIMEOUT = 2_000
+const CLOSE_TIMEOUT_MS = 2_000
 
 export interface UpgradeHost {
   readonly clock: Clock
-  readonly admissions: HandshakeValidator
-  readonly doorman: LoginGuard
+  readonly validator: HandshakeValidator
+  readonly loginGuard: LoginGuard
   /** Network connections without a session. */
-  readonly withoutSession: UnauthenticatedConnections
+  readonly unauthenticated: UnauthenticatedConnections
 }
 
 /** Upgrades HTTP requests of clients to WebSockets, or refuses them. */
@@ -28,14 +28,14 @@ export class Upgrades {
   readonly #pendingHandshakes: PendingHandshakes
   readonly #webSockets: WebSocketServer
   readonly #writes = new WriteScheduler()
-  readonly #room = new ReadAheadRoom()
+  readonly #readAheadBudget = new ReadAheadBudget()
   #refused = 0
   #isStopped = false
 
   constructor(host: UpgradeHost) {
     this.#host = host
     this.#pendingHandshakes = new PendingHandshakes(host.clock)
-    const settings = { noServer: true, maxPayload: LARGEST_FRAME, closeTimeout: CLOSE_TIMEOUT, autoPong: false }
+    const settings = { noServer: true, maxPayload: MAX_FRAME_BYTES, closeTimeout: CLOSE_TIMEOUT_MS, autoPong: false }
     this.#webSockets = new WebSocketServer(settings)
   }
 
@@ -52,23 +52,23 @@ export class Upgrades {
     return this.#refused
   }
 
-  take(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+  handle(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     // A stream error affects only its own client.
     stream.on('error', () => undefined)
-    const { admissions, doorman } = this.#host
+    const { validator, loginGuard } = this.#host
     const settle = (admission: Admission | HandshakeRefusal): void => {
       if ('status' in admission) this.#refuse(stream, admission)
       else this.#accept(request, stream, head, admission)
     }
-    const asked = admissions.read(request)
-    const address = doorman.addressOf(request)
-    if ('status' in asked) settle(asked)
+    const handshakeRequest = validator.read(request)
+    const address = loginGuard.addressOf(request)
+    if ('status' in handshakeRequest) settle(handshakeRequest)
     // A recovering client is already known and does not queue behind unauthenticated ones.
-    else if (asked.handshake.claim !== undefined) settle(admissions.recovery(asked, request))
-    else if (this.#isStopped || !this.#pendingHandshakes.admits(address)) settle(BUSY)
+    else if (handshakeRequest.handshake.claim !== undefined) settle(validator.recovery(handshakeRequest, request))
+    else if (this.#isStopped || !this.#pendingHandshakes.hasRoomFor(address)) settle(BUSY)
     else
       void this.#pendingHandshakes
-        .wait(stream, address, admissions.admit(asked, request))
+        .wait(stream, address, validator.admit(handshakeRequest, request))
         .then((admission = BUSY) => settle(admission))
   }
 
@@ -81,7 +81,7 @@ export class Upgrades {
   /** Waits for clients to answer close frames, then terminates the others. */
   async end(): Promise<void> {
     const open = Array.from(this.#webSockets.clients, async socket => once(socket, 'close'))
-    await within(CLOSE_TIMEOUT, this.#host.clock, Promise.all(open))
+    await settleWithin(CLOSE_TIMEOUT_MS, this.#host.clock, Promise.all(open))
     for (const socket of this.#webSockets.clients) socket.terminate()
   }
 
@@ -90,7 +90,12 @@ export class Upgrades {
     refuseHandshake(stream, refusal)
   }
 
-  #accept(request: IncomingMessage, stream: Duplex, head: Buffer, { name, admits, meter, attach }: Admission): void {
+  #accept(
+    request: IncomingMessage,
+    stream: Duplex,
+    head: Buffer,
+    { name, checkLimits: admits, meter, attach }: Admission,
+  ): void {
     const refusal = this.#isStopped ? BUSY : admits()
     if (refusal !== undefined) {
       this.#refuse(stream, refusal)
@@ -99,22 +104,22 @@ export class Upgrades {
     // ws responds with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
-      const { withoutSession } = this.#host
-      const below = request.socket
-      const closing = (): void => withoutSession.add(below)
-      const link = new WebSocketLink(socket, stream, this.#writes, this.#room, meter(), closing)
-      withoutSession.authenticated(below)
+      const { unauthenticated } = this.#host
+      const connection = request.socket
+      const onClosing = (): void => unauthenticated.add(connection)
+      const link = new WebSocketLink(socket, stream, this.#writes, this.#readAheadBudget, meter(), onClosing)
+      unauthenticated.authenticated(connection)
       attach(link)
-      if (!link.isBound) closing()
+      if (!link.isBound) onClosing()
     })
   }
 }
 
 /** Resolves with `undefined` after the timeout. */
-async function within<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
+async function settleWithin<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
   let cancel = (): void => undefined
-  const late = new Promise<undefined>(resolve => {
+  const timedOut = new Promise<undefined>(resolve => {
     cancel = clock.schedule(timeout, () => resolve(undefined))
   })
-  return Promise.race([promise, late]).finally(cancel)
+  return Promise.race([promise, timedOut]).finally(cancel)
 }

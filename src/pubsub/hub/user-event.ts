@@ -25,33 +25,33 @@ export class UserEvent {
   readonly event: string
   /** Data of type `json`, character by character as the client wrote it; `undefined` for other types. */
   readonly json: string | undefined
-  readonly #desk: EventQueue
+  readonly #eventQueue: EventQueue
   readonly #request: EventRequest
   readonly #now: () => number
   #payload: Payload | undefined
 
   /** @param now - returns ms of the hub's clock */
-  constructor(desk: EventQueue, request: EventRequest, now: () => number) {
+  constructor(eventQueue: EventQueue, request: EventRequest, now: () => number) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId
     this.owner = request.session.owner
     this.event = request.event
     const { data } = request.payload
     this.json = data instanceof JsonText ? data.text : undefined
-    this.#desk = desk
+    this.#eventQueue = eventQueue
     this.#request = request
     this.#now = now
   }
 
   /** Data of the event. JSON is parsed on first access, which may take 0.3 s for a megabyte. */
   get payload(): Payload {
-    this.#payload ??= parsed(this.#request.payload)
+    this.#payload ??= parsePayload(this.#request.payload)
     return this.#payload
   }
 
   /** Acknowledges the event as processed. */
   accept(): void {
-    this.#desk.accept(this.#request, this.#now())
+    this.#eventQueue.accept(this.#request, this.#now())
   }
 
   /**
@@ -59,7 +59,7 @@ export class UserEvent {
    * that cannot be sent; the event then still awaits a decision.
    */
   reply(data: unknown, options: MessageOptions = {}): void {
-    this.#desk.accept(this.#request, this.#now(), payloadOf(data, options))
+    this.#eventQueue.accept(this.#request, this.#now(), payloadOf(data, options))
   }
 
   /**
@@ -70,9 +70,9 @@ export class UserEvent {
    */
   refuse(name: string, message = ''): void {
     if (typeof name !== 'string' || name === '') throw new ArgumentError('Expected `name` to be a non-empty string')
-    this.#desk.refuse(this.#request, { name, message })
+    this.#eventQueue.refuse(this.#request, { name, message })
   }
 }
 
-const parsed = (payload: Payload): Payload =>
+const parsePayload = (payload: Payload): Payload =>
   payload.data instanceof JsonText ? { dataType: 'json', data: payload.data.value } : payload

@@ -4,33 +4,33 @@ import { copyIfSparse } from '../../core/util/bytes.js'
 import { CountedFifo } from '../../core/util/collections.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
-import type { FrameMeter, SlowLink } from './sender-rate-limiter.js'
+import type { FrameMeter, ThrottledLink } from './sender-rate-limiter.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** Unsent bytes above which a socket is neither written to nor read from. */
-const MOST_UNSENT = 256 * 1024
+const MAX_UNSENT_BYTES = 256 * 1024
 /** Bytes of a frame that count as one unit of work. */
-const BYTES_OF_WORK = 1024
+const BYTES_PER_WORK_UNIT = 1024
 /** Minimum and maximum size of a WebSocket frame header with mask (RFC 6455, section 5.2). */
-const SHORTEST_HEADER = 6
-const LONGEST_HEADER = 14
+const MIN_HEADER_BYTES = 6
+const MAX_HEADER_BYTES = 14
 /** Maximum received bytes attributed to an incomplete message. */
-const INCOMPLETE_BYTES = 64 * 1024
+const MAX_INCOMPLETE_BYTES = 64 * 1024
 /** Maximum length of a close reason, bytes (RFC 6455, section 5.5). */
-const LONGEST_REASON = 123
+const MAX_REASON_BYTES = 123
 
 /** Callbacks of a socket. */
 export interface SocketListener {
   /** Processes a frame and returns the work done; 0 if it must wait. */
   receive(frame: FrameData): number
   /** Processes a frame out of order if it is an acknowledgement. Returns whether it was one. */
-  receiveAhead(frame: FrameData): boolean
+  receiveAcknowledgement(frame: FrameData): boolean
   /** A WebSocket ping or pong arrived. */
-  alive(): void
-  drained(): void
+  onActivity(): void
+  onDrain(): void
   /** The client violated the WebSocket protocol. */
-  violated(): void
-  gone(code: number): void
+  onViolation(): void
+  onClosed(code: number): void
 }
 
 /**
@@ -38,30 +38,30 @@ export interface SocketListener {
  * does not read is not read from, and a busy one waits for its next turn, so that others get theirs. A held client is
  * still read up to a limit: queued frames may be followed by acknowledgements that other clients wait for.
  */
-export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
+export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
   /** Frames not metered yet. */
-  readonly #arrived: ReceiveQueue
+  readonly #unmetered: ReceiveQueue
   /** Earlier frames that must wait; acknowledgements overtake these. */
   readonly #waiting: ReceiveQueue
   readonly #meter: FrameMeter
-  readonly #closing: () => void
+  readonly #onClosing: () => void
   /** Received bytes not yet attributed to a message. */
-  #unassigned = 0
+  #unassignedBytes = 0
   #listener: SocketListener | undefined
   #work = 0
-  #busy = false
+  #isInTurn = false
   /** Whether a message waits for a later turn. */
-  #putOff = false
-  #paused = false
-  #held = false
-  #slowed = false
-  #blocked = false
+  #isDeferred = false
+  #isPaused = false
+  #isHeld = false
+  #isSlowed = false
+  #isBlocked = false
   /** Payload of the latest unanswered ping. */
-  #pong: Uint8Array | undefined
-  #closedWith: number | undefined
+  #unansweredPing: Uint8Array | undefined
+  #closeCode: number | undefined
 
   /**
    * @param stream - the connection below the socket
@@ -73,21 +73,21 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     socket: WebSocket,
     stream: Duplex,
     writes: WriteScheduler,
-    room: ReadAheadRoom,
+    budget: ReadAheadBudget,
     meter: FrameMeter,
-    closing: () => void = () => undefined,
+    onClosing: () => void = () => undefined,
   ) {
-    this.#arrived = new ReceiveQueue(room)
-    this.#waiting = new ReceiveQueue(room)
+    this.#unmetered = new ReceiveQueue(budget)
+    this.#waiting = new ReceiveQueue(budget)
     this.#meter = meter
-    this.#closing = closing
+    this.#onClosing = onClosing
     meter.add(this)
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
     // Other errors end the connection, which is handled there.
     socket.on('error', error => {
-      if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.violated()
+      if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.onViolation()
     })
   }
 
@@ -96,39 +96,39 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     return this.#listener !== undefined
   }
 
-  takes(bytes: number): boolean {
-    if (this.#putOff || !this.#hasRoom) return false
-    this.#putOff = !this.#writes.admits(this, bytes)
-    return !this.#putOff
+  canSend(bytes: number): boolean {
+    if (this.#isDeferred || !this.#hasRoom) return false
+    this.#isDeferred = !this.#writes.tryReserveWrite(this, bytes)
+    return !this.#isDeferred
   }
 
   resume(): void {
-    this.#putOff = false
-    this.#listener?.drained()
+    this.#isDeferred = false
+    this.#listener?.onDrain()
   }
 
   listen(listener: SocketListener): void {
     this.#listener = listener
     this.#stream.prependListener('data', (chunk: Uint8Array) => {
-      this.#unassigned += chunk.length
+      this.#unassignedBytes += chunk.length
     })
     this.#socket.on('message', (data, isBinary) => {
       const bytes = bytesOf(data)
-      this.#assign(bytes.length)
-      this.#arrive(isBinary ? bytes : bytes.toString())
+      this.#chargeFragments(bytes.length)
+      this.#onFrame(isBinary ? bytes : bytes.toString())
     })
     this.#socket.on('ping', data => {
-      this.#pong = Buffer.from(data)
+      this.#unansweredPing = Buffer.from(data)
       this.#enterTurn()
-      this.#sign(data.length)
+      this.#onControlFrame(data.length)
     })
-    this.#socket.on('pong', data => this.#sign(data.length))
+    this.#socket.on('pong', data => this.#onControlFrame(data.length))
     this.#socket.on('close', code => {
-      this.#closedWith = code
+      this.#closeCode = code
       this.#resume()
     })
     this.#stream.on('drain', () => {
-      listener.drained()
+      listener.onDrain()
       this.#resume()
     })
   }
@@ -144,146 +144,146 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
   }
 
   close(code: CloseCode, reason: string): void {
-    this.#forget()
+    this.#discardQueued()
     if (this.#listener === undefined) this.#meter.remove(this)
     this.#enterTurn()
-    this.#socket.close(code, fitting(reason))
-    this.#closing()
+    this.#socket.close(code, truncateReason(reason))
+    this.#onClosing()
     // The client's close frame must be read.
     this.#socket.resume()
   }
 
   terminate(): void {
-    this.#forget()
+    this.#discardQueued()
     this.#socket.terminate()
   }
 
-  get isDeaf(): boolean {
-    return !this.#hasRoom || this.#waiting.full
+  get isReadPaused(): boolean {
+    return !this.#hasRoom || this.#waiting.isFull
   }
 
   hold(): boolean {
-    this.#held = true
-    this.#readOrNot()
-    return this.#closedWith === undefined
+    this.#isHeld = true
+    this.#updateReading()
+    return this.#closeCode === undefined
   }
 
   release(): void {
-    this.#held = false
+    this.#isHeld = false
     this.#resume()
   }
 
-  slow(slowed: boolean): void {
-    this.#slowed = slowed
-    if (slowed) this.#readOrNot()
-    else this.#goOn()
+  setSlowed(slowed: boolean): void {
+    this.#isSlowed = slowed
+    if (slowed) this.#updateReading()
+    else this.#processQueued()
   }
 
-  block(blocked: boolean): void {
-    this.#blocked = blocked
-    this.#readOrNot()
+  setBlocked(blocked: boolean): void {
+    this.#isBlocked = blocked
+    this.#updateReading()
   }
 
   /** Flushes writes and processes queued frames. */
   endTurn(): void {
-    this.#busy = false
+    this.#isInTurn = false
     this.#work = 0
     this.#answerPing()
     this.#stream.uncork()
-    this.#goOn()
+    this.#processQueued()
   }
 
   /** Answers all pings of a turn with one pong (RFC 6455, section 5.5.3). */
   #answerPing(): void {
-    if (this.#pong === undefined || !this.#hasRoom) return
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.pong(this.#pong)
-    this.#pong = undefined
+    if (this.#unansweredPing === undefined || !this.#hasRoom) return
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.pong(this.#unansweredPing)
+    this.#unansweredPing = undefined
   }
 
   get #hasRoom(): boolean {
-    return this.#stream.writableLength < MOST_UNSENT
+    return this.#stream.writableLength < MAX_UNSENT_BYTES
   }
 
   /** Whether frames can be processed in order now, without waiting for other clients or for this one to read. */
-  get #flows(): boolean {
-    return (this.#hasRoom && !this.#held) || this.#closedWith !== undefined
+  get #canProcess(): boolean {
+    return (this.#hasRoom && !this.#isHeld) || this.#closeCode !== undefined
   }
 
-  get #isTurnOver(): boolean {
+  get #hasUsedTurn(): boolean {
     return this.#work >= this.#writes.workPerTurn
   }
 
   /** Attributes received bytes to a message, and charges its fragments: each costs about as much as a frame. */
-  #assign(bytes: number): void {
-    this.#unassigned = Math.max(0, this.#unassigned - bytes - LONGEST_HEADER)
-    const fragments = Math.floor((this.#unassigned - INCOMPLETE_BYTES) / SHORTEST_HEADER)
+  #chargeFragments(bytes: number): void {
+    this.#unassignedBytes = Math.max(0, this.#unassignedBytes - bytes - MAX_HEADER_BYTES)
+    const fragments = Math.floor((this.#unassignedBytes - MAX_INCOMPLETE_BYTES) / MIN_HEADER_BYTES)
     if (fragments <= 0) return
-    this.#unassigned = INCOMPLETE_BYTES
+    this.#unassignedBytes = MAX_INCOMPLETE_BYTES
     this.#meter.charge(fragments, 0)
   }
 
   /** Handles a WebSocket ping or pong. */
-  #sign(bytes: number): void {
-    this.#assign(bytes)
+  #onControlFrame(bytes: number): void {
+    this.#chargeFragments(bytes)
     this.#meter.charge(1, bytes)
-    this.#listener?.alive()
-    if (!this.#slowed) this.#meter.admits(this)
+    this.#listener?.onActivity()
+    if (!this.#isSlowed) this.#meter.tryAdmit(this)
   }
 
-  #arrive(frame: FrameData): void {
-    if (this.#arrived.length === 0 && this.#mayProcess(frame)) this.#process(frame)
+  #onFrame(frame: FrameData): void {
+    if (this.#unmetered.length === 0 && this.#tryAdmit(frame)) this.#process(frame)
     else {
-      this.#arrived.push(frame)
-      this.#meter.keep(1)
+      this.#unmetered.push(frame)
+      this.#meter.addQueued(1)
     }
-    this.#readOrNot()
+    this.#updateReading()
   }
 
   /** Returns whether a frame may be processed in this turn; otherwise it is retried later. */
-  #mayProcess(frame: FrameData): boolean {
-    if (this.#slowed) return false
-    if (!this.#isTurnOver && !this.#meter.admits(this)) return false
-    if (!this.#isTurnOver && this.#writes.takes(frame.length)) return true
+  #tryAdmit(frame: FrameData): boolean {
+    if (this.#isSlowed) return false
+    if (!this.#hasUsedTurn && !this.#meter.tryAdmit(this)) return false
+    if (!this.#hasUsedTurn && this.#writes.tryReserveRead(frame.length)) return true
     this.#enterTurn()
     return false
   }
 
   #process(frame: FrameData): void {
     this.#meter.charge(1, frame.length)
-    if (this.#flows && this.#waiting.length === 0 && this.#receive(frame)) return
+    if (this.#canProcess && this.#waiting.length === 0 && this.#receive(frame)) return
     this.#work++
-    if (!this.#listener?.receiveAhead(frame)) this.#waiting.push(frame)
+    if (!this.#listener?.receiveAcknowledgement(frame)) this.#waiting.push(frame)
   }
 
   /** Returns whether the frame was accepted. */
   #receive(frame: FrameData): boolean {
     this.#enterTurn()
     const work = this.#listener?.receive(frame) ?? 1
-    if (work > 0) this.#work += work + Math.floor(frame.length / BYTES_OF_WORK)
+    if (work > 0) this.#work += work + Math.floor(frame.length / BYTES_PER_WORK_UNIT)
     return work > 0
   }
 
-  #goOn(): void {
-    while (this.#flows && !this.#isTurnOver) {
+  #processQueued(): void {
+    while (this.#canProcess && !this.#hasUsedTurn) {
       const frame = this.#waiting.peek()
       if (frame === undefined || !this.#receive(frame)) break
       this.#waiting.shift()
     }
-    for (let frame = this.#arrived.peek(); frame !== undefined; frame = this.#arrived.peek()) {
-      if (!this.#mayProcess(frame)) break
-      this.#arrived.shift()
-      this.#meter.keep(-1)
+    for (let frame = this.#unmetered.peek(); frame !== undefined; frame = this.#unmetered.peek()) {
+      if (!this.#tryAdmit(frame)) break
+      this.#unmetered.shift()
+      this.#meter.addQueued(-1)
       this.#process(frame)
     }
     this.#resume()
   }
 
   #resume(): void {
-    if (this.#busy) return
-    const isNext = (this.#flows && this.#waiting.length > 0) || (!this.#slowed && this.#arrived.length > 0)
+    if (this.#isInTurn) return
+    const isNext = (this.#canProcess && this.#waiting.length > 0) || (!this.#isSlowed && this.#unmetered.length > 0)
     if (isNext) this.#enterTurn()
-    else if (this.#closedWith !== undefined && this.#arrived.length === 0) this.#end(this.#closedWith)
-    else this.#readOrNot()
+    else if (this.#closeCode !== undefined && this.#unmetered.length === 0) this.#end(this.#closeCode)
+    else this.#updateReading()
   }
 
   /** Called after all received frames are processed: frames before the close count. */
@@ -292,29 +292,29 @@ export class WebSocketLink implements HubLink, SlowLink, ScheduledWriter {
     if (listener === undefined) return
     this.#listener = undefined
     this.#meter.remove(this)
-    listener.gone(code)
+    listener.onClosed(code)
   }
 
   /** With queued frames, the socket is read only if the client is held: acknowledgements may follow. */
-  #readOrNot(): void {
-    const { length, full } = this.#waiting
-    const isOpen = this.#arrived.length === 0 && !this.#slowed && !this.#blocked
-    const reads = isOpen && (length === 0 || (this.#held && this.#hasRoom && !full))
-    if (reads !== this.#paused) return
-    this.#paused = !reads
-    if (reads) this.#socket.resume()
+  #updateReading(): void {
+    const { length, isFull } = this.#waiting
+    const isOpen = this.#unmetered.length === 0 && !this.#isSlowed && !this.#isBlocked
+    const shouldRead = isOpen && (length === 0 || (this.#isHeld && this.#hasRoom && !isFull))
+    if (shouldRead !== this.#isPaused) return
+    this.#isPaused = !shouldRead
+    if (shouldRead) this.#socket.resume()
     else this.#socket.pause()
   }
 
-  #forget(): void {
-    this.#meter.keep(-this.#arrived.length)
-    this.#arrived.clear()
+  #discardQueued(): void {
+    this.#meter.addQueued(-this.#unmetered.length)
+    this.#unmetered.clear()
     this.#waiting.clear()
   }
 
   #enterTurn(): void {
-    if (this.#busy) return
-    this.#busy = true
+    if (this.#isInTurn) return
+    this.#isInTurn = true
     this.#stream.cork()
     this.#writes.add(this)
   }
@@ -325,46 +325,46 @@ function bytesOf(data: RawData): Buffer {
   return data instanceof ArrayBuffer ? Buffer.from(data) : data
 }
 
-function fitting(reason: string): string {
-  let text = reason.slice(0, LONGEST_REASON)
-  while (Buffer.byteLength(text) > LONGEST_REASON) text = text.slice(0, -1)
+function truncateReason(reason: string): string {
+  let text = reason.slice(0, MAX_REASON_BYTES)
+  while (Buffer.byteLength(text) > MAX_REASON_BYTES) text = text.slice(0, -1)
   return text
 }
 
 /** Maximum bytes and frames read ahead per client, and bytes of all clients. */
-const MOST_READ_AHEAD_BYTES = 4 * 1024 * 1024
-const MOST_READ_AHEAD_FRAMES = 20_000
-const MOST_READ_AHEAD_TOGETHER = 64 * 1024 * 1024
+const MAX_READ_AHEAD_BYTES = 4 * 1024 * 1024
+const MAX_READ_AHEAD_FRAMES = 20_000
+const MAX_TOTAL_READ_AHEAD_BYTES = 64 * 1024 * 1024
 
 /** Approximate memory of a frame besides its bytes. */
-const OVERHEAD = 128
+const OVERHEAD_BYTES = 128
 
 /** Bytes read ahead from all clients of a server. */
-export class ReadAheadRoom {
-  used = 0
+export class ReadAheadBudget {
+  usedBytes = 0
 
-  get full(): boolean {
-    return this.used > MOST_READ_AHEAD_TOGETHER
+  get isExhausted(): boolean {
+    return this.usedBytes > MAX_TOTAL_READ_AHEAD_BYTES
   }
 }
 
 /** Queued frames of a client. */
 export class ReceiveQueue extends CountedFifo<FrameData> {
-  readonly #room: ReadAheadRoom
+  readonly #budget: ReadAheadBudget
 
-  constructor(room: ReadAheadRoom) {
+  constructor(budget: ReadAheadBudget) {
     super(
-      ({ length }) => length + OVERHEAD,
+      ({ length }) => length + OVERHEAD_BYTES,
       bytes => {
-        room.used += bytes
+        budget.usedBytes += bytes
       },
     )
-    this.#room = room
+    this.#budget = budget
   }
 
   /** Whether reading should stop. */
-  get full(): boolean {
-    return this.size > MOST_READ_AHEAD_BYTES || this.length >= MOST_READ_AHEAD_FRAMES || this.#room.full
+  get isFull(): boolean {
+    return this.size > MAX_READ_AHEAD_BYTES || this.length >= MAX_READ_AHEAD_FRAMES || this.#budget.isExhausted
   }
 
   // A small frame would retain the whole chunk it was received in.

@@ -2,7 +2,7 @@ import { afterIo } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 
 /** Bytes of larger messages written to all sockets in a turn of the event loop: about 2 ms of copying. */
-export const BYTES_PER_TURN = 512 * 1024
+export const WRITE_BYTES_PER_TURN = 512 * 1024
 /** Bytes of larger frames processed from all sockets in a turn: some ms of validation, whatever the content. */
 export const READ_BYTES_PER_TURN = 512 * 1024
 /**
@@ -10,10 +10,10 @@ export const READ_BYTES_PER_TURN = 512 * 1024
  * many.
  */
 const MAX_WORK = 1_000
-const WORK_OF_ALL = 2_000
+const MAX_TOTAL_WORK = 2_000
 const MIN_WORK = 50
 /** Up to this size, a message costs little more than any write and is not deferred, bytes. */
-export const SMALL = 16 * 1024
+export const SMALL_FRAME_BYTES = 16 * 1024
 
 export interface ScheduledWriter {
   /** Called at the end of a turn: written data may leave. */
@@ -28,12 +28,12 @@ export interface ScheduledWriter {
  * later turns, each once, in FIFO order. So a large message to a large group delays neither small messages nor reading.
  */
 export class WriteScheduler {
-  #written: ScheduledWriter[] = []
+  #activeWriters: ScheduledWriter[] = []
   readonly #waiting = new Fifo<ScheduledWriter>()
-  #bytesLeft = BYTES_PER_TURN
+  #writeBytesLeft = WRITE_BYTES_PER_TURN
   #readBytesLeft = READ_BYTES_PER_TURN
   #workPerTurn = MAX_WORK
-  #scheduled = false
+  #isScheduled = false
 
   /** Work allowed per client in this turn; decreases with the number of clients active in the last turn. */
   get workPerTurn(): number {
@@ -44,8 +44,8 @@ export class WriteScheduler {
    * Returns whether a received frame of this size may be processed in this turn; otherwise retry in the next one. The
    * last frame of a turn may exceed the budget.
    */
-  takes(bytes: number): boolean {
-    if (bytes <= SMALL) return true
+  tryReserveRead(bytes: number): boolean {
+    if (bytes <= SMALL_FRAME_BYTES) return true
     this.#schedule()
     if (this.#readBytesLeft <= 0) return false
     this.#readBytesLeft -= bytes
@@ -54,7 +54,7 @@ export class WriteScheduler {
 
   /** Requests `endTurn`; call once per turn. */
   add(writer: ScheduledWriter): void {
-    this.#written.push(writer)
+    this.#activeWriters.push(writer)
     this.#schedule()
   }
 
@@ -62,11 +62,11 @@ export class WriteScheduler {
    * Returns whether a message may be written in this turn. Otherwise `resume` is called when to retry; do not retry
    * earlier. The last message of a turn may exceed the budget, so that any size is eventually written.
    */
-  admits(writer: ScheduledWriter, bytes: number): boolean {
-    if (bytes <= SMALL) return true
+  tryReserveWrite(writer: ScheduledWriter, bytes: number): boolean {
+    if (bytes <= SMALL_FRAME_BYTES) return true
     this.#schedule()
-    if (this.#bytesLeft > 0) {
-      this.#bytesLeft -= bytes
+    if (this.#writeBytesLeft > 0) {
+      this.#writeBytesLeft -= bytes
       return true
     }
     this.#waiting.push(writer)
@@ -74,20 +74,21 @@ export class WriteScheduler {
   }
 
   #schedule(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
+    if (this.#isScheduled) return
+    this.#isScheduled = true
     afterIo(() => this.#endTurn())
   }
 
   #endTurn(): void {
-    this.#scheduled = false
-    const written = this.#written
-    this.#written = []
+    this.#isScheduled = false
+    const written = this.#activeWriters
+    this.#activeWriters = []
     this.#readBytesLeft = READ_BYTES_PER_TURN
-    this.#workPerTurn = Math.max(MIN_WORK, Math.min(MAX_WORK, Math.floor(WORK_OF_ALL / (written.length + 1))))
+    this.#workPerTurn = Math.max(MIN_WORK, Math.min(MAX_WORK, Math.floor(MAX_TOTAL_WORK / (written.length + 1))))
     for (const writer of written) writer.endTurn()
-    this.#bytesLeft = BYTES_PER_TURN
-    for (let count = this.#waiting.length; count > 0 && this.#bytesLeft > 0; count--) this.#waiting.shift()?.resume()
+    this.#writeBytesLeft = WRITE_BYTES_PER_TURN
+    for (let count = this.#waiting.length; count > 0 && this.#writeBytesLeft > 0; count--)
+      this.#waiting.shift()?.resume()
     if (this.#waiting.length > 0) this.#schedule()
   }
 }

@@ -51,7 +51,7 @@ import { nameProblem, payloadProblem } from './rules.js'
  * - JSON is written and read as `json_data`, from clients as `JsonText`, byte for byte; `text_data` is text.
  * - `fromUserId` of a message is not written: the protocol has no field for it.
  * - A frame with an unknown member is an `unknown` frame; unknown fields are ignored.
- * - Nesting of JSON is limited to {@link MAXIMUM_NESTING} levels.
+ * - Nesting of JSON is limited to {@link MAX_NESTING} levels.
  * - Bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
  * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link HubCodec}.
