@@ -88,7 +88,7 @@ export const pubsub: Mutants = {
     },
     'a hub that rejects pings is sent no more': {
       seed: 7,
-      code: "if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code)) this.#pingSupport = 'refused'",
+      code: "if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code))\n      this.#pingSupport = 'refused'",
     },
   },
 }

@@ -34,7 +34,6 @@ export interface BridgeOptions {
   readonly write?: ((client: BridgeClient, key: string, operation: WriteOperation) => boolean) | undefined
 }
 
-/** Options with defaults applied; `read` may stay undefined. */
 export interface CheckedBridgeOptions {
   readonly prefix: string
   readonly codecFor: (key: string) => Codec<unknown>

@@ -168,7 +168,6 @@ export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}):
   return new Bridge(store, hub, checkBridgeOptions(options))
 }
 
-/** Prefixes in use per hub. */
 const RESERVED_PREFIXES = new WeakMap<Hub, Set<string>>()
 
 /**
@@ -189,26 +188,20 @@ export function reservePrefix(hub: Hub, prefix: string): () => void {
   return () => void reserved.delete(prefix)
 }
 
-/** Maximum memberships in key groups for one user, over all its sessions. */
 const MAX_WATCHES_PER_USER = 10_000
 
 /** A hub session; anonymous sessions of one address share an owner. */
 type QuotaOwner = Pick<Connection, 'owner'>
 
-/**
- * Limits how many keys each user watches through a bridge. To the store, all watches of a bridge belong to one
- * principal, whose quota a single user could exhaust otherwise.
- */
+/** Limits the keys each user watches: to the store, all watches of a bridge belong to one principal. */
 export class KeyWatchQuota {
   readonly #maxPerUser: number
   readonly #byUser = new Map<string, number>()
 
-  /** @param maxPerUser - memberships */
   constructor(maxPerUser: number = MAX_WATCHES_PER_USER) {
     this.#maxPerUser = maxPerUser
   }
 
-  /** Returns whether a user has reached the limit. */
   isFullFor(owner: QuotaOwner): boolean {
     return this.#countOf(owner) >= this.#maxPerUser
   }

@@ -5,10 +5,7 @@ import { ArgumentError } from '../../core/util/errors.js'
 import { JsonText } from '../wire/json.js'
 import { fromBase64, toBase64 } from '../wire/json-frame.js'
 
-/**
- * JSON stored and read character by character: a bridge does not interpret the values it forwards. Throws for bytes
- * that are not JSON.
- */
+/** JSON stored and read character by character. Throws for bytes that are not JSON. */
 export const exactJson: Codec<JsonText> = {
   encode(value) {
     if (!(value instanceof JsonText)) throw new ArgumentError('Expected the text of a JSON value')

@@ -26,7 +26,6 @@ export interface KeyGroupHost {
  */
 export class KeyGroup {
   readonly group: string
-  /** Connection ids. */
   readonly members = new Set<string>()
   readonly #key: Key<unknown>
   readonly #host: KeyGroupHost
@@ -63,7 +62,6 @@ export class KeyGroup {
     this.#watch.unsubscribe()
   }
 
-  /** Adds a member and sends it the current entry and freshness. */
   addMember(connectionId: string): void {
     this.members.add(connectionId)
     const { hub } = this.#host

@@ -78,7 +78,6 @@ export function entryMessage(entry: Entry<unknown>): KeyEntry {
     : { type: 'entry', key, op, value: entry.value, ...origin }
 }
 
-/** Replaces the value of an entry by the reason why it cannot be sent. */
 export const withoutValue = ({ key, version, source }: KeyEntry, error: StateStoreError): KeyEntry =>
   invalidEntry(key, { ...(version && { version }), source }, error)
 

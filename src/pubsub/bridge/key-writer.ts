@@ -31,7 +31,6 @@ const OVERHEAD_BYTES = 4_096
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2
 
-/** Executes the write events of clients. */
 export class KeyWriter {
   readonly #store: StoreView
   readonly #options: CheckedBridgeOptions
@@ -69,7 +68,6 @@ export class KeyWriter {
   }
 
   #write(event: UserEvent, pending: EncodedWrite): void {
-    // Throws for a malformed write before it is counted.
     const result$ = this.#execute(pending)
     const running = new Subscription()
     const { connectionId, owner } = event
@@ -129,9 +127,7 @@ function reject(event: UserEvent, error: unknown): void {
   else event.refuse('argument', reason(error))
 }
 
-/** Maximum cost of all pending writes, bytes. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
-/** Limits per connection. */
 const MAX_CONNECTION_BYTES = 16 * 1024 * 1024
 const MAX_CONNECTION_WRITES = 1_000
 
@@ -139,7 +135,6 @@ export interface PendingWrite {
   readonly connectionId: string
   /** The user, or the address of an anonymous connection. */
   readonly owner: string
-  /** Bytes. */
   readonly costBytes: number
   /** Cancels the write to make room for another user's. */
   readonly cancel: () => void
@@ -168,17 +163,14 @@ export class PendingWrites {
   readonly #byUser = new Map<string, Usage>()
   #costBytes = 0
 
-  /** @param maxCost - bytes of all writes together */
   constructor(maxCost: number = MAX_PENDING_BYTES) {
     this.#maxCostBytes = maxCost
   }
 
-  /** Total, bytes. */
   get costBytes(): number {
     return this.#costBytes
   }
 
-  /** Adds a write; returns `false` if a limit is reached. */
   tryAdd(write: PendingWrite): boolean {
     const { writes, costBytes } = this.#byConnection.get(write.connectionId) ?? NONE
     if (writes.size >= MAX_CONNECTION_WRITES || costBytes + write.costBytes > MAX_CONNECTION_BYTES) return false
@@ -189,7 +181,6 @@ export class PendingWrites {
     return true
   }
 
-  /** Removes a write that has a result or was cancelled. */
   remove(write: PendingWrite): void {
     if (!this.#byConnection.get(write.connectionId)?.writes.has(write)) return
     this.#costBytes -= write.costBytes

@@ -18,7 +18,6 @@ export interface KeyDelete {
   readonly id?: string | number
 }
 
-/** A checked request. */
 export interface WriteRequest {
   readonly key: string
   readonly value: unknown
@@ -38,10 +37,7 @@ const SET_OPTIONS: Checks = {
   persist: 'boolean',
 }
 
-/**
- * Reads the data of an event. Throws {@link ArgumentError} if it is malformed or has unknown members: a misspelt
- * condition must not become an unconditional write.
- */
+/** Rejects unknown members: a misspelt condition must not become an unconditional write. */
 export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
   const members = checkObject('the data', data)
   const known = operation === 'set' ? ['key', 'value', 'options', 'id'] : ['key', 'options', 'id']

@@ -3,10 +3,7 @@ import type { DownFrame, UpFrame } from '../wire/frames.js'
 import type { Action, MachineSettings } from './events.js'
 
 const NEVER = Number.POSITIVE_INFINITY
-/**
- * Against a hub that never answered a probe, a socket open for this long counts as a recovered session, ms; at most
- * half of the available time.
- */
+/** If the hub never answered a probe, a socket open for this long counts as recovered (or for half the limits), ms. */
 const TRUST_DELAY_MS = 1_000
 /** A hanging attempt must end while the hub still keeps the session, ms. */
 const MAX_RECOVERY_ATTEMPT_MS = 4_000
@@ -26,7 +23,6 @@ export const PROBE_GROUP = 'rx-statestore:alive'
  * request. Any frame proves the hub alive, so the request is not tracked or sent again.
  */
 export class ClientLink {
-  /** Reason of the hub's `disconnected` frame. */
   disconnectReason = ''
   readonly #settings: MachineSettings
   readonly #host: LifecycleHost
@@ -35,16 +31,12 @@ export class ClientLink {
   #stage: 'none' | 'url' | 'opening' | 'proving' | 'up' = 'none'
   #attemptDeadline = NEVER
   #lastReceivedAt = 0
-  /** When the outstanding probe was sent. */
   #probedAt: number | undefined
   #trustedAt = NEVER
   #pingSupport: 'unknown' | 'answered' | 'refused' = 'unknown'
-  /** Whether a ping was sent over this link. */
   #hasPinged = false
-  /** Id of the latest request to leave {@link PROBE_GROUP}. */
   #probeAckId: bigint | undefined
   #respondsToProbes = false
-  /** Whether the latest probe was unanswered. */
   #hasMissedProbe = false
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
@@ -56,24 +48,20 @@ export class ClientLink {
     return this.#stage
   }
 
-  /** When the last frame arrived. */
   get lastReceivedAt(): number {
     return this.#lastReceivedAt
   }
 
-  /** Whether the hub has answered a probe before. */
   get respondsToProbes(): boolean {
     return this.#respondsToProbes
   }
 
-  /** When {@link check} should run next. */
   get deadline(): number {
     if (this.#stage === 'none') return NEVER
     if (this.#stage === 'up') return (this.#probedAt ?? this.#lastReceivedAt) + this.#settings.keepAlive / 2
     return Math.min(this.#attemptDeadline, this.#trustedAt)
   }
 
-  /** Starts an attempt with a fresh URL. */
   fetchUrl(now: number): void {
     this.#begin('url', now, this.#settings.connectTimeout)
     this.#host.act({ type: 'fetchUrl', link: this.#number })
@@ -87,7 +75,6 @@ export class ClientLink {
     this.#host.act({ type: 'open', link: this.#number, url })
   }
 
-  /** Starts an attempt to recover a session. */
   reopen({ connectionId, reconnectionToken: token = '' }: Connected, now: number): void {
     this.#begin('opening', now, Math.min(this.#settings.connectTimeout, MAX_RECOVERY_ATTEMPT_MS))
     this.#host.act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
@@ -103,7 +90,6 @@ export class ClientLink {
     this.recordActivity(now)
   }
 
-  /** Records a received frame; any frame proves the hub alive. */
   recordActivity(now: number): void {
     this.#lastReceivedAt = now
     this.#probedAt = undefined
@@ -130,7 +116,6 @@ export class ClientLink {
     this.#trustedAt = now + Math.min(TRUST_DELAY_MS, connectTimeout / 2, recoveryWindow / 2)
   }
 
-  /** Returns what the passed deadline means. */
   check(now: number): 'silent' | 'dead' | 'trusted' | undefined {
     if (this.deadline > now) return undefined
     if (this.#stage !== 'up') return this.#trustedAt <= now ? 'trusted' : 'dead'
@@ -197,7 +182,6 @@ export class ClientLink {
 
 export interface LifecycleHost {
   readonly act: (action: Action) => void
-  /** The hub accepts frames, in a new or a recovered session. */
   readonly onResumed: (now: number) => void
   readonly nextId: () => bigint
   readonly onSuspended: () => void
@@ -208,7 +192,6 @@ export interface LifecycleHost {
 
 export type Connected = Extract<DownFrame, { type: 'connected' }>
 
-/** A session being recovered. */
 export interface Recovery {
   readonly since: number
   readonly deadline: number
@@ -217,7 +200,6 @@ export interface Recovery {
   readonly disconnectReason: string
 }
 
-/** Credentials that recover a session. */
 export interface SessionKey {
   readonly connectionId: string
   readonly token: string

@@ -223,7 +223,6 @@ export class SequenceTracker {
   #bytes = 0
   #ackAt = Number.POSITIVE_INFINITY
 
-  /** When {@link takeDueAck} next returns an id, unless more messages arrive. */
   get deadline(): number {
     return this.#ackAt
   }
@@ -261,7 +260,6 @@ export class SequenceTracker {
     this.#clear()
   }
 
-  /** A new session counts from 1 again. */
   reset(): void {
     this.#clear()
     this.#largestId = 0n

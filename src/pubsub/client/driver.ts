@@ -14,13 +14,11 @@ export interface DriverSettings {
   readonly openSocket: OpenSocket
   readonly subprotocol: string
   readonly url: UrlSource
-  /** Receives all actions that do not concern the socket. */
   readonly onAction: (action: Action) => void
 }
 
 /** A timer later than this indicates that the computer slept, ms. */
 const SLEEP_THRESHOLD_MS = 10_000
-/** How long to wait for the hub to close, ms. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /**
@@ -32,9 +30,7 @@ export class Driver {
   readonly #actions = new Fifo<Action>()
   #isRunning = false
   #socket: Socket | undefined
-  /** The socket last closed by this side. */
   #closing: Socket | undefined
-  /** Resolves when the latest socket is closed. */
   #socketClosed: Promise<void> = Promise.resolve()
   readonly #deadlineTimer: DeadlineTimer
 
@@ -45,7 +41,6 @@ export class Driver {
     )
   }
 
-  /** Bytes buffered by the socket. */
   get bufferedBytes(): number {
     return this.#socket?.bufferedAmount ?? 0
   }

@@ -4,15 +4,10 @@ import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
 /** Settings of the state machine. Times in ms. Randomness is injected by the pauses. */
 export interface MachineSettings {
   readonly codec: ClientCodec
-  /** Time limit for recovering a session, over all attempts. */
   readonly recoveryWindow: number
-  /** Time limit from the start of an attempt to the hub's first frame. */
   readonly connectTimeout: number
-  /** Silence after which a link is dead; it is probed after half of it. */
   readonly keepAlive: number
-  /** Maximum messages held, queued or unacknowledged; at most 64 MiB in total. */
   readonly maxQueued: number
-  /** Retries of a message after `InternalServerError`. */
   readonly retries: number
   /** Time limit of a join or leave before it is retried. */
   readonly timeout: number
@@ -20,9 +15,7 @@ export interface MachineSettings {
   readonly pause: (attempt: number) => number
   /** Delay before another recovery attempt; 1 precedes the second attempt. */
   readonly recoveryPause: (attempt: number) => number
-  /** Delay before a new connection; `false` stops the machine. */
   readonly reconnectStrategy: ReconnectStrategy
-  /** Bytes buffered by the socket. */
   readonly bufferedBytes: () => number
 }
 
@@ -36,9 +29,7 @@ export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => num
 /** A message to send, identified by object identity. */
 export interface SendRequest {
   readonly frame: OutgoingFrame
-  /** Whether to request an acknowledgement. */
   readonly ack: boolean
-  /** Time limit, ms. */
   readonly timeout: number
   /** Whether to resend it in a new session when its outcome in the lost one is unknown. */
   readonly atLeastOnce: boolean
@@ -124,10 +115,7 @@ export type PubSubStatus =
       readonly userId: string | undefined
     }
   | {
-      /**
-       * The socket was lost, but not the session, its groups and messages. Nothing is lost if this state ends in
-       * `connected`.
-       */
+      /** The socket was lost, but the session is kept. Nothing is lost if this state ends in `connected`. */
       readonly state: 'recovering'
       /** When the socket was lost. */
       readonly since: number

@@ -15,9 +15,7 @@ export interface Gap {
 }
 
 export interface GroupHost {
-  /** Sends on subscription. */
   readonly send: (request: SendRequest) => Awaitable<SendResult>
-  /** Default time limit of a send, ms. */
   readonly timeout: number
   readonly messages: (group: string) => Observable<GroupMessage>
   readonly gaps: (group: string) => Observable<Gap>

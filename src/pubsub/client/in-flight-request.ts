@@ -4,17 +4,12 @@ import { ClosedError, OutcomeUnknownError, StateStoreError, TimeoutError } from 
 import type { AckError, FrameData } from '../wire/frames.js'
 import type { OutgoingFrame, RequestOutcome } from './events.js'
 
-/** A frame that the hub can acknowledge. */
 export type RequestFrame = OutgoingFrame | { readonly type: 'joinGroup' | 'leaveGroup'; readonly group: string }
 
-/** A request and the callback for its outcome. */
 export interface OutgoingRequest {
   readonly frame: RequestFrame
-  /** Whether to request an acknowledgement. */
   readonly ack: boolean
-  /** Time limit, ms. */
   readonly timeout: number
-  /** Whether to resend it in a new session when its outcome in the lost one is unknown. */
   readonly atLeastOnce: boolean
   /** Sent before other requests and not limited by the queue's size. */
   readonly urgent: boolean
@@ -28,26 +23,21 @@ export interface InFlightRequest {
   /** Undefined without acknowledgement. Identifies the request: every copy carries the same id. */
   readonly ackId: bigint | undefined
   state: 'waiting' | 'sent' | 'pausing' | 'settled'
-  /** The queue it waits in. */
   fifo: CancellableFifo<InFlightRequest>
   /** Sessions lost while a copy was unacknowledged. */
   sessionLosses: number
-  /** Rejections with `InternalServerError`. */
   failures: number
   deadline: Deadline<InFlightRequest> | undefined
-  /** When a paused request is queued again. */
   retry: Deadline<InFlightRequest> | undefined
 }
 
 const REQUEST_LABELS = { sendToGroup: 'a send to group', joinGroup: 'joining group', leaveGroup: 'leaving group' }
 
-/** Describes a request for people. */
 export const describeRequest = (frame: RequestFrame): string =>
   frame.type === 'event'
     ? `the event ${JSON.stringify(frame.event)}`
     : `${REQUEST_LABELS[frame.type]} ${JSON.stringify(frame.group)}`
 
-/** The error of a request that may or may not have been processed. */
 export const outcomeUnknown = ({ outgoing }: InFlightRequest, why: string): StateStoreError =>
   new OutcomeUnknownError(why, undefined, {
     what: describeRequest(outgoing.frame),
@@ -75,7 +65,6 @@ export class CancellableFifo<T extends Cancellable> {
   #items = new Fifo<T>()
   #cancelledCount = 0
 
-  /** Number of waiting items. */
   get length(): number {
     return this.#items.length - this.#cancelledCount
   }
@@ -84,7 +73,6 @@ export class CancellableFifo<T extends Cancellable> {
     this.#items.push(item)
   }
 
-  /** Returns the first waiting item without removing it. */
   peek(): T | undefined {
     for (let item = this.#items.peek(); item !== undefined; item = this.#items.peek()) {
       if (item.state === 'waiting') return item
@@ -94,7 +82,6 @@ export class CancellableFifo<T extends Cancellable> {
     return undefined
   }
 
-  /** Removes and returns the first waiting item. */
   shift(): T | undefined {
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
       if (item.state === 'waiting') return item
@@ -103,13 +90,11 @@ export class CancellableFifo<T extends Cancellable> {
     return undefined
   }
 
-  /** Records that an item was cancelled. */
   onCancelled(): void {
     this.#cancelledCount++
     if (this.#cancelledCount > this.length) this.prepend([])
   }
 
-  /** Inserts items at the front. */
   prepend(first: readonly T[]): void {
     const items = new Fifo<T>()
     for (const item of first) items.push(item)

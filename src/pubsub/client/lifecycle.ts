@@ -30,7 +30,6 @@ export class Lifecycle {
     this.#reconnectSchedule = new ReconnectSchedule(settings)
   }
 
-  /** When {@link tick} should run next. */
   get deadline(): number {
     return Math.min(this.#link.deadline, this.#reconnectSchedule.nextAttemptAt, this.#recovery?.deadline ?? NEVER)
   }
@@ -85,7 +84,6 @@ export class Lifecycle {
     this.#link.probe(now)
   }
 
-  /** Returns whether the received data should be read. */
   acceptsData(link: number, now: number): boolean {
     if (!this.#link.isAt(link, 'proving', 'up')) return false
     this.#link.recordActivity(now)
@@ -105,9 +103,7 @@ export class Lifecycle {
     if (this.#recovery && this.#session) this.#setConnected(this.#session, now)
   }
 
-  /**
-   * The first `connected` frame begins the session; a later one renews its reconnection token or replaces the session.
-   */
+  /** The first `connected` frame begins the session; a later one renews its token or replaces it. */
   onConnected(frame: Connected, now: number): void {
     if (this.#phase === 'connecting') this.#setConnected(frame, now)
     else if (frame.connectionId !== this.#session?.connectionId) this.#replaceSession(frame, now)
@@ -192,7 +188,6 @@ export class Lifecycle {
     this.#host.onSessionLost(lastReceivedAt, now)
   }
 
-  /** The hub began another session, so the former one is lost. */
   #replaceSession(session: Connected, now: number): void {
     if (this.#phase === 'connected') {
       this.#reconnectSchedule.onDisconnected(now)

@@ -5,7 +5,6 @@ import type { SendQueue } from './send-queue.js'
 
 interface Membership {
   readonly group: string
-  /** Identifies the latest join. */
   latestMember: object
   isWanted: boolean
   /** Whether the hub has joined the group; `undefined` after a request whose outcome is unknown. */
@@ -61,7 +60,6 @@ export class Memberships {
     for (const membership of Array.from(this.#all.values())) this.#settle(membership, now)
   }
 
-  /** Called when the socket is lost; requests stay pending. */
   suspend(): void {
     this.#isConnected = false
   }
@@ -145,7 +143,6 @@ export class Memberships {
 const mayBeJoined = ({ isJoined, pendingType, request }: Membership): boolean =>
   isJoined !== false || (pendingType === 'joinGroup' && request?.state === 'sent')
 
-/** Timeouts, which are retried. */
 const isTransient = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
 const newMembership = (group: string, member: object): Membership => ({

@@ -12,10 +12,7 @@ import { checkNoEcho, checkSendOptions, type GroupSendOptions, type SendOptions 
 export interface SendingOptions<W extends boolean = false> {
   /** Maximum sends in flight. Default 64. */
   readonly concurrency?: number | undefined
-  /**
-   * Maximum items that wait to be sent or for an earlier result. Exceeding it fails the stream with `overflow`. Default
-   * 65,536.
-   */
+  /** Maximum items waiting to be sent or for an earlier result; more fail with `overflow`. Default 65,536. */
   readonly buffer?: number | undefined
   /** Emit `{ item, result }` instead of the result. Default `false`. */
   readonly withItem?: W | undefined
@@ -60,7 +57,6 @@ export function sendEvent<T = unknown, W extends boolean = false>(
   return sendInOrder(item => client.sendEvent(name, item, options), options)
 }
 
-/** Validates options before the first item arrives. */
 const checkSending = (options: SendOptions): unknown => checkSendOptions(options, 1)
 
 function sendInOrder<T, R, W extends boolean>(
@@ -99,7 +95,6 @@ class OrderedResults<R> {
   readonly #waiting = new Map<number, R>()
   #next = 0
 
-  /** Adds a result and returns all results that are next in order. */
   add(index: number, result: R): readonly R[] {
     const ready: R[] = []
     this.#waiting.set(index, result)

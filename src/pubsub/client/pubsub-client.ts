@@ -46,10 +46,7 @@ export interface PubSubClientSettings extends Omit<MachineSettings, 'bufferedByt
  * {@link connectPubSub}.
  */
 export class PubSubClient implements AsyncDisposable {
-  /**
-   * State of the connection. Emits the latest state on subscription; completes after `stopped`, which late subscribers
-   * also receive.
-   */
+  /** State of the connection. Emits the latest state on subscription, also after `stopped`, and then completes. */
   readonly status$: Observable<PubSubStatus>
   /** Faults that end no stream, such as malformed frames and rejected rejoins. Hot; subscribing is optional. */
   readonly errors$: Observable<StateStoreError>
@@ -244,7 +241,6 @@ export class PubSubClient implements AsyncDisposable {
     this.#status$.complete()
   }
 
-  /** Offset from machine time to wall time, ms. */
   #wallOffset(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

@@ -27,12 +27,10 @@ export class ReconnectSchedule {
     this.#settings = settings
   }
 
-  /** When the next attempt is scheduled; `Infinity` for none. */
   get nextAttemptAt(): number {
     return this.#at
   }
 
-  /** The current or next attempt to connect. */
   get connectAttempts(): number {
     return this.#connects
   }
@@ -56,7 +54,6 @@ export class ReconnectSchedule {
     this.#connects = 0
   }
 
-  /** Schedules the next recovery attempt. */
   scheduleRecovery(now: number): void {
     const previousAttempts = this.#recoveries++
     this.#at = now + (previousAttempts === 0 ? 0 : this.#settings.recoveryPause(previousAttempts))
@@ -81,7 +78,6 @@ export class ReconnectSchedule {
   }
 }
 
-/** Why a link ended or failed to open. */
 export interface LinkEnd {
   /** Close code of the WebSocket, if the peer or the network closed it. */
   readonly code: number | undefined
@@ -102,7 +98,6 @@ export function withDisconnectReason(disconnectReason: string, end: LinkEnd): Li
   return end.code === undefined ? { ...end, reason: disconnectReason } : closedByPeer(end.code, disconnectReason)
 }
 
-/** The end of a link that this side gave up. */
 export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
   code: undefined,
   reason: message,
@@ -112,7 +107,6 @@ export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
 /** With jitter, a delay of 1 to 2 s. */
 const MAX_RECOVERY_PAUSE_MS = 2_000
 
-/** Delays between attempts, ms; 1 is the delay after the first attempt. */
 export interface RetryDelays {
   /** Before a message is resent or a new connection is opened. */
   readonly pause: (attempt: number) => number

@@ -57,20 +57,15 @@ export class SendQueue {
     this.#transmit = transmit
   }
 
-  /** When {@link tick} should run next. */
   get deadline(): number {
     return Math.min(this.#deadlines.earliest, this.#retries.earliest, this.#pollAt)
   }
 
-  /**
-   * Returns an id for a request that bypasses the queue. There are too few of these to displace ids that the hub
-   * remembers.
-   */
+  /** Returns an id. Requests that bypass the queue are too few to displace ids that the hub remembers. */
   nextId(): bigint {
     return ++this.#lastId
   }
 
-  /** Queues a request. If it cannot be sent, settles it immediately. */
   post(outgoing: OutgoingRequest, now: number): InFlightRequest | undefined {
     const ackId = outgoing.ack ? this.nextId() : undefined
     const data = this.#tryEncode(outgoing, ackId)
@@ -107,10 +102,7 @@ export class SendQueue {
     this.#removeUnacknowledged(request)
   }
 
-  /**
-   * Handles an acknowledgement; unknown ids are ignored. `Duplicate` is success: an earlier copy was processed
-   * ("Publisher").
-   */
+  /** Unknown ids are ignored. `Duplicate` is success: an earlier copy was processed ("Publisher"). */
   onAck(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
     const request = this.#unacknowledged.get(ackId)
     if (request === undefined) return
@@ -170,7 +162,6 @@ export class SendQueue {
     }
   }
 
-  /** Encodes a request, or returns why it cannot be sent. */
   #tryEncode({ frame, urgent }: OutgoingRequest, ackId: bigint | undefined): FrameData | StateStoreError {
     const { codec, maxQueued } = this.#settings
     if (this.#heldCount >= maxQueued && !urgent) return new OverflowError('The queue of messages', maxQueued)

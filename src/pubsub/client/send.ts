@@ -30,7 +30,6 @@ export interface GroupSendOptions extends SendOptions {
   readonly noEcho?: boolean | undefined
 }
 
-/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkSendOptions(options: SendOptions, defaultTimeout: number): Omit<SendRequest, 'frame'> {
   checkObject('options', options)
   const { ack = true, atLeastOnce = false, timeout = defaultTimeout } = options

@@ -5,10 +5,7 @@ import type { FrameData } from '../wire/frames.js'
 /** Close code of a socket that did not open (RFC 6455, section 7.4.1). */
 const ABNORMAL_CLOSURE = 1006
 
-/**
- * `closeTimeout` bounds the close of a half-open link, which keeps the process alive: 2 s instead of 30 s. The types of
- * `ws` lack it.
- */
+/** Bounds the close of a half-open link, which keeps the process alive, to 2 s. The types of `ws` lack it. */
 const SOCKET_OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
 /**
@@ -33,7 +30,6 @@ async function create(url: string, subprotocol: string): Promise<WebSocket | Pac
 /** Node has a WebSocket since version 22, and a navigator since version 21. */
 const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.js/') === true
 
-/** A socket that can be closed before it is created. */
 class DeferredSocket implements Socket {
   readonly #handlers: SocketHandlers
   #socket: WebSocket | PackagedSocket | undefined

@@ -50,10 +50,8 @@ export function createAuthenticator(
   return byCallback(typeof authenticate === 'function' ? authenticate : authenticate.verify, onError)
 }
 
-/** Returns whether credentials could be guessed. */
 export const isGuessable = (authenticate: Authenticate): boolean => typeof authenticate === 'function'
 
-/** Throws {@link ArgumentError} for any other value. */
 export function checkAuthenticate(authenticate: Authenticate): void {
   if (authenticate === 'anonymous' || typeof authenticate === 'function') return
   if (typeof authenticate === 'object' && authenticate !== null) {

@@ -14,9 +14,7 @@ interface Pause {
   readonly sender: HubSession
   readonly link: HubLink
   readonly member: HubSession
-  /** `after` a sender's message, or `before` one that was not accepted. */
   readonly position: 'before' | 'after'
-  /** ms */
   readonly startedAt: number
   deadline: Deadline<Pause> | undefined
 }
@@ -35,39 +33,29 @@ interface Pause {
  */
 export class Backpressure {
   readonly #deadlines = new DeadlineQueue<Pause>()
-  /** Held senders. */
   readonly #held = new Map<HubSession, Pause>()
-  /** Pauses by the member that senders wait for. */
   readonly #pauses = new Map<HubSession, Set<Pause>>()
-  /** Pause time used per member's owner, and per sender. */
   readonly #memberBudget = new PauseBudget(PAUSE_LIMITS_MS.member, RECOVERY_RATES.member)
   readonly #senderBudget = new PauseBudget(PAUSE_LIMITS_MS.sender, RECOVERY_RATES.sender)
   readonly #pausedSince = new Map<HubSession, number>()
 
-  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return this.#deadlines.earliest
   }
 
-  /** Holds a sender after its message, for the slowest of the members lagging with it. */
   holdAfter(sender: HubSession, link: HubLink, lagging: readonly HubSession[], now: number): void {
     this.#hold(sender, link, lagging, 'after', now)
   }
 
-  /**
-   * Holds a sender before its message, for the slowest of the members without room for it. Returns whether the sender
-   * is held, so that the message must be kept.
-   */
+  /** Holds a sender before its message. Returns whether it is held, so that the message must be kept. */
   holdBefore(sender: HubSession, link: HubLink, full: readonly HubSession[], now: number): boolean {
     return this.#hold(sender, link, full, 'before', now)
   }
 
-  /** Ends the pauses for a member that has caught up or is disconnected. */
   resumeIfCaughtUp(member: HubSession, now: number): void {
     if (this.#pauses.size > 0 && member.isCaughtUp) this.#endAll(member, now)
   }
 
-  /** Ends pauses that have reached their limit. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       due.member.stopPausing()
@@ -79,7 +67,6 @@ export class Backpressure {
     for (const member of [...this.#pauses.keys()]) this.#endAll(member, now)
   }
 
-  /** Returns whether the sender is held. */
   #hold(
     sender: HubSession,
     link: HubLink,
@@ -141,11 +128,9 @@ export class Backpressure {
   }
 }
 
-/** Below this many names, expired entries are not swept. */
 const MIN_SWEEP_SIZE = 1_024
 
 interface UsedPauseTime {
-  /** ms, at `at` */
   amountMs: number
   at: number
 }

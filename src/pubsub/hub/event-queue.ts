@@ -4,16 +4,13 @@ import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import type { MemoryBudget } from './memory-budget.js'
 
-/** How long the application may take to decide on an event, ms. */
 const EVENT_TIMEOUT_MS = 30_000
-/** Maximum undecided events of one connection, and their total size in bytes. */
 const MAX_UNDECIDED_EVENTS = 1_000
 const MAX_UNDECIDED_BYTES = 16 * 1024 * 1024
 
 /** Approximate memory of an event besides its frame, bytes. */
 const OVERHEAD_BYTES = 400
 
-/** Acks for events that were not processed. */
 const REJECTIONS = {
   unhandled: { name: 'NotFound', message: 'This hub handles no events' },
   undecided: { name: 'Timeout', message: `The event was not answered within ${EVENT_TIMEOUT_MS} ms` },
@@ -30,7 +27,6 @@ export class EventRequest {
   readonly size: number
   /** When it is rejected automatically; only if the client requested an ack. */
   deadline: Deadline<EventRequest> | undefined
-  /** The link that carried the latest copy. */
   link: HubLink | undefined
   isSettled = false
 
@@ -67,12 +63,10 @@ export class EventQueue {
     this.#reply = reply
   }
 
-  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return this.#deadlines.earliest
   }
 
-  /** Bytes of a session's undecided events. */
   bytesOf(session: HubSession): number {
     const undecided = this.#undecided.get(session)
     return undecided === undefined ? 0 : undecided.bytes + OVERHEAD_BYTES * undecided.count
@@ -122,7 +116,6 @@ export class EventQueue {
     if (!request.isSettled) this.#settle(request, error)
   }
 
-  /** Drops the events of an ended session. */
   dropSession(session: HubSession): void {
     for (const request of this.#undecided.get(session)?.all ?? []) {
       request.isSettled = true
@@ -132,7 +125,6 @@ export class EventQueue {
     this.#undecided.delete(session)
   }
 
-  /** Rejects events not decided in time. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       this.refuse(due, REJECTIONS.undecided)
@@ -158,7 +150,6 @@ export class EventQueue {
   }
 }
 
-/** Undecided events of one connection by ackId. */
 class UndecidedEvents {
   readonly #requests = new Map<bigint, EventRequest>()
   #bytes = 0
@@ -179,7 +170,6 @@ class UndecidedEvents {
     return this.#requests.get(ackId)
   }
 
-  /** Returns whether an event of this size exceeds a limit. */
   exceedsLimit(size: number): boolean {
     return this.#requests.size >= MAX_UNDECIDED_EVENTS || this.#bytes + size > MAX_UNDECIDED_BYTES
   }

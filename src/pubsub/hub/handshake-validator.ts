@@ -21,33 +21,25 @@ import type { WebSocketLink } from './websocket-link.js'
 
 const FOREIGN_ORIGIN: HandshakeRefusal = { status: 403, text: 'Pages of other origins may not connect' }
 
-/** A client's handshake and the subprotocol chosen for it. */
 export interface HandshakeRequest {
   readonly handshake: Handshake
   readonly agreement: NegotiatedSubprotocol
 }
 
-/** Permission to connect. */
 export interface Admission {
-  /** Subprotocol in the response. */
   readonly name: string
   /** Returns a refusal if a limit is reached; may end detached sessions to make room. */
   readonly checkLimits: () => HandshakeRefusal | undefined
   readonly meter: () => FrameMeter
-  /** Begins or resumes a session over the opened socket. */
   readonly attach: (link: WebSocketLink) => void
 }
 
-/** Where clients connect, and how many. */
 export interface AdmissionOptions extends SessionLimits {
-  /** Path prefix of the hubs. */
   readonly path: string
   readonly clock: Clock
-  /** Origins of pages that may connect. */
   readonly origins: Origins
 }
 
-/** Validates handshakes of clients. */
 export class HandshakeValidator {
   readonly #hubs: Hubs
   readonly #authenticate: Authenticator
@@ -74,7 +66,6 @@ export class HandshakeValidator {
     this.#options = options
   }
 
-  /** Parses a request, or returns a refusal. */
   read(request: IncomingMessage): HandshakeRequest | HandshakeRefusal {
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
@@ -88,7 +79,6 @@ export class HandshakeValidator {
     return { status: 400, text: `Offer the subprotocol ${known}` }
   }
 
-  /** Decides whether a client may begin a session. */
   async admit(
     { handshake, agreement }: HandshakeRequest,
     request: IncomingMessage,
@@ -115,10 +105,7 @@ export class HandshakeValidator {
     }
   }
 
-  /**
-   * Decides about a recovery. A client whose session does not exist is still connected: it treats only a close code as
-   * final.
-   */
+  /** Connects clients of unknown sessions as well: they treat only a close code as final. */
   recovery(
     { handshake: { hub, claim, subprotocols }, agreement: fallback }: HandshakeRequest,
     request: IncomingMessage,
@@ -152,18 +139,13 @@ export class HandshakeValidator {
 /** Failed claims per second and address. After a restart of the hub, the claims of all its clients fail. */
 const MAX_FAILED_PER_SECOND = 100
 
-/** State of a session before its recovery. */
 export interface RecoveredSession {
   readonly userId: string | undefined
-  /** Address of the client's last connection. */
   readonly address: string | undefined
   readonly isAttached: boolean
 }
 
-/**
- * Audits recoveries, and limits failed ones: a token cannot be guessed, but each attempt costs a handshake. Valid
- * claims are not limited, so an attacker cannot delay them.
- */
+/** Audits recoveries, and limits failed ones, which cost a handshake each. Valid claims are not limited. */
 export class RecoveryGuard {
   readonly #clock: Clock
   readonly #loginGuard: LoginGuard
@@ -214,7 +196,6 @@ const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'Too many connection
 /** Detached sessions that an owner keeps even when the session limit is reached. */
 const MAX_PROTECTED_DETACHED = 16
 
-/** Limits of sessions. */
 export interface SessionLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerUser: number
@@ -227,10 +208,7 @@ interface DetachedSession {
   readonly session: HubSession
 }
 
-/**
- * Enforces the session limits. Detached sessions count but cost their clients nothing, so at the limit the owner with
- * the most detached sessions loses one.
- */
+/** At the limit, the owner with the most detached sessions loses one: they cost their clients nothing. */
 export class SessionLimiter {
   readonly #hubs: Hubs
   readonly #limits: SessionLimits
@@ -256,14 +234,12 @@ export class SessionLimiter {
     return this.#hubs.sessionCount < maxConnections || this.#evictFromLargestOwner() ? undefined : BUSY
   }
 
-  /** Ends a session of the owner with the most detached ones. Returns whether it ended one. */
   #evictFromLargestOwner(): boolean {
     let largest: readonly DetachedSession[] = []
     for (const detached of this.#detachedByOwner().values()) if (detached.length > largest.length) largest = detached
     return largest.length > MAX_PROTECTED_DETACHED && this.#evictOldest(largest)
   }
 
-  /** Ends the session that has been detached longest. */
   #evictOldest(detached: readonly DetachedSession[]): boolean {
     let oldest: DetachedSession | undefined
     for (const candidate of detached)
@@ -305,12 +281,10 @@ export class LoginGuard {
     this.#trustProxy = trustProxy
   }
 
-  /** Returns the client's address. */
   addressOf({ socket, headers }: IncomingMessage): string {
     return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 
-  /** Returns a refusal if too many logins of the address failed. */
   checkThrottle(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
     const pause = this.#throttle?.pause(this.addressOf(request)) ?? 0
     if (pause === 0) return undefined

@@ -10,20 +10,17 @@ import type { SessionClaim } from './identity.js'
 const HANDSHAKE_TIMEOUT_MS = 10_000
 export const MAX_PENDING_HANDSHAKES = 1_000
 
-/** Parsed HTTP request of a client. */
 export interface Handshake {
   /** Name of the hub, in lower case. */
   readonly hub: string
   /** Offered subprotocols, preferred ones first, in the client's spelling. */
   readonly subprotocols: readonly string[]
   readonly query: URLSearchParams
-  /** The session to recover. */
   readonly claim: SessionClaim | undefined
   /** From the URL or the `Authorization` header. */
   readonly accessToken: string | undefined
 }
 
-/** HTTP response that refuses a handshake. */
 export interface HandshakeRefusal {
   readonly status: 400 | 401 | 403 | 404 | 429 | 500 | 503
   readonly text: string
@@ -92,10 +89,7 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/**
- * Handshakes that the application has not decided yet. At the limit, the address with the most loses one: a client that
- * makes the application slow blocks only itself.
- */
+/** At the limit, the address with the most pending handshakes loses one, so that it blocks only itself. */
 export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>
   readonly #clock: Clock
@@ -139,7 +133,6 @@ export class PendingHandshakes {
     }
   }
 
-  /** Disconnects all pending clients, whatever the decisions. */
   close(): void {
     for (let next = this.#addressSlots.yielding(); next !== undefined; next = this.#addressSlots.yielding()) {
       next.stream.destroy()

@@ -27,7 +27,6 @@ export interface MembershipEvent {
 }
 
 export interface HubDriverOptions {
-  /** Shared by all hubs of a server. */
   readonly budget?: MemoryBudget | undefined
   readonly retention: number
   readonly idleTimeout: number
@@ -89,12 +88,10 @@ export class HubDriver implements HubListener {
     return session
   }
 
-  /** Queues a message of the application; see {@link HubEngine.deliver}. */
   deliver(targets: ReadonlySet<HubSession>, frame: DataFrame, spared?: ReadonlySet<string>): number {
     return this.engine.deliver(targets, frame, this.#clock.monotonic(), spared)
   }
 
-  /** Attaches a network connection to a session. */
   attachLink(session: HubSession, link: WebSocketLink): void {
     link.listen({
       receive: frame => this.receive(session, link, frame),
@@ -113,10 +110,7 @@ export class HubDriver implements HubListener {
     return work
   }
 
-  /**
-   * Processes a frame ahead of others if it is an acknowledgement, which senders may wait for. Returns whether it was
-   * one.
-   */
+  /** Processes a sequence ack ahead of other frames; senders may wait for it. Returns whether it was one. */
   receiveAcknowledgement(session: HubSession, link: HubLink, frame: FrameData): boolean {
     return this.engine.receiveAcknowledgement(session, link, frame, this.#clock.monotonic())
   }

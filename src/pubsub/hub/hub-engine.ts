@@ -59,12 +59,10 @@ export class HubEngine {
     })
   }
 
-  /** When {@link tick} should run next; `Infinity` for never. */
   get deadline(): number {
     return Math.min(this.#deadlines.earliest, this.events.deadline, this.#backpressure.deadline)
   }
 
-  /** Begins a session. */
   connect(link: HubLink, codec: SharedCodec, identity: OwnedIdentity, now: number): HubSession {
     const { generateSecret } = this.#options
     const session = new HubSession(generateSecret(ID_BYTES), generateSecret(TOKEN_BYTES), codec, identity, this.#budget)
@@ -78,7 +76,6 @@ export class HubEngine {
     return session
   }
 
-  /** Adds a session to a group. Returns `false` if it is in too many groups. */
   join(session: HubSession, group: string): boolean {
     const wasMember = session.groupNames.has(group)
     const isMember = this.sessionIndex.join(session, group)
@@ -127,12 +124,10 @@ export class HubEngine {
     return true
   }
 
-  /** Records a WebSocket ping or pong. */
   onActivity(session: HubSession, link: HubLink, now: number): void {
     if (session.link === link) session.lastReceivedAt = now
   }
 
-  /** Called when a link accepts more data. */
   onDrain(session: HubSession, link: HubLink): void {
     if (session.link === link) session.pump()
   }
@@ -161,7 +156,6 @@ export class HubEngine {
     this.#backpressure.tick(now)
   }
 
-  /** Ends all sessions because the server shuts down. */
   close(now: number): void {
     for (const session of this.sessionIndex.all) {
       this.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
@@ -205,7 +199,6 @@ export class HubEngine {
     return session.chargedBytes + this.events.bytesOf(session)
   }
 
-  /** Queues a message for one session; returns `false` if it has ended. */
   sendToSession(session: HubSession, payload: Payload, now: number): boolean {
     if (this.sessionIndex.get(session.connectionId) !== session) return false
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }, now) > 0
@@ -221,10 +214,7 @@ export class HubEngine {
     if (this.sessionIndex.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
-  /**
-   * While handling an event, the application may send messages: the event's sender waits for members lagging because of
-   * them.
-   */
+  /** The application may send messages during an event: its sender waits for the members that then lag. */
   #process(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     session.lastReceivedAt = now
     this.#lagging = []
@@ -286,9 +276,7 @@ export interface HubListener {
   joined?(session: Connection, group: string): void
   /** Called when a membership ends, including by the end of its session. */
   left?(session: Connection, group: string): void
-  /**
-   * Returns whether a client may perform an action; `undefined` leaves the decision to its permissions. Never throws.
-   */
+  /** Returns whether an action is allowed; `undefined` leaves that to the client's permissions. Never throws. */
   allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
 }
 

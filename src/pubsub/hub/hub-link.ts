@@ -1,22 +1,16 @@
 import type { FrameData } from '../wire/frames.js'
 
-/**
- * A network connection as seen by the hub engine. Only `release` may call back synchronously. No method throws: a
- * broken link discards what it is given.
- */
+/** A network connection. Only `release` may call back synchronously. No method throws. */
 export interface HubLink {
   /** Returns whether a message of this size may be sent now. After `false`, the hub is notified when to retry. */
   canSend(bytes: number): boolean
   send(frame: FrameData): void
-  /** Sends a WebSocket ping. */
   ping(): void
-  /** Closes the connection with a close frame. */
   close(code: CloseCode, reason: string): void
   /** Closes the connection without a close frame. */
   terminate(): void
   /** Stops processing frames. Returns `false` if the link is closed and still delivers its remaining frames. */
   hold(): boolean
-  /** Resumes processing frames. */
   release(): void
   /** Whether nothing is read from it, not even acknowledgements. */
   readonly isReadPaused: boolean

@@ -9,10 +9,7 @@ import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 /** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
 const MAX_RECENT_IDS = 1_000
 
-/**
- * Whether a client keeps up with its messages. `excused`: senders paused for it in vain and no longer do. `at`: when it
- * fell behind, or its last acknowledgement since, ms.
- */
+/** `excused`: senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms. */
 type Progress =
   | { readonly state: 'caughtUp' }
   | { readonly state: 'behind'; readonly at: number }
@@ -20,10 +17,7 @@ type Progress =
 
 const CAUGHT_UP: Progress = { state: 'caughtUp' }
 
-/**
- * State of a client at the hub, which survives the loss of its network connection. Writes to the attached link;
- * independent of other sessions.
- */
+/** State of a client that survives the loss of its network connection. Independent of other sessions. */
 export class HubSession implements Connection {
   readonly connectionId: string
   readonly userId: string | undefined
@@ -34,11 +28,9 @@ export class HubSession implements Connection {
   /** Names of its groups; {@link SessionIndex} keeps the reverse index. */
   readonly groupNames = new Set<string>()
   membershipBytes = 0
-  /** Ids of successful requests. */
   readonly recentIds = new RecentIds(MAX_RECENT_IDS)
   /** Address of the client's last connection. */
   address: string | undefined
-  /** When the last frame arrived, ms of the hub's clock. */
   lastReceivedAt = 0
   deadline: Deadline<HubSession> | undefined
   readonly #token: string
@@ -85,7 +77,6 @@ export class HubSession implements Connection {
     return this.#replayBuffer.fillRatio
   }
 
-  /** Returns whether a message fits without overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
     return this.#replayBuffer.hasRoomFor(frame)
   }
@@ -100,7 +91,6 @@ export class HubSession implements Connection {
     return this.#progress.state !== 'caughtUp' && now - this.#progress.at >= duration
   }
 
-  /** Whether senders may continue. */
   get isCaughtUp(): boolean {
     return !this.attached || this.#replayBuffer.isCaughtUp
   }
@@ -123,7 +113,6 @@ export class HubSession implements Connection {
     return difference === 0
   }
 
-  /** Attaches the first link and sends `connected`. */
   open(link: HubLink): void {
     this.#link = link
     this.send({
@@ -142,14 +131,12 @@ export class HubSession implements Connection {
     this.pump()
   }
 
-  /** Detaches and returns the link, if any. */
   detach(): HubLink | undefined {
     const link = this.#link
     this.#link = undefined
     return link
   }
 
-  /** Numbers a message and writes it as soon as the link accepts it. */
   deliver(frame: NumberedFrame, now: number): void {
     this.#replayBuffer.add(frame)
     if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.isCaughtUp)
@@ -157,7 +144,6 @@ export class HubSession implements Connection {
     this.pump()
   }
 
-  /** Writes pending messages while the link accepts them. */
   pump(): void {
     const link = this.#link
     while (link !== undefined) {
@@ -197,7 +183,6 @@ export class HubSession implements Connection {
     this.#link?.send(this.codec.pong)
   }
 
-  /** Releases its memory charges. */
   dispose(): void {
     this.#replayBuffer.clear()
   }
@@ -227,7 +212,6 @@ export class RecentIds {
     return id <= this.#highest && this.#ring.subarray(0, this.#count).includes(id)
   }
 
-  /** Adds a new id, replacing the oldest at capacity. */
   add(id: bigint): void {
     if (this.#count === this.#ring.length && this.#count < this.#capacity) this.#grow()
     this.#ring[this.#next] = id
@@ -246,10 +230,7 @@ export class RecentIds {
 /** Maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
 export const MAX_UNACKED_MESSAGES = 1_000
 export const MAX_UNACKED_BYTES = 16 * 1024 * 1024
-/**
- * Above this, a client lags and senders should wait for it. The remaining room is for concurrent senders: one message
- * of each, or a few large ones.
- */
+/** Above this, a client lags and senders should wait for it. The rest is room for concurrent senders. */
 const LAGS_ABOVE = { messages: 750, bytes: 8 * 1024 * 1024 }
 /** Up to this, a client has caught up. */
 const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }
@@ -258,16 +239,12 @@ const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }
 const MINOR_GROUP = { messages: LAGS_ABOVE.messages / 16, bytes: LAGS_ABOVE.bytes / 16 }
 const MINOR_GROUP_RATIO = 1 / 4
 
-/** Unacknowledged messages of one group. */
 interface Amount {
   messages: number
   bytes: number
 }
 
-/**
- * A client's unacknowledged messages, numbered from 1. A message keeps its number and bytes, so that clients recognise
- * duplicates.
- */
+/** Unacknowledged messages, numbered from 1. A message keeps its id, so that clients detect duplicates. */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #lastId = 0
@@ -295,7 +272,6 @@ export class ReplayBuffer {
     return this.#frames.length > MAX_UNACKED_MESSAGES || this.#bytes > MAX_UNACKED_BYTES
   }
 
-  /** Returns whether another message fits without overflow. */
   hasRoomFor(frame: NumberedFrame): boolean {
     const bytes = this.#bytes + frame.sizeAt(this.#lastId + 1)
     return this.#frames.length < MAX_UNACKED_MESSAGES && bytes <= MAX_UNACKED_BYTES
@@ -333,7 +309,6 @@ export class ReplayBuffer {
     return this.#frames.length <= CAUGHT_UP_BELOW.messages && this.#bytes <= CAUGHT_UP_BELOW.bytes
   }
 
-  /** Numbers and keeps a message. */
   add(frame: NumberedFrame): void {
     this.#budget.addHolder(frame)
     this.#frames.push(frame)
@@ -342,7 +317,6 @@ export class ReplayBuffer {
     this.#bytes += frame.sizeAt(this.#lastId)
   }
 
-  /** Returns a message by id, unless it is acknowledged or not assigned yet. */
   at(id: number): NumberedFrame | undefined {
     return this.#frames[id - this.firstId]
   }

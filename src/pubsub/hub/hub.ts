@@ -97,9 +97,7 @@ export class Hub {
     return this.#send(new Set(session?.groupNames.has(group) ? [session] : []), frame, {}) > 0
   }
 
-  /**
-   * Sends to all connections of a user. Returns their number; throws {@link ArgumentError} as {@link sendToAll} does.
-   */
+  /** Sends to the connections of a user. Returns their number; throws as {@link sendToAll} does. */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.sessionIndex.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
@@ -112,10 +110,7 @@ export class Hub {
     return this.#send(new Set(session ? [session] : []), frame, {}) > 0
   }
 
-  /**
-   * Adds a connection to a group. Returns whether the connection exists; throws {@link StateStoreError} `overflow` if
-   * it is already in 1000 groups.
-   */
+  /** Returns whether the connection exists. Throws {@link StateStoreError} `overflow` beyond 1000 groups. */
   addToGroup(group: string, connectionId: string): boolean {
     checkName('group', group)
     const session = this.#session(connectionId)

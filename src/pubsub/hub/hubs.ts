@@ -12,7 +12,6 @@ export class Hubs {
   readonly #budget: MemoryBudget
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #hubs = new Map<string, HubDriver>()
-  /** Hubs opened by the application. */
   readonly #retainedNames = new Set<string>()
 
   /**
@@ -25,7 +24,6 @@ export class Hubs {
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
 
-  /** Bytes kept for all clients. */
   get usedBytes(): number {
     return this.#budget.usedBytes
   }
@@ -36,7 +34,6 @@ export class Hubs {
     return count
   }
 
-  /** Counts an owner's sessions; see {@link HubSession.owner}. */
   sessionCountOf(owner: string): number {
     let count = 0
     for (const hub of this.#hubs.values()) count += hub.engine.sessionIndex.ofOwner(owner).size
@@ -47,7 +44,6 @@ export class Hubs {
     return this.#hubs.values()
   }
 
-  /** Returns whether the name is permitted. */
   allows(name: string): boolean {
     return this.#allowed?.has(hubKey(name)) ?? true
   }
@@ -56,7 +52,6 @@ export class Hubs {
     return this.#hubs.get(hubKey(name))
   }
 
-  /** Opens a hub for a client. */
   open(name: string): HubDriver {
     const key = hubKey(name)
     const known = this.#hubs.get(key)
@@ -70,10 +65,7 @@ export class Hubs {
     return hub
   }
 
-  /**
-   * Opens a hub for the application; it is never dropped. Throws {@link ArgumentError} for a name that is not
-   * permitted.
-   */
+  /** Opens a hub that is never dropped. Throws {@link ArgumentError} for a name that is not permitted. */
   openRetained(name: string): HubDriver {
     if (!this.allows(name)) throw new ArgumentError(`Unknown hub ${name}: add it to \`hubs\``)
     this.#retainedNames.add(hubKey(name))

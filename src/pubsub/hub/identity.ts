@@ -5,10 +5,7 @@ import { isName, MAX_NAME_LENGTH } from '../wire/rules.js'
 export interface Identity {
   /** Undefined for an anonymous connection. */
   readonly userId?: string | undefined
-  /**
-   * Such as `webpubsub.sendToGroup.chat`; see the table at `Permissions`. Default none: the client may only send
-   * events.
-   */
+  /** Such as `webpubsub.sendToGroup.chat`; see the table at `Permissions`. Default none: may only send events. */
   readonly roles?: readonly string[] | undefined
   /** Groups joined from the start; no role is needed. Default none. */
   readonly groups?: readonly string[] | undefined
@@ -19,16 +16,13 @@ export interface OwnedIdentity extends Identity {
   readonly owner?: string | undefined
 }
 
-/** Credentials of a session recovery. */
 export interface SessionClaim {
   readonly connectionId: string
   readonly token: string
 }
 
-/** Maximum groups per connection. */
 export const MAX_GROUPS = 1_000
 
-/** Describes what is invalid in an identity. */
 export function identityProblem({ userId = '', roles = [], groups = [] }: Identity): string | undefined {
   if (typeof userId !== 'string' || !isWellFormed(userId)) return 'the user id must be a well-formed string'
   if (!Array.isArray(roles) || !Array.isArray(groups)) return 'roles and groups must be arrays'

@@ -5,14 +5,11 @@ const MAX_OWNER_SHARE = 1 / 8
 /** Eviction continues until this share of the budget is used. */
 const EVICTION_TARGET = 15 / 16
 
-/** Data kept for one or more sessions. */
 export interface MemoryCharge {
   readonly size: number
-  /** Number of sessions it is kept for. */
   holderCount: number
 }
 
-/** Bytes charged to each holder. */
 export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryCharge): number =>
   (size + OVERHEAD_BYTES) / Math.max(1, holders)
 
@@ -31,7 +28,6 @@ export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryChar
 export class MemoryBudget {
   readonly #limit: number
   readonly #evict: (isEnough: () => boolean) => void
-  /** Bytes held for each owner alone. */
   readonly #ownedBytes = new Map<string, number>()
   #usedBytes = 0
   #isEvicting = false
@@ -49,17 +45,14 @@ export class MemoryBudget {
     return this.#usedBytes
   }
 
-  /** Adds a holder. */
   addHolder(charge: MemoryCharge): void {
     if (charge.holderCount++ === 0) this.#usedBytes += charge.size + OVERHEAD_BYTES
   }
 
-  /** Removes a holder. */
   removeHolder(charge: MemoryCharge): void {
     if (--charge.holderCount === 0) this.#usedBytes -= charge.size + OVERHEAD_BYTES
   }
 
-  /** Returns whether an owner may hold this many more bytes. */
   hasRoomFor(owner: string, bytes: number): boolean {
     return (this.#ownedBytes.get(owner) ?? 0) + bytes <= this.#limit * MAX_OWNER_SHARE
   }
@@ -72,7 +65,6 @@ export class MemoryBudget {
     this.#usedBytes += bytes
   }
 
-  /** Evicts sessions if the budget is exceeded. */
   enforce(): void {
     // A listener notified of an ended session may send, which calls this method again.
     if (this.#usedBytes <= this.#limit || this.#isEvicting) return

@@ -85,7 +85,6 @@ export type GroupGuard = (connection: Connection, action: GroupAction, group: st
 export class GroupGuards {
   readonly #guards = new Set<{ readonly decide: GroupGuard }>()
 
-  /** Adds a guard; the returned function removes it. */
   add(decide: GroupGuard): () => void {
     const guard = { decide }
     this.#guards.add(guard)
@@ -101,7 +100,6 @@ export class GroupGuards {
         if (decision !== undefined && decision !== true) return false
         isAllowed ??= decision
       } catch {
-        // A guard that throws denies.
         return false
       }
     }

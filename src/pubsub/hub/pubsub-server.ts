@@ -202,10 +202,7 @@ export interface HubStats {
   readonly refusedConnections: number
 }
 
-/**
- * Connections allowed beyond the session limit: in a handshake, recovering or closing. Beyond it, one is evicted.
- * Scales with small session limits.
- */
+/** Connections in a handshake, recovering or closing, allowed beyond the session limit. */
 const [MIN_SPARE, MAX_SPARE] = [100, 2 * MAX_PENDING_HANDSHAKES]
 /** Margin for evicted connections that are not closed yet. */
 const CLOSING_MARGIN = 100
@@ -216,7 +213,6 @@ export interface HttpServerOptions {
   readonly maxConnectionsPerAddress: number
 }
 
-/** Limits the connections to the server. */
 export const createConnectionLimiter = (
   { maxConnections, maxConnectionsPerAddress }: HttpServerOptions,
   audit: Audit,
@@ -237,7 +233,6 @@ export function limitUnauthenticated({ maxConnections }: HttpServerOptions, audi
   )
 }
 
-/** Creates the server of a hub, which accepts only WebSocket. */
 export function createHttpServer(
   { tls }: HttpServerOptions,
   limiter: ConnectionLimiter,
@@ -254,7 +249,6 @@ export function createHttpServer(
   return http
 }
 
-/** Replaces the certificate for new connections. */
 export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
 
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

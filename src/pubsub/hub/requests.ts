@@ -22,7 +22,6 @@ const REJECTIONS = {
   newer: { name: 'NotSupported', message: 'This hub does not support invocations, streams or group states' },
 } as const satisfies Record<string, AckError>
 
-/** A frame that may request an ack. */
 type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 
 type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
@@ -31,19 +30,15 @@ type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 /** Not processed: the sender must wait. */
 const LATER = 'later'
 
-/** Why a request was not processed; `undefined` on success. */
 type RejectionOrLater = AckError | typeof LATER | undefined
 
-/** Group operations of the hub. */
 export interface GroupOperations {
-  /** Queues a message; throws if it cannot be encoded. */
   readonly deliver: (
     targets: ReadonlySet<HubSession>,
     frame: DataFrame,
     now: number,
     excluded: ReadonlySet<string> | undefined,
   ) => void
-  /** Returns whether the session is a member now. */
   readonly join: (session: HubSession, group: string) => boolean
   readonly leave: (session: HubSession, group: string) => void
   /** The application's decision, which precedes the session's permissions. */
@@ -179,18 +174,14 @@ export function payloadOf(data: unknown, options: MessageOptions = {}): Payload 
   throw new ArgumentError(`Expected data of type ${formatValue(dataType)}, got a ${typeof data}`)
 }
 
-/** Returns the excluded connection ids. Throws {@link ArgumentError} unless it is an array of strings. */
 export function checkExcluded({ exclude }: SendOptions): ReadonlySet<string> | undefined {
   if (exclude === undefined) return undefined
   if (Array.isArray(exclude) && exclude.every(id => typeof id === 'string')) return new Set(exclude)
   throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${formatValue(exclude)}\``)
 }
 
-/** Result of {@link fanOut}. */
 export interface FanOutResult {
-  /** Number of sessions it was queued for. */
   readonly deliveries: number
-  /** Sessions it overflowed. */
   readonly overflowed: readonly HubSession[]
   /** Lagging sessions that the sender should wait for. */
   readonly lagging: readonly HubSession[]

@@ -11,22 +11,17 @@ const RESUME_QUEUED_FRAMES = 1_000
 /** Minimum pause, ms: few long pauses cost less CPU than many short ones. */
 const MIN_WAIT_MS = 20
 
-/**
- * Returns the owner of a connection: its user, or its address without a user id; `undefined` for an anonymous
- * connection of this machine.
- */
+/** The user, or the address without a user id; `undefined` for an anonymous client of this machine. */
 export function ownerOf(userId: string | undefined, address: string): string | undefined {
   if (userId !== undefined) return `is ${userId}`
   return isThisMachine(address) ? undefined : `at ${networkOf(address)}`
 }
 
-/** Rate limits per user, per second. */
 export interface SenderRateLimits {
   readonly maxFrameRatePerUser: number
   readonly maxByteRatePerUser: number
 }
 
-/** A network connection that can be throttled. */
 export interface ThrottledLink {
   /** Stops or resumes processing frames. */
   setSlowed(slowed: boolean): void
@@ -34,11 +29,9 @@ export interface ThrottledLink {
   setBlocked(blocked: boolean): void
 }
 
-/** Meters the frames of a link. */
 export interface FrameMeter {
   /** Returns whether a frame may be processed now. If not, slows the link until one may. */
   tryAdmit(link: ThrottledLink): boolean
-  /** Counts processed frames. */
   charge(frames: number, bytes: number): void
   /** Adds to the count of frames queued in links; negative to remove. */
   addQueued(frames: number): void
@@ -46,10 +39,7 @@ export interface FrameMeter {
   remove(link: ThrottledLink): void
 }
 
-/**
- * Limits the rate of each user, and of each address without a user id, over all its connections, which take turns.
- * Excess data stays in the sockets.
- */
+/** Limits each user's rate (or address's, without a user id) over all its connections, which take turns. */
 export class SenderRateLimiter {
   readonly #clock: Clock
   readonly #frames: KeyedRateLimiter
@@ -102,16 +92,13 @@ export class SenderRateLimiter {
 }
 
 interface MeteredSenderHost {
-  /** Time until a frame may be processed, ms. */
   readonly waitMs: () => number
   readonly charge: (frames: number, bytes: number) => void
-  /** Calls `resume` after a delay in ms. */
   readonly scheduleResume: (wait: number) => void
   readonly onPaused: () => void
   readonly onUnused: () => void
 }
 
-/** All connections of one user or address. */
 class MeteredSender implements FrameMeter {
   readonly #host: MeteredSenderHost
   readonly #links = new Set<ThrottledLink>()

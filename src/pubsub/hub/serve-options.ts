@@ -104,7 +104,6 @@ const matching = (sign: string, expected: string, pattern: RegExp): OptionKind<s
   is: (value): value is string => typeof value === 'string' && pattern.test(value),
 })
 
-/** The plain values of {@link ServePubSubOptions}, with their kinds and defaults. */
 const PLAIN_OPTIONS = {
   host: { kind: matching('<address>', 'an address such as 127.0.0.1', /./), default: '127.0.0.1' },
   port: { kind: port, default: 8080 },
@@ -120,7 +119,6 @@ const PLAIN_OPTIONS = {
   allowAnonymous: { kind: toggle },
 } satisfies Partial<Record<keyof ServePubSubOptions, OptionEntry<unknown>>>
 
-/** Options with defaults applied. */
 export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN_OPTIONS> {
   readonly authenticate: Authenticate
   readonly allowAnonymous: boolean
@@ -134,7 +132,6 @@ export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN_OPTIONS
   readonly clock: Clock
 }
 
-/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkServeOptions(options: ServePubSubOptions): CheckedServeOptions {
   checkObject('options', options)
   checkValues(PLAIN_OPTIONS, options)

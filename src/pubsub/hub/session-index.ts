@@ -2,13 +2,11 @@ import type { HubSession } from './hub-session.js'
 import { MAX_GROUPS } from './identity.js'
 import type { MemoryBudget } from './memory-budget.js'
 
-/** Approximate bytes of a membership besides the group's name. */
 const MEMBERSHIP_OVERHEAD_BYTES = 400
 
 /** Approximate bytes of a membership: each session may hold a copy of the name. */
 export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD_BYTES + 2 * group.length
 
-/** The sessions of a hub by connection, user, owner and group. */
 export class SessionIndex {
   readonly #budget: MemoryBudget
   readonly #byId = new Map<string, HubSession>()
@@ -17,7 +15,6 @@ export class SessionIndex {
   readonly #byOwner = new Multimap<HubSession>()
   readonly #byGroup = new Multimap<HubSession>()
 
-  /** @param budget - charged for memberships */
   constructor(budget: MemoryBudget) {
     this.#budget = budget
   }
@@ -83,7 +80,6 @@ export class SessionIndex {
 class Multimap<T> {
   readonly #byName = new Map<string, Set<T>>()
 
-  /** Returns the items of a name in insertion order. */
   of(name: string): ReadonlySet<T> {
     return this.#byName.get(name) ?? NO_ITEMS
   }

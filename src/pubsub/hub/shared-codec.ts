@@ -1,27 +1,20 @@
 import type { DownFrame, FrameData, HubCodec, NewerCall, RefusedCall, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { MemoryCharge } from './memory-budget.js'
 
-/** A frame with a sequence id. */
 export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
 
 /** A message encoded once for all receivers; only the sequence id differs. */
 export interface NumberedFrame extends MemoryCharge {
   /** Undefined for a server message. */
   readonly group: string | undefined
-  /** Bytes of the frame with this id. */
   sizeAt(id: number): number
   /** Returns the frame with this id; equal ids give equal frames. */
   frameAt(id: number): FrameData
 }
 
-/**
- * A subprotocol's codec, which encodes a message once for all receivers. Text frames are JSON objects, binary ones are
- * protobuf.
- */
+/** Encodes a message once for all receivers. Text frames are JSON objects, binary ones are protobuf. */
 export class SharedCodec {
-  /** Name of the subprotocol. */
   readonly name: string
-  /** Whether its frames are WebSocket text messages. */
   readonly isText: boolean
   readonly pong: FrameData
   readonly #codec: HubCodec
@@ -33,15 +26,11 @@ export class SharedCodec {
     this.isText = typeof this.pong === 'string'
   }
 
-  /** Throws if the data is not a frame. */
   decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
     return this.#codec.decode(data)
   }
 
-  /**
-   * Returns whether a frame is a sequence ack. One in an unusual encoding is recognised only when it is processed in
-   * order.
-   */
+  /** Detects usual encodings of a sequence ack; others are recognised when processed in order. */
   isSequenceAck(data: FrameData): boolean {
     try {
       const isLikely = typeof data === 'string' ? data.includes('"sequenceAck"') : data[0] === SEQUENCE_ACK
@@ -64,7 +53,6 @@ export class SharedCodec {
   }
 }
 
-/** The subprotocol chosen for a connection. */
 export interface NegotiatedSubprotocol {
   /** In the client's spelling, which the response must repeat. */
   readonly name: string

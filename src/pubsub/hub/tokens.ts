@@ -97,7 +97,6 @@ function pathOf(url: string): string | undefined {
   try {
     return decodeURIComponent(new URL(url).pathname).toLowerCase()
   } catch {
-    // Not a valid name.
     return undefined
   }
 }

@@ -11,14 +11,12 @@ import { WriteScheduler } from './write-scheduler.js'
 
 /** Maximum frame of a client, bytes. (Service limits.) */
 const MAX_FRAME_BYTES = 1024 * 1024
-/** How long a client may take to answer a close frame, ms. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 export interface UpgradeHost {
   readonly clock: Clock
   readonly validator: HandshakeValidator
   readonly loginGuard: LoginGuard
-  /** Network connections without a session. */
   readonly unauthenticated: UnauthenticatedConnections
 }
 
@@ -43,7 +41,6 @@ export class Upgrades {
     return this.#webSockets.clients.size
   }
 
-  /** Handshakes awaiting authentication. */
   get pending(): number {
     return this.#pendingHandshakes.count
   }

@@ -30,7 +30,6 @@ export class UserEvent {
   readonly #now: () => number
   #payload: Payload | undefined
 
-  /** @param now - returns ms of the hub's clock */
   constructor(eventQueue: EventQueue, request: EventRequest, now: () => number) {
     this.connectionId = request.session.connectionId
     this.userId = request.session.userId

@@ -9,7 +9,6 @@ import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** Unsent bytes above which a socket is neither written to nor read from. */
 const MAX_UNSENT_BYTES = 256 * 1024
-/** Bytes of a frame that count as one unit of work. */
 const BYTES_PER_WORK_UNIT = 1024
 /** Minimum and maximum size of a WebSocket frame header with mask (RFC 6455, section 5.2). */
 const MIN_HEADER_BYTES = 6
@@ -19,7 +18,6 @@ const MAX_INCOMPLETE_BYTES = 64 * 1024
 /** Maximum length of a close reason, bytes (RFC 6455, section 5.5). */
 const MAX_REASON_BYTES = 123
 
-/** Callbacks of a socket. */
 export interface SocketListener {
   /** Processes a frame and returns the work done; 0 if it must wait. */
   receive(frame: FrameData): number
@@ -28,7 +26,6 @@ export interface SocketListener {
   /** A WebSocket ping or pong arrived. */
   onActivity(): void
   onDrain(): void
-  /** The client violated the WebSocket protocol. */
   onViolation(): void
   onClosed(code: number): void
 }
@@ -53,7 +50,6 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   #listener: SocketListener | undefined
   #work = 0
   #isInTurn = false
-  /** Whether a message waits for a later turn. */
   #isDeferred = false
   #isPaused = false
   #isHeld = false
@@ -91,7 +87,6 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     })
   }
 
-  /** Whether it is attached to a session. */
   get isBound(): boolean {
     return this.#listener !== undefined
   }
@@ -222,7 +217,6 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#meter.charge(fragments, 0)
   }
 
-  /** Handles a WebSocket ping or pong. */
   #onControlFrame(bytes: number): void {
     this.#chargeFragments(bytes)
     this.#meter.charge(1, bytes)
@@ -255,7 +249,6 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     if (!this.#listener?.receiveAcknowledgement(frame)) this.#waiting.push(frame)
   }
 
-  /** Returns whether the frame was accepted. */
   #receive(frame: FrameData): boolean {
     this.#enterTurn()
     const work = this.#listener?.receive(frame) ?? 1
@@ -336,10 +329,8 @@ const MAX_READ_AHEAD_BYTES = 4 * 1024 * 1024
 const MAX_READ_AHEAD_FRAMES = 20_000
 const MAX_TOTAL_READ_AHEAD_BYTES = 64 * 1024 * 1024
 
-/** Approximate memory of a frame besides its bytes. */
 const OVERHEAD_BYTES = 128
 
-/** Bytes read ahead from all clients of a server. */
 export class ReadAheadBudget {
   usedBytes = 0
 
@@ -348,7 +339,6 @@ export class ReadAheadBudget {
   }
 }
 
-/** Queued frames of a client. */
 export class ReceiveQueue extends CountedFifo<FrameData> {
   readonly #budget: ReadAheadBudget
 
@@ -362,7 +352,6 @@ export class ReceiveQueue extends CountedFifo<FrameData> {
     this.#budget = budget
   }
 
-  /** Whether reading should stop. */
   get isFull(): boolean {
     return this.size > MAX_READ_AHEAD_BYTES || this.length >= MAX_READ_AHEAD_FRAMES || this.#budget.isExhausted
   }

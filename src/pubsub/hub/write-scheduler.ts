@@ -5,10 +5,7 @@ import { Fifo } from '../../core/util/collections.js'
 export const WRITE_BYTES_PER_TURN = 512 * 1024
 /** Bytes of larger frames processed from all sockets in a turn: some ms of validation, whatever the content. */
 export const READ_BYTES_PER_TURN = 512 * 1024
-/**
- * Work per turn (frames processed, messages queued): maximum of one client, of all clients, and minimum of one among
- * many.
- */
+/** Frames processed and messages queued per turn: maximum per client and in total, and minimum per client. */
 const MAX_WORK = 1_000
 const MAX_TOTAL_WORK = 2_000
 const MIN_WORK = 50
@@ -40,10 +37,7 @@ export class WriteScheduler {
     return this.#workPerTurn
   }
 
-  /**
-   * Returns whether a received frame of this size may be processed in this turn; otherwise retry in the next one. The
-   * last frame of a turn may exceed the budget.
-   */
+  /** Returns whether a received frame may be processed in this turn. The last one may exceed the budget. */
   tryReserveRead(bytes: number): boolean {
     if (bytes <= SMALL_FRAME_BYTES) return true
     this.#schedule()

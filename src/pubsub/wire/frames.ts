@@ -80,15 +80,12 @@ export interface RefusedCall {
   readonly error: AckError
 }
 
-/** Data of a WebSocket message. */
 export type FrameData = string | Uint8Array
 
 /** Returns the JSON text of a value. Throws if it has none. */
 export type JsonWriter = (value: unknown) => string
 
-/** The client's half of a subprotocol. */
 export interface ClientCodec {
-  /** Name offered in the WebSocket handshake. */
   readonly subprotocol: string
   /**
    * Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits.
@@ -104,11 +101,8 @@ export interface ClientCodec {
   decode(data: FrameData): DownFrame | UnknownFrame
 }
 
-/**
- * The hub's half of a subprotocol. Data of type `json` is decoded as a `JsonText`, so that it is forwarded unchanged.
- */
+/** The hub's half of a subprotocol. Data of type `json` becomes a `JsonText`, which is forwarded unchanged. */
 export interface HubCodec {
-  /** Name accepted in the WebSocket handshake. */
   readonly subprotocol: string
   /** Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits. */
   encode(frame: DownFrame | RefusedCall): FrameData

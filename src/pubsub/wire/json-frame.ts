@@ -4,7 +4,6 @@ import type { FrameData, JsonWriter, Payload } from './frames.js'
 import { memberText } from './json.js'
 import { checkedId, MAX_ID, payloadOf } from './rules.js'
 
-/** Name of the JSON subprotocol in the WebSocket handshake. */
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
 
 const EXCERPT_LENGTH = 80
@@ -12,7 +11,6 @@ const DATA_TYPES: readonly unknown[] = ['json', 'text', 'binary', 'protobuf']
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Reads the members of a JSON frame. */
 export class JsonFrame {
   readonly text: string
   readonly members: Members
@@ -28,7 +26,6 @@ export class JsonFrame {
     this.members = this.#parse(read)
   }
 
-  /** Returns a member that must be a string. */
   string(name: string): string {
     const value = this.members[name]
     if (typeof value !== 'string') throw this.fault(`${name} must be a string`)
@@ -49,10 +46,7 @@ export class JsonFrame {
     return id
   }
 
-  /**
-   * Returns the payload, or `undefined` for an unknown `dataType`. The caller owns its bytes. (JSON subprotocol
-   * reference, "Publish messages")
-   */
+  /** `undefined` for an unknown `dataType`. (JSON subprotocol reference, "Publish messages") */
   payload(): Payload | undefined {
     const { dataType = 'json', data } = this.members
     if (!isDataType(dataType)) return undefined
@@ -91,9 +85,7 @@ export class JsonFrame {
   }
 }
 
-/**
- * Returns `,"name":123` with all digits, or an empty string without an id. Throws {@link ArgumentError} beyond 64 bits.
- */
+/** Returns `,"name":123`, or an empty string without an id. Throws {@link ArgumentError} beyond 64 bits. */
 export const idMember = (name: string, id: bigint | undefined): string =>
   id === undefined ? '' : `,"${name}":${checkedId(id)}`
 
@@ -133,10 +125,7 @@ function parseId(digits: string | undefined): bigint | undefined {
  */
 export const toBase64 = (bytes: Uint8Array): string => btoa(toBinaryString(bytes))
 
-/**
- * Decodes Base64, or returns `undefined` for other text: only the standard alphabet, padded, without white space.
- * Unused bits in the last digit are ignored.
- */
+/** `undefined` unless padded standard Base64 without white space. Unused bits of the last digit are ignored. */
 export function fromBase64(text: string): Uint8Array | undefined {
   // `atob` accepts white space and missing padding.
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(text.replace(/==?$/, ''))) return undefined

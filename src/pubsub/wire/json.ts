@@ -33,20 +33,16 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
  * ```
  */
 export class JsonScanner {
-  /** Index of the next character. */
   position = 0
   readonly #text: string
   readonly #maxNesting: number
-  /** Unclosed brackets. */
   readonly #openBrackets: number[] = []
 
-  /** @param maxNesting - levels of arrays and objects */
   constructor(text: string, maxNesting: number) {
     this.#text = text
     this.#maxNesting = maxNesting
   }
 
-  /** Scans one value. */
   scanValue(): void {
     const outer = this.#openBrackets.length
     do {
@@ -82,7 +78,6 @@ export class JsonScanner {
     this.#openBrackets.pop()
   }
 
-  /** Skips white space. */
   skipSpace(): void {
     const text = this.#text
     const limit = this.position + SHORT_RUN_LENGTH
@@ -92,13 +87,11 @@ export class JsonScanner {
     if (at === limit) this.#match(WHITE_SPACE)
   }
 
-  /** Skips white space; throws unless the text ends there. */
   expectEnd(): void {
     this.skipSpace()
     if (this.position < this.#text.length) throw this.fault('Unexpected character')
   }
 
-  /** Creates the error for the current position. */
   fault(what: string): SyntaxError {
     return new SyntaxError(`${what} at position ${this.position} of JSON text with ${this.#text.length} characters`)
   }
@@ -187,12 +180,10 @@ const isSpace = (code: number): boolean => code === SPACE || code === 0x0a || co
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-/** Returns whether the character continues a number. */
 const continuesNumber = (code: number): boolean => isDigit(code) || code === 0x2e || code === 0x45 || code === 0x65
 
 const isPlain = (code: number): boolean => code >= SPACE && code !== QUOTE && code !== BACKSLASH
 
-/** Validates JSON text. Throws if it is not JSON. */
 export function checkedJson(text: string): JsonText {
   const scanner = new JsonScanner(text, MAX_NESTING)
   scanner.scanValue()
@@ -318,7 +309,6 @@ export const nestingProblem = (text: string): string | undefined =>
 export class JsonText {
   readonly text: string
 
-  /** @param text - JSON; must have been validated */
   constructor(text: string) {
     this.text = text
   }
@@ -332,10 +322,7 @@ export class JsonText {
 /** Returns the JSON text of a value; {@link JsonText} is used as is. Throws {@link ArgumentError} if it has none. */
 export const jsonOf = (value: unknown): string => (value instanceof JsonText ? value.text : toJson(value))
 
-/**
- * Returns the JSON text of a value. Throws {@link ArgumentError} if it has none, such as `undefined`, a bigint or a
- * cycle.
- */
+/** Throws {@link ArgumentError} if a value has no JSON text, such as `undefined`, a bigint or a cycle. */
 export function toJson(value: unknown): string {
   let text: string | undefined
   try {

@@ -2,10 +2,7 @@ import { fromUtf8 } from '../../core/util/bytes.js'
 
 /** Deeper nesting is rejected as an attack, as other protobuf readers do. */
 const MAX_GROUP_NESTING = 100
-/**
- * Maximum fields of a message, including those in groups: legitimate ones have ten, and reading one takes 0.1 us or
- * more.
- */
+/** Maximum fields of a message, including groups: legitimate ones have ten; reading one takes 0.1 us or more. */
 export const MAX_FIELDS = 10_000
 /** Tag of `google.protobuf.Any.type_url`. */
 const TYPE_URL = 0o12
@@ -29,7 +26,6 @@ export function isAny(bytes: Uint8Array): boolean {
   }
 }
 
-/** Iterates over fields. Throws if they are malformed. */
 class Fields {
   at = 0
   #count = 0

@@ -5,7 +5,6 @@ import { type FrameData, type JsonWriter, type Payload, UnreadableMessageError }
 import { MAX_FIELDS } from './protobuf-any.js'
 import { checkedId, payloadOf } from './rules.js'
 
-/** Name of the protobuf subprotocol in the WebSocket handshake. */
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
 
 // Tags as on the wire (package azure.webpubsub, webpubsub.v1.proto). In octal, the last digit is the wire type (0 a
@@ -72,7 +71,6 @@ const NO_BYTES = new Uint8Array()
 export class FieldReader extends BinaryReader {
   #fields = 0
 
-  /** Returns the tag of the next field, or 0 at the end. */
   next(): number {
     if (this.pos >= this.len) return 0
     const [field, wireType] = this.tag()
@@ -96,16 +94,12 @@ export class FieldReader extends BinaryReader {
   }
 }
 
-/**
- * The effective member of a `oneof`: the last on the wire. Protobuf merges an embedded message that is split into
- * several.
- */
+/** The last member of a `oneof` on the wire. Protobuf merges an embedded message that is split. */
 export class Member {
   tag = 0
   #bytes: Uint8Array = NO_BYTES
   #parts: BinaryWriter | undefined
 
-  /** Replaces the current member. */
   set(tag: number, bytes: Uint8Array): void {
     this.tag = tag
     this.#bytes = bytes

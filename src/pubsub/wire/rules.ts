@@ -7,14 +7,10 @@ import { isAny } from './protobuf-any.js'
 export const MAX_NAME_LENGTH = 1024
 const HUB_NAME = /^[A-Za-z][A-Za-z0-9_`,.[\]]{0,127}$/
 
-/**
- * Returns whether a name is valid for a group or an event: 1 to 1024 characters, not blank, no lone surrogate. (JSON
- * subprotocol reference; service limits.)
- */
+/** 1 to 1024 characters, not blank, no lone surrogate. (JSON subprotocol reference; service limits.) */
 export const isName = (name: unknown): name is string =>
   typeof name === 'string' && name.length <= MAX_NAME_LENGTH && name.trim() !== '' && isWellFormed(name)
 
-/** Throws {@link ArgumentError} if the name of a group or an event is invalid. */
 export function checkName(what: 'group' | 'event', name: string): void {
   if (isName(name)) return
   const got = formatValue(name).slice(0, 80)
@@ -26,10 +22,8 @@ export function checkName(what: 'group' | 'event', name: string): void {
 /** Returns whether a name is valid for a hub: a letter, then up to 127 letters, digits and any of ``_`,.[]``. */
 export const isHubName = (name: unknown): name is string => typeof name === 'string' && HUB_NAME.test(name)
 
-/** Hub names are case-insensitive. */
 export const hubKey = (name: string): string => name.toLowerCase()
 
-/** Throws {@link ArgumentError} if the name of a hub is invalid. */
 export function checkHub(hub: string): void {
   if (isHubName(hub)) return
   throw new ArgumentError(`Expected the name of the hub to match ${HUB_NAME}, got \`${formatValue(hub).slice(0, 80)}\``)
@@ -69,9 +63,7 @@ export function checkedName(name: string): string {
   return name
 }
 
-/**
- * Converts data to a payload. Throws {@link ArgumentError} if the data does not match its type, or for an unknown type.
- */
+/** Throws {@link ArgumentError} if the data does not match its type, or for an unknown type. */
 export function payloadOf(dataType: unknown, data: unknown): Payload {
   switch (dataType) {
     case 'json':
