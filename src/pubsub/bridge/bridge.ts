@@ -106,8 +106,8 @@ export class Bridge implements Disposable {
 
   #removeMember(group: string, connectionId: string): void {
     const keyGroup = this.#keyGroups.get(group)
-    keyGroup?.members.delete(connectionId)
-    if (keyGroup?.members.size === 0) this.#forget(keyGroup)
+    keyGroup?.connectionIds.delete(connectionId)
+    if (keyGroup?.connectionIds.size === 0) this.#forget(keyGroup)
   }
 
   #forget(keyGroup: KeyGroup): void {

@@ -26,7 +26,7 @@ export interface KeyGroupHost {
  */
 export class KeyGroup {
   readonly group: string
-  readonly members = new Set<string>()
+  readonly connectionIds = new Set<string>()
   readonly #key: Key<unknown>
   readonly #host: KeyGroupHost
   readonly #watch = new Subscription()
@@ -63,7 +63,7 @@ export class KeyGroup {
   }
 
   addMember(connectionId: string): void {
-    this.members.add(connectionId)
+    this.connectionIds.add(connectionId)
     const { hub } = this.#host
     for (const message of [this.#entry, this.#freshness]) {
       if (message !== undefined) hub.sendToMember(this.group, connectionId, serialize(message))
