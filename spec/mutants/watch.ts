@@ -9,8 +9,8 @@ export const watch: Mutants = {
     },
     'a change is preferred to the answer that it raced with': {
       seed: 13,
-      code: "changedDuringRead: state.phase === 'reading' || state.changedDuringRead,",
-      becomes: 'changedDuringRead: false,',
+      code: "hasRaced: state.phase === 'reading' || state.hasRaced,",
+      becomes: 'hasRaced: false,',
     },
     'a change that may have been queued is doubted': {
       seed: 264,
@@ -24,7 +24,7 @@ export const watch: Mutants = {
     },
     'a doubtful change is read': {
       seed: 5,
-      code: 'return sendRead(patch(state, { heldChanges: [received] }))',
+      code: 'return sendRead(patch(state, { held: [received] }))',
       becomes: 'return withoutEffects(state)',
     },
     'changes are doubted after an answer without a version': {
@@ -39,8 +39,8 @@ export const watch: Mutants = {
     },
     'changes that come during a read are judged after it': {
       seed: 30,
-      code: 'heldChanges: [...state.heldChanges, received].slice(-MAX_HELD_CHANGES)',
-      becomes: 'heldChanges: NO_CHANGES',
+      code: 'held: [...state.held, received].slice(-MAX_HELD_CHANGES)',
+      becomes: 'held: NO_CHANGES',
     },
     'a change that matches what was read proves the following changes': {
       seed: 259,

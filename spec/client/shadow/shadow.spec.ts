@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { bytes, systemClock, text } from '../../../src/client/index.js'
+import { bytes, json, systemClock, text } from '../../../src/client/index.js'
 import { type Delta, shadow } from '../../../src/client/shadow/index.js'
 import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -158,5 +158,14 @@ describe('a shadow', () => {
     expect(() => shadow(client, '')).toThrow('Expected the name of a device')
     // @ts-expect-error a name is no store
     expect(() => shadow('pump-7')).toThrow('Expected a store')
+  })
+
+  it('a codec or options in place of the schema are rejected with a hint', async () => {
+    const { client } = await open()
+    const hint = 'pass the schema itself instead of `json()`, and options as the fourth argument'
+    // @ts-expect-error a codec is no schema
+    expect(() => shadow(client, 'pump-7', json())).toThrow(hint)
+    // @ts-expect-error options are the fourth argument
+    expect(() => shadow(client, 'pump-7', { timeout: 1_000 })).toThrow(hint)
   })
 })

@@ -245,7 +245,7 @@ describe('a watch that comes back on a connection on which it has ended', () => 
 
   it('holds a bounded number of changes', () => {
     const flood = Array.from({ length: 1_000 }, (_, i) => set(100 + i))
-    expect(run(rejoined, registered, ...flood).state.heldChanges).toHaveLength(64)
+    expect(run(rejoined, registered, ...flood).state.held).toHaveLength(64)
   })
 })
 

@@ -108,7 +108,7 @@ export class LeaseCandidate {
   }
 
   #onResult(answer: ClaimResult): void {
-    this.#acquireBackoff.storeResponded()
+    this.#acquireBackoff.reset()
     if (answer.applied) {
       this.#onAcquired(answer)
       return
@@ -125,7 +125,7 @@ export class LeaseCandidate {
   #onAcquired(answer: ClaimResult): void {
     const { clock } = this.#host
     if (hasExpired(answer.expiry, clock)) {
-      this.#acquireAfter(this.#acquireBackoff.nextRetryMs())
+      this.#acquireAfter(this.#acquireBackoff.retryMs())
       return
     }
     const heldLease = new HeldLease(answer, {
@@ -145,7 +145,7 @@ export class LeaseCandidate {
       this.#fail(error)
       return
     }
-    this.#acquireAfter(this.#acquireBackoff.nextRetryMs())
+    this.#acquireAfter(this.#acquireBackoff.retryMs())
     // `status$` already shows a lost connection. Last, as the callback may unsubscribe.
     if (error.code !== 'timeout') this.#host.report(error)
   }
@@ -190,7 +190,7 @@ export class LeaseCandidate {
       this.#observed && !(conflicting && isOlder(this.#observed.version, conflicting)) ? this.#observed : undefined
     const other = observed?.holder === this.#holder ? undefined : observed?.holder
     const isFree = other === undefined && (observed !== undefined || conflicting === undefined)
-    this.#acquireAfter(isFree ? this.#acquireBackoff.jitterMs() : this.#acquireBackoff.holderTimeoutMs())
+    this.#acquireAfter(isFree ? this.#acquireBackoff.jitterMs() : this.#acquireBackoff.waitMs())
     if (other !== undefined && other !== this.#awaitedHolder) this.#emit({ status: 'waiting', holder: other })
   }
 
@@ -264,7 +264,7 @@ class AcquireBackoff {
     this.#duration = duration
   }
 
-  storeResponded(): void {
+  reset(): void {
     this.#failures = 0
   }
 
@@ -284,13 +284,13 @@ class AcquireBackoff {
   }
 
   /** Returns the delay after which a silent holder is assumed to be gone; it doubles with every rejection. */
-  holderTimeoutMs(): number {
+  waitMs(): number {
     const longer = Math.min(this.#duration * 2 ** this.#rejections, MAX_WAIT_MS)
     return Math.max(this.#duration, longer) + this.jitterMs()
   }
 
   /** Returns the delay before a failed request is retried. */
-  nextRetryMs(): number {
+  retryMs(): number {
     this.#failures++
     return backoff(this.#failures, { initial: FIRST_RETRY_MS, max: this.#duration })
   }

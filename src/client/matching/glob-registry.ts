@@ -82,9 +82,9 @@ export class GlobRegistry implements WatchedGlobs {
     for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
   }
 
-  onUnmatchedChange(change: UnmatchedChange): void {
+  onChange(change: UnmatchedChange): void {
     // No copy per notification: a glob added during the loop is visited, and reads the key.
-    for (const watch of this.#globs.values()) watch.onUnmatchedChange(change)
+    for (const watch of this.#globs.values()) watch.onChange(change)
   }
 
   #create(glob: Uint8Array): GlobWatch {

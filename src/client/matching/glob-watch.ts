@@ -112,7 +112,7 @@ export class GlobWatch implements SharedRegistration {
     this.#updateFreshness()
   }
 
-  onUnmatchedChange({ key, change, certain }: UnmatchedChange): void {
+  onChange({ key, change, certain }: UnmatchedChange): void {
     const { op, version } = change
     if (!this.#canNotify || op !== 'set' || this.#members.has(key.id) || !this.#matcher.matches(key.bytes)) return
     const isFirst =

@@ -134,6 +134,10 @@ export function shadow<T extends object>(
 
 /** Documents are written field by field, and validated as a whole when they are read. */
 function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefined): Codec<Partial<T>> {
+  if (schema !== undefined && Object(schema)['~standard'] === undefined)
+    throw new ArgumentError(
+      `Expected the schema of \`shadow\` to be a Standard Schema or undefined, got \`${formatValue(schema)}\`: pass the schema itself instead of \`json()\`, and options as the fourth argument`,
+    )
   const plain = json<Partial<T>>()
   const read: Codec<Partial<T>> = schema === undefined ? plain : json(schema)
   return { encode: value => plain.encode(checked(value)), decode: bytes => checked(read.decode(bytes)) }

@@ -65,10 +65,10 @@ const withoutEffects = (state: WatchState): Step => ({ state, emit: NO_ENTRIES, 
 const sendRead = (state: WatchState): Step => ({
   state: patch(state, {
     phase: 'reading',
-    changedDuringRead: false,
+    hasRaced: false,
     needsRead: false,
-    heldChanges: NO_CHANGES,
-    unverified: state.heldChanges.at(-1)?.change ?? state.unverified,
+    held: NO_CHANGES,
+    unverified: state.held.at(-1)?.change ?? state.unverified,
   }),
   emit: NO_ENTRIES,
   send: 'GET',
@@ -77,7 +77,7 @@ const sendRead = (state: WatchState): Step => ({
 function applyRead(state: WatchState, reading: ReadResult): Step {
   const { value, version } = reading
   // An applied change overtook this response. Without an entry, it was the deletion of a key that was never shown.
-  if (state.changedDuringRead && isOlder(version, state.floor))
+  if (state.hasRaced && isOlder(version, state.floor))
     return state.entry ? finishRead(state, NO_ENTRIES) : emitAbsent(state)
   if (value === undefined && version === undefined) return applyNotFound(state)
   // Sent after all earlier changes were received, so the response is newer whatever its version.
@@ -97,9 +97,9 @@ function applyRead(state: WatchState, reading: ReadResult): Step {
 /** The key was not found. Without a version, the time of the read is unknown. */
 function applyNotFound(state: WatchState): Step {
   // Certain changes include everything since the registration, so also the deletion that the read may have seen.
-  if (state.changedDuringRead && state.entry) return finishRead(state, NO_ENTRIES)
-  if (state.needsRead || state.heldChanges.some(({ change }) => isVisible(state, change))) return sendRead(state)
-  return emitAbsent(patch(state, { isUnordered: true, heldChanges: NO_CHANGES }))
+  if (state.hasRaced && state.entry) return finishRead(state, NO_ENTRIES)
+  if (state.needsRead || state.held.some(({ change }) => isVisible(state, change))) return sendRead(state)
+  return emitAbsent(patch(state, { isUnordered: true, held: NO_CHANGES }))
 }
 
 function emitAbsent(state: WatchState): Step {
@@ -116,16 +116,16 @@ function emitAbsent(state: WatchState): Step {
 
 /** Becomes live: emits held changes that the read proved newer, and reads again for those it could not order. */
 function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
-  const { heldChanges: held } = state
+  const { held } = state
   const live = patch(state, {
     phase: 'live',
     synced: true,
     known: true,
-    changedDuringRead: false,
-    heldChanges: NO_CHANGES,
+    hasRaced: false,
+    held: NO_CHANGES,
     unverified: undefined,
   })
-  if (state.needsRead) return { ...sendRead(patch(live, { heldChanges: held })), emit: emitted }
+  if (state.needsRead) return { ...sendRead(patch(live, { held: held })), emit: emitted }
   const firstMatch = held.findIndex(({ change }) => matchesFloor(state, change))
   const isVerified =
     state.isVerified || firstMatch >= 0 || (state.unverified !== undefined && matchesFloor(state, state.unverified))
@@ -135,7 +135,7 @@ function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
   // All of them precede the GET that is sent now, so its response orders them.
-  return step.send ? { ...step, state: sendRead(patch(step.state, { heldChanges: held })).state } : step
+  return step.send ? { ...step, state: sendRead(patch(step.state, { held: held })).state } : step
 }
 
 function applyChange(state: WatchState, { change, certain }: ReceivedChange): Step {
@@ -147,7 +147,7 @@ function applyChange(state: WatchState, { change, certain }: ReceivedChange): St
   // The first change of a glob's key syncs it; any entry shown before is from an earlier connection.
   const appeared = state.phase === 'live' && !state.synced
   const next = patch(state, {
-    changedDuringRead: state.phase === 'reading' || state.changedDuringRead,
+    hasRaced: state.phase === 'reading' || state.hasRaced,
     floor: version,
     isFloorInferred: !certain,
     synced: state.synced || appeared,
@@ -167,10 +167,10 @@ const requestRead = (state: WatchState): Step =>
 function verifyChange(state: WatchState, received: ReceivedChange): Step {
   const { version } = received.change
   if (state.phase !== 'live')
-    return withoutEffects(patch(state, { heldChanges: [...state.heldChanges, received].slice(-MAX_HELD_CHANGES) }))
+    return withoutEffects(patch(state, { held: [...state.held, received].slice(-MAX_HELD_CHANGES) }))
   if (matchesFloor(state, received.change)) return withoutEffects(patch(state, { isVerified: true }))
   if (isOlderOrSame(version, state.floor) || !isVisible(state, received.change)) return withoutEffects(state)
-  return sendRead(patch(state, { heldChanges: [received] }))
+  return sendRead(patch(state, { held: [received] }))
 }
 
 /** Returns whether a change is the one last read or applied; never for a deletion, which has no value to compare. */
@@ -189,9 +189,9 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
       known: state.known,
       isVerified: state.isVerified,
       isUnordered: state.isUnordered,
-      changedDuringRead: state.changedDuringRead,
+      hasRaced: state.hasRaced,
       needsRead: state.needsRead,
-      heldChanges: state.heldChanges,
+      held: state.held,
       unverified: state.unverified,
       floor: state.floor,
       isFloorInferred: state.isFloorInferred,

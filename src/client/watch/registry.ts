@@ -212,7 +212,7 @@ export class Registry implements KeyWatches {
     }
     if (this.#globs === undefined && !this.#watches.has(id)) return
     const [change, certain] = [parseChange(message, error => this.report(error)), origin === 'certain']
-    this.#globs?.onUnmatchedChange({ key, change, certain })
+    this.#globs?.onChange({ key, change, certain })
     const watch = this.#watches.get(id)
     if (watch) this.#step(watch, { type: 'notified', change, certain })
   }

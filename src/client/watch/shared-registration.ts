@@ -26,7 +26,7 @@ export interface WatchedGlobs {
   /** @param lostAt - ms since the Unix epoch */
   disconnected(lostAt: number): void
   close(error: StateStoreError | undefined, stop: boolean): void
-  onUnmatchedChange(change: UnmatchedChange): void
+  onChange(change: UnmatchedChange): void
 }
 
 /** The key watches of a client, as its watched globs see them. */

@@ -38,11 +38,11 @@ export interface WatchState {
   /** Whether the last read cannot be ordered relative to notifications: a change received now may be older. */
   readonly isUnordered: boolean
   /** Whether a certain change was applied since GET was sent, so the response may be older. */
-  readonly changedDuringRead: boolean
+  readonly hasRaced: boolean
   /** Whether a change lacked value or version: only a GET sent after it can show it. */
   readonly needsRead: boolean
   /** Changes received since GET was sent that only its response can order. */
-  readonly heldChanges: readonly ReceivedChange[]
+  readonly held: readonly ReceivedChange[]
   /** The last change that the pending read has to confirm. */
   readonly unverified: NotifiedChange | undefined
   /** Newest version known on this connection; older changes are not emitted. */
@@ -81,9 +81,9 @@ export const DISCONNECTED = {
   synced: false,
   isVerified: false,
   isUnordered: false,
-  changedDuringRead: false,
+  hasRaced: false,
   needsRead: false,
-  heldChanges: NO_CHANGES,
+  held: NO_CHANGES,
   unverified: undefined,
   floor: undefined,
   isFloorInferred: false,
