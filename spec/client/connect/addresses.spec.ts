@@ -10,8 +10,8 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 
 const real = { clock: systemClock }
 const NOWHERE = 'mqtt://127.0.0.1:1'
-/** So long a node's clients may be without one, ms. */
-const FAILOVER = 2_000
+/** Maximum time without a node for its clients, ms. */
+const FAILOVER_MS = 2_000
 
 const at = (status: Recording<Status>, url: string): Promise<void> =>
   status.until(({ values }) => {
@@ -26,8 +26,8 @@ const refusing =
     side.socket.end()
   }
 
-/** Takes whoever comes, and sends them away a moment later. */
-const sendingAway =
+/** Accepts connections and disconnects them immediately. */
+const disconnecting =
   (reasonCode: number, serverReference?: string) =>
   (side: BrokerSide): void => {
     side.send(CONNACK)
@@ -38,14 +38,14 @@ const sendingAway =
     })
   }
 
-/** A host that takes connections and never says a word. */
+/** A host that accepts connections and never responds. */
 const blackHole = async (): Promise<string> =>
   `mqtt://127.0.0.1:${await listen(createServer(socket => socket.on('error', () => undefined)))}`
 
 const hostOf = (url: string): string => new URL(url).host
 
 describe('a client of several brokers', () => {
-  it('goes to another one when its own ends, shows what that has, and stays there', async () => {
+  it('a client moves to another broker when its own stops, reads its values and stays there', async () => {
     const [{ store: one }, { store: other }] = [await openStore(real), await openStore(real)]
     const urls = [one.url, other.wsUrl]
     for (const url of urls) await firstValueFrom(openClient(url).key('a', text).set(url))
@@ -57,12 +57,12 @@ describe('a client of several brokers', () => {
     const started = performance.now()
     await dead.close()
     await seen.until(({ values }) => values.at(-1) === next)
-    expect(performance.now() - started).toBeLessThan(FAILOVER)
+    expect(performance.now() - started).toBeLessThan(FAILOVER_MS)
     await at(status, next)
     expect(status.values.some(each => each.state === 'reconnecting' && each.url === next)).toBe(true)
   })
 
-  it('comes back to the one it had after a break, to its session', async () => {
+  it('a client resumes its session at the same broker after a network break', async () => {
     const [{ store: one }, { store: other }] = [await openStore(real), await openStore(real)]
     const links = [await layLink(one.url), await layLink(other.url)]
     let later = 0
@@ -75,7 +75,7 @@ describe('a client of several brokers', () => {
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     const home = status.values.at(-1)
     const link = links.find(({ url }) => home?.state === 'connected' && url === home.url)
-    // What breaks sooner is taken for a broker that does not hold.
+    // A connection that breaks sooner counts as unstable.
     later = 6_000
     link?.hangUp()
     await status.until(({ values }) => values.filter(({ state }) => state === 'connected').length > 1)
@@ -83,26 +83,26 @@ describe('a client of several brokers', () => {
     expect(links.map(({ connections }) => connections).sort()).toEqual([0, 2])
   })
 
-  it('does not wait for one that swallows everything', { tags: 'slow', timeout: 20_000 }, async () => {
+  it('an unresponsive address does not delay the connection', { tags: 'slow', timeout: 20_000 }, async () => {
     const { store } = await openStore(real)
     const hole = await blackHole()
     for (const random of [() => 0, () => 0.999]) {
       const started = performance.now()
       const client = openClient([hole, store.url], { reconnect: { initial: 5, max: 20, random } })
       await at(record(client.status$), store.url)
-      expect(performance.now() - started).toBeLessThan(FAILOVER)
+      expect(performance.now() - started).toBeLessThan(FAILOVER_MS)
     }
   })
 
-  it.each([136, 137, 139, 151, 156, 157])('leaves one that refuses with %d, and one that says so later', async code => {
+  it.each([136, 137, 139, 151, 156, 157])('a broker that refuses or later disconnects with %d is left', async code => {
     const { store } = await openStore(real)
-    const brokers = [await scriptedBroker(refusing(code)), await scriptedBroker(sendingAway(code), grant)]
+    const brokers = [await scriptedBroker(refusing(code)), await scriptedBroker(disconnecting(code), grant)]
     const status = record(openClient([...brokers.map(({ url }) => url), store.url]).status$)
     await at(status, store.url)
     expect(brokers.every(({ sides }) => sides.length <= 1)).toBe(true)
   })
 
-  it.each([134, 135, 138])('ends when one refuses with %d: all have the same users', async code => {
+  it.each([134, 135, 138])('a refusal with %d closes the client, as all brokers have the same users', async code => {
     const broker = await scriptedBroker(refusing(code))
     const status = record(openClient([broker.url, NOWHERE]).status$)
     await status.until(({ completed }) => completed)
@@ -112,7 +112,7 @@ describe('a client of several brokers', () => {
     })
   })
 
-  it('goes where a broker of ours says, if that is one of ours', async () => {
+  it('a server reference to a listed address is followed', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(156, `elsewhere.invalid:1 ${hostOf(store.url)}`))
     const inOrder = { reconnect: { initial: 5, max: 20, random: () => 0 } }
@@ -122,7 +122,7 @@ describe('a client of several brokers', () => {
     expect(tried).toEqual([store.url])
   })
 
-  it('sends user and password of the address it goes to, and credentials before those', async () => {
+  it('each address gets its own user and password, and credentials override them', async () => {
     const names: (string | undefined)[] = []
     const note = (side: BrokerSide): void => {
       names.push(`${side.connect.username} ${side.connect.password}`)
@@ -137,8 +137,8 @@ describe('a client of several brokers', () => {
   })
 })
 
-describe('a client of one broker that is sent elsewhere', () => {
-  it('ends, unless it may follow', async () => {
+describe('a client of one broker that is redirected', () => {
+  it('a redirected client closes unless it may follow references', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(157, hostOf(store.url)))
     const ended = record(openClient(broker.url).status$)
@@ -149,7 +149,7 @@ describe('a client of one broker that is sent elsewhere', () => {
   })
 
   it.each(['', ' ', 'not a host', '[::', 'h:0', 'x'.repeat(60_000)])(
-    'ends when that is nowhere: %#',
+    'an invalid server reference closes the client: %#',
     async reference => {
       const broker = await scriptedBroker(refusing(156, reference))
       const status = record(openClient(broker.url, { followReferences: true, reconnectStrategy: () => false }).status$)
@@ -158,7 +158,7 @@ describe('a client of one broker that is sent elsewhere', () => {
     },
   )
 
-  it('pauses when two send it back and forth', async () => {
+  it('redirection in a circle pauses between rounds', async () => {
     const urls: string[] = []
     const brokers = [0, 1].map(i => scriptedBroker(side => refusing(156, hostOf(urls[1 - i] ?? ''))(side)))
     urls.push(...(await Promise.all(brokers)).map(({ url }) => url))
@@ -182,12 +182,12 @@ describe('addresses', () => {
     [['mqtt://a', 'b'], 'got `b`'],
     ['mqtt://a,mqtt://b', 'use an array for several'],
     ['mqtt://a,b:1884', 'use an array for several'],
-  ])('that are wrong are refused at the call: %j', (url, message) => {
+  ])('invalid addresses are rejected by the call: %j', (url, message) => {
     expect(() => connect(url)).toThrow(message)
     expect(() => connect({ url })).toThrow(message)
   })
 
-  it('may be given with the options', async () => {
+  it('addresses may be given in the options', async () => {
     const { store } = await openStore(real)
     const client = connect({ url: [store.url, store.wsUrl] })
     onTestFinished(async () => client.close())
@@ -196,21 +196,21 @@ describe('addresses', () => {
 })
 
 describe('a broker that was never reached', () => {
-  it('is named, and is not said to be lost', async () => {
+  it('the error names the address and does not report a lost connection', async () => {
     const status = record(openClient('mqtt://ann:secret@127.0.0.1:1', { reconnectStrategy: () => false }).status$)
     await status.until(({ completed }) => completed)
     const message = 'Cannot reach mqtt://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1'
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { message } })
   })
 
-  it('at the port of another protocol may be meant with that', async () => {
+  it('the error suggests the usual protocol of the port', async () => {
     const message = expect.stringContaining('(port 8083 is usually for ws://127.0.0.1:8083)')
     const status = record(openClient('mqtt://127.0.0.1:8083', { reconnectStrategy: () => false }).status$)
     await status.until(({ completed }) => completed)
     expect(status.values.at(-1)).toMatchObject({ cause: { message } })
   })
 
-  it('that takes no retained messages, as a will is, is not tried again', async () => {
+  it('a broker without retained messages refuses the will and is not retried', async () => {
     const broker = await scriptedBroker(refusing(154))
     const status = record(openClient(broker.url).status$)
     await status.until(({ completed }) => completed)

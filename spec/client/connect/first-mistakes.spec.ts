@@ -9,95 +9,95 @@ import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
-/** What people write at first, without types to help them, and what it is answered. */
+/** Mistakes of beginners without type checking, and the resulting errors. */
 type Mistake = readonly [written: string, run: (store: StateStore) => unknown, words: string | RegExp]
 
-const AT_ONCE: readonly Mistake[] = [
+const SYNCHRONOUS_ERRORS: readonly Mistake[] = [
   ["key('')", store => store.key('', text), /at least one/],
   [
     "key('a')",
-    // @ts-expect-error a key needs the codec of its values
+    // @ts-expect-error missing codec
     store => store.key('a'),
     'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   [
     "matching(store, 'a*')",
-    // @ts-expect-error keys need the codec of their values
+    // @ts-expect-error missing codec
     store => matching(store, 'a*'),
     'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   [
     "key('a', json)",
-    // @ts-expect-error json is called
+    // @ts-expect-error json must be called
     store => store.key('a', json),
     'Expected a codec, got a function: call it, such as `json()`',
   ],
   [
     "key('a', 'number')",
-    // @ts-expect-error a codec, not its name
+    // @ts-expect-error the name of a codec
     store => store.key('a', 'number'),
     'Expected `the codec (as text or json())` to be an object, got `number` (string)',
   ],
   [
     "key('a', {})",
-    // @ts-expect-error a codec has two methods
+    // @ts-expect-error missing methods of a codec
     store => store.key('a', {}),
     'Expected `the codec (as text or json())` to have a method `encode`',
   ],
   [
     "connect('mqtt://localhost', { clientID: 'a' })",
-    // @ts-expect-error it is clientId
+    // @ts-expect-error clientId is misspelled
     () => connect('mqtt://localhost', { clientID: 'a' }),
     'Unknown option `clientID` of connect: did you mean `clientId`?',
   ],
   [
     "connect({ url: 'mqtt://localhost', keepalive: 5 })",
-    // @ts-expect-error it is keepAlive
+    // @ts-expect-error keepAlive is misspelled
     () => connect({ url: 'mqtt://localhost', keepalive: 5 }),
     'Unknown option `keepalive` of connect: did you mean `keepAlive`?',
   ],
   [
     "connect('mqtt://localhost', { reconnect: { maximum: 5 } })",
-    // @ts-expect-error it is max
+    // @ts-expect-error max is misspelled
     () => connect('mqtt://localhost', { reconnect: { maximum: 5 } }),
     /^Unknown option `maximum` of connect, in `reconnect`/,
   ],
   [
     "connectPubSub('ws://localhost', { keepalive: 5 })",
-    // @ts-expect-error it is keepAlive
+    // @ts-expect-error keepAlive is misspelled
     () => connectPubSub('ws://localhost', { keepalive: 5 }),
     'Unknown option `keepalive` of connectPubSub: did you mean `keepAlive`?',
   ],
   [
     'set(key, { concurency: 1 })',
-    // @ts-expect-error a letter is missing
+    // @ts-expect-error concurrency is misspelled
     store => from([1]).pipe(set(store.key('a', number), { concurency: 1 })),
     'Unknown option `concurency` of the operator set: did you mean `concurrency`?',
   ],
 ]
 
-const AS_ERRORS: readonly Mistake[] = [
+const REJECTIONS: readonly Mistake[] = [
   [
     'set(1, { ifabsent: true })',
-    // @ts-expect-error it is ifAbsent
+    // @ts-expect-error ifAbsent is misspelled
     store => store.key('a', number).set(1, { ifabsent: true }),
     'Unknown option `ifabsent` of set: did you mean `ifAbsent`?',
   ],
   [
     'set(1, { ttl: 5 })',
-    // @ts-expect-error it is expiresIn
+    // @ts-expect-error wrong name of expiresIn
     store => store.key('a', number).set(1, { ttl: 5 }),
     'Unknown option `ttl` of set: did you mean `expiresIn`?',
   ],
   [
     'set(1, 5000)',
-    // @ts-expect-error options are an object
+    // @ts-expect-error options must be an object
     store => store.key('a', number).set(1, 5000),
     /^Expected `the options of set` to be an object/,
   ],
   [
     "number: set('1')",
-    // @ts-expect-error it is text
+    // @ts-expect-error a text
     store => store.key('a', number).set('1'),
     /does not encode: Expected the value to be a finite number, got `1` \(string\)/,
   ],
@@ -105,40 +105,40 @@ const AS_ERRORS: readonly Mistake[] = [
   ['json: NaN inside', store => store.key('a', json()).set({ t: [Number.NaN] }), /JSON has no NaN \(at t\[0\]\)/],
   [
     'bytes: set(21)',
-    // @ts-expect-error the key holds bytes
+    // @ts-expect-error a number
     store => store.key('a', bytes).set(21),
     /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key another codec/,
   ],
   [
     'set(promise)',
-    // @ts-expect-error a promise is no number
+    // @ts-expect-error a promise
     store => store.key('a', number).set(Promise.resolve(21)),
     /does not encode: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
   ],
   [
     "watchAll(['a'])",
-    // @ts-expect-error names need the codec of their values
+    // @ts-expect-error missing codec
     store => firstValueFrom(store.watchAll(['a'])),
     'Expected a codec for the values: number, text, boolean, bytes, json() or a custom one',
   ],
   ["store.get('', number)", store => store.get('', number), /at least one/],
 ]
 
-const saying = (words: string | RegExp): unknown =>
-  typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words)
+const matchText = (message: string | RegExp): unknown =>
+  typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message)
 
-describe('A first mistake', () => {
-  it.each(AT_ONCE)('is answered at once: %s', async (_, run, words) => {
+describe('common mistakes', () => {
+  it.each(SYNCHRONOUS_ERRORS)('%s throws an argument error', async (_, run, message) => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
-    expect(() => run(client)).toThrow(expect.objectContaining({ code: 'argument', message: saying(words) }))
+    expect(() => run(client)).toThrow(expect.objectContaining({ code: 'argument', message: matchText(message) }))
   })
 
-  it.each(AS_ERRORS)('is the error of the request: %s', async (_, run, words) => {
+  it.each(REJECTIONS)('%s rejects with an argument error', async (_, run, message) => {
     const { store } = await openStore({ clock: systemClock })
     await expect(run(openClient(store.url))).rejects.toMatchObject({
       code: 'argument',
-      message: saying(words),
+      message: matchText(message),
     })
   })
 
@@ -147,28 +147,28 @@ describe('A first mistake', () => {
     ['authentification', 'authenticate'],
     ['Data', 'data'],
     ['maxkeys', 'maxKeys'],
-  ])('starts no store that is open because `%s` was ignored', async (written, meant) => {
+  ])('serve rejects the misspelled security option `%s`', async (written, meant) => {
     await expect(serve({ port: 0, wsPort: 0, [written]: 'x' })).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringMatching(`Unknown option \`${written}\` of serve: (did you mean \`${meant}\`|known are)`),
     })
   })
 
-  it('starts no hub that is open for the same reason', async () => {
+  it('servePubSub rejects misspelled options', async () => {
     const options = { port: 0, authenticate: () => ({}), maxConnection: 5 }
     await expect(servePubSub(options)).rejects.toMatchObject({
       message: 'Unknown option `maxConnection` of servePubSub: did you mean `maxConnections`?',
     })
   })
 
-  it('is none: a write that is awaited', async () => {
+  it('awaiting a write sends it', async () => {
     const { store } = await openStore({ clock: systemClock })
     const key = openClient(store.url).key('a', number)
     expect(await key.set(21)).toMatchObject({ applied: true })
     expect(await key.get()).toMatchObject({ value: 21 })
   })
 
-  it('is a broker that is not there', async () => {
+  it('an unreachable broker is named by the timeout error', async () => {
     const { store } = await openStore({ clock: systemClock })
     await store.close()
     const client = openClient(store.url)
@@ -179,7 +179,7 @@ describe('A first mistake', () => {
     })
   })
 
-  it('is a broker without a store', async () => {
+  it('a broker without a store is reported as no-store', async () => {
     const broker = await scriptedBroker(
       (side: BrokerSide) => side.send(CONNACK),
       (side, packet) => {
@@ -194,7 +194,7 @@ describe('A first mistake', () => {
     })
   })
 
-  it('is a client id that another client has', async () => {
+  it('a client id in use by another client closes the first client', async () => {
     const { store } = await openStore({ clock: systemClock })
     const first = openClient(store.url, { clientId: 'panel-7' })
     await first.key('a', number).get()

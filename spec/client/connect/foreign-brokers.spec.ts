@@ -16,7 +16,7 @@ const setTo = (value: string): Uint8Array =>
   utf8(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$${value.length}\r\n${value}\r\n`)
 const holding = (value: string): Uint8Array => utf8(`$${value.length}\r\n${value}\r\n`)
 
-/** Grants subscriptions and answers requests with `v`, as a store behind a broker would. */
+/** Grants subscriptions and responds to requests with `v`, as an attached store would. */
 function answering(change: (answer: IPublishPacket, nth: number) => IPublishPacket = answer => answer) {
   let count = 0
   return (side: BrokerSide, packet: Packet): void => {
@@ -46,7 +46,7 @@ const accept =
     side.send({ ...CONNACK, properties })
 
 describe('a broker that uses topic aliases', () => {
-  it('is understood over an MqttClient that allows them', async () => {
+  it('an MqttClient that allows topic aliases receives responses and notifications', async () => {
     const aliased = (answer: IPublishPacket, nth: number): IPublishPacket => ({
       ...answer,
       topic: nth === 0 ? answer.topic : '',
@@ -65,7 +65,7 @@ describe('a broker that uses topic aliases', () => {
   })
 })
 
-describe('a broker with a largest packet', () => {
+describe('a broker with a maximum packet size', () => {
   const requests = async (maximumPacketSize: number, clientId: string) => {
     const sizes: number[] = []
     const respond = answering()
@@ -76,13 +76,13 @@ describe('a broker with a largest packet', () => {
     return { store: openClient(broker.url, { clientId }), sizes }
   }
 
-  it('gets a small request though the limit is small', async () => {
+  it('a small request is sent despite a low limit', async () => {
     const { store, sizes } = await requests(1_000, 'me')
     await store.key('a', text).get()
     expect(sizes).toHaveLength(1)
   })
 
-  it('gets none that is larger because of a long client id', async () => {
+  it('a long client id counts towards the packet size', async () => {
     const { store, sizes } = await requests(3_000, 'x'.repeat(1_500))
     await expect(store.key('a', text).get()).rejects.toMatchObject({
       code: 'argument',
@@ -92,8 +92,8 @@ describe('a broker with a largest packet', () => {
   })
 })
 
-describe('a broker that says in CONNACK what it lacks', () => {
-  it('is left for good when that is QoS 1, with the reason', async () => {
+describe('a broker with limitations in CONNACK', () => {
+  it('a broker without QoS 1 closes the client with the reason', async () => {
     const broker = await scriptedBroker(accept({ maximumQoS: 0 }), grant)
     const status = record(openClient(broker.url).status$)
     await status.until(({ completed }) => completed)
@@ -103,7 +103,7 @@ describe('a broker that says in CONNACK what it lacks', () => {
     ])
   })
 
-  it('is asked for no wildcard where there are none: requests work, watches say why not', async () => {
+  it('without wildcard support requests work and watches fail with the reason', async () => {
     const filters: string[] = []
     const respond = answering()
     const broker = await scriptedBroker(accept({ wildcardSubscriptionAvailable: false }), (side, packet) => {
@@ -117,7 +117,7 @@ describe('a broker that says in CONNACK what it lacks', () => {
     expect(filters).toEqual([expect.not.stringContaining('+')])
   })
 
-  it('gets no subscription identifiers where there are none', async () => {
+  it('without subscription identifiers none are sent', async () => {
     const identifiers: unknown[] = []
     const respond = answering()
     const broker = await scriptedBroker(accept({ subscriptionIdentifiersAvailable: false }), (side, packet) => {
@@ -129,8 +129,8 @@ describe('a broker that says in CONNACK what it lacks', () => {
   })
 })
 
-/** Beside a store of which the spec says what it answers. */
-function beside(options: { readonly verifyEvery?: number } = {}) {
+/** A client of an attached store whose responses the spec decides. */
+function openAttachedStore(options: { readonly verifyEvery?: number } = {}) {
   const session = new FakeSession()
   const clock = new ManualClock()
   const client = new StateStore(session, { clock, timeout: 1_000, maxQueued: 20_000, stopDelay: 0, ...options })
@@ -141,8 +141,12 @@ function beside(options: { readonly verifyEvery?: number } = {}) {
       .split('\r\n')
       .filter(line => /^[A-Z]/i.test(line))
       .join(' ')
-  const answer = (index: number, payload: Uint8Array, life?: string): void =>
-    session.reply(session.at(index), payload, { __stat: '200', __ts: '5:0:S', ...(life && { __life: life }) })
+  const answer = (index: number, payload: Uint8Array, instanceId?: string): void =>
+    session.reply(session.at(index), payload, {
+      __stat: '200',
+      __ts: '5:0:S',
+      ...(instanceId && { __life: instanceId }),
+    })
   const watch = (key: string) => ({
     entries: record(client.key(key, text).entries$),
     freshness: record(client.key(key, text).freshness$),
@@ -153,18 +157,18 @@ function beside(options: { readonly verifyEvery?: number } = {}) {
 const noStore = (): RequestRejectedError => new RequestRejectedError(16, 'No matching subscribers')
 
 describe('a request', () => {
-  it('says by which client it is to be partitioned, and that it goes first', () => {
-    const { session, client } = beside()
+  it('a request carries its partition and its priority', () => {
+    const { session, client } = openAttachedStore()
     record(client.key('a', text).get())
     expect(session.at(0).request.commonProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })
   })
 })
 
 describe('a broker without a store', () => {
-  it('is asked by one watch of ten thousand at a time, and all are back within a second of the store', {
+  it('one of many watches polls for a store, and all recover within a second of its start', {
     tags: 'slow',
   }, () => {
-    const { session, clock, watch } = beside()
+    const { session, clock, watch } = openAttachedStore()
     const seen = Array.from({ length: 500 }, (_, i) => watch(`k${i}`).entries)
     for (let i = 0; i < session.published.length; i++) session.at(i).acknowledge(noStore())
     const before = session.published.length
@@ -186,16 +190,16 @@ describe('a broker without a store', () => {
   })
 })
 
-describe('a watch whose registration was refused', () => {
-  it('sends no STOP for what was never registered', () => {
-    const { session, watch } = beside()
+describe('a watch whose registration was rejected', () => {
+  it('a rejected registration is not stopped', () => {
+    const { session, watch } = openAttachedStore()
     const { entries } = watch('a')
     session.reply(session.at(0), utf8('-ERR not authorized\r\n'))
     expect([entries.error, session.published.length]).toMatchObject([{ code: 'not-authorized' }, 1])
   })
 
-  it('sends it when an attempt before may have been heard', () => {
-    const { session, clock, watch, commandOf } = beside()
+  it('a rejected registration is stopped if an earlier attempt may have reached the store', () => {
+    const { session, clock, watch, commandOf } = openAttachedStore()
     watch('a')
     clock.advance(1_100)
     session.reply(session.at(1), utf8('-ERR not authorized\r\n'))
@@ -203,35 +207,35 @@ describe('a watch whose registration was refused', () => {
   })
 })
 
-describe('a store beside its broker', () => {
+describe('an attached store', () => {
   const LIVE = { state: 'live' }
   const asked = (session: FakeSession): number =>
     session.subscribed.filter(filters => filters.includes(LIFE_TOPIC)).length
 
   const live = () => {
-    const world = beside()
+    const world = openAttachedStore()
     const { entries, freshness } = world.watch('a')
     world.answer(0, OK, 'one')
     world.answer(1, holding('v'), 'one')
     expect(freshness.values.at(-1)).toEqual(LIVE)
-    const announce = (life: string): void => world.session.receive(LIFE_TOPIC, utf8(life))
+    const announce = (instanceId: string): void => world.session.receive(LIFE_TOPIC, utf8(instanceId))
     return { ...world, entries, freshness, announce }
   }
 
-  it('that says nothing of its life costs nothing', () => {
-    const { session, watch, answer } = beside()
+  it('a store without an instance id causes no extra subscription', () => {
+    const { session, watch, answer } = openAttachedStore()
     watch('a')
     answer(0, OK)
     answer(1, holding('v'))
     expect(asked(session)).toBe(0)
   })
 
-  it('is asked once a connection for its announcements', () => {
+  it('announcements are subscribed once per connection', () => {
     const { session } = live()
     expect(asked(session)).toBe(1)
   })
 
-  it('that is away makes values stale, and live again when it is back', () => {
+  it('values are stale while the store is unavailable, and live after it returns', () => {
     const { session, announce, freshness, entries, answer } = live()
     announce('')
     announce('')
@@ -244,7 +248,7 @@ describe('a store beside its broker', () => {
     expect(session.published).toHaveLength(4)
   })
 
-  it('that was restarted is asked anew, though the connection never broke', () => {
+  it('a restarted store gets its registrations again without a reconnect', () => {
     const { session, announce, entries, answer, commandOf } = live()
     announce('one')
     expect(session.published).toHaveLength(2)
@@ -255,37 +259,37 @@ describe('a store beside its broker', () => {
     expect(words(entries)).toEqual(['set v (snapshot)', 'set w (resync)'])
   })
 
-  it('may tell once more, on another connection, what it told before: that is not believed before it was read', () => {
+  it('a notification repeated on a new connection is ignored until the key is read', () => {
     const { session, entries, answer } = live()
-    const tell = (value: string, version: number): void => {
+    const notify = (value: string, version: number): void => {
       const ids = session.subscriptionId === undefined ? [] : [session.subscriptionId]
       session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, ids)
     }
     session.disconnect(new ConnectionLostError())
     session.connect()
-    tell('u', 3)
-    tell('v', 5)
+    notify('u', 3)
+    notify('v', 5)
     answer(2, OK, 'one')
-    tell('u', 3)
+    notify('u', 3)
     answer(3, holding('v'), 'one')
-    tell('v', 5)
+    notify('v', 5)
     expect(words(entries)).toEqual(['set v (snapshot)'])
-    tell('w', 6)
+    notify('w', 6)
     expect(words(entries)).toEqual(['set v (snapshot)', 'set w (notification)'])
     expect(session.published).toHaveLength(4)
   })
 
-  it('that was restarted is believed every step, as what the one before told came for another subscription', () => {
+  it('after a restart every notification of the new subscription is accepted', () => {
     const { session, announce, entries, answer } = live()
-    const tell = (value: string, version: number, id: number): void =>
+    const notify = (value: string, version: number, id: number): void =>
       session.receive(CHANGES_OF_A, setTo(value), { __ts: `${version}:0:S` }, undefined, [id])
     announce('two')
     const id = session.subscriptionId ?? 0
     expect([id > 0, session.subscribed.at(-1)]).toEqual([true, [CHANGES_OF_A.replace(/61$/, '+')]])
-    tell('of the first', 9, id - 1)
+    notify('of the first', 9, id - 1)
     answer(2, OK, 'two')
     answer(3, holding('w'), 'two')
-    for (const version of [6, 7, 8]) tell(`w${version}`, version, id)
+    for (const version of [6, 7, 8]) notify(`w${version}`, version, id)
     expect(words(entries).slice(1)).toEqual([
       'set w (resync)',
       'set w6 (notification)',
@@ -295,9 +299,9 @@ describe('a store beside its broker', () => {
     expect(session.published).toHaveLength(4)
   })
 
-  it('that is away before it ever answered is listened for', () => {
-    const { session, watch, commandOf } = beside()
-    const announce = (life: string): void => session.receive(LIFE_TOPIC, utf8(life))
+  it('an announcement before the first response is handled', () => {
+    const { session, watch, commandOf } = openAttachedStore()
+    const announce = (instanceId: string): void => session.receive(LIFE_TOPIC, utf8(instanceId))
     watch('a')
     announce('')
     expect(asked(session)).toBe(1)
@@ -305,14 +309,14 @@ describe('a store beside its broker', () => {
     expect([commandOf(-1), session.published.length]).toEqual(['KEYNOTIFY a', 2])
   })
 
-  it('is found out by any answer where announcements are not allowed', () => {
+  it('any response reveals a restart when announcements are not permitted', () => {
     const { client, session, answer, commandOf } = live()
     record(client.key('b', text).set('x'))
     answer(2, OK, 'two')
     expect([commandOf(3), session.published.length]).toEqual(['KEYNOTIFY a', 4])
   })
 
-  it('cannot be brought down by an announcement that is no text', () => {
+  it('a malformed announcement does no harm', () => {
     const { session, freshness } = live()
     session.receive(LIFE_TOPIC, Uint8Array.of(255, 0))
     expect(freshness.values.at(-1)).toMatchObject({ state: 'resyncing' })
@@ -320,8 +324,8 @@ describe('a store beside its broker', () => {
 })
 
 describe('verifyEvery', () => {
-  it('registers and reads each watched key again in that time, in turn', () => {
-    const { session, clock, watch, answer, commandOf } = beside({ verifyEvery: 10_000 })
+  it('each watched key is registered and read again within the interval', () => {
+    const { session, clock, watch, answer, commandOf } = openAttachedStore({ verifyEvery: 10_000 })
     const [a, b] = [watch('a'), watch('b')]
     for (let i = 0; i < 4; i++) answer(i, i < 2 ? OK : holding('v'))
     clock.advance(4_999)
@@ -339,8 +343,8 @@ describe('verifyEvery', () => {
     expect(a.freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
   })
 
-  it('says that a value is not live for sure when the store does not answer', () => {
-    const { clock, watch, answer } = beside({ verifyEvery: 10_000 })
+  it('a value is not live while the store does not respond to verification', () => {
+    const { clock, watch, answer } = openAttachedStore({ verifyEvery: 10_000 })
     const { freshness } = watch('a')
     answer(0, OK)
     answer(1, holding('v'))
@@ -348,13 +352,13 @@ describe('verifyEvery', () => {
     expect(freshness.values.at(-1)).toEqual({ state: 'resyncing' })
   })
 
-  it('is off unless it is asked for, and leaves no timer', () => {
-    const off = beside()
+  it('verification is off by default and leaves no timer', () => {
+    const off = openAttachedStore()
     off.watch('a')
     off.answer(0, OK)
     off.answer(1, holding('v'))
     expect(off.clock.pending).toBe(0)
-    const on = beside({ verifyEvery: 1_000 })
+    const on = openAttachedStore({ verifyEvery: 1_000 })
     on.watch('a')
     void on.client.close()
     expect(on.clock.pending).toBe(0)

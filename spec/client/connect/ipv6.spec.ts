@@ -5,7 +5,7 @@ import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
 describe('a store at an IPv6 address', () => {
-  it.each(['url', 'wsUrl'] as const)('is reached as it calls itself: %s', async kind => {
+  it.each(['url', 'wsUrl'] as const)('a client connects to the URL that the store reports: %s', async kind => {
     const { store } = await openStore({ host: '::1', clock: systemClock })
     expect(store[kind]).toMatch(/^(mqtt|ws):\/\/\[::1\]:\d+$/)
     const client = openClient(store[kind])

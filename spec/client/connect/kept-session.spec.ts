@@ -5,10 +5,10 @@ import { eventually } from '../../support/eventually.js'
 import { openClient, record } from '../../support/open-client.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
-/** Of requests that are not answered, ms; all others have time. */
-const TIMEOUT = 200
+/** Timeout of requests without a response, ms. */
+const TIMEOUT_MS = 200
 
-/** A broker with a store that answers every request on connections of which `delivers` says so; it keeps sessions. */
+/** A broker that keeps sessions, with a store that responds on the connections for which `delivers` is true. */
 const keepingBroker = async (delivers: (side: BrokerSide) => boolean) =>
   scriptedBroker(
     side => side.send({ ...CONNACK, sessionPresent: side.connect.clean === false && side.number > 1 }),
@@ -38,11 +38,11 @@ const keepingBroker = async (delivers: (side: BrokerSide) => boolean) =>
 
 const reconnect = { initial: 1, max: 1 }
 
-// HiveMQ CE does so for ever when what was under way at a cut has expired since.
-describe('a broker that delivers nothing in the session it kept', () => {
-  it('is given up for a new session when the first request times out, and all is well again', async () => {
+// HiveMQ CE never delivers again if messages in flight at the disconnect have expired.
+describe('a broker that delivers nothing in the resumed session', () => {
+  it('the first request timeout replaces the session, and watches recover', async () => {
     const broker = await keepingBroker(side => side.number === 1 || side.connect.clean === true)
-    const store = openClient(broker.url, { timeout: TIMEOUT, reconnect })
+    const store = openClient(broker.url, { timeout: TIMEOUT_MS, reconnect })
     const fresh = record(store.key('a', text).freshness$)
     await fresh.until(({ values }) => values.at(-1)?.state === 'live')
     broker.sides[0]?.socket.destroy()
@@ -52,7 +52,7 @@ describe('a broker that delivers nothing in the session it kept', () => {
     expect(broker.sides.map(({ connect }) => connect.clean)).toEqual([false, false, true])
   })
 
-  it('is not looked for anew again and again when there is no answer in a new session either', {
+  it('a new session without responses is not replaced again', {
     tags: 'slow',
   }, async () => {
     const broker = await keepingBroker(side => side.number === 1)
@@ -60,15 +60,15 @@ describe('a broker that delivers nothing in the session it kept', () => {
     await store.key('a', text).get()
     broker.sides[0]?.socket.destroy()
     const unanswered = async () =>
-      expect(store.key('a', text).get({ timeout: TIMEOUT })).rejects.toMatchObject({ code: 'timeout' })
+      expect(store.key('a', text).get({ timeout: TIMEOUT_MS })).rejects.toMatchObject({ code: 'timeout' })
     while (broker.sides.length < 3) await unanswered()
     for (let i = 0; i < 3; i++) await unanswered()
     expect(broker.sides.map(({ connect }) => connect.clean)).toEqual([false, false, true])
   })
 })
 
-describe('a store that is late in a session that the broker kept', () => {
-  it('costs no connection when anything has come in it', async () => {
+describe('a late store in a resumed session', () => {
+  it('a request timeout keeps a session in which messages have arrived', async () => {
     let answers = true
     const broker = await keepingBroker(() => answers)
     const store = openClient(broker.url, { reconnect })
@@ -77,7 +77,7 @@ describe('a store that is late in a session that the broker kept', () => {
     await eventually(() => broker.sides.length === 2)
     await store.key('a', text).get()
     answers = false
-    await expect(store.key('a', text).get({ timeout: TIMEOUT })).rejects.toMatchObject({ code: 'timeout' })
+    await expect(store.key('a', text).get({ timeout: TIMEOUT_MS })).rejects.toMatchObject({ code: 'timeout' })
     answers = true
     await store.key('a', text).get()
     expect(broker.sides).toHaveLength(2)

@@ -4,8 +4,8 @@ import { bytes, systemClock } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-describe.each(['url', 'wsUrl'] as const)('A watch over %s', address => {
-  it('shows every change once and in order, of large values followed by small ones', async () => {
+describe.each(['url', 'wsUrl'] as const)('a watch over %s', address => {
+  it('a watch emits every change once and in order, even small values after large ones', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [watcher, writer] = [openClient(store[address]), openClient(store.url)]
     const seen = record(watcher.key('k', bytes).value$)

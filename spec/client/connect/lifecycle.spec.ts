@@ -12,7 +12,7 @@ const real = { clock: systemClock }
 const NOTIFY = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/'
 const OK = utf8('+OK\r\n')
 
-/** A client on a session in the hands of the spec. */
+/** A client on a session that the spec controls. */
 function scripted(stopDelay = 0): { session: FakeSession; clock: ManualClock; client: StateStore } {
   const session = new FakeSession()
   const clock = new ManualClock()
@@ -27,7 +27,7 @@ const commands = (session: FakeSession): string[] =>
   })
 
 describe('closing', () => {
-  it('completes watches, ends registrations, fails what follows, and may be done twice', async () => {
+  it('close completes watches, ends registrations and is idempotent', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     const key = client.key('a', text)
@@ -49,14 +49,14 @@ describe('closing', () => {
     await expect(firstValueFrom(key.get())).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('is told to those who ask for the status afterwards', async () => {
+  it('late subscribers of status$ receive closed', async () => {
     const { session, client } = scripted()
     session.connect()
     await client.close()
     expect(record(client.status$)).toMatchObject({ values: [{ state: 'closed', cause: undefined }], completed: true })
   })
 
-  it('leaves no value that would pass for live', async () => {
+  it('close marks live values as stale', async () => {
     const { store } = await openStore(real)
     const clock = new ManualClock()
     const client = openClient(store.url, { clock })
@@ -68,7 +68,7 @@ describe('closing', () => {
     expect(read).toMatchObject({ values: [{ state: 'live' }, { state: 'stale' }], completed: true })
   })
 
-  it('happens at the end of a block', async () => {
+  it('`await using` closes the client at the end of the block', async () => {
     const { store } = await openStore(real)
     const status: string[] = []
     {
@@ -79,14 +79,14 @@ describe('closing', () => {
     expect(status).toEqual(['connecting', 'connected', 'closed'])
   })
 
-  it('works before there is a connection', async () => {
+  it('close works before the first connection', async () => {
     const client = connect('mqtt://127.0.0.1:1', { reconnect: { initial: 60_000 } })
     const read = firstValueFrom(client.key('a', text).get())
     await client.close()
     await expect(read).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('leaves nothing running', async () => {
+  it('close leaves no timers', async () => {
     const { store } = await openStore(real)
     const clock = new ManualClock(Date.now())
     const client = openClient(store.url, { clock })
@@ -97,8 +97,8 @@ describe('closing', () => {
   })
 })
 
-describe('an end for good', () => {
-  it('is told by the watches and by the status, with its cause', () => {
+describe('a permanent end', () => {
+  it('watches and status$ report the cause', () => {
     const { session, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     const status = record(client.status$)
@@ -109,16 +109,16 @@ describe('an end for good', () => {
     expect(record(client.key('a', text).entries$).error).toBe(cause)
   })
 
-  it('is `closed` for a client that was connected, with the cause', () => {
+  it('a connected client ends with `closed` and the cause', () => {
     const { session, client } = scripted()
     session.connect()
     const seen = record(client.key('a', text).entries$)
-    const cause = new ConnectionRefusedError('another client took the id', 142)
+    const cause = new ConnectionRefusedError('another client took over the id', 142)
     session.end(cause)
     expect(seen.error).toMatchObject({ code: 'closed', cause })
   })
 
-  it('comes when the broker refuses the response topic', () => {
+  it('a refused response subscription closes the client', () => {
     const { session, client } = scripted()
     const status = record(client.status$)
     session.granted = [135, 1]
@@ -128,8 +128,8 @@ describe('an end for good', () => {
   })
 })
 
-describe('the order on a connection', () => {
-  it('is SUBACK, then KEYNOTIFY, then its answer, then GET', () => {
+describe('the order of packets on a connection', () => {
+  it('the order is SUBACK, KEYNOTIFY, its response, GET', () => {
     const { session, client } = scripted()
     session.granted = undefined
     const seen = record(client.key('a', text).entries$)
@@ -146,7 +146,7 @@ describe('the order on a connection', () => {
     expect(seen.values).toMatchObject([{ op: 'set', value: '1', source: 'snapshot' }])
   })
 
-  it('is the same on the next one, also in a session that the broker kept', () => {
+  it('the order is the same on the next connection, even in a resumed session', () => {
     const { session, client } = scripted()
     record(client.key('a', text).entries$)
     session.connect()
@@ -156,7 +156,7 @@ describe('the order on a connection', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 
-  it('keeps reads and writes working where notifications are refused, and fails watches', () => {
+  it('reads and writes work when notifications are refused, and watches fail', () => {
     const { session, client } = scripted()
     session.granted = [1, 135]
     const seen = record(client.key('a', text).entries$)
@@ -168,7 +168,7 @@ describe('the order on a connection', () => {
 })
 
 describe('a watch', () => {
-  it('outlives its last subscriber by the stop delay, and nobody notices who comes and goes', () => {
+  it('a watch outlives its last subscriber by the stop delay', () => {
     const { session, clock, client } = scripted(1_000)
     session.connect()
     const key = client.key('a', text)
@@ -182,7 +182,7 @@ describe('a watch', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP'])
   })
 
-  it('does not send the STOP of one connection on the next', () => {
+  it('a STOP is not sent on the next connection', () => {
     const { session, client } = scripted()
     session.connect({ receiveMaximum: 1 })
     const key = client.key('a', text)
@@ -193,7 +193,7 @@ describe('a watch', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 
-  it('asks again for the end of a registration when the answer makes no sense, eight times at most', () => {
+  it('a STOP with an invalid response is sent eight times at most', () => {
     const { session, clock, client } = scripted()
     session.connect()
     record(client.key('a', text).entries$).unsubscribe()
@@ -205,7 +205,7 @@ describe('a watch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('does not ask again for the end of a registration that somebody needs', () => {
+  it('a STOP is not retried while the registration is needed', () => {
     const { session, clock, client } = scripted()
     session.connect()
     const key = client.key('a', text)
@@ -222,7 +222,7 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY STOP', 'KEYNOTIFY'])
   })
 
-  it('does not end the registration that somebody needs, though two were asked to end before and both failed', () => {
+  it('failed STOPs of earlier watches do not end a registration that is needed', () => {
     const { session, clock, client } = scripted()
     session.connect()
     const key = client.key('a', text)
@@ -235,7 +235,7 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY'])
   })
 
-  it('tries again after a timeout, and asks once more for what it still needs', () => {
+  it('timed-out requests of a watch are retried', () => {
     const { session, clock, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     session.connect()
@@ -251,7 +251,7 @@ describe('a watch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('survives a clock that is ahead, and reports it', () => {
+  it('a watch survives clock skew and reports it', () => {
     const { session, clock, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)
@@ -270,7 +270,7 @@ describe('a watch', () => {
     expect(errors.values).toMatchObject([{ code: 'clock-skew' }])
   })
 
-  it('errors with what the caller must know, and can be started anew', () => {
+  it('a rejected watch errors and can be subscribed again', () => {
     const { session, client } = scripted()
     const key = client.key('a', text)
     const seen = record(key.entries$)
@@ -281,7 +281,7 @@ describe('a watch', () => {
     expect(commands(session).slice(-1)).toEqual(['KEYNOTIFY'])
   })
 
-  it('asks at most for 256 keys at a time', () => {
+  it('at most 256 keys are requested concurrently', () => {
     const { session, client } = scripted()
     for (let i = 0; i < 300; i++) record(client.key(`k${i}`, text).entries$)
     session.connect()
@@ -292,7 +292,7 @@ describe('a watch', () => {
 })
 
 describe('malformed notifications', () => {
-  it('are reported, and nothing else is lost', () => {
+  it('malformed notifications are reported without losing others', () => {
     const { session, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)
@@ -316,7 +316,7 @@ describe('malformed notifications', () => {
 })
 
 describe('a malformed notification', () => {
-  it('has the key read: something changed, whatever it was', () => {
+  it('a malformed notification causes a read of the key', () => {
     const { session, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     session.connect()
@@ -337,7 +337,7 @@ describe('a subscriber that throws', () => {
     uncaught.length = 0
   })
 
-  it('harms neither the connection nor the other subscribers', async () => {
+  it('a throwing subscriber affects neither the connection nor other subscribers', async () => {
     config.onUnhandledError = error => uncaught.push(error)
     const { store } = await openStore(real)
     const key = openClient(store.url).key('a', text)

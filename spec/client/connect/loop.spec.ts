@@ -14,7 +14,7 @@ async function open() {
   const { store } = await openStore(real)
   const client = openClient(store.url)
   const key = client.key('setPoint', number)
-  /** Settles when all that the client has sent before is done. */
+  /** Settles once the store has processed all earlier requests. */
   const settled = () => firstValueFrom(client.key('marker', text).get())
   return { store, client, key, settled }
 }
@@ -26,7 +26,7 @@ const rises = (versions: readonly (Hlc | undefined)[]): boolean =>
   })
 
 describe('for await (const entry of key)', () => {
-  it('gets what is there and every change it keeps up with, by one registration that ends with it', async () => {
+  it('the loop receives the current entry and every later one from one registration', async () => {
     const { store, key, settled } = await open()
     const seen: string[] = []
     for await (const entry of key) {
@@ -45,7 +45,7 @@ describe('for await (const entry of key)', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('gets the last state and rising versions when it is slow', async () => {
+  it('a slow loop skips to the latest entry, with rising versions', async () => {
     const { key } = await open()
     await firstValueFrom(key.set(0))
     const seen: Entry<number>[] = []
@@ -58,7 +58,7 @@ describe('for await (const entry of key)', () => {
     expect(rises(seen.map(({ version }) => version))).toBe(true)
   })
 
-  it('goes on through a lost connection', async () => {
+  it('the loop continues after a lost connection', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const key = openClient(link.url).key('setPoint', number)
@@ -74,7 +74,7 @@ describe('for await (const entry of key)', () => {
     expect(seen).toEqual(['absent (snapshot)', 'set 7 (resync)'])
   })
 
-  it('ends when the client is closed', async () => {
+  it('the loop ends when the client closes', async () => {
     const { client, key } = await open()
     const seen: string[] = []
     for await (const entry of key) {
@@ -84,12 +84,12 @@ describe('for await (const entry of key)', () => {
     expect(seen).toEqual(['absent'])
   })
 
-  it('throws what the entries error with', async () => {
+  it('the loop throws the error of the entries', async () => {
     const { store } = fakeStore(() => of('-ERR not authorized'))
     await expect(store.key('k', text)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not-authorized' })
   })
 
-  it('ends its watch when its body throws', async () => {
+  it('a throwing loop body ends the watch', async () => {
     const { store, key, settled } = await open()
     const run = async (): Promise<void> => {
       for await (const entry of key) throw new Error(entry.op)
@@ -101,7 +101,7 @@ describe('for await (const entry of key)', () => {
 })
 
 describe('for await (const entry of key.entries({ signal }))', () => {
-  it('throws when it is aborted while it waits, and leaves nothing behind', async () => {
+  it('aborting throws out of the waiting loop and leaves no watch', async () => {
     const { store, key, settled } = await open()
     const aborter = new AbortController()
     const seen: string[] = []
@@ -117,14 +117,14 @@ describe('for await (const entry of key.entries({ signal }))', () => {
     expect(getEventListeners(aborter.signal, 'abort')).toEqual([])
   })
 
-  it('watches nothing when it was aborted before', async () => {
+  it('an already aborted signal prevents the watch', async () => {
     const { session, store } = fakeStore(() => of('x'))
     const signal = AbortSignal.abort('enough')
     await expect(store.key('k', text).entries({ signal }).next()).rejects.toMatchObject({ code: 'aborted' })
     expect(session.requests).toEqual([])
   })
 
-  it('listens no longer when it was left', async () => {
+  it('leaving the loop removes the abort listener', async () => {
     const { key } = await open()
     const { signal } = new AbortController()
     for await (const _ of key.entries({ signal })) {
@@ -134,9 +134,9 @@ describe('for await (const entry of key.entries({ signal }))', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('refuses what is no signal at the call', async () => {
+  it('an invalid signal is rejected by the call', async () => {
     const { key } = await open()
-    // @ts-expect-error a time is no signal
+    // @ts-expect-error a number is not a signal
     expect(() => key.entries({ signal: 5 })).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })

@@ -7,7 +7,7 @@ import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A client in a session that is kept, one of whose requests is lost on the way. */
+/** A client in a kept session that can lose requests. */
 async function lossy() {
   const { store } = await openStore({ clock: systemClock })
   const link = await layLink(store.url)
@@ -18,7 +18,7 @@ async function lossy() {
   return {
     client,
     writes: () => sent().filter(request => request.startsWith('SET')),
-    /** Swallows what is sent during a task, and what else was on the connection with it. */
+    /** Discards everything sent during the task, and cuts the connection. */
     async lose(task: () => void): Promise<void> {
       link.stall('up')
       task()
@@ -32,8 +32,8 @@ async function lossy() {
   }
 }
 
-describe('a write that is lost with its connection, in a session that is kept', () => {
-  it('keeps an optimistic view from its next write no longer than a round trip', async () => {
+describe('a write that is lost with its connection in a kept session', () => {
+  it('the next write of an optimistic view waits only a round trip', async () => {
     const { client, writes, lose } = await lossy()
     const view = optimistic(client.key('dial', text))
     const states = record(view.state$)
@@ -44,7 +44,7 @@ describe('a write that is lost with its connection, in a session that is kept', 
     expect(writes()).toEqual(['SET dial 2'])
   })
 
-  it('keeps a pipelined write of its key no longer either, and says that its outcome is unknown', async () => {
+  it('the next pipelined write of the key waits only a round trip, and the lost one is outcome-unknown', async () => {
     const { client, writes, lose } = await lossy()
     const key = client.key('dial', text)
     const results: string[] = []
@@ -58,7 +58,7 @@ describe('a write that is lost with its connection, in a session that is kept', 
     expect(results).toEqual(['outcome-unknown', 'applied'])
   })
 
-  it('is answered all the same when the store had it, and the answer waits in the session', async () => {
+  it('a write that reached the store gets its response in the resumed session', async () => {
     const { store } = await openStore({ clock: systemClock })
     const link = await layLink(store.url)
     const client = openClient(link.url)

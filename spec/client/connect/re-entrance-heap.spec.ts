@@ -11,9 +11,9 @@ import { ObedientStore } from '../../support/obedient-store.js'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-async function held(): Promise<number> {
+async function usedBytes(): Promise<number> {
   collect()
-  // Memory outside the heap is given back in a turn of its own.
+  // External memory is released in a separate turn.
   await new Promise(resolve => setImmediate(resolve))
   collect()
   const { heapUsed, external } = process.memoryUsage()
@@ -21,16 +21,16 @@ async function held(): Promise<number> {
 }
 
 const CYCLES = 10_000
-/** Bytes for each cycle that would be noticed: less than any object of a client takes. */
-const NOTICED = 40
+/** Bytes per cycle that would be noticed: less than any object of a client takes. */
+const NOTICEABLE_BYTES = 40
 
 type Cycle = (store: ObedientStore, n: number) => unknown
 
 const CYCLE: Record<string, Cycle> = {
-  'a key whose first entry makes its subscriber leave': ({ client }, n) => {
+  'a key that is unsubscribed by its first entry': ({ client }, n) => {
     const watching = client.key(`k${n}`, text).value$.subscribe(() => watching.unsubscribe())
   },
-  'a key whose handler watches the next one': ({ client }, n) => {
+  'a key whose handler watches another key': ({ client }, n) => {
     const inner = client.key(`l${n}`, text).value$
     const outer = client.key(`k${n}`, text).entries$.subscribe(() => {
       const watching = inner.subscribe(() => {
@@ -39,14 +39,14 @@ const CYCLE: Record<string, Cycle> = {
       })
     })
   },
-  'a glob that is left in its own handler': ({ client }, n) => {
+  'a glob that is unsubscribed in its handler': ({ client }, n) => {
     const watching = matching(client, `g${n}/*`, text).freshness$.subscribe(({ state }) => {
       if (state === 'live') watching.unsubscribe()
     })
   },
-  'an optimistic view of which the first state is taken': ({ client }, n) =>
+  'an optimistic view with a single state': ({ client }, n) =>
     firstValueFrom(optimistic(client.key(`o${n}`, text)).state$),
-  'an optimistic view that writes in its handler and is left': ({ client }, n) => {
+  'an optimistic view that writes in its handler and is unsubscribed': ({ client }, n) => {
     const view = optimistic(client.key(`o${n}`, text))
     const watching = view.state$.subscribe(({ state, value }) => {
       if (state === 'confirmed' && value === undefined) view.next('written')
@@ -55,7 +55,7 @@ const CYCLE: Record<string, Cycle> = {
   },
 }
 
-describe('10,000 cycles of handlers that call back in leave nothing behind', { tags: 'slow' }, () => {
+describe('10,000 reentrant cycles leave nothing behind', { tags: 'slow' }, () => {
   it.each(Object.entries(CYCLE))('%s', { timeout: 120_000 }, async (_, cycle) => {
     const store = new ObedientStore({ verifyEvery: 60_000 })
     store.connect()
@@ -69,11 +69,11 @@ describe('10,000 cycles of handlers that call back in leave nothing behind', { t
       store.forget()
     }
     await run(0, 1_000)
-    const before = await held()
+    const before = await usedBytes()
     await run(1_000, 1_000 + CYCLES)
-    expect((await held()) - before).toBeLessThan(CYCLES * NOTICED)
+    expect((await usedBytes()) - before).toBeLessThan(CYCLES * NOTICEABLE_BYTES)
     expect(store.client[HOST].registry.size).toBe(0)
-    // The turn of verifying.
+    // The timer of verification.
     expect(store.clock.pending).toBe(1)
     await store.client.close()
     expect(store.clock.pending).toBe(0)

@@ -13,7 +13,7 @@ function open(settings: Partial<ClientSettings> = {}): ObedientStore {
   return store
 }
 
-/** Requests for a registration, from the end of the connection before. */
+/** Returns the requests with a verb from index `from` on. */
 const since = (store: ObedientStore, from: number, verb: string): string[] =>
   store.requests.slice(from).filter(request => request.startsWith(verb))
 
@@ -67,7 +67,7 @@ describe('a handler that subscribes during a reconnect', () => {
     expect(since(store, from, 'GLOBNOTIFY')).toEqual(['GLOBNOTIFY b/*'])
   })
 
-  it('a key that a handler leaves before its turn is not registered', () => {
+  it('a key that a handler unsubscribes before its registration is not registered', () => {
     const store = open()
     store.connect()
     const keys = ['a', 'b', 'c'].map(name => store.client.key(name, text))
@@ -89,7 +89,7 @@ describe('a handler that subscribes during a reconnect', () => {
 })
 
 describe('a watch that a handler changes', () => {
-  /** A watch that holds changes until its read is answered, and then tells all of them in one step. */
+  /** A store whose client holds changes until its read completes, and then emits them together. */
   function several(): ObedientStore {
     const store = open()
     store.connect()
@@ -97,7 +97,7 @@ describe('a watch that a handler changes', () => {
     return store
   }
 
-  it('somebody who subscribes in the handler of the first entry of a step hears of nothing older afterwards', () => {
+  it('a late subscriber in the handler of an entry receives no older entries', () => {
     const store = several()
     const key = store.client.key('a', text)
     const late: (string | undefined)[] = []
@@ -110,7 +110,7 @@ describe('a watch that a handler changes', () => {
       seen.push(value)
     })
     store.answer(1)
-    // Queued before, told while the key is read: only the answer can judge them, and proves the first.
+    // Queued notifications are held during the read; only its response can confirm the first.
     for (const [i, version] of versions.entries()) store.notify('a', `v${i + 1}`, version)
     store.rewind('a', 'v1', versions[0] ?? 0)
     store.answer()
@@ -119,7 +119,7 @@ describe('a watch that a handler changes', () => {
     expect(late).toEqual(Array.from(late).sort())
   })
 
-  it('freshness that changes while an entry is told is told behind it', () => {
+  it('freshness that changes during an entry is emitted after it', () => {
     const store = several()
     const states: string[] = []
     const key = store.client.key('a/1', text)
@@ -136,7 +136,7 @@ describe('a watch that a handler changes', () => {
     expect(states).toEqual(['live', 'resyncing', 'live'])
   })
 
-  it('somebody who watches a key again when told that it is not watched any more is told of its changes', () => {
+  it('a key that is watched again from status$ after its last unsubscribe is registered', () => {
     const store = several()
     const key = store.client.key('a', text)
     const watching = key.value$.subscribe()
@@ -153,7 +153,7 @@ describe('a watch that a handler changes', () => {
     expect(since(store, 0, 'KEYNOTIFY')).toEqual(['KEYNOTIFY a', 'KEYNOTIFY a STOP', 'KEYNOTIFY a'])
   })
 
-  it('a watch that is left when told that a request has failed asks no more', () => {
+  it('a watch that is unsubscribed on a request error sends no further requests', () => {
     const store = several()
     const watching = store.client.key('a', text).value$.subscribe()
     store.client.errors$.subscribe(() => watching.unsubscribe())
@@ -165,7 +165,7 @@ describe('a watch that a handler changes', () => {
 })
 
 describe('status$', () => {
-  it('every subscriber hears of all states in their order, whatever one of them causes', () => {
+  it('every subscriber receives all states in order, even if one causes another', () => {
     const store = open()
     const [first, second]: [string[], string[]] = [[], []]
     const words = (status: { state: string; keys?: number }): string => `${status.state} ${status.keys ?? '-'}`
@@ -182,7 +182,7 @@ describe('status$', () => {
     expect(second.at(-1)).toBe('connected 1')
   })
 
-  it('completes behind closed, also for a client that is closed by a subscriber', () => {
+  it('status$ completes after closed, even if a subscriber closes the client', () => {
     const store = open()
     const states: string[] = []
     store.client.status$.subscribe(({ state }) => {
@@ -195,7 +195,7 @@ describe('status$', () => {
 })
 
 describe('an optimistic view', () => {
-  it.each(['optimistic', 'shadow'])('of which somebody takes the first state leaves no watch (%s)', async kind => {
+  it.each(['optimistic', 'shadow'])('a single state of a view leaves no watch (%s)', async kind => {
     const store = open()
     store.connect()
     const view = optimistic(store.client.key('a', text))
@@ -211,7 +211,7 @@ describe('an optimistic view', () => {
     expect(store.clock.pending).toBe(0)
   })
 
-  it('left while its watch begins leaves nothing', () => {
+  it('a view that is unsubscribed while its watch starts leaves no watch', () => {
     const store = open()
     store.connect()
     const view = optimistic(store.client.key('a', text))
@@ -225,7 +225,7 @@ describe('an optimistic view', () => {
     expect(store.clock.pending).toBe(0)
   })
 
-  it('emits the same content of a written value once', () => {
+  it('the written value is emitted once for equal content', () => {
     const store = open()
     store.connect()
     const view = optimistic(store.client.key('a', json<{ on: boolean; by: string[] }>()))
@@ -241,7 +241,7 @@ describe('an optimistic view', () => {
 })
 
 describe('a set of keys', () => {
-  it('that is replaced while it is left has the keys of the last one', () => {
+  it('a key set that is replaced reentrantly watches the keys of the last one', () => {
     const store = open()
     store.connect()
     const keys$ = new Subject<readonly string[]>()
@@ -249,7 +249,7 @@ describe('a set of keys', () => {
     store.client.watchAll(keys$, text).subscribe(({ key, value }) => seen.set(key, value))
     keys$.next(['a', 'b', 'c'])
     store.answer()
-    // While the first set is left, whoever hears of that asks for the next.
+    // While the first set is unsubscribed, a handler supplies the next.
     let isReplaced = false
     store.client.status$.subscribe(status => {
       if (isReplaced || status.state !== 'connected' || status.keys > 2) return
@@ -267,7 +267,7 @@ describe('a set of keys', () => {
 })
 
 describe('an optimistic view that a handler uses', () => {
-  it('a view that is looked at again by whoever hears that nobody watches shows the key', () => {
+  it('a view that is subscribed again when its watch ends shows the key', () => {
     const store = open()
     store.connect()
     store.put('a', 'v1')
@@ -286,7 +286,7 @@ describe('an optimistic view that a handler uses', () => {
     expect(shown.at(-1)).toBe('confirmed v2')
   })
 
-  it('a write in a handler of status$ finds the connection as that one says', () => {
+  it('a write in a handler of status$ sees the connection state of that status', () => {
     const store = open()
     const view = optimistic(store.client.key('a', text), { offline: 'drop' })
     const codes: string[] = []
@@ -302,7 +302,7 @@ describe('an optimistic view that a handler uses', () => {
 })
 
 describe('a watch that ends', () => {
-  it('tells its last freshness also to a subscription that is the teardown of another one of the key', async () => {
+  it('the last freshness reaches a subscription that is the teardown of another', async () => {
     const store = open()
     store.connect()
     const key = store.client.key('a', text)

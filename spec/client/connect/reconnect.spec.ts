@@ -14,7 +14,7 @@ describe.each([
   ['a lost MQTT session', { sessionExpiry: 0 }],
   ['a session that is discarded', { cleanStart: true }],
 ])('a watch through a reconnect with %s', (_name, options) => {
-  it('emits what changed last meanwhile, without a replay of what was between', async () => {
+  it('a watch emits the latest change without replaying earlier ones', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const panel = openClient(store.url).key('setPoint', number)
@@ -36,7 +36,7 @@ describe.each([
     expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live', 'stale', 'resyncing', 'live'])
   })
 
-  it('emits a deletion meanwhile, and nothing older after it', async () => {
+  it('a watch emits a deletion during the disconnect, and nothing older', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const panel = openClient(store.url).key('a', text)
@@ -54,7 +54,7 @@ describe.each([
     expect(words(seen)).toEqual(['set 1 (snapshot)', 'absent (resync)', 'set 3 (notification)'])
   })
 
-  it('emits nothing when nothing changed, and has one registration again', async () => {
+  it('an unchanged value is not emitted again, and has one registration', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const watcher = openClient(link.url, options).key('a', text)
@@ -70,7 +70,7 @@ describe.each([
 })
 
 describe('a watch', () => {
-  it('follows a store that was restarted empty', async () => {
+  it('a watch follows a store that restarted empty', async () => {
     const first = await serve({ port: 0, wsPort: 0, ...strict })
     const link = await layLink(first.url)
     const client = openClient(link.url)
@@ -83,13 +83,13 @@ describe('a watch', () => {
     const second = await openStore({ ...strict, clock: new ManualClock(Date.now() - 50_000) })
     link.redirect(second.store.url)
     await seen.until(({ values }) => values.at(-1)?.op === 'absent')
-    // The new store's clock is behind: its versions are older, and right all the same.
+    // The new store's clock is behind, so its valid versions are older.
     await firstValueFrom(openClient(second.store.url).key('a', text).set('2'))
     await seen.until(({ values }) => values.at(-1)?.value === '2')
     expect(words(seen).slice(-3)).toEqual(['set 1 (notification)', 'absent (resync)', 'set 2 (notification)'])
   })
 
-  it('starts before there is a broker', async () => {
+  it('a watch can start before the broker', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     link.cut()
@@ -103,7 +103,7 @@ describe('a watch', () => {
     expect(words(seen)).toEqual(['absent (snapshot)'])
   })
 
-  it('of many keys comes back for every key', { tags: 'slow' }, async () => {
+  it('many keys are registered again and read after a reconnect', { tags: 'slow' }, async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -123,7 +123,7 @@ describe('a watch', () => {
 })
 
 describe('the status', () => {
-  it('tells how many keys are read again after a reconnect', async () => {
+  it('the status counts the keys that have been read after a reconnect', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -150,7 +150,7 @@ describe('the status', () => {
 })
 
 describe('a request', () => {
-  it('waits for the connection to come back', async () => {
+  it('a request waits for the reconnect', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -164,7 +164,7 @@ describe('a request', () => {
     expect(await write).toMatchObject({ applied: true })
   })
 
-  it('gets the answer to a write that was on the wire when the connection broke, in the session it comes back to', async () => {
+  it('a sent write gets its response in the resumed session', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -180,7 +180,7 @@ describe('a request', () => {
     expect(requests.values).toHaveLength(1)
   })
 
-  it('that wrote has an unknown outcome when the session is lost, and is not sent again', async () => {
+  it('a sent write is outcome-unknown after a lost session, and is not resent', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url, { sessionExpiry: 0 })
@@ -197,7 +197,7 @@ describe('a request', () => {
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
   })
 
-  it('that read is sent again', async () => {
+  it('a sent read is resent', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url, { sessionExpiry: 0 })

@@ -12,28 +12,28 @@ const VALUE = utf8('$1\r\nv\r\n')
 
 type Answer = (session: FakeSession, to: Published) => void
 
-const says =
+const respondWith =
   (payload: string, properties: Record<string, string> = { __stat: '200' }): Answer =>
   (session, to) =>
     session.reply(to, utf8(payload), properties)
 
 const { 'not-authorized': _ends, ...OTHERS } = SERVICE_ERRORS
 
-/** Answers that end nothing, with the code that is told. */
-const PASSING: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
+/** Responses that do not end a watch, with their error codes. */
+const TRANSIENT: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
   ...Object.entries(OTHERS).map(
-    ([code, words]) => [words, code as keyof typeof OTHERS, says(`-ERR ${words}\r\n`)] as const,
+    ([code, words]) => [words, code as keyof typeof OTHERS, respondWith(`-ERR ${words}\r\n`)] as const,
   ),
-  ['words nobody knows', 'service-unknown', says('-ERR the moon is full\r\n')],
-  ['the answer to another command', 'payload', says(':7\r\n')],
-  ['no RESP3', 'payload', says('hello')],
-  ['half an answer', 'payload', says('$100\r\nv')],
-  ['an answer of nothing', 'payload', says('')],
-  ['a version that is none', 'payload', says('$1\r\nv\r\n', { __stat: '200', __ts: 'yesterday' })],
-  ['status 400', 'request-rejected', says('', { __stat: '400' })],
-  ['status 500', 'request-rejected', says('', { __stat: '500', __stMsg: 'out of order' })],
-  ['status 505', 'request-rejected', says('', { __stat: '505' })],
-  ['a status that is none', 'request-rejected', says('', { __stat: 'no idea' })],
+  ['an unknown error text', 'service-unknown', respondWith('-ERR the moon is full\r\n')],
+  ['the reply of another command', 'payload', respondWith(':7\r\n')],
+  ['no RESP3', 'payload', respondWith('hello')],
+  ['an incomplete reply', 'payload', respondWith('$100\r\nv')],
+  ['an empty reply', 'payload', respondWith('')],
+  ['an invalid version', 'payload', respondWith('$1\r\nv\r\n', { __stat: '200', __ts: 'yesterday' })],
+  ['status 400', 'request-rejected', respondWith('', { __stat: '400' })],
+  ['status 500', 'request-rejected', respondWith('', { __stat: '500', __stMsg: 'out of order' })],
+  ['status 505', 'request-rejected', respondWith('', { __stat: '505' })],
+  ['an invalid status', 'request-rejected', respondWith('', { __stat: 'no idea' })],
   [
     'a PUBACK with quota exceeded',
     'request-rejected',
@@ -48,8 +48,8 @@ const PASSING: readonly (readonly [name: string, code: ErrorCode, answer: Answer
   ],
 ]
 
-const LASTING: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
-  ['not authorized', 'not-authorized', says('-ERR not authorized\r\n')],
+const PERMANENT: readonly (readonly [name: string, code: ErrorCode, answer: Answer])[] = [
+  ['not authorized', 'not-authorized', respondWith('-ERR not authorized\r\n')],
   [
     'a PUBACK with not authorized',
     'request-rejected',
@@ -68,19 +68,22 @@ function watching() {
   return { session, clock, client, errors, watch }
 }
 
-describe('a watch that gets an odd answer', () => {
-  it.each(PASSING)('to its registration registers again, and tells it: %s', (_, code, answer) => {
-    const { session, clock, errors, watch } = watching()
-    const seen = watch('a')
-    answer(session, session.at(0))
-    expect(errors.values).toMatchObject([{ code }])
-    clock.advance(100)
-    session.reply(session.at(1), OK)
-    session.reply(session.at(2), VALUE, { __stat: '200', __ts: '1:0:S' })
-    expect([words(seen), seen.error]).toEqual([['set v (snapshot)'], undefined])
-  })
+describe('a watch that gets an unexpected response', () => {
+  it.each(TRANSIENT)(
+    'an unexpected response to a registration is reported, and the registration retried: %s',
+    (_, code, answer) => {
+      const { session, clock, errors, watch } = watching()
+      const seen = watch('a')
+      answer(session, session.at(0))
+      expect(errors.values).toMatchObject([{ code }])
+      clock.advance(100)
+      session.reply(session.at(1), OK)
+      session.reply(session.at(2), VALUE, { __stat: '200', __ts: '1:0:S' })
+      expect([words(seen), seen.error]).toEqual([['set v (snapshot)'], undefined])
+    },
+  )
 
-  it.each(PASSING)('to its read reads again, and tells it: %s', (_, code, answer) => {
+  it.each(TRANSIENT)('an unexpected response to a read is reported, and the read retried: %s', (_, code, answer) => {
     const { session, clock, errors, watch } = watching()
     const seen = watch('a')
     session.reply(session.at(0), OK)
@@ -91,32 +94,35 @@ describe('a watch that gets an odd answer', () => {
     expect([words(seen), seen.error]).toEqual([['set v (snapshot)'], undefined])
   })
 
-  it.each(PASSING)('while it is read anew keeps its last entry: %s', (_, _code, answer) => {
-    const { session, clock, watch } = watching()
-    const seen = watch('a')
-    session.reply(session.at(0), OK)
-    session.reply(session.at(1), VALUE, { __stat: '200', __ts: '1:0:S' })
-    session.disconnect(new RequestRejectedError(0, 'gone'))
-    session.connect()
-    answer(session, session.at(2))
-    clock.advance(100)
-    session.reply(session.at(3), OK)
-    session.reply(session.at(4), utf8('$1\r\nw\r\n'), { __stat: '200', __ts: '2:0:S' })
-    expect(words(seen)).toEqual(['set v (snapshot)', 'set w (resync)'])
-  })
+  it.each(TRANSIENT)(
+    'a watch keeps its last entry while unexpected responses delay its resync: %s',
+    (_, _code, answer) => {
+      const { session, clock, watch } = watching()
+      const seen = watch('a')
+      session.reply(session.at(0), OK)
+      session.reply(session.at(1), VALUE, { __stat: '200', __ts: '1:0:S' })
+      session.disconnect(new RequestRejectedError(0, 'gone'))
+      session.connect()
+      answer(session, session.at(2))
+      clock.advance(100)
+      session.reply(session.at(3), OK)
+      session.reply(session.at(4), utf8('$1\r\nw\r\n'), { __stat: '200', __ts: '2:0:S' })
+      expect(words(seen)).toEqual(['set v (snapshot)', 'set w (resync)'])
+    },
+  )
 
-  it.each(LASTING)('ends with what the caller must know: %s', (_, code, answer) => {
+  it.each(PERMANENT)('a permanent rejection ends the watch: %s', (_, code, answer) => {
     const { session, errors, watch } = watching()
     const seen = watch('a')
     answer(session, session.at(0))
-    // Told there as well: a watch without an error callback would end without a word.
+    // Also on errors$: a watch without an error callback would otherwise fail silently.
     expect([seen.error, errors.values]).toMatchObject([{ code }, [{ code }]])
   })
 
-  it('pauses ever longer, up to half a minute, for as long as it lasts', () => {
+  it('retries back off to at most half a minute', () => {
     const { session, clock, watch } = watching()
     const seen = watch('a')
-    const refuse = (): void => says('-ERR unknown command\r\n')(session, session.at(-1))
+    const refuse = (): void => respondWith('-ERR unknown command\r\n')(session, session.at(-1))
     refuse()
     for (let minute = 0; minute < 60; minute++) {
       for (let second = 0; second < 60; second++) {
@@ -131,12 +137,13 @@ describe('a watch that gets an odd answer', () => {
   })
 })
 
-describe('a thousand watches that are refused', () => {
-  it('have ten lines in ten seconds', () => {
+describe('a thousand watches that are rejected', () => {
+  it('errors$ emits ten errors in ten seconds', () => {
     const { session, clock, errors, watch } = watching()
     for (let i = 0; i < 1_000; i++) watch(`k${i}`)
     const refuseAll = (from: number): void => {
-      for (let i = from; i < session.published.length; i++) says('-ERR unknown command\r\n')(session, session.at(i))
+      for (let i = from; i < session.published.length; i++)
+        respondWith('-ERR unknown command\r\n')(session, session.at(i))
     }
     refuseAll(0)
     expect(errors.values).toHaveLength(10)
@@ -146,11 +153,11 @@ describe('a thousand watches that are refused', () => {
     expect(errors.values).toHaveLength(20)
   })
 
-  it('do not hide what else is wrong', () => {
+  it('other error codes are still reported', () => {
     const { session, errors, watch } = watching()
     for (let i = 0; i < 20; i++) watch(`k${i}`)
-    for (let i = 0; i < 19; i++) says('-ERR unknown command\r\n')(session, session.at(i))
-    says('hello')(session, session.at(19))
+    for (let i = 0; i < 19; i++) respondWith('-ERR unknown command\r\n')(session, session.at(i))
+    respondWith('hello')(session, session.at(19))
     expect(errors.values.at(-1)).toMatchObject({ code: 'payload' })
   })
 })
@@ -170,16 +177,19 @@ describe('a subscription that the broker refuses', () => {
     return { session, clock, client, status, errors, seen }
   }
 
-  it.each([128, 131, 145, 151])('to answers is asked for again, and nothing goes out before: %d', reasonCode => {
-    const { session, clock, status, errors } = refused([reasonCode, 1])
-    expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])
-    expect(errors.values).toMatchObject([{ code: 'request-rejected', status: reasonCode }])
-    clock.advance(100)
-    expect(session.subscribed.slice(1)).toEqual([[RESPONSES]])
-    expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 1])
-  })
+  it.each([128, 131, 145, 151])(
+    'the response subscription is retried, and no request is sent before: %d',
+    reasonCode => {
+      const { session, clock, status, errors } = refused([reasonCode, 1])
+      expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])
+      expect(errors.values).toMatchObject([{ code: 'request-rejected', status: reasonCode }])
+      clock.advance(100)
+      expect(session.subscribed.slice(1)).toEqual([[RESPONSES]])
+      expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 1])
+    },
+  )
 
-  it.each([128, 131, 145, 151])('to notifications keeps watches waiting, and nothing else: %d', reasonCode => {
+  it.each([128, 131, 145, 151])('a refused notification subscription delays watches only: %d', reasonCode => {
     const { session, clock, client, status, errors, seen } = refused([1, reasonCode])
     expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 0])
     record(client.key('b', text).get())
@@ -190,7 +200,7 @@ describe('a subscription that the broker refuses', () => {
     expect([seen.error, session.published.length]).toEqual([undefined, 2])
   })
 
-  it('is not asked for again when the connection is gone, or the client closed', () => {
+  it('a refused subscription is not retried after a disconnect or close', () => {
     const lost = refused([151, 1])
     lost.session.disconnect(new RequestRejectedError(0, 'gone'))
     const closed = refused([1, 151])
@@ -202,7 +212,7 @@ describe('a subscription that the broker refuses', () => {
     }
   })
 
-  it('is not asked for again when the refusal comes after the client was closed', () => {
+  it('a refusal after close is ignored', () => {
     const session = new FakeSession(true)
     const clock = new ManualClock()
     const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 100, stopDelay: 0 })
@@ -214,7 +224,7 @@ describe('a subscription that the broker refuses', () => {
     expect([session.subscribed.length, clock.pending]).toEqual([1, 0])
   })
 
-  it('for good ends watches that come later, too, until there is another connection', () => {
+  it('a permanent refusal also ends later watches, until the next connection', () => {
     const { session, client } = refused([1, 135])
     const later = record(client.key('b', text).entries$)
     expect(later).toMatchObject({ error: { code: 'request-rejected', status: 135 } })
@@ -226,7 +236,7 @@ describe('a subscription that the broker refuses', () => {
     expect([words(waiting), waiting.error]).toEqual([['set v (snapshot)'], undefined])
   })
 
-  it.each([135, 143, 162])('for good ends what needs it: %d', reasonCode => {
+  it.each([135, 143, 162])('a permanent refusal closes the client or ends its watches: %d', reasonCode => {
     expect(refused([reasonCode, 1]).status.values.at(-1)).toMatchObject({
       state: 'closed',
       cause: { code: 'request-rejected', status: reasonCode },

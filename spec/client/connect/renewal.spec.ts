@@ -7,7 +7,7 @@ import { openStore } from '../../support/open-store.js'
 
 const HOUR = 3_600_000
 
-/** A store that believes every token, and a client whose token is good for an hour of a time that stands still. */
+/** A store that accepts all tokens but `wrong`, and a client whose token is valid for an hour of manual time. */
 async function open() {
   const shown: string[] = []
   const authenticate: Authenticate = ({ data }) => {
@@ -31,14 +31,14 @@ async function open() {
     const before = asked
     clock.advance(ms)
     await eventually(() => asked > before)
-    // What was said has been heard when an answer to something later is there.
+    // A later response proves that the AUTH packet was processed.
     await firstValueFrom(client.key('a', text).get())
   }
   return { store, clock, client, shown, has, advance, isSame: () => store.clients[0]?.since === since }
 }
 
-describe('A client whose token ends', () => {
-  it('sends a newer one over the same connection, again and again', async () => {
+describe('a client whose token expires', () => {
+  it('newer tokens are sent over the same connection', async () => {
     const { shown, has, clock, advance, isSame } = await open()
     for (const token of ['second', 'third']) {
       Object.assign(has, { token, expiresAt: clock.now() + 2 * HOUR })
@@ -48,7 +48,7 @@ describe('A client whose token ends', () => {
     expect(isSame()).toBe(true)
   })
 
-  it('sends the same one never, and looks again', async () => {
+  it('an unchanged token is not sent, and credentials are requested again', async () => {
     const { shown, has, clock, advance } = await open()
     await advance(0.8 * HOUR)
     expect(shown).toEqual(['first'])

@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.js'
 const real = { clock: systemClock }
 
 describe('one-shot requests', () => {
-  it('do nothing until they are subscribed, and are sent once', async () => {
+  it('a request is sent on subscription, and only once', async () => {
     const { store } = await openStore(real)
     const key = openClient(store.url).key('a', text)
     const requests = record(store.requests$)
@@ -21,7 +21,7 @@ describe('one-shot requests', () => {
     expect(second).toBe(first)
   })
 
-  it('tell absent from empty', async () => {
+  it('a read distinguishes absent and empty values', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     expect(await firstValueFrom(client.get('a', text))).toMatchObject({
@@ -33,7 +33,7 @@ describe('one-shot requests', () => {
     expect(await firstValueFrom(client.get('a', text))).toMatchObject({ op: 'set', value: '', version })
   })
 
-  it('tell whether a condition held, with the version in the way', async () => {
+  it('a conditional write reports whether it applied, with the conflicting version', async () => {
     const { store } = await openStore(real)
     const key = openClient(store.url).key('lock', text)
     const { version } = await firstValueFrom(key.set('a', { ifAbsent: true }))
@@ -50,7 +50,7 @@ describe('one-shot requests', () => {
     expect(await firstValueFrom(key.delete())).toMatchObject({ deleted: false, version: undefined })
   })
 
-  it('let a key expire', async () => {
+  it('a key with expiresIn expires', async () => {
     const clock = new ManualClock(Date.now())
     const { store } = await openStore({ clock })
     const key = openClient(store.url).key('a', number)
@@ -61,7 +61,7 @@ describe('one-shot requests', () => {
     expect(await firstValueFrom(key.get())).toMatchObject({ op: 'absent' })
   })
 
-  it('carry fencing tokens, as objects or in wire form', async () => {
+  it('fencing tokens are accepted as objects and in wire form', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     const lock = client.key('lock', text)
@@ -81,7 +81,7 @@ describe('one-shot requests', () => {
     expect(await codeOf(firstValueFrom(guarded.deleteIf('2', { fencingToken: newer })))).toBe('applied')
   })
 
-  it('fail with the words of the store and a code', async () => {
+  it('a rejected request fails with the text of the store and a code', async () => {
     const { store } = await openStore({ ...real, maxKeys: 1 })
     const client = openClient(store.url)
     await firstValueFrom(client.set('a', '1', text))
@@ -90,7 +90,7 @@ describe('one-shot requests', () => {
     expect(failure).toMatchObject({ code: 'quota-exceeded', text: 'the quota has been exceeded', key: 'b' })
   })
 
-  it('fail with timeout, and are not sent later, while there is no broker', async () => {
+  it('a request without a broker times out and is not sent later', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     link.cut()
@@ -105,7 +105,7 @@ describe('one-shot requests', () => {
     expect(requests.values).toHaveLength(1)
   })
 
-  it('are forgotten when they are unsubscribed', async () => {
+  it('an unsubscribed request is not sent', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     link.cut()
@@ -117,7 +117,7 @@ describe('one-shot requests', () => {
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['absent'])
   })
 
-  it('refuse wrong arguments before anything is sent', async () => {
+  it('invalid arguments are rejected before anything is sent', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     const requests = record(store.requests$)
@@ -136,7 +136,7 @@ describe('one-shot requests', () => {
     expect(requests.values).toHaveLength(1)
   })
 
-  it('take what the packet size allows and refuse more before it is sent', async () => {
+  it('a value beyond the packet size is rejected before it is sent', async () => {
     const { store } = await openStore({ ...real, maxPacketSize: 100_000 })
     const key = openClient(store.url).key('a', bytes)
     await firstValueFrom(key.set(new Uint8Array(90_000)))
@@ -144,13 +144,13 @@ describe('one-shot requests', () => {
     expect((await firstValueFrom(key.get())).value).toHaveLength(90_000)
   })
 
-  it('work with a client clock behind by any time', async () => {
+  it('writes work with any client clock in the past', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { clock: { ...systemClock, now: () => 1 } })
     expect(await firstValueFrom(client.set('a', '1', text))).toMatchObject({ applied: true })
   })
 
-  it('are refused with a client clock ahead of the store by more than a minute', async () => {
+  it('writes with a client clock over a minute ahead fail with clock-skew', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 61_000 } })
     await expect(firstValueFrom(client.set('a', '1', text))).rejects.toMatchObject({ code: 'clock-skew' })

@@ -13,7 +13,7 @@ const blob = (value: string): Uint8Array => utf8(`$${value.length}\r\n${value}\r
 const setTo = (value: string): Uint8Array =>
   utf8(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\n${value}\r\n`)
 
-/** A watch of key `a` on a second connection, on which it has read `x` with version 5. */
+/** A watch of key `a` on its second connection, where it has read `x` with version 5. */
 function resumed(info: Partial<ConnectionInfo> = {}) {
   const session = new FakeSession()
   const settings = { clock: new ManualClock(), timeout: 10_000, maxQueued: 1_000, stopDelay: 0 }
@@ -35,28 +35,28 @@ function resumed(info: Partial<ConnectionInfo> = {}) {
 }
 
 describe('after a reconnect to a kept session', () => {
-  it('subscribes with another identifier', () => {
+  it('the client subscribes with another identifier', () => {
     const { first, second } = resumed()
     expect(first).toBeGreaterThan(0)
     expect(second).toBeGreaterThan(0)
     expect(first).not.toBe(second)
   })
 
-  it('believes at once what its own subscription brings', () => {
+  it('notifications with the new identifier are accepted immediately', () => {
     const { session, seen, second, notify } = resumed()
     notify('y', 6, [7, second ?? 0])
     expect(words(seen)).toEqual(['set x (snapshot)', 'set y (notification)'])
     expect(session.published).toHaveLength(4)
   })
 
-  it('drops what was sent for another subscription, however new it looks', () => {
+  it('notifications with another identifier are dropped', () => {
     const { session, seen, first, notify } = resumed()
     notify('y', 6, [first ?? 0])
     expect(words(seen)).toEqual(['set x (snapshot)'])
     expect(session.published).toHaveLength(4)
   })
 
-  it('reads again for the sake of what has no identifier', () => {
+  it('a notification without an identifier causes a read', () => {
     const { session, seen, notify } = resumed()
     notify('y', 6, [])
     expect(words(seen)).toEqual(['set x (snapshot)'])
@@ -67,7 +67,7 @@ describe('after a reconnect to a kept session', () => {
     expect(session.published).toHaveLength(5)
   })
 
-  it('gives no identifier to a broker that takes none, and reads again', () => {
+  it('without identifier support notifications cause a read', () => {
     const { session, second, notify } = resumed({ hasSubscriptionIds: false })
     expect(second).toBeUndefined()
     notify('y', 6, [])
@@ -76,7 +76,7 @@ describe('after a reconnect to a kept session', () => {
 })
 
 describe('on a connection without a kept session', () => {
-  it('believes everything, whatever identifier it carries', () => {
+  it('all notifications are accepted, whatever their identifier', () => {
     const { session, seen, notify } = resumed({ sessionPresent: false })
     notify('y', 6, [])
     notify('z', 7, [1])

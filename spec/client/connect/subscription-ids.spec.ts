@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
 import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
-/** A broker that answers SUBSCRIBE with a message for two subscriptions. */
+/** A broker that responds to SUBSCRIBE with a message for two subscriptions. */
 async function broker(available: boolean | undefined): Promise<{ url: string; subscribes: ISubscribePacket[] }> {
   const subscribes: ISubscribePacket[] = []
   const properties = available === undefined ? {} : { subscriptionIdentifiersAvailable: available }
@@ -50,7 +50,7 @@ function shared(url: string): MqttSession {
   return shareSession(client, systemClock)
 }
 
-/** Opens a session and subscribes to `a`; what it tells. */
+/** Opens a session, subscribes to `a` and records its events. */
 function listen(session: MqttSession, id: number | undefined): { infos: ConnectionInfo[]; messages: InboundMessage[] } {
   const heard = { infos: [] as ConnectionInfo[], messages: [] as InboundMessage[] }
   session.open({
@@ -67,10 +67,10 @@ function listen(session: MqttSession, id: number | undefined): { infos: Connecti
 }
 
 describe.each([
-  ['a connection of our own', own],
-  ["somebody else's connection", shared],
+  ['an owned connection', own],
+  ["a caller's connection", shared],
 ])('%s', (_name, open) => {
-  it('sends the identifier of a subscription, and tells those of a message', async () => {
+  it('the session sends a subscription identifier and reports the identifiers of messages', async () => {
     const { url, subscribes } = await broker(undefined)
     const { infos, messages } = listen(open(url), 7)
     await eventually(() => messages.length === 2)
@@ -79,7 +79,7 @@ describe.each([
     expect(messages.map(({ subscriptionIds }) => subscriptionIds)).toEqual([[7, 268_435_455], []])
   })
 
-  it('says when the broker takes none, and sends none', async () => {
+  it('the session reports missing identifier support and sends none', async () => {
     const { url, subscribes } = await broker(false)
     const { infos, messages } = listen(open(url), undefined)
     await eventually(() => messages.length === 2)
@@ -89,7 +89,7 @@ describe.each([
 })
 
 describe('SubscriptionIds', () => {
-  it('begin anywhere, rise, and are never 0', () => {
+  it('identifiers start at random, rise and are never 0', () => {
     const startingAt = (...bytes: number[]): SubscriptionIds => new SubscriptionIds(() => Uint8Array.from(bytes))
     expect(startingAt(0, 0, 0, 0).next()).toBe(1)
     const last = startingAt(15, 255, 255, 254)

@@ -8,7 +8,7 @@ import { openStore } from '../../support/open-store.js'
 const strict = { notifications: 'subscribed', clock: systemClock } as const
 
 describe('a watched key', () => {
-  it('says first what is there, then every change once and in order', async () => {
+  it('a watch emits the current value, then every change once and in order', async () => {
     const { store } = await openStore(strict)
     const panel = openClient(store.url).key('setPoint', number)
     const thermostat = openClient(store.url).key('setPoint', number)
@@ -27,7 +27,7 @@ describe('a watched key', () => {
     ])
   })
 
-  it('has versions that rise, and are those the writers got', async () => {
+  it('a watch emits rising versions, equal to those the writers got', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)
@@ -39,7 +39,7 @@ describe('a watched key', () => {
     )
   })
 
-  it('is undefined while there is no such key', async () => {
+  it('the value of a missing key is undefined', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)
     const seen = record(key.value$)
@@ -50,7 +50,7 @@ describe('a watched key', () => {
     expect(seen.values).toEqual([undefined, '', undefined])
   })
 
-  it('says so when the key expires', async () => {
+  it('expiry is emitted as a deletion', async () => {
     const clock = new ManualClock(Date.now())
     const { store } = await openStore({ ...strict, clock })
     const key = openClient(store.url).key('a', text)
@@ -62,7 +62,7 @@ describe('a watched key', () => {
     expect(words(seen)).toEqual(['set short (snapshot)', 'delete (notification)'])
   })
 
-  it('has one registration for all its subscribers, and none without', async () => {
+  it('all subscribers share one registration, which ends with the last', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const requests = record(store.requests$)
@@ -87,7 +87,7 @@ describe('a watched key', () => {
     ])
   })
 
-  it('gives late subscribers the latest entry at once', async () => {
+  it('a late subscriber receives the latest entry immediately', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)
     const early = record(key.value$)
@@ -97,7 +97,7 @@ describe('a watched key', () => {
     expect(record(key.value$).values).toEqual(['x'])
   })
 
-  it('starts over after its last subscriber left', async () => {
+  it('a watch starts over after its last subscriber left', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const key = client.key('a', text)
@@ -112,7 +112,7 @@ describe('a watched key', () => {
     expect(words(second)).toEqual(['set meanwhile (snapshot)', 'set then (notification)'])
   })
 
-  it('takes binary keys and values', async () => {
+  it('binary keys and values are supported', async () => {
     const { store } = await openStore(strict)
     const name = new Uint8Array([0, 13, 10, 255])
     const key = openClient(store.url).key(name, bytes)
@@ -123,7 +123,7 @@ describe('a watched key', () => {
     expect(seen.values[1]).toMatchObject({ key: '0x000D0AFF', op: 'set', value: new Uint8Array([1, 0, 2]) })
   })
 
-  it('works with the documented spelling as well', async () => {
+  it('the documented dialect is supported', async () => {
     const { store } = await openStore({ ...strict, dialect: 'documented' })
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)
@@ -136,7 +136,7 @@ describe('a watched key', () => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 1 (notification)', 'delete (notification)'])
   })
 
-  it('works over WebSocket', async () => {
+  it('a watch works over WebSocket', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.wsUrl).key('a', text)
     const seen = record(key.value$)
@@ -148,7 +148,7 @@ describe('a watched key', () => {
 })
 
 describe('a value that does not decode', () => {
-  it('is an entry and an error of its key, and ends neither this stream nor another', async () => {
+  it('a decode error is emitted and reported without ending any stream', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const temperature = client.key('temperature', number)
@@ -168,14 +168,14 @@ describe('a value that does not decode', () => {
     expect(ofKey.values[0]).toMatchObject({ code: 'decode', key: 'temperature', version: String(bad.version) })
   })
 
-  it('fails a single read', async () => {
+  it('a decode error fails a single read', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', text).set('warm'))
     await expect(firstValueFrom(client.key('a', number).get())).rejects.toMatchObject({ code: 'decode', key: 'a' })
   })
 
-  it('is what the codec makes of it, if the codec does not throw', async () => {
+  it('a codec may return a value instead of throwing', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', text).set('warm'))

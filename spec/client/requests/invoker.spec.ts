@@ -41,7 +41,7 @@ const up = (info: Partial<ConnectionInfo> = {}): void => {
 const sent = (): string[] => session.published.map(({ request }) => new TextDecoder().decode(request.payload))
 
 describe('a request', () => {
-  it('waits for the connection and then goes out in the order it came', () => {
+  it('requests wait for the connection and are sent in order', () => {
     send('a')
     send('b')
     expect(sent()).toEqual([])
@@ -49,7 +49,7 @@ describe('a request', () => {
     expect(sent()).toEqual(['a', 'b'])
   })
 
-  it('carries response topic, 16 bytes of correlation data, content type and message expiry rounded up', () => {
+  it('a request carries its response topic, 16 bytes of correlation data, content type and rounded-up expiry', () => {
     send('a', { timeout: 1_500 })
     clock.advance(100)
     up()
@@ -62,14 +62,14 @@ describe('a request', () => {
     expect(session.at(0).request.correlationData).toHaveLength(16)
   })
 
-  it('takes its timestamp when it is sent, not when it was queued', () => {
+  it('the timestamp is taken when the request is sent', () => {
     send('a')
     clock.advance(5_000)
     up()
     expect(session.at(0).request.userProperties).toEqual({ __ts: String(clock.now()) })
   })
 
-  it('gets the answer with its own correlation data, in any order', () => {
+  it('responses are matched by correlation data, in any order', () => {
     up()
     send('a')
     send('b')
@@ -78,14 +78,14 @@ describe('a request', () => {
     expect(log).toEqual(['b: two', 'a: one'])
   })
 
-  it('leaves no timer and no memory when it is answered', () => {
+  it('a completed request leaves no timer and no memory', () => {
     up()
     send('a')
     session.reply(session.at(0), utf8('one'))
     expect({ timers: clock.pending, pending: invoker.pending }).toEqual({ timers: 0, pending: 0 })
   })
 
-  it('ignores answers to nobody: late, doubled, of another client, of another length', () => {
+  it('unmatched responses are ignored: late, duplicate, foreign or of another length', () => {
     up()
     send('a')
     const { request } = session.at(0)
@@ -98,7 +98,7 @@ describe('a request', () => {
     expect(log).toEqual(['a: one'])
   })
 
-  it('can be cancelled while it waits, and is never sent', () => {
+  it('a cancelled queued request is not sent', () => {
     const cancel = send('a')
     send('b')
     cancel()
@@ -106,28 +106,28 @@ describe('a request', () => {
     expect(sent()).toEqual(['b'])
   })
 
-  it('can be cancelled on the wire, and its answer is dropped', () => {
+  it('the response to a cancelled request is dropped', () => {
     up()
     send('a')()
     session.reply(session.at(0), utf8('one'))
     expect({ log, timers: clock.pending, pending: invoker.pending }).toEqual({ log: [], timers: 0, pending: 0 })
   })
 
-  it('fails with what the RPC status says', () => {
+  it('an RPC error status fails the request', () => {
     up()
     send('a')
     session.reply(session.at(0), utf8(''), { __stat: '400', __stMsg: 'bad' })
     expect(log).toEqual(['a: request-rejected'])
   })
 
-  it('fails when its PUBACK carries a refusal', () => {
+  it('a refusal in PUBACK fails the request', () => {
     up()
     send('a')
     session.at(0).acknowledge(new RequestRejectedError(135, 'Not authorized'))
     expect(log).toEqual(['a: request-rejected'])
   })
 
-  it('fails before it is sent when the broker would not take a packet of its size', () => {
+  it("a request that exceeds the broker's packet size fails before it is sent", () => {
     up()
     send('measured', { payload: new Uint8Array(900) })
     const size = session.sizeOf(session.at(0).request)
@@ -142,7 +142,7 @@ describe('a request', () => {
     })
   })
 
-  it('fails at once with overflow when too many are held', () => {
+  it('a request beyond the limit fails immediately with overflow', () => {
     invoker = openInvoker(session, clock, 2)
     send('a')
     send('b')
@@ -151,8 +151,8 @@ describe('a request', () => {
   })
 })
 
-describe('time', () => {
-  it('is over for what was never sent: certainly nothing happened', () => {
+describe('timeouts', () => {
+  it('an unsent request times out with timeout, as it had no effect', () => {
     send('a', { timeout: 1_000 })
     clock.advance(999)
     expect(log).toEqual([])
@@ -162,14 +162,14 @@ describe('time', () => {
     expect(sent()).toEqual([])
   })
 
-  it('is over for a read on the wire', () => {
+  it('a sent read times out with timeout', () => {
     up()
     send('a', { isRepeatable: true })
     clock.advance(10_000)
     expect(log).toEqual(['a: timeout'])
   })
 
-  it('is over for a write on the wire: the outcome is unknown, also after its PUBACK', () => {
+  it('a sent write times out with outcome-unknown, even after its PUBACK', () => {
     up()
     send('a')
     send('b')
@@ -178,7 +178,7 @@ describe('time', () => {
     expect(log).toEqual(['a: outcome-unknown', 'b: outcome-unknown'])
   })
 
-  it('is kept by one timer for all requests, whatever their timeouts', () => {
+  it('all requests share one timer', () => {
     send('a', { timeout: 3_000 })
     send('b', { timeout: 1_000 })
     send('c', { timeout: 2_000 })
@@ -189,7 +189,7 @@ describe('time', () => {
     expect({ log, timers: clock.pending }).toEqual({ log: ['b: timeout', 'c: timeout', 'a: timeout'], timers: 0 })
   })
 
-  it('is told by the monotonic clock: a wall clock that jumps ends nothing', () => {
+  it('timeouts ignore jumps of the wall clock', () => {
     send('a')
     clock.jump(3_600_000)
     clock.advance(9_999)
@@ -198,7 +198,7 @@ describe('time', () => {
 })
 
 describe('flow control', () => {
-  it('never has more unacknowledged than the broker takes', () => {
+  it('unacknowledged requests never exceed the receive maximum', () => {
     up({ receiveMaximum: 2 })
     for (const name of ['a', 'b', 'c', 'd']) send(name)
     expect(sent()).toEqual(['a', 'b'])
@@ -209,7 +209,7 @@ describe('flow control', () => {
     expect(sent()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('forgets what was unacknowledged on a connection that is gone', () => {
+  it('the count of unacknowledged requests restarts on each connection', () => {
     up({ receiveMaximum: 1 })
     send('a')
     const lost = session.at(0)
@@ -222,8 +222,8 @@ describe('flow control', () => {
   })
 })
 
-describe('what is said when the time is over', () => {
-  it('names what kept the connection away', () => {
+describe('the error of a timeout', () => {
+  it('a timeout while disconnected contains the cause of the disconnect', () => {
     const failures: StateStoreError[] = []
     invoker.disconnected(new ConnectionLostError('connect ECONNREFUSED 127.0.0.1:1884'))
     send('a', { failed: error => failures.push(error) })
@@ -237,7 +237,7 @@ describe('what is said when the time is over', () => {
     ])
   })
 
-  it('names nothing once there is a connection again', () => {
+  it('a timeout while connected mentions no connection error', () => {
     const failures: StateStoreError[] = []
     invoker.disconnected(LOST)
     up()
@@ -247,8 +247,8 @@ describe('what is said when the time is over', () => {
   })
 })
 
-describe('a connection that breaks', () => {
-  it('sends reads again, before what waited, in their order', () => {
+describe('a lost connection', () => {
+  it('reads are resent in order, ahead of queued requests', () => {
     up()
     send('r1', { isRepeatable: true })
     send('r2', { isRepeatable: true })
@@ -260,7 +260,7 @@ describe('a connection that breaks', () => {
     expect(log).toEqual(['r1: value'])
   })
 
-  it('never sends a write again, and takes its answer in a resumed session', () => {
+  it('a write is not resent, and gets its response in a resumed session', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -270,7 +270,7 @@ describe('a connection that breaks', () => {
     expect(log).toEqual(['w: +OK'])
   })
 
-  it('leaves the outcome of a write unknown when the session is lost', () => {
+  it('a write is outcome-unknown when the session is lost', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -278,7 +278,7 @@ describe('a connection that breaks', () => {
     expect({ log, sent: sent() }).toEqual({ log: ['w: outcome-unknown'], sent: ['w'] })
   })
 
-  it('leaves the outcome of a write unknown when its time ends meanwhile', () => {
+  it('a write is outcome-unknown when it times out while disconnected', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -286,7 +286,7 @@ describe('a connection that breaks', () => {
     expect(log).toEqual(['w: outcome-unknown'])
   })
 
-  it('does not wait for the SUBACK to give up writes of a lost session', () => {
+  it('writes of a lost session fail before SUBACK', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -296,7 +296,7 @@ describe('a connection that breaks', () => {
 })
 
 describe('closing', () => {
-  it('fails what waits and reads with closed, writes on the wire with an unknown outcome, and all that follows', () => {
+  it('close fails reads and queued requests with closed, sent writes with outcome-unknown', () => {
     up({ receiveMaximum: 2 })
     send('w')
     send('r', { isRepeatable: true })

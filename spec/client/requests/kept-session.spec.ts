@@ -41,7 +41,7 @@ const up = (info: Partial<ConnectionInfo> = {}): void => {
 
 const sent = (): string[] => session.published.map(({ request }) => new TextDecoder().decode(request.payload))
 
-describe('a session that was kept', () => {
+describe('a kept session', () => {
   const inquiry =
     (name: string): NonNullable<RpcRequest['inquiry']> =>
     () => ({
@@ -55,7 +55,7 @@ describe('a session that was kept', () => {
     up({ sessionPresent: true })
   }
 
-  it('brings the answer of a write before that to what is asked about its key', () => {
+  it('a write gets its response before the inquiry about its key', () => {
     up()
     write('w', 'k')
     again()
@@ -66,7 +66,7 @@ describe('a session that was kept', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('brings no answer of a write any more when a question about its key has been answered', () => {
+  it('a write is outcome-unknown once an inquiry about its key gets its response', () => {
     up()
     write('w', 'k')
     again()
@@ -76,7 +76,7 @@ describe('a session that was kept', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('is waited for while only other keys are heard of, whose answers may come in another order', () => {
+  it('responses for other keys do not settle a write', () => {
     up()
     write('w', 'k')
     again()
@@ -87,7 +87,7 @@ describe('a session that was kept', () => {
     expect(log).toEqual(['other: value', 'w: done'])
   })
 
-  it('is not waited for when the answer to a request of the application about the key has come, which comes behind', () => {
+  it('a later response to the application for the same key settles a write', () => {
     up()
     write('w', 'k')
     again()
@@ -96,7 +96,7 @@ describe('a session that was kept', () => {
     expect(log).toEqual(['w: outcome-unknown', 'read: value'])
   })
 
-  it('is asked once for all writes of a key, ahead of what waits, and again on the next connection', () => {
+  it('one inquiry per key is sent, ahead of queued requests, on each connection', () => {
     up()
     write('w1', 'k')
     write('w2', 'k')
@@ -112,7 +112,7 @@ describe('a session that was kept', () => {
     expect(invoker.pending).toBe(2)
   })
 
-  it('settles nothing by an answer to what was sent on the connection before', () => {
+  it('a response to a request of the earlier connection settles no other write', () => {
     up()
     write('w1', 'k')
     write('w2', 'k')
@@ -123,7 +123,7 @@ describe('a session that was kept', () => {
     expect(log).toEqual(['w2: done', 'w1: done'])
   })
 
-  it('is doubted when the question is not answered either, and leaves no more behind than the write', () => {
+  it('an unanswered inquiry verifies the connection and leaves nothing behind', () => {
     up()
     write('w', 'k', { timeout: 1_000 })
     again()
@@ -133,7 +133,7 @@ describe('a session that was kept', () => {
     expect(session.verifications).toBeGreaterThan(0)
   })
 
-  it('lets a handler of the write that is given up call back in', () => {
+  it('the callback of a failed write may close the invoker', () => {
     up()
     write('w', 'k', { failed: () => invoker.close(new ClosedError()) })
     again()
@@ -143,8 +143,8 @@ describe('a session that was kept', () => {
   })
 })
 
-describe('a loop that was blocked', () => {
-  it('lets the answers that have arrived be read before a deadline counts', () => {
+describe('a blocked event loop', () => {
+  it('responses that have arrived are read before requests time out', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     up()
@@ -159,7 +159,7 @@ describe('a loop that was blocked', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('reads on while more comes, for as long as its timers were late', () => {
+  it('reading continues while data arrives, for as long as the timers were late', () => {
     const turns: (() => void)[] = []
     let late = 0
     const { schedule, monotonic, now } = clockOf(clock)
@@ -186,7 +186,7 @@ describe('a loop that was blocked', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('fails at once what was not sent in time, and with its turn what was to be sent again', () => {
+  it('an unsent request times out immediately, a resent read after its turn', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     send('waits', { timeout: 100 })

@@ -6,7 +6,7 @@ import type { FakeSession } from '../../support/fake-session.js'
 
 export const RESPONSE_TOPIC = 'clients/me/response'
 
-/** An invoker behind which only messages of the response topic arrive. */
+/** An invoker that receives only messages on the response topic. */
 export function openInvoker(session: FakeSession, clock: Clock, limit = 100): Invoker {
   const opened = new Invoker({ session, responseTopic: RESPONSE_TOPIC, clock, limit })
   session.open({

@@ -11,16 +11,16 @@ const NOWHERE = 'mqtt://127.0.0.1:1'
 
 describe('a reconnect strategy', () => {
   it('the strategy receives the attempt number and the cause', async () => {
-    const asked: string[] = []
+    const calls: string[] = []
     const client = openClient(NOWHERE, {
       reconnectStrategy: (attempt, cause) => {
-        asked.push(`${attempt} ${cause.code}`)
+        calls.push(`${attempt} ${cause.code}`)
         return attempt < 3 ? 1 : false
       },
     })
     const status = record(client.status$)
     await status.until(({ completed }) => completed)
-    expect(asked).toEqual(['1 connection-lost', '2 connection-lost', '3 connection-lost'])
+    expect(calls).toEqual(['1 connection-lost', '2 connection-lost', '3 connection-lost'])
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'connection-lost' } })
   })
 
@@ -53,11 +53,11 @@ describe('faulty callbacks', () => {
 
   it('invalid credentials are requested again', async () => {
     const { store } = await openStore(real)
-    let asked = 0
-    const credentials = (): Promise<Credentials> => Promise.resolve(++asked < 3 ? JSON.parse('null') : {})
+    let calls = 0
+    const credentials = (): Promise<Credentials> => Promise.resolve(++calls < 3 ? JSON.parse('null') : {})
     const status = record(openClient(store.url, { credentials }).status$)
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(asked).toBe(3)
+    expect(calls).toBe(3)
   })
 })
 
@@ -85,23 +85,23 @@ describe('credentials', () => {
   it('credentials are requested before every attempt', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
-    let asked = 0
-    const client = openClient(link.url, { credentials: () => ({ username: 'me', password: `token ${++asked}` }) })
+    let calls = 0
+    const client = openClient(link.url, { credentials: () => ({ username: 'me', password: `token ${++calls}` }) })
     const status = record(client.status$)
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(asked).toBe(1)
+    expect(calls).toBe(1)
     link.cut()
     await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
     link.restore()
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(asked).toBeGreaterThanOrEqual(2)
+    expect(calls).toBeGreaterThanOrEqual(2)
   })
 
   it('credentials may resolve late or fail temporarily', async () => {
     const { store } = await openStore(real)
-    let asked = 0
+    let calls = 0
     const credentials = async (): Promise<Credentials> => {
-      if (++asked < 3) throw new Error('the token is being written')
+      if (++calls < 3) throw new Error('the token is being written')
       return { username: 'me' }
     }
     const client = openClient(store.url, { credentials })

@@ -17,13 +17,13 @@ import { Registry } from '../watch/registry.js'
 import { StoreInstanceMonitor } from './store-instance-monitor.js'
 import { SubscriptionManager } from './subscription-manager.js'
 
-/** Settings of a client, besides its session. Times in ms. */
+/** Times in ms. */
 export interface ClientSettings {
   readonly clock: Clock
   readonly timeout: number
   readonly maxQueued: number
   readonly stopDelay: number
-  /** 0 (default) disables verification. */
+  /** Default 0, never. */
   readonly verifyEvery?: number
 }
 
@@ -65,7 +65,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #closeHooksDone: Promise<void>
   #resolveCloseHooks: () => void = () => undefined
   #isEnding = false
-  /** The session was asked to close. */
   #isStopped = false
   #hasSessionEnded = false
 
@@ -179,7 +178,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session.close()
   }
 
-  /** The session has ended; the client ends after its leases and storages have finished. */
+  /** The client ends after its leases and storages have finished. */
   #onSessionClosed(cause: StateStoreError | undefined): void {
     this.#hasSessionEnded = true
     if (this.#isEnding || !this.#isStopped) this.#end(cause)
@@ -249,7 +248,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
     else if (message.topic === LIFE_TOPIC && !this.#isEnding) this.#storeInstanceMonitor.onAnnouncement(message)
   }
 
-  /** The store is unavailable, or available again. */
   #onStoreChanged(isAvailable: boolean): void {
     this.#registry.disconnected()
     this.#emitProgress()
@@ -282,7 +280,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 }
 
-/** The parts of a client that its leases use. */
 export interface ClientHost extends KeyHost {
   readonly clock: Clock
   readonly clientId: string

@@ -23,7 +23,7 @@ const DEFAULT_MAX_PACKET_BYTES = 32 * 1024 * 1024
 /** The maximum of MQTT: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
 const MAX_PACKET_BYTES = 268_435_460
 
-/** Options of {@link connect} that do not depend on who owns the connection. */
+/** Options of {@link connect} for owned connections and a caller's `MqttClient`. */
 export interface ClientOptions {
   /** Request timeout, ms. Default 10,000. */
   readonly timeout?: number | undefined
@@ -127,7 +127,6 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
   credentials: true,
 }
 const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
-/** Option names of mqtt.js and other clients. */
 const FOREIGN_NAMES: OtherNames = {
   keepalive: 'keepAlive',
   clean: 'cleanStart',
@@ -146,12 +145,6 @@ const FOREIGN_NAMES: OtherNames = {
  *
  * Returns immediately; requests and watches wait for the connection. Throws `argument` for invalid options, and for an
  * `MqttClient` that already serves an open state store.
- *
- * Several URLs are brokers that share one store. The first is chosen by chance, and kept while it works; a connection
- * that breaks is looked for there once more, then at the others.
- *
- * Returns at once; requests and watches wait for the connection. Throws `argument` for wrong options, and for an
- * `MqttClient` that serves a state store which is not closed.
  *
  * @example
  * ```ts
@@ -172,7 +165,7 @@ export function connect(
     throw new ArgumentError(`Expected a broker URL, an MqttClient or options with a \`url\`, got \`${String(target)}\``)
   }
   if ('publish' in target) {
-    checkOptionNames('connect, for an MqttClient of yours', options, CLIENT_NAMES)
+    checkOptionNames('connect with an MqttClient', options, CLIENT_NAMES)
     return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
   }
   return connectTo(target.url, target)
@@ -269,11 +262,11 @@ export interface BrokerAddress {
   readonly url: string | readonly string[]
 }
 
-/** Whether a value has the type of an {@link BrokerAddress address}, valid or not. */
+/** Also matches invalid addresses. */
 export const isUrl = (target: unknown): target is string | readonly string[] =>
   typeof target === 'string' || Array.isArray(target)
 
-/** Validates broker URLs. Throws {@link ArgumentError}. */
+/** Throws {@link ArgumentError}. */
 export function validateUrls(target: string | readonly string[]): readonly string[] {
   if (!Array.isArray(target)) return [validateUrl(target)]
   if (target.length >= 1 && target.length <= MAX_URLS) return target.map(validateUrl)

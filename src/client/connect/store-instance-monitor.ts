@@ -14,9 +14,9 @@ interface StoreInstanceEvents {
 }
 
 /**
- * Detects restarts of an attached store, which can happen while the client stays connected to the broker. Such a store
- * sends an instance id in its responses; only then does the client subscribe to the topic that announces its start and
- * stop. If the broker refuses that subscription, the ids in responses reveal the restart, only later.
+ * Detects restarts of an attached store while the client stays connected to the broker. An attached store sends an
+ * instance id in its responses; only then does the client subscribe to the topic that announces its start and stop. If
+ * the broker refuses that subscription, the ids in responses reveal the restart, only later.
  */
 export class StoreInstanceMonitor {
   readonly #subscribeRetry: SubscribeRetry
@@ -31,7 +31,6 @@ export class StoreInstanceMonitor {
     this.#events = events
   }
 
-  /** Whether a response ever contained an instance id. */
   get hasSeenInstance(): boolean {
     return this.#hasSeenInstance
   }

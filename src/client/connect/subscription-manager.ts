@@ -6,15 +6,12 @@ import { type DesiredSubscription, SubscribeRetry, wildcardsNotSupported } from 
 import type { WatchedConnection } from '../watch/registry.js'
 
 interface SubscriptionEvents {
-  /** The response topic is subscribed. */
   responsesReady(info: ConnectionInfo): void
   /** Notifications are also subscribed, for this connection or a new store instance. */
   notificationsReady(connection: WatchedConnection): void
-  /** The broker refused a subscription; `forGood`: it is not retried. */
   refused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void
 }
 
-/** The subscriptions of a client: to responses and to notifications. */
 export class SubscriptionManager {
   readonly #topics: { readonly responses: string; readonly notifications: string }
   readonly #subscribeRetry: SubscribeRetry
@@ -34,7 +31,7 @@ export class SubscriptionManager {
     this.#events = events
   }
 
-  /** Subscribes on a new connection. Requests wait for the response subscription, watches for both. */
+  /** Requests wait for the response subscription, watches for both. */
   connected(info: ConnectionInfo, late: boolean): void {
     this.#info = info
     const subscriptionId = this.#nextId(info)
@@ -87,7 +84,7 @@ export class SubscriptionManager {
   }
 }
 
-/** MQTT 5.0, section 3.8.2.1.2: the largest subscription identifier. */
+/** MQTT 5.0, section 3.8.2.1.2. */
 const MAX_SUBSCRIPTION_ID = 268_435_455
 
 /**
@@ -102,7 +99,6 @@ const MAX_SUBSCRIPTION_ID = 268_435_455
 export class SubscriptionIds {
   #last: number
 
-  /** @param random - source of random bytes */
   constructor(random: (length: number) => Uint8Array = randomBytes) {
     this.#last = random(4).reduce((number, byte) => number * 256 + byte, 0) % MAX_SUBSCRIPTION_ID
   }

@@ -18,14 +18,12 @@ import type { RpcInquiry, RpcResponse } from './request.js'
 
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
 
-/** A value that was read. */
 export interface StoredValue {
   readonly value: Uint8Array
   /** `undefined` if the store does not send versions. */
   readonly version: Hlc | undefined
 }
 
-/** The result of a read. */
 export interface ReadResult {
   /** `undefined` if the key does not exist. */
   readonly value: Uint8Array | undefined
@@ -33,7 +31,6 @@ export interface ReadResult {
   readonly version: Hlc | undefined
 }
 
-/** Result of a conditional write, with the version from the store's response. */
 export interface WriteResult {
   readonly applied: boolean
   readonly version: Hlc | undefined
@@ -44,7 +41,7 @@ export interface WriteOptions {
   /** Time to live, ms. */
   readonly px?: number | undefined
   readonly fencingToken?: Hlc | undefined
-  /** Whether the broker should persist the key to disk. */
+  /** Whether the broker persists the key to disk. */
   readonly persist?: boolean | undefined
 }
 
@@ -202,7 +199,7 @@ export class StoreCommands {
   }
 }
 
-// Other errors are bugs, wrapped so that they do not surface in the MQTT client's message handler.
+// Other errors are bugs. Wrapped, they do not surface in the message handler of the MQTT client.
 function tryDecode<T>(run: () => T): { value: T } | { error: StateStoreError } {
   try {
     return { value: run() }

@@ -24,12 +24,11 @@ interface InvokerOptions {
   readonly session: MqttSession
   readonly responseTopic: string
   readonly clock: Clock
-  /** Maximum number of pending requests; further ones fail with {@link OverflowError}. */
   readonly limit: number
 }
 
 const OK = '200'
-/** No subscriber received the message (MQTT 5.0, section 3.4.2.1). */
+/** MQTT 5.0, section 3.4.2.1. */
 const NO_MATCHING_SUBSCRIBERS = 16
 /** Time in which a broker that waited for buffer space sends more data, ms. */
 const REFILL_MS = 20
@@ -76,12 +75,11 @@ export class Invoker {
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
   }
 
-  /** Number of requests without a response. */
   get pending(): number {
     return this.#queued.size + this.#sent.size - this.#inquiries.size
   }
 
-  /** Sends a request. The returned function drops it, but cannot cancel what has been sent. */
+  /** The returned function drops the request, but cannot recall a message on the wire. */
   send(request: RpcRequest): () => void {
     if (this.#closeError) {
       request.failed(this.#closeError)
@@ -108,7 +106,6 @@ export class Invoker {
     }
   }
 
-  /** The response topic is subscribed, so requests can be sent. */
   ready(info: ConnectionInfo): void {
     this.#connection = info
     this.#disconnectCause = undefined
@@ -133,7 +130,7 @@ export class Invoker {
     this.#queued = new Set([...toResend, ...this.#queued])
   }
 
-  /** Fails all requests: unsent ones with `error`, sent writes with an unknown outcome. */
+  /** Fails unsent requests with `error`, sent writes with an unknown outcome. */
   close(error: StateStoreError): void {
     this.#closeError = error
     this.#connection = undefined
@@ -168,7 +165,7 @@ export class Invoker {
     return pending
   }
 
-  /** Queues inquiries for the keys of earlier writes, ahead of all other requests. */
+  /** Inquiries precede all other requests. */
   #queueInquiries(): void {
     const inquiries: PendingRequest[] = []
     for (const [subject, writes] of this.#earlierWrites.subjects) {
@@ -225,12 +222,12 @@ export class Invoker {
     if (isSent && this.#connection) this.#session.verifyConnection()
   }
 
-  /** Returns sent requests in the order of sending. */
+  /** In the order of sending. */
   #sentInOrder(): PendingRequest[] {
     return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
-  /** The connection, if the broker accepts another request. */
+  /** Undefined while the broker accepts no further request. */
   get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
     return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
@@ -311,7 +308,6 @@ const NUMBER_OFFSET = 12
 class Correlation {
   readonly #origin = randomBytes(SLOT_OFFSET)
 
-  /** Slot and number are truncated to 32 bits. */
   encode(slot: number, number: number): Uint8Array {
     const bytes = new Uint8Array(CORRELATION_BYTES)
     bytes.set(this.#origin)
@@ -357,12 +353,10 @@ const readUint32 = (bytes: Uint8Array, at: number): number =>
 class EarlierWrites {
   #writes = new Map<string, PendingRequest[]>()
 
-  /** Subjects that need an inquiry. */
   get subjects(): readonly [subject: string, writes: readonly PendingRequest[]][] {
     return Array.from(this.#writes)
   }
 
-  /** Starts a connection, with the writes still in flight. */
   reset(sent: readonly PendingRequest[]): void {
     this.#writes = new Map()
     for (const pending of sent) {

@@ -17,7 +17,7 @@ export interface RpcRequest {
   readonly payload: Uint8Array
   /** Timeout, ms, including time in the queue. */
   readonly timeout: number
-  /** Whether it may be resent after a lost connection: reads may, writes may not. */
+  /** Reads may be resent after a lost connection, writes may not. */
   readonly isRepeatable: boolean
   /** Requests for the same subject get their responses in the order of sending. */
   readonly subject?: string | undefined
@@ -26,15 +26,14 @@ export interface RpcRequest {
    * repeatable.
    */
   readonly inquiry?: (() => RpcInquiry) | undefined
-  /** User properties common to all requests, in one object so that it is encoded once. */
+  /** Common to all requests; one object, which is encoded once. */
   readonly commonProperties: Readonly<Record<string, string>>
-  /** Other user properties. Evaluated when the request is sent, so that a timestamp is current. */
+  /** Evaluated when the request is sent, so that timestamps are current. */
   userProperties(): Record<string, string>
   succeeded(reply: RpcResponse): void
   failed(error: StateStoreError): void
 }
 
-/** A request without a response. */
 export interface PendingRequest {
   readonly request: RpcRequest
   readonly expiresAt: number
@@ -43,7 +42,6 @@ export interface PendingRequest {
   /** Set when sent: the slot among sent requests, and a unique number. */
   slot: number
   id: number | undefined
-  /** Connection on which it was sent. */
   epoch: number
 }
 
@@ -64,7 +62,6 @@ export function timeoutError(pending: PendingRequest, connection: StateStoreErro
   return outcomeUnknown(pending, `no response within ${timeout} ms (${IS_THERE_A_STORE})`)
 }
 
-/** @param size - of the packet, bytes */
 export const tooLargeError = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>
   new ArgumentError(
     `A request${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} with a packet of ${size} bytes is too large: the broker accepts at most ${maximum} bytes`,

@@ -6,18 +6,16 @@ import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } 
 /** Timeout of an attempt while other addresses are left to try, ms. It doubles in each round. */
 const FIRST_ATTEMPT_TIMEOUT_MS = 1_500
 
-/** Options of an {@link AddressRouter}; times in ms. */
+/** Times in ms. */
 export interface AddressRouterOptions {
   readonly urls: readonly string[]
   readonly connectTimeout: number
   readonly cleanStart: boolean
-  /** Random source in [0, 1). */
+  /** In [0, 1). */
   readonly random: () => number
-  /** Whether a server reference may name hosts outside `urls`. */
   readonly followReferences: boolean
 }
 
-/** Settings of one mqtt.js client that depend on its address. */
 interface AddressSettings {
   readonly build: StreamBuilder | undefined
   readonly username: IClientOptions['username'] | undefined
@@ -36,7 +34,6 @@ export class AddressRouter {
   readonly #settings = new Map<string, AddressSettings>()
   #mustStartClean = false
 
-  /** @param createClient - creates an unconnected client; may throw for any of the addresses */
   constructor(options: AddressRouterOptions, createClient: (url: string) => MqttClient) {
     const { urls, random } = options
     this.#options = options
@@ -63,7 +60,7 @@ export class AddressRouter {
     this.#addressRotation.next()
   }
 
-  /** Uses a broker's server reference for the next attempt. Returns whether it named a usable address. */
+  /** Returns whether the reference named a usable address. */
   followServerReference(reference: unknown): boolean {
     return this.#addressRotation.followServerReference(reference, this.#options.followReferences)
   }
@@ -127,11 +124,9 @@ export class AddressRotation {
   readonly #order: readonly string[]
   #index = 0
   #referredAddress: string | undefined
-  /** The address of a server reference, to use next. */
   #nextReferred: string | undefined
   #lastConnected: string | undefined
 
-  /** @param random - random source in [0, 1) */
   constructor(urls: readonly string[], random: () => number) {
     this.#order = shuffled(Array.from(new Set(urls)), random)
   }
@@ -166,8 +161,8 @@ export class AddressRotation {
   }
 
   /**
-   * Parses a server reference; `others` allows hosts outside the list. Returns whether it named a usable address, which
-   * {@link next} then selects.
+   * Returns whether the reference named a usable address, which {@link next} then selects. `allowOthers` permits hosts
+   * outside the list.
    */
   followServerReference(reference: unknown, allowOthers: boolean): boolean {
     const { current } = this
@@ -203,14 +198,12 @@ function withHost(from: string, { host, port }: ServerReference): string {
   return url.href
 }
 
-/** A broker that another one refers to. */
 interface ServerReference {
   /** In lower case; an IPv6 address in brackets. */
   readonly host: string
   readonly port: number | undefined
 }
 
-/** Limits on a reference: its length in characters, and the brokers read from it. */
 const MAX_REFERENCE_LENGTH = 4_096
 const MAX_REFERENCES = 16
 
@@ -220,7 +213,7 @@ const MAX_REFERENCES = 16
  *
  * @example
  * ```ts
- * referencesOf('b:1883 [::1]') // [{ host: 'b', port: 1883 }, { host: '[::1]', port: undefined }]
+ * parseReferences('b:1883 [::1]') // [{ host: 'b', port: 1883 }, { host: '[::1]', port: undefined }]
  * ```
  */
 export function parseReferences(text: unknown): readonly ServerReference[] {

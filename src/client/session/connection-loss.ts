@@ -7,11 +7,9 @@ interface Cause {
   readonly reasonCode: number | undefined
 }
 
-/** The end of a connection or of a failed attempt. */
 export interface ConnectionLoss {
   readonly error: ConnectionLostError
   readonly reasonCode: number | undefined
-  /** Whether the broker had accepted the connection. */
   readonly wasConnected: boolean
   /** Server reference of the broker, unvalidated. */
   readonly serverReference: unknown
@@ -20,14 +18,12 @@ export interface ConnectionLoss {
    * its session and pending responses there.
    */
   readonly shouldRetrySameAddress: boolean
-  /** The error to close with if retrying is pointless. */
   readonly refusal: ConnectionRefusedError
 }
 
 /** Collects the cause of a connection's end. */
 export class LossDetails {
   #cause: Cause | undefined
-  /** Whether the broker accepted this connection. */
   #wasAccepted = false
   #serverReference: unknown
 
@@ -94,7 +90,6 @@ function refusalError(cause: Cause | undefined): ConnectionRefusedError {
   return new ConnectionRefusedError(message, cause?.reasonCode, cause && { cause: cause.error })
 }
 
-/** @param unreached - address of an attempt that never connected */
 function lossError(cause: Cause | undefined, unreached: string | undefined): ConnectionLostError {
   const options = cause && { cause: cause.error }
   const why = cause && reason(cause.error)
@@ -104,7 +99,7 @@ function lossError(cause: Cause | undefined, unreached: string | undefined): Con
   return new ConnectionLostError(`Cannot reach ${unreached}: ${text}${hintFor(unreached, text)}`, options)
 }
 
-/** Socket errors that indicate another protocol; for TCP see `foreign-protocol.ts`. */
+/** Socket errors that indicate another protocol. For the first bytes over TCP see `inbox.ts`. */
 const PROTOCOL_HINTS: readonly (readonly [words: RegExp, hint: string])[] = [
   [
     /wrong version number|packet length too long|EPROTO|before secure TLS/,

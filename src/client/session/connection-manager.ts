@@ -28,7 +28,6 @@ export const backoffStrategy =
   attempt =>
     backoff(attempt, options)
 
-/** How an owned connection reconnects. */
 export interface ReconnectSettings {
   readonly strategy: ReconnectStrategy
   /** Called before every attempt to connect. Default: the credentials of the options. */
@@ -68,7 +67,6 @@ export class ConnectionManager {
   readonly #clock: Clock
   readonly #events: ConnectionManagerEvents
   readonly #reauthenticator: Reauthenticator | undefined
-  /** Credentials of the last attempt. */
   #authentication: Authentication | undefined
   /** Failed attempts and rounds since the last stable connection. */
   #attempt = 0
@@ -101,7 +99,7 @@ export class ConnectionManager {
     return this.#router.name
   }
 
-  /** Makes the first attempt. Throws if mqtt.js rejects the options. */
+  /** Throws if mqtt.js rejects the options. */
   start(): void {
     this.#isWaiting = false
     const { credentials } = this.#settings
@@ -121,12 +119,11 @@ export class ConnectionManager {
     this.#router.startNewSession()
   }
 
-  /** Whether an abandoned attempt of ours may have taken over our newer session: the network can delay its CONNECT. */
+  /** Whether our own abandoned attempt may have taken over the newer session: the network can delay its CONNECT. */
   get #mayHaveTakenOver(): boolean {
     return this.#unansweredAt !== undefined && this.#clock.monotonic() - this.#unansweredAt < LATE_CONNECT_MS
   }
 
-  /** Handles a lost connection or failed attempt: retries, or gives up if retrying is pointless. */
   lost(loss: ConnectionLoss): void {
     // A redirected client may have another address to try.
     const isRedirected =
@@ -206,7 +203,7 @@ export class ConnectionManager {
     return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * chanceOf(backoff)())
   }
 
-  /** Returns the ms until the next round, or the error that ends the retries. */
+  /** Returns ms, or the error that ends the retries. */
   #roundDelay(cause: StateStoreError): number | StateStoreError {
     try {
       const delay = this.#settings.strategy(this.#round, cause)

@@ -17,7 +17,7 @@ const MAX_OTHER_PACKET_BYTES = 65_536
 export interface InboxEvents {
   /** A PUBLISH; with QoS 1 it awaits a PUBACK. Its bytes are views of the read buffer. */
   published(message: InboundPublish): void
-  /** A PUBACK. Returns whether it belongs to a PUBLISH of ours. */
+  /** Returns whether the PUBACK belongs to one of our messages. */
   acknowledged(packetId: number, reasonCode: number): boolean
   /** The broker exceeded a limit or does not speak MQTT. Reading from this stream stops. */
   unreadable(error: StateStoreError): void
@@ -28,7 +28,6 @@ function rejectForeignProtocol(first: Uint8Array): void {
   if (foreign !== undefined) throw new PayloadError(foreign)
 }
 
-/** Creates an inbox for all streams of a client; `undefined` if they {@link hasStreamBuilder cannot be observed}. */
 export function inboxFor(client: object, events: InboxEvents, maxPacketBytes: number): Inbox | undefined {
   if (!hasStreamBuilder(client)) return undefined
   const inbox = new Inbox(events, maxPacketBytes)
@@ -51,18 +50,15 @@ export class Inbox {
 
   #receivedBytes = 0
 
-  /** @param maxPacketBytes - maximum packet size, bytes */
   constructor(events: InboxEvents, maxPacketBytes: number) {
     this.#events = events
     this.#maxPacketBytes = maxPacketBytes
   }
 
-  /** Bytes read from all streams. */
   get receivedBytes(): number {
     return this.#receivedBytes
   }
 
-  /** Starts reading the stream of a new connection. */
   attach(stream: unknown): void {
     const cutter = new FrameCutter(this.#maxPacketBytes)
     let isReadable = true
@@ -100,7 +96,7 @@ export class Inbox {
     }
   }
 
-  /** Returns the next packet, skipping PUBACKs of our own messages. */
+  /** Skips PUBACKs of this client's messages. */
   #nextFrame(cutter: FrameCutter): Uint8Array | undefined {
     while (this.#held === undefined) {
       const packetId = cutter.nextPuback()
@@ -169,7 +165,6 @@ export class Inbox {
 const aliasError = (alias: number): PayloadError =>
   new PayloadError(`the broker used the topic alias ${alias}, but none was granted`)
 
-/** First bytes of other protocols, and advice. */
 const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string])[] = [
   [utf8('HTTP/'), 'HTTP: for MQTT over WebSocket use ws:// or wss://'],
   [utf8('<'), 'HTTP: for MQTT over WebSocket use ws:// or wss://'],

@@ -2,7 +2,7 @@ import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt'
 import { utf8 } from '../../core/util/bytes.js'
 import type { InboundMessage } from './session.js'
 
-/** Listener methods of an `MqttClient`. */
+/** The listener methods of an `MqttClient`. */
 export interface MqttJsEvents {
   (event: 'connect', listener: (packet: IConnackPacket) => void): unknown
   (event: 'message', listener: (topic: string, payload: Uint8Array, packet: IPublishPacket) => void): unknown
@@ -52,7 +52,7 @@ export interface MqttJsClient {
   }
   readonly serverProperties?: MqttJsServer | undefined
   /**
-   * The stream to which we write packets between those of mqtt.js, which writes each packet in one piece.
+   * The stream, to which we write packets between the packets of mqtt.js, which writes each in one piece.
    *
    * Not in the public API of mqtt.js: publishing with QoS 1 without resending after a reconnect.
    */
@@ -84,7 +84,6 @@ interface MqttJsListener {
   end(): void
 }
 
-/** Adds a listener; the returned function removes it. */
 export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => void {
   const { connect, packetreceive, message, disconnect, error, close, end } = listener
   client.on('connect', connect)

@@ -4,7 +4,6 @@ import type { MqttJsClient } from './mqttjs-client.js'
 // All uses of undocumented mqtt.js behaviour; docs/decisions/reading-past-mqttjs.md says why. Each has a spec in
 // `spec/client/session/mqttjs-internals.spec.ts`, run against the oldest and the newest supported version.
 
-/** A stream that receives data by `push`, as Node's streams and their browser ports do. */
 interface Source {
   push(chunk: unknown, ...rest: unknown[]): boolean
 }
@@ -32,7 +31,6 @@ export function onStream(client: object, made: (stream: unknown) => void): void 
 
 export type StreamBuilder = (...args: unknown[]) => unknown
 
-/** Returns a client's stream builder; `undefined` if it {@link hasStreamBuilder has none}. */
 export function streamBuilderOf(client: object): StreamBuilder | undefined {
   const build: unknown = Reflect.get(client, 'streamBuilder')
   return typeof build === 'function' ? (...args) => Reflect.apply(build, client, args) : undefined

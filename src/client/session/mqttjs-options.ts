@@ -21,14 +21,13 @@ export interface Credentials {
   readonly authentication?: Authentication | undefined
 }
 
-/** Connection options; times in ms. */
+/** Times in ms. */
 export interface MqttConnectOptions extends Credentials {
   /** At least one; see {@link AddressRouter}. */
   readonly urls: readonly string[]
-  /** Whether a server reference may name hosts outside `urls`. */
   readonly followReferences?: boolean | undefined
   readonly clientId: string
-  /** PEM text. */
+  /** PEM. */
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
@@ -39,7 +38,7 @@ export interface MqttConnectOptions extends Credentials {
   readonly sessionExpiry: number
   readonly cleanStart: boolean
   readonly connectTimeout: number
-  /** Maximum size of packets from the broker, bytes. */
+  /** Bytes. */
   readonly maximumPacketSize: number
   /** Maximum number of unacknowledged inbound messages. Default: the maximum of MQTT. */
   readonly receiveMaximum?: number | undefined
@@ -55,10 +54,7 @@ export interface Will {
   readonly delay: number
 }
 
-/**
- * Converts to mqtt.js options. Reconnecting and resubscribing are disabled: the session does both, in the order the
- * state store needs.
- */
+/** Disables reconnecting and resubscribing: the session does both, in the order the state store needs. */
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
   const converted = {
     clientId: options.clientId,
@@ -103,7 +99,6 @@ function addressOf(url: string): IClientOptions {
   return { transformWsUrl: (_url, { protocol }) => `${protocol}://${host}${pathname}${search}` }
 }
 
-/** Returns options with the credentials of the next attempt, replacing earlier ones. */
 export function withCredentials(options: IClientOptions, credentials: Credentials): IClientOptions {
   const { username, password, authentication } = credentials
   const { authenticationMethod: _method, authenticationData: _data, ...properties } = options.properties ?? {}

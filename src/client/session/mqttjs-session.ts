@@ -22,18 +22,14 @@ const CLOSE_TIMEOUT_MS = 1_000
 /** Marks a caller's client that has a session, across copies of this package: a client can serve only one. */
 const SHARED = Symbol.for('rx-statestore.shared')
 
-/** Whether a caller's client already has a session. */
 export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
 
-/** A connection that the session owns. */
 export interface OwnedConnection {
   readonly router: AddressRouter
   readonly reconnectSettings: ReconnectSettings
-  /** Of inbound packets, bytes. */
+  /** Bytes. */
   readonly maximumPacketSize: number
-  /** Whether the listener acknowledges messages. */
   readonly isManualAck: boolean
-  /** Retain As Published. */
   readonly retainAsPublished: boolean
 }
 

@@ -11,7 +11,7 @@ import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
-/** Opens a session on a connection that it owns. Throws if mqtt.js rejects the options, partly only in `open`. */
+/** Throws if mqtt.js rejects the options, partly only in `open`. */
 export function openSession(
   options: MqttConnectOptions,
   reconnectSettings: ReconnectSettings,
@@ -20,7 +20,6 @@ export function openSession(
   return new MqttJsSession(...createConnection(options, reconnectSettings, false), clock)
 }
 
-/** Opens a session for a service; see {@link openSession}. */
 export function openServiceSession(
   options: MqttConnectOptions,
   reconnectSettings: ReconnectSettings,
@@ -74,7 +73,7 @@ export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
   checkHas('the MqttClient', client, CLIENT_METHODS)
   checkObject('`options` of the MqttClient', client.options)
   if (client.disconnecting || client.disconnected) {
-    throw new ArgumentError('Expected an open MqttClient, got one that was ended')
+    throw new ArgumentError('Expected an open MqttClient, got one that has ended')
   }
   if (client.options.protocolVersion !== 5) {
     throw new ArgumentError(

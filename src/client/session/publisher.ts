@@ -22,7 +22,7 @@ export class Publisher {
   readonly #writeCoalescer = new WriteCoalescer()
   readonly #encoder = new PublishEncoder()
   readonly #ids: PacketIds
-  /** Callbacks by packet id. */
+  /** By packet id. */
   readonly #unacknowledged: (Done | undefined)[] = []
 
   constructor(client: MqttJsClient, ids: PacketIds) {
@@ -30,7 +30,7 @@ export class Publisher {
     this.#ids = ids
   }
 
-  /** Returns the size of the PUBLISH packet, bytes. */
+  /** Bytes. */
   sizeOf(message: Publish): number {
     return this.#encoder.sizeOf(message.topic, message, envelopeOf(1))
   }
@@ -54,7 +54,7 @@ export class Publisher {
     else if (packet.cmd === 'puback') this.acknowledged(packet.messageId ?? 0, packet.reasonCode ?? 0)
   }
 
-  /** Handles a PUBACK. Returns whether it belongs to a message published here. */
+  /** Returns whether the PUBACK belongs to a message published here. */
   acknowledged(packetId: number, reasonCode: number): boolean {
     const done = this.#unacknowledged[packetId]
     if (done === undefined) return false
@@ -73,7 +73,7 @@ export class Publisher {
     this.#writeCoalescer.flush()
   }
 
-  /** Drops all callbacks: after a lost connection no PUBACK arrives. */
+  /** After a lost connection no PUBACK arrives. */
   dropCallbacks(): void {
     for (const [id, done] of this.#unacknowledged.entries()) {
       this.#unacknowledged[id] = undefined
@@ -100,7 +100,6 @@ const BLOCK_BYTES = 16_384
 export class WriteCoalescer implements Room {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
-  /** Bounds of the unwritten bytes in the block. */
   #start = 0
   #end = 0
 
@@ -166,7 +165,7 @@ export class WriteCoalescer implements Room {
 
 /** Packet ids for PUBLISH: 16 bits and not zero (MQTT 5.0, section 2.2.1). */
 export interface PacketIds {
-  /** Returns an unused id; `undefined` if there is none. */
+  /** Returns `undefined` if all ids are in use. */
   allocate(): number | undefined
   release(id: number): void
 }
@@ -175,7 +174,6 @@ const MAX_PACKET_ID = 65_535
 /** mqtt.js uses the ids from here on, for SUBSCRIBE. */
 const FIRST_MQTTJS_ID = 64_512
 
-/** Maximum number of ids in use. */
 export const MAX_OWN_IDS = FIRST_MQTTJS_ID - 1
 
 /**
@@ -195,7 +193,6 @@ export class OwnPacketIds implements PacketIds {
   }
 }
 
-/** Creates the id provider of mqtt.js, with the ids that {@link OwnPacketIds} does not use. */
 export function mqttJsPacketIds(): NonNullable<IClientOptions['messageIdProvider']> {
   let last = MAX_PACKET_ID
   return {
@@ -210,7 +207,7 @@ export function mqttJsPacketIds(): NonNullable<IClientOptions['messageIdProvider
   }
 }
 
-/** Ids for a caller's connection: mqtt.js cycles through all ids; those in use are skipped. */
+/** Ids for a caller's connection: mqtt.js cycles through all of them; used ones are skipped. */
 export class SharedPacketIds implements PacketIds {
   readonly #client: MqttJsClient
   readonly #used = new Set<number>()

@@ -5,7 +5,6 @@ import mqtt from 'mqtt'
 export const reasonName = (code: number): string =>
   Object.entries(mqtt.ReasonCodes).find(([known]) => Number(known) === code)?.[1] ?? `reason ${code}`
 
-/** Describes why a broker ended a connection, with advice where the reason alone is unclear. */
 export function disconnectMessage(code: number, clientId: string): string {
   if (code === TAKEN_OVER) {
     return `another client took over the id ${JSON.stringify(clientId)}: client ids must be unique`
@@ -13,7 +12,7 @@ export function disconnectMessage(code: number, clientId: string): string {
   return `DISCONNECT ${code}, ${reasonName(code)}`
 }
 
-/** Session taken over: by another client with our id, or by a delayed attempt of ours. */
+/** By another client with our id, or by our own delayed attempt. */
 export const TAKEN_OVER = 142
 
 // Reasons for which the same CONNECT would fail again or take the session from another client (MQTT 5.0, section 2.4).
@@ -39,7 +38,6 @@ const FATAL_REASONS = new Set([
   157, // server moved
 ])
 
-/** Whether a reason code refers to another broker. */
 export const isElsewhere = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
 
 /** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
@@ -59,6 +57,5 @@ const OBJECTION_REASONS: ReadonlySet<number> = new Set([
   155, // QoS not supported
 ])
 
-/** Returns whether a DISCONNECT reason code blames a packet that the client sent. */
 export const isObjection = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && OBJECTION_REASONS.has(reasonCode)

@@ -2,7 +2,7 @@ import type { Publish } from '../../core/mqtt5/packets.js'
 import type { RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
 
 export interface InboundMessage extends Publish {
-  /** Ids of the matching subscriptions; empty if the broker does not send them. */
+  /** Empty if the broker does not send them. */
   readonly subscriptionIds: readonly number[]
   /**
    * Set in a {@link ServiceSession}, which acknowledges by `packetId`. With Retain As Published, live messages keep
@@ -14,7 +14,6 @@ export interface InboundMessage extends Publish {
   readonly retain?: boolean
 }
 
-/** A request, published with QoS 1. */
 export interface OutboundRequest extends Publish {
   readonly responseTopic: string
   readonly correlationData: Uint8Array
@@ -26,7 +25,6 @@ export interface OutboundRequest extends Publish {
 /** Called on PUBACK, with an error if its reason code is a refusal. */
 export type Done = (refusal: RequestRejectedError | undefined) => void
 
-/** CONNACK of the broker. */
 export interface ConnectionInfo {
   /** Whether the broker resumed the MQTT session, so that earlier responses and notifications may still arrive. */
   readonly sessionPresent: boolean
@@ -34,18 +32,18 @@ export interface ConnectionInfo {
   readonly receiveMaximum: number
   /** Maximum packet size of the broker, bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
-  /** Whether subscriptions may have an identifier (MQTT 5.0, section 3.2.2.3.12). */
+  /** MQTT 5.0, section 3.2.2.3.12. */
   readonly hasSubscriptionIds: boolean
-  /** Whether filters may have wildcards (MQTT 5.0, section 3.2.2.3.11). */
+  /** MQTT 5.0, section 3.2.2.3.11. */
   readonly hasWildcards: boolean
-  /** Whether messages may be retained (MQTT 5.0, section 3.2.2.3.7). */
+  /** MQTT 5.0, section 3.2.2.3.7. */
   readonly canRetain: boolean
 }
 
 export interface Retry {
   /** 1 for the first attempt after a loss. */
   readonly attempt: number
-  /** Wall time of the attempt, ms since the Unix epoch. */
+  /** Wall time, ms since the Unix epoch. */
   readonly at: number
 }
 
@@ -70,9 +68,8 @@ export interface MqttSession {
   readonly url?: string | undefined
   /** Grows with the data read from the connection; `undefined` if unknown. */
   readonly received?: number | undefined
-  /** Starts emitting events; called once. */
   open(listener: SessionListener): void
-  /** Returns the size of the packet that {@link publish} sends, bytes. */
+  /** Returns the packet size of a {@link publish}, bytes. */
   sizeOf(request: OutboundRequest): number
   /** Publishes while connected. `done` is never called if the connection is lost first. */
   publish(request: OutboundRequest, done: Done): void
@@ -91,7 +88,6 @@ export interface MqttSession {
    * effect on a caller's connection.
    */
   verifyConnection(): void
-  /** Closes the session; `closed` follows. */
   close(): void
 }
 
@@ -103,9 +99,6 @@ export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 
   sizeOf(message: Publish): number
   /** Publishes with QoS 1 while connected; `done` is never called if the connection is lost first. */
   publish(message: Publish, done: Done, retain?: boolean): void
-  /**
-   * Closes the session; `closed` follows. @param keep - whether the broker keeps the session for the next client with
-   * this id
-   */
+  /** @param keep - whether the broker keeps the session for the next client with this id */
   close(keep?: boolean): void
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttSession } from './session.js'
 
-/** Reason codes from here on are refusals (MQTT 5.0, section 3.9.3). */
+/** MQTT 5.0, section 3.9.3. */
 const FIRST_REFUSAL = 128
 
 const WILDCARDS_NOT_SUPPORTED = 162
@@ -15,18 +15,15 @@ const PERMANENT_REFUSALS = new Set([
   WILDCARDS_NOT_SUPPORTED,
 ])
 
-/** Creates the error for wildcard filters at a broker whose CONNACK excludes them. */
 export const wildcardsNotSupported = (): RequestRejectedError =>
   new RequestRejectedError(
     WILDCARDS_NOT_SUPPORTED,
     'The broker does not support wildcard subscriptions, which watching keys requires; other requests work',
   )
 
-/** A filter to subscribe, and its callbacks. */
 export interface DesiredSubscription {
   readonly filter: string
   readonly granted: () => void
-  /** `forGood`: it is not retried. */
   readonly refused: (error: RequestRejectedError, isPermanent: boolean) => void
 }
 
@@ -35,7 +32,7 @@ export class SubscribeRetry {
   readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
-  /** The current set; responses for earlier sets are ignored. */
+  /** Responses for earlier sets are ignored. */
   #desired: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
@@ -63,13 +60,12 @@ export class SubscribeRetry {
     })
   }
 
-  /** Stops retrying. */
   cancel(): void {
     this.#cancel()
     this.#desired = undefined
   }
 
-  /** Calls the callbacks; returns the subscriptions to retry. */
+  /** Returns the subscriptions to retry. */
   #notify(desired: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
     const retryable: DesiredSubscription[] = []
     for (const [i, each] of desired.entries()) {
