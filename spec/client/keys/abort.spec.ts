@@ -36,7 +36,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     return { aborter, session, request$: request(store, { signal: aborter.signal }) }
   }
 
-  it('ends as without one, and listens no longer', () => {
+  it('a request whose signal is not aborted completes and removes its listener', () => {
     const { aborter, request$ } = open()
     const done = record(request$.pipe(toArray()))
     expect(done.completed).toBe(true)
@@ -44,7 +44,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('sends nothing when it was aborted before', () => {
+  it('a request with an aborted signal sends nothing', () => {
     const { aborter, session, request$ } = open()
     const reason = new Error('the panel was closed')
     aborter.abort(reason)
@@ -55,7 +55,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('is given up when it is aborted, and its answer is too late', () => {
+  it('aborting the signal cancels a request and ignores its late response', () => {
     const answer$ = new Subject<string | Answer>()
     const { aborter, session, request$ } = open(answer$)
     const asked = record(request$)
@@ -67,7 +67,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('listens no longer when it is unsubscribed', () => {
+  it('unsubscribing a request removes its listener from the signal', () => {
     const { aborter, request$ } = open(NEVER)
     const asked = record(request$)
     expect(listeners(aborter.signal)).toBe(1)
@@ -75,14 +75,14 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('gives its result again, a scan begins again, and neither listens to the signal any longer', () => {
+  it('a second subscription replays a result or repeats a scan, without listening to the signal', () => {
     const { aborter, session, request$ } = open()
     for (const _ of [1, 2]) expect(record(request$).completed).toBe(true)
     expect(session.requests.filter(sent => sent.verb === verb)).toHaveLength(verb === 'SCAN' ? 2 : 1)
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('refuses what is no signal', () => {
+  it('a request with an invalid signal errors with `argument`', () => {
     const { store } = fakeStore(() => NEVER)
     // @ts-expect-error a controller is no signal
     expect(record(request(store, { signal: new AbortController() })).error).toMatchObject({
@@ -92,8 +92,8 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
   })
 })
 
-describe('A signal', () => {
-  it('gives up what waits for the connection, which then is never sent', () => {
+describe('abort signals', () => {
+  it('aborting a request that waits for the connection prevents it from being sent', () => {
     const { store, session } = fakeStore(() => of('1'))
     const aborter = new AbortController()
     session.disconnect(new AbortError('cut'))
@@ -104,7 +104,7 @@ describe('A signal', () => {
     expect(session.requests).toEqual([])
   })
 
-  it('gives back a lease whose answer is under way', () => {
+  it('aborting `tryAcquire` during its request releases the lease', () => {
     const { store, session } = fakeStore(({ verb }) => (verb === 'SET' ? NEVER : of(':1')))
     const aborter = new AbortController()
     record(lease(store, 'k', { duration: 1_000 }).tryAcquire({ signal: aborter.signal }))
@@ -113,7 +113,7 @@ describe('A signal', () => {
   })
 })
 
-describe('A loop over the keys of a scan', () => {
+describe('the async iterable of a scan', () => {
   const pages: Answer[] = [
     { payload: '*2\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nt\r\n' },
     { payload: '*1\r\n*1\r\n$1\r\nc\r\n' },
@@ -122,7 +122,7 @@ describe('A loop over the keys of a scan', () => {
   it.each([
     ['within a page', 'a', ['a']],
     ['between two pages', 'b', ['a', 'b']],
-  ])('throws when it is aborted %s, and asks for no other page', async (_, last, expected) => {
+  ])('a loop that is aborted %s throws and requests no other page', async (_, last, expected) => {
     const { store, session } = fakeStore((_, nth) => of(pages[nth] ?? ''))
     const aborter = new AbortController()
     const seen: string[] = []

@@ -7,29 +7,29 @@ import { anyCodePoint } from '../../support/any-code-point.js'
 import { comesBack, encoding, NOT_UTF8, read, stored } from '../../support/operator-codecs.js'
 
 describe('bytes', () => {
-  it('gives back every byte string', () => comesBack(bytes, fc.uint8Array()))
+  it('every byte string round-trips', () => comesBack(bytes, fc.uint8Array()))
 
   it.each([
     ['a text', 'x'],
     ['a list of numbers', [1, 2]],
     ['a buffer without a view', new ArrayBuffer(2)],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['a clamped array', Uint8ClampedArray.of(1)],
-  ])('refuses to encode %s', (_, value) => {
+  ])('encoding %s as bytes throws `argument`', (_, value) => {
     expect(encoding(bytes, value)).toThrow(ArgumentError)
   })
 })
 
 describe('text', () => {
-  it('gives back every well-formed text', () => comesBack(text, fc.string({ unit: anyCodePoint })))
+  it('every well-formed text round-trips', () => comesBack(text, fc.string({ unit: anyCodePoint })))
 
-  it('is UTF-8 without a byte order mark, and keeps one that is part of the text', () => {
+  it('text is UTF-8 without a byte order mark, and keeps one that belongs to the text', () => {
     expect(text.encode('é€𝄞')).toEqual(stored('\xc3\xa9\xe2\x82\xac\xf0\x9d\x84\x9e'))
     expect(text.decode(stored('\xef\xbb\xbfx'))).toBe('\ufeffx')
   })
 
-  it('has an empty text', () => {
+  it('an empty text is empty bytes', () => {
     expect(text.encode('')).toHaveLength(0)
     expect(text.decode(new Uint8Array())).toBe('')
   })
@@ -38,30 +38,30 @@ describe('text', () => {
     ['a number', 1],
     ['a boolean', true],
     ['bytes', Uint8Array.of(1)],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['an object', {}],
-  ])('refuses to encode %s', (_, value) => {
+  ])('encoding %s as text throws `argument`', (_, value) => {
     expect(encoding(text, value)).toThrow(ArgumentError)
   })
 
   it.each(['\ud800', 'a\udfffb', '\udc00\ud800'])(
-    'refuses to encode the half of a surrogate pair, which UTF-8 cannot hold, rather than store another text: %j',
+    'encoding an unpaired surrogate throws instead of storing another text: %j',
     value => {
       expect(() => text.encode(value)).toThrow(ArgumentError)
     },
   )
 
-  it.each(NOT_UTF8)('does not decode %s', (_, value) => {
+  it.each(NOT_UTF8)('decoding %s as text throws', (_, value) => {
     expect(() => text.decode(stored(value))).toThrow(PayloadError)
   })
 })
 
 describe('number', () => {
-  it('gives back every finite number', () =>
+  it('every finite number round-trips', () =>
     comesBack(
       number,
-      // The sign of a zero is not kept.
+      // The sign of zero is lost.
       fc.double({ noNaN: true, noDefaultInfinity: true }).map(value => value + 0 || 0),
     ))
 
@@ -73,7 +73,7 @@ describe('number', () => {
     [1e21, '1e+21'],
     [5e-324, '5e-324'],
     [Number.MAX_SAFE_INTEGER, '9007199254740991'],
-  ])('is decimal text: %d', (value, encoded) => {
+  ])('a number is stored as decimal text: %d', (value, encoded) => {
     expect(read(number.encode(value))).toBe(encoded)
   })
 
@@ -81,17 +81,17 @@ describe('number', () => {
     ['NaN', Number.NaN],
     ['Infinity', Number.POSITIVE_INFINITY],
     ['-Infinity', Number.NEGATIVE_INFINITY],
-    ['a numeric text', '1'],
-    ['a big integer', 1n],
+    ['a numeric string', '1'],
+    ['a bigint', 1n],
     ['a boolean', true],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['a date', new Date(0)],
-  ])('refuses to encode %s', (_, value) => {
+  ])('encoding %s as a number throws `argument`', (_, value) => {
     expect(encoding(number, value)).toThrow(ArgumentError)
   })
 
-  it('says what it expected and what it got', () => {
+  it('the error names the expected type and the actual value', () => {
     expect(() => number.encode(Number.NaN)).toThrow('Expected the value to be a finite number, got `NaN` (number)')
     expect(encoding(number, '1')).toThrow('Expected the value to be a finite number, got `1` (string)')
   })
@@ -106,7 +106,7 @@ describe('number', () => {
     ['1e3', 1000],
     ['1E-3', 0.001],
     [' 21.5\r\n', 21.5],
-  ])('decodes %j', (value, decoded) => {
+  ])('decodes %j as a number', (value, decoded) => {
     expect(number.decode(stored(value))).toBe(decoded)
   })
 
@@ -131,53 +131,53 @@ describe('number', () => {
     '.',
     'e5',
     '1\0',
-  ])('does not decode %j', value => {
+  ])('decoding %j as a number throws', value => {
     expect(() => number.decode(stored(value))).toThrow(PayloadError)
   })
 
-  it.each(['0x10', '0X1F', '0b101', '0o17'])('does not decode %j, which is no decimal text', value => {
+  it.each(['0x10', '0X1F', '0b101', '0o17'])('decoding the non-decimal literal %j as a number throws', value => {
     expect(() => number.decode(stored(value))).toThrow(PayloadError)
   })
 
-  it.each(NOT_UTF8)('does not decode %s', (_, value) => {
+  it.each(NOT_UTF8)('decoding %s as a number throws', (_, value) => {
     expect(() => number.decode(stored(value))).toThrow(PayloadError)
   })
 
-  it('shows no more than the start of what it cannot decode', () => {
+  it('the error shows only the start of a long malformed number', () => {
     expect(() => number.decode(stored('x'.repeat(10_000)))).toThrow(`Not a number: "${'x'.repeat(80)}"`)
   })
 })
 
 describe('boolean', () => {
-  it('gives back both', () => comesBack(boolean, fc.boolean()))
+  it('both booleans round-trip', () => comesBack(boolean, fc.boolean()))
 
-  it('is a word', () => {
+  it('a boolean is stored as a word', () => {
     expect([true, false].map(value => read(boolean.encode(value)))).toEqual(['true', 'false'])
   })
 
   it.each([
     ['a word', 'true'],
     ['a number', 1],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['an object', {}],
-  ])('refuses to encode %s', (_, value) => {
+  ])('encoding %s as a boolean throws `argument`', (_, value) => {
     expect(encoding(boolean, value)).toThrow(ArgumentError)
   })
 
-  it('decodes its words with white space around them', () => {
+  it('white space around a boolean is ignored', () => {
     expect(boolean.decode(stored(' true\r\n'))).toBe(true)
     expect(boolean.decode(stored('\tfalse'))).toBe(false)
   })
 
   it.each(['', 'True', 'TRUE', '1', '0', 'yes', 'on', 'null', 'truefalse', 'true false'])(
-    'does not decode %j',
+    'decoding %j as a boolean throws',
     value => {
       expect(() => boolean.decode(stored(value))).toThrow(PayloadError)
     },
   )
 
-  it.each(NOT_UTF8)('does not decode %s', (_, value) => {
+  it.each(NOT_UTF8)('decoding %s as a boolean throws', (_, value) => {
     expect(() => boolean.decode(stored(value))).toThrow(PayloadError)
   })
 })
@@ -188,23 +188,23 @@ describe.each([
   ['number', number],
   ['boolean', boolean],
 ] as const)('%s', (_, codec) => {
-  it('refuses an object without a prototype as any other wrong value', () => {
+  it('encoding an object without a prototype throws `argument`', () => {
     expect(encoding(codec, Object.create(null))).toThrow(ArgumentError)
   })
 })
 
-describe('encoding for a key', () => {
-  /** A codec that breaks its word. */
+describe('encodeFor', () => {
+  /** A codec that returns a value of the wrong type. */
   const returning = (encoded: unknown) => ({ encode: (): Uint8Array => Object({ encoded }).encoded })
 
   it.each([
     ['text', 'abc', '`abc` (string)'],
     ['null', null, '`null` (object)'],
-    ['nothing', undefined, '`undefined` (undefined)'],
+    ['undefined', undefined, '`undefined` (undefined)'],
     ['an ArrayBuffer', new ArrayBuffer(3), '`[object ArrayBuffer]` (object)'],
     ['an array', [1, 2], '`1,2` (object)'],
     ['a promise', Promise.resolve(), '`[object Promise]` (object)'],
-  ])('refuses what a codec encodes to %s', (_, encoded, words) => {
+  ])('a codec that returns %s throws `argument`', (_, encoded, words) => {
     expect(() => encodeFor('k', returning(encoded), 'x')).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -213,13 +213,13 @@ describe('encoding for a key', () => {
     )
   })
 
-  it('takes bytes of another realm, as test environments and frames make them', () => {
+  it('a codec may return a Uint8Array of another realm, as in test environments and frames', () => {
     const foreign: unknown = runInNewContext('new Uint8Array([1, 2])')
     expect(encodeFor('k', returning(foreign), 'x')).toBe(foreign)
   })
 })
 
-describe('a codec of the application', () => {
+describe('a custom codec', () => {
   const gone = Uint8Array.of(1, 2)
   structuredClone(gone, { transfer: [gone.buffer] })
   const throwing = {
@@ -232,17 +232,17 @@ describe('a codec of the application', () => {
   }
 
   it.each([
-    ['bytes that were transferred', gone],
-    ['the prototype of bytes alone', Object.create(Uint8Array.prototype)],
-    ['the name of bytes alone', { [Symbol.toStringTag]: 'Uint8Array', length: 3 }],
-  ])('gets `argument` for %s', (_, encoded) => {
+    ['transferred bytes', gone],
+    ['an object with only the prototype of bytes', Object.create(Uint8Array.prototype)],
+    ['an object with only the name of bytes', { [Symbol.toStringTag]: 'Uint8Array', length: 3 }],
+  ])('a codec that returns %s throws `argument`', (_, encoded) => {
     expect(() => encodeFor('k', { encode: () => encoded }, 1)).toThrow(ArgumentError)
   })
 
   it.each([
-    ['refuses to be text', throwing],
+    ['cannot be converted to a string', throwing],
     ['has a message that throws', Object.setPrototypeOf(throwing, Error.prototype)],
-  ])('gets `argument` when it throws what %s', (_, thrown) => {
+  ])('a codec that throws an object that %s causes `argument`', (_, thrown) => {
     const encode = (): Uint8Array => {
       throw thrown
     }

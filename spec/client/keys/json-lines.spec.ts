@@ -12,7 +12,7 @@ interface Asset {
   readonly asset: string
 }
 
-/** Takes records with a name, and adds that it has seen them. */
+/** Accepts records with a name, and adds a mark to them. */
 const seen: StandardSchemaV1<Asset, Asset & { readonly seen: true }> = {
   '~standard': {
     version: 1,
@@ -25,34 +25,34 @@ const seen: StandardSchemaV1<Asset, Asset & { readonly seen: true }> = {
 }
 
 describe('jsonLines', () => {
-  it('gives back every array of JSON values', () =>
+  it('every array of JSON values round-trips', () =>
     comesBack(jsonLines<unknown>(), fc.array(fc.jsonValue().map(value => JSON.parse(JSON.stringify(value))))))
 
-  it('writes one record a line, without an end of the last line', () => {
+  it('each record is one line, without a final line break', () => {
     const records = [{ asset: 'pump', room: 'a\nb' }, { asset: 'fan' }]
     expect(fromUtf8(jsonLines().encode(records))).toBe('{"asset":"pump","room":"a\\nb"}\n{"asset":"fan"}')
   })
 
-  it('writes an empty array as an empty value', () => {
+  it('an empty array is stored as an empty value', () => {
     expect(jsonLines().encode([])).toEqual(new Uint8Array())
     expect(jsonLines().decode(new Uint8Array())).toEqual([])
   })
 
   it.each([
-    ['an end of the last line', '1\n2\n'],
-    ['ends of Windows', '1\r\n2\r\n'],
+    ['a final line break', '1\n2\n'],
+    ['CR LF line breaks', '1\r\n2\r\n'],
     ['blank lines', '\n1\n \t\r\n\n2\n\n'],
     ['spaces around records', ' 1 \n\t2'],
-  ])('reads records with %s', (_, lines) => {
+  ])('records decode despite %s', (_, lines) => {
     expect(jsonLines<number>().decode(utf8(lines))).toEqual([1, 2])
   })
 
   it.each([
-    ['no JSON', utf8('1\n\n{"a":\n2'), /^Line 3: .*JSON/],
-    ['no UTF-8', Uint8Array.of(0x31, 10, 0xff), /^Line 2: Bytes are not UTF-8/],
+    ['malformed JSON', utf8('1\n\n{"a":\n2'), /^Line 3: .*JSON/],
+    ['malformed UTF-8', Uint8Array.of(0x31, 10, 0xff), /^Line 2: Bytes are not UTF-8/],
     ['a number that is too large', utf8('1\n1e999'), /^Line 2: A number is too large/],
-    ['one record over several lines', utf8('[\n1\n]'), /^Line 1: /],
-  ])('names the line that is %s', (_, stored, message) => {
+    ['the start of a multi-line record', utf8('[\n1\n]'), /^Line 1: /],
+  ])('a decoding error names the line with %s', (_, stored, message) => {
     expect(() => jsonLines().decode(stored)).toThrow(
       expect.objectContaining({ code: 'payload', message: expect.stringMatching(message) }),
     )
@@ -61,16 +61,16 @@ describe('jsonLines', () => {
   it.each<[what: string, records: unknown[], says: RegExp]>([
     ['NaN', [{ a: 1 }, { a: Number.NaN }], /^Line 2: JSON has no NaN \(at a\)/],
     ['undefined', [1, undefined], /^Line 2: Expected the value to be a JSON value/],
-    // biome-ignore lint/suspicious/noSparseArray: what is tried
+    // biome-ignore lint/suspicious/noSparseArray: the hole is under test
     ['a hole', [1, , 3], /^Line 2: Expected the value to be a JSON value/],
-  ])('refuses to write %s, with its line', (_, records, message) => {
+  ])('encoding %s throws and names the line', (_, records, message) => {
     expect(() => jsonLines().encode(records)).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(message) }),
     )
   })
 
   it.each([[{ asset: 'pump' }], ['[]'], [undefined], [new Set([1])]])(
-    'refuses to write what is no array: %s',
+    'encoding a value that is not an array throws: %s',
     value => {
       // @ts-expect-error it takes arrays
       expect(() => jsonLines().encode(value)).toThrow(ArgumentError)
@@ -79,14 +79,14 @@ describe('jsonLines', () => {
 })
 
 describe('jsonLines(schema)', () => {
-  it('decodes each line to what the schema makes of it', () => {
+  it('each line decodes to the output of the schema', () => {
     expect(jsonLines(seen).decode(utf8('{"asset":"pump"}\n{"asset":"fan","more":1}'))).toEqual([
       { asset: 'pump', seen: true },
       { asset: 'fan', seen: true },
     ])
   })
 
-  it('names the line, and the place in it, that the schema does not take', () => {
+  it('a validation error names the line and the path', () => {
     expect(() => jsonLines(seen).decode(utf8('{"asset":"pump"}\n{"asset":5}'))).toThrow(
       expect.objectContaining({
         code: 'payload',
@@ -95,19 +95,19 @@ describe('jsonLines(schema)', () => {
     )
   })
 
-  it('refuses what is no Standard Schema', () => {
+  it('an invalid schema throws `argument`', () => {
     // @ts-expect-error a schema of another kind
     expect(() => jsonLines({ type: 'object' })).toThrow(ArgumentError)
     // @ts-expect-error nothing
     expect(() => jsonLines(null)).toThrow(ArgumentError)
   })
 
-  it('has the type of the records that are read', () => {
+  it("the type of the values is the schema's output", () => {
     expectTypeOf(jsonLines(seen)).toEqualTypeOf<Codec<readonly (Asset & { readonly seen: true })[]>>()
     expectTypeOf(jsonLines<Asset>()).toEqualTypeOf<Codec<readonly Asset[]>>()
   })
 
-  it('is one codec for one schema, and another than that of json', () => {
+  it('the same schema always returns the same codec, distinct from the one of json', () => {
     expect(jsonLines(seen)).toBe(jsonLines(seen))
     expect(jsonLines()).toBe(jsonLines())
     expect(identityOf(jsonLines(seen))).not.toBe(identityOf(json(seen)))

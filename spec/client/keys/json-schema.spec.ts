@@ -7,7 +7,7 @@ import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
 
 type Issue = StandardSchemaV1.Issue
 
-/** A schema as the libraries make them, of a function that validates. */
+/** A Standard Schema with the given validation function. */
 const schema = <T>(validate: StandardSchemaV1<unknown, T>['~standard']['validate']): StandardSchemaV1<unknown, T> => ({
   '~standard': { version: 1, vendor: 'spec', validate },
 })
@@ -25,28 +25,28 @@ const asset = schema<Asset>(value =>
   isAsset(value) ? { value } : { issues: [{ message: 'Expected a text', path: ['name'] }] },
 )
 
-/** Days are stored as `2023-10-03`. */
+/** Converts days stored as `2023-10-03`. */
 const day = schema<Date>(value => ({ value: new Date(`${String(value)}T00:00:00Z`) }))
 
 describe('json(schema)', () => {
-  it.each([[{ type: 'object' }], [{ '~standard': {} }], [null]])('refuses what is no Standard Schema: %j', schema => {
+  it.each([[{ type: 'object' }], [{ '~standard': {} }], [null]])('an invalid schema throws `argument`: %j', schema => {
     // @ts-expect-error a schema of another kind
     expect(() => json(schema)).toThrow(ArgumentError)
   })
 
-  it('decodes what the schema takes', () => {
+  it('a valid value decodes', () => {
     expect(json(asset).decode(utf8('{"name":"pump","more":1}'))).toEqual({ name: 'pump', more: 1 })
   })
 
-  it('decodes to what the schema makes of the value', () => {
+  it('a value decodes to the output of the schema', () => {
     expect(json(day).decode(utf8('"2023-10-03"'))).toEqual(new Date(1_696_291_200_000))
   })
 
-  it('decodes to nothing if the schema says so', () => {
+  it('a schema may decode a value to undefined', () => {
     expect(json(schema(() => ({ value: undefined }))).decode(utf8('1'))).toBeUndefined()
   })
 
-  it('gives the schema the parsed value', () => {
+  it('the schema receives the parsed value', () => {
     const seen: unknown[] = []
     const spy = schema(value => {
       seen.push(value)
@@ -56,25 +56,25 @@ describe('json(schema)', () => {
     expect(seen).toEqual([[1, { a: null }]])
   })
 
-  it('takes a schema that is a function, as some libraries make them', () => {
+  it('a schema may be a function, as in some libraries', () => {
     const callable = Object.assign(() => undefined, asset)
     expect(json(callable).decode(utf8('{"name":"pump"}'))).toEqual({ name: 'pump' })
     expect(() => json(callable).decode(utf8('{}'))).toThrow(PayloadError)
   })
 
-  it('encodes without asking the schema', () => {
+  it('encoding does not validate', () => {
     expect(json(failing({ message: 'never' })).encode).toBeTypeOf('function')
     expect(json(day).encode(new Date(0))).toEqual(utf8('"1970-01-01T00:00:00.000Z"'))
   })
 
-  it('does not ask the schema about what is no JSON', () => {
+  it('malformed JSON is not passed to the schema', () => {
     const spy = schema<unknown>(() => {
       throw new Error('asked')
     })
     expect(() => json(spy).decode(utf8('{'))).toThrow(SyntaxError)
   })
 
-  it('passes what the schema throws', () => {
+  it('an error thrown by the schema is passed on', () => {
     const broken = schema<unknown>(() => {
       throw new RangeError('broken schema')
     })
@@ -82,41 +82,41 @@ describe('json(schema)', () => {
   })
 })
 
-describe('json(schema), for a value the schema does not take', () => {
+describe('json(schema) with an invalid value', () => {
   it.each<{ what: string; issues: Issue[]; says: string }>([
     { what: 'the message', issues: [{ message: 'Wrong' }], says: 'Wrong' },
-    { what: 'the place', issues: [{ message: 'Wrong', path: ['a', 0, 'b'] }], says: 'a.0.b: Wrong' },
+    { what: 'the path', issues: [{ message: 'Wrong', path: ['a', 0, 'b'] }], says: 'a.0.b: Wrong' },
     {
-      what: 'the place in long form',
+      what: 'the path of segment objects',
       issues: [{ message: 'Wrong', path: [{ key: 'a' }, { key: 1 }] }],
       says: 'a.1: Wrong',
     },
-    { what: 'a symbol as place', issues: [{ message: 'Wrong', path: [Symbol('s')] }], says: 'Symbol(s): Wrong' },
-    { what: 'nothing for an empty place', issues: [{ message: 'Wrong', path: [] }], says: 'Wrong' },
+    { what: 'a symbol in the path', issues: [{ message: 'Wrong', path: [Symbol('s')] }], says: 'Symbol(s): Wrong' },
+    { what: 'no path if it is empty', issues: [{ message: 'Wrong', path: [] }], says: 'Wrong' },
     {
-      what: 'all of several issues',
+      what: 'all issues',
       issues: [{ message: 'Wrong', path: ['a'] }, { message: 'Missing', path: ['b'] }, { message: 'Odd' }],
       says: 'a: Wrong; b: Missing; Odd',
     },
-  ])('names $what', ({ issues, says }) => {
+  ])('the error names $what', ({ issues, says }) => {
     expect(() => json(failing(...issues)).decode(utf8('1'))).toThrow(
       expect.objectContaining({ code: 'payload', message: `The schema rejects it: ${says}` }),
     )
   })
 
-  it('throws although the list of issues is empty', () => {
+  it('an empty list of issues still throws', () => {
     expect(() => json(failing()).decode(utf8('1'))).toThrow(PayloadError)
   })
 })
 
-describe('json(schema), for a schema that takes its time', () => {
+describe('json(schema) with an asynchronous schema', () => {
   const asynchronous = expect.objectContaining({ code: 'payload', message: expect.stringContaining('asynchronous') })
 
-  it('refuses to decode', () => {
+  it('decoding throws', () => {
     expect(() => json(schema(async value => ({ value }))).decode(utf8('1'))).toThrow(asynchronous)
   })
 
-  it('refuses to decode, too, if the promise is of another realm', () => {
+  it('decoding throws even if the promise is of another realm', () => {
     const foreign: Promise<StandardSchemaV1.Result<number>> = runInNewContext('Promise.resolve({ value: 1 })')
     expect(() => json(schema(() => foreign)).decode(utf8('1'))).toThrow(asynchronous)
   })

@@ -8,28 +8,28 @@ const cyclic: unknown[] = []
 cyclic.push(cyclic)
 
 describe('json', () => {
-  it('gives back every JSON value', () =>
+  it('every JSON value round-trips', () =>
     comesBack(
       json<fc.JsonValue>(),
       fc.jsonValue({ noUnicodeString: false }).map(value => JSON.parse(JSON.stringify(value))),
     ))
 
-  it('is compact UTF-8', () => {
+  it('a value is stored as compact UTF-8', () => {
     expect(json<object>().encode({ a: [1, 'é', null] })).toEqual(stored('{"a":[1,"\xc3\xa9",null]}'))
   })
 
   it.each([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['a function', () => 1],
     ['a symbol', Symbol('x')],
     ['a cyclic value', cyclic],
-    ['a big integer', 1n],
-    ['a big integer inside', { deep: [1n] }],
-  ])('refuses to encode %s', (_, value) => {
+    ['a bigint', 1n],
+    ['a nested bigint', { deep: [1n] }],
+  ])('encoding %s as JSON throws `argument`', (_, value) => {
     expect(encoding(json<unknown>(), value)).toThrow(ArgumentError)
   })
 
-  it('keeps what a value threw as the cause', () => {
+  it('an error thrown by a value is the cause', () => {
     const cause = new RangeError('not now')
     const value = {
       toJSON: () => {
@@ -40,13 +40,13 @@ describe('json', () => {
   })
 
   it.each(['', '{', '{a:1}', "'x'", 'undefined', 'NaN', '01', '[1,]', '"\n"', '{} {}', '\xef\xbb\xbf{}'])(
-    'does not decode %j',
+    'decoding %j as JSON throws',
     value => {
       expect(() => json<unknown>().decode(stored(value))).toThrow()
     },
   )
 
-  it.each(NOT_UTF8)('does not decode %s', (_, value) => {
+  it.each(NOT_UTF8)('decoding %s as JSON throws', (_, value) => {
     expect(() => json<unknown>().decode(stored(`"${value}"`))).toThrow(PayloadError)
   })
 })

@@ -7,7 +7,7 @@ import { AbortError } from '../../../src/core/util/errors.js'
 const value = (of: unknown) => ({ done: false, value: of })
 const DONE = { done: true, value: undefined }
 
-/** What a loop gets that does this with every value. */
+/** Collects the values of a loop that awaits `each` for every value. */
 async function loop<T>(
   source: Observable<T>,
   body: (value: T) => void | Promise<void> = () => undefined,
@@ -20,8 +20,8 @@ async function loop<T>(
   return seen
 }
 
-describe('A loop over an observable of states', () => {
-  it('subscribes when it asks for the first one, and not before', async () => {
+describe('LatestIterator', () => {
+  it('the source is subscribed at the first `next`', async () => {
     let subscribed = 0
     const source = new Observable<number>(subscriber => {
       subscribed++
@@ -34,7 +34,7 @@ describe('A loop over an observable of states', () => {
     expect(subscribed).toBe(1)
   })
 
-  it('gets every value when it keeps up', async () => {
+  it('a fast loop receives every value', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     for (const state of [1, 2, 3]) {
@@ -44,7 +44,7 @@ describe('A loop over an observable of states', () => {
     }
   })
 
-  it('gets the newest of what came while it was busy, and then waits', async () => {
+  it('a busy loop receives the newest value next, and then waits', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     const first = latest.next()
@@ -58,7 +58,7 @@ describe('A loop over an observable of states', () => {
   it.each([
     ['ends', EMPTY, undefined],
     ['fails', throwError(() => new RangeError('gone')), new RangeError('gone')],
-  ])('gets the last value before the stream %s', async (_, end, error) => {
+  ])('a loop receives the last value before the stream %s', async (_, end, error) => {
     const seen: number[] = []
     const run = async (): Promise<void> => {
       for await (const state of new LatestIterator(concat(of(1, 2, 3), end))) seen.push(state)
@@ -67,13 +67,13 @@ describe('A loop over an observable of states', () => {
     expect(seen).toEqual([1, 3])
   })
 
-  it('fails once, and is over then', async () => {
+  it('an error rejects once, then the iterator is done', async () => {
     const latest = new LatestIterator(throwError(() => 'gone'))
     await expect(latest.next()).rejects.toBe('gone')
     expect(await latest.next()).toEqual(DONE)
   })
 
-  it('gets nothing more once it was aborted', async () => {
+  it('an aborted loop receives no further value', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     const first = latest.next()
@@ -85,14 +85,14 @@ describe('A loop over an observable of states', () => {
   })
 
   it.each([
-    ['is left', () => false],
+    ['exits early', () => false],
     [
-      'fails itself',
+      'throws',
       () => {
         throw new Error('body')
       },
     ],
-  ])('unsubscribes when it %s', async (_, goOn) => {
+  ])('the source is unsubscribed when the loop %s', async (_, goOn) => {
     const states = new Subject<number>()
     const source = concat(of(1), states)
     const run = async (): Promise<void> => {
@@ -105,7 +105,7 @@ describe('A loop over an observable of states', () => {
     expect(states.observed).toBe(false)
   })
 
-  it('that nobody runs any more is over for whoever waits, and unsubscribed', async () => {
+  it('returning the iterator unsubscribes the source and resolves pending calls as done', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     const waiting = [latest.next(), latest.next()]
@@ -115,7 +115,7 @@ describe('A loop over an observable of states', () => {
     expect(await latest.next()).toEqual(DONE)
   })
 
-  it('that was left before it began never subscribes', async () => {
+  it('returning an iterator before the first `next` never subscribes', async () => {
     let subscribed = false
     const latest = new LatestIterator(
       new Observable(() => {
@@ -127,7 +127,7 @@ describe('A loop over an observable of states', () => {
     expect(subscribed).toBe(false)
   })
 
-  it('answers in the order it was asked', async () => {
+  it('concurrent calls resolve in order', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     const asked = [latest.next(), latest.next(), latest.next()]
@@ -136,20 +136,20 @@ describe('A loop over an observable of states', () => {
     expect(await Promise.all(asked)).toEqual([value(1), value(2), DONE])
   })
 
-  it('takes what is said at once', async () => {
+  it('values emitted synchronously are received', async () => {
     expect(await loop(of(1))).toEqual([1])
     expect(await loop(EMPTY)).toEqual([])
   })
 
-  it('waits as long as nothing is said', async () => {
+  it('a loop waits while the source is silent', async () => {
     const latest = new LatestIterator(NEVER)
     const waiting = latest.next()
     await latest.return()
     expect(await waiting).toEqual(DONE)
   })
 
-  it('never goes back, and never misses the last state, however slow it is', async () => {
-    // true: a state comes; false: the loop is ready for the next one
+  it('a slow loop never goes back and never misses the last state', async () => {
+    // true: a state is emitted; false: the loop calls `next`
     await assert(
       asyncProperty(listOf(boolean(), { maxLength: 50 }), async steps => {
         const states = new Subject<number>()

@@ -5,7 +5,7 @@ import { fromUtf8, utf8 } from '../../../src/core/util/bytes.js'
 
 const codec = json<unknown>()
 
-describe('json, when it writes,', () => {
+describe('encoding with json', () => {
   it.each<[string, unknown, string]>([
     ['NaN', Number.NaN, 'NaN'],
     ['Infinity in an object', { a: { b: Number.POSITIVE_INFINITY } }, 'Infinity (at a.b)'],
@@ -14,7 +14,7 @@ describe('json, when it writes,', () => {
     ['a Set in an object', { tags: new Set(['a']) }, 'Set (at tags)'],
     ['a bigint', { id: 10n }, 'bigint (at id)'],
     ['undefined in an array', [1, undefined], 'undefined (at [1])'],
-    // biome-ignore lint/suspicious/noSparseArray: this is what it is about
+    // biome-ignore lint/suspicious/noSparseArray: the hole is under test
     ['a hole in an array', [1, , 3], 'undefined (at [1])'],
     ['a function', { render: () => 1 }, 'function (at render)'],
     ['a symbol', [Symbol('s')], 'symbol (at [0])'],
@@ -24,27 +24,27 @@ describe('json, when it writes,', () => {
     ['a promise', { value: Promise.resolve(1) }, 'Promise (at value)'],
     ['a regular expression', /x/, 'RegExp'],
     ['an invalid Date', { at: new Date(Number.NaN) }, 'invalid Date (at at)'],
-    ['NaN in a box', [Object(Number.NaN)], 'NaN (at [0])'],
+    ['NaN in a Number object', [Object(Number.NaN)], 'NaN (at [0])'],
     ['a `toJSON` that returns NaN', { a: { toJSON: () => Number.NaN } }, 'NaN (at a)'],
     ['a `toJSON` that returns NaN inside', { toJSON: () => ({ b: [Number.NaN] }) }, 'NaN (at b[0])'],
-    ['a `toJSON` that returns nothing in an array', [{ toJSON: () => undefined }], 'undefined (at [0])'],
+    ['a `toJSON` that returns undefined in an array', [{ toJSON: () => undefined }], 'undefined (at [0])'],
     ['a property that is a symbol', { a: { [Symbol('s')]: 1 } }, 'property that is a symbol (at a[Symbol(s)])'],
     ['an array with a property', { list: Object.assign([1], { extra: 2 }) }, 'array with a property (at list.extra)'],
-  ])('refuses %s, and says where it is', (_, value, words) => {
+  ])('encoding %s throws and names the path', (_, value, words) => {
     expect(() => codec.encode(value)).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringContaining(`JSON has no ${words}:`) }),
     )
   })
 
-  it('leaves out properties that are undefined, as optional ones are', () => {
+  it('undefined properties are omitted', () => {
     expect(fromUtf8(codec.encode({ a: 1, b: undefined }))).toBe('{"a":1}')
   })
 
-  it('leaves it to a value with `toJSON` what it becomes', () => {
+  it('the result of `toJSON` is encoded', () => {
     expect(fromUtf8(codec.encode({ at: new Date(0) }))).toBe('{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
-  it('leaves out what `toJSON` makes nothing of, gives it its name, and does not ask twice', () => {
+  it('a property whose `toJSON` returns undefined is omitted, and `toJSON` is called once with its name', () => {
     const made = { toJSON: () => ({ toJSON: 1 }) }
     const named = { toJSON: (name: string) => name }
     expect(fromUtf8(codec.encode({ gone: { toJSON: () => undefined }, made, list: [named], named }))).toBe(
@@ -52,11 +52,11 @@ describe('json, when it writes,', () => {
     )
   })
 
-  it('writes -0 as 0, which is equal', () => {
+  it('-0 is encoded as 0', () => {
     expect(fromUtf8(codec.encode([-0]))).toBe('[0]')
   })
 
-  it('says of a circle what JSON says of it', () => {
+  it('a circular reference throws the error of JSON.stringify', () => {
     const circle: { self?: unknown } = {}
     circle.self = circle
     expect(() => codec.encode(circle)).toThrow(
@@ -64,7 +64,7 @@ describe('json, when it writes,', () => {
     )
   })
 
-  it('takes everything that JSON has, and gives it back', () => {
+  it('every JSON value round-trips', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         expect(codec.decode(codec.encode(value))).toEqual(JSON.parse(JSON.stringify(value)))
@@ -73,15 +73,15 @@ describe('json, when it writes,', () => {
   })
 })
 
-describe('json, when it reads,', () => {
+describe('decoding with json', () => {
   it.each(['1e400', '{"a":[-1E+309]}', `1${'0'.repeat(310)}`, `1${'0'.repeat(250)}e99`, '1e0000000400'])(
-    'refuses a number that would become Infinity: %.20s',
+    'decoding a number that would become Infinity throws: %.20s',
     stored => {
       expect(() => codec.decode(utf8(stored))).toThrow(expect.objectContaining({ code: 'payload' }))
     },
   )
 
-  it.each(['1e308', '"1e400"', `"${'9'.repeat(400)}"`, `0.${'1'.repeat(300)}`, '1e-400'])('takes %.20s', stored => {
+  it.each(['1e308', '"1e400"', `"${'9'.repeat(400)}"`, `0.${'1'.repeat(300)}`, '1e-400'])('decodes %.20s', stored => {
     expect(codec.decode(utf8(stored))).toEqual(JSON.parse(stored))
   })
 })

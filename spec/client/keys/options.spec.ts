@@ -13,7 +13,7 @@ import { checkPositiveInteger } from '../../../src/core/util/check.js'
 import { record } from '../../support/open-client.js'
 import { fakeStore } from '../../support/operator-session.js'
 
-/** As a caller without types sees a function. */
+/** Calls a function as an untyped caller does. */
 const untyped =
   (check: (...values: never[]) => unknown, ...values: readonly unknown[]) =>
   (): unknown =>
@@ -46,33 +46,33 @@ const WRONG_NUMBERS: readonly (readonly [unknown, string])[] = [
 const WRONG_OR_MISSING: typeof WRONG_NUMBERS = [...WRONG_NUMBERS, [undefined, '`undefined` (undefined)']]
 
 describe('checkPositiveInteger', () => {
-  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('takes %d', value => {
+  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('accepts %d', value => {
     expect(() => checkPositiveInteger('size', value)).not.toThrow()
   })
 
-  it.each(WRONG_OR_MISSING)('refuses %s and names the option', (value, got) => {
+  it.each(WRONG_OR_MISSING)('rejects %s and names the option', (value, got) => {
     expect(untyped(checkPositiveInteger, 'size', value)).toThrow(noPositiveInteger('size', String(got)))
   })
 })
 
 describe('timeout', () => {
-  it('is that of the client unless told otherwise', () => {
+  it('the default is the timeout of the client', () => {
     expect(checkTimeout(undefined, 10_000)).toBe(10_000)
     expect(checkTimeout(1, 10_000)).toBe(1)
   })
 
-  it.each(WRONG_NUMBERS)('may not be %s', (value, got) => {
+  it.each(WRONG_NUMBERS)('a timeout of %s throws', (value, got) => {
     expect(untyped(checkTimeout, value, 10_000)).toThrow(noPositiveInteger('timeout', got))
   })
 })
 
 describe('expiresIn', () => {
-  it('becomes the time to live', () => {
+  it('expiresIn is sent as time to live', () => {
     expect(checkSetOptions({ expiresIn: 60_000 }).px).toBe(60_000)
     expect(checkSetOptions({}).px).toBeUndefined()
   })
 
-  it.each(WRONG_NUMBERS)('may not be %s', (value, got) => {
+  it.each(WRONG_NUMBERS)('an expiresIn of %s throws', (value, got) => {
     expect(untyped(checkSetOptions, { expiresIn: value })).toThrow(noPositiveInteger('expiresIn', got))
   })
 })
@@ -88,11 +88,11 @@ describe('conditions', () => {
       { ifAbsentOrEqual: true, ifAbsent: false },
       { type: 'NEX', comparand: undefined },
     ],
-  ])('%o', (options, condition) => {
+  ])('%o selects its condition', (options, condition) => {
     expect(checkSetOptions(options).condition).toEqual(condition)
   })
 
-  it('exclude each other', () => {
+  it('two conditions exclude each other', () => {
     expect(() => checkSetOptions({ ifAbsent: true, ifAbsentOrEqual: true })).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -105,22 +105,22 @@ describe('conditions', () => {
 describe('fencingToken', () => {
   const token = new Hlc(1_696_374_425_000, 1, 'StateStore')
 
-  it('is a version, or its text, zero-padded or not', () => {
+  it('a fencing token is a version or its text, zero-padded or not', () => {
     expect(checkToken(token)).toBe(token)
     expect(checkToken('1696374425000:1:StateStore')).toEqual(token)
     expect(checkToken('001696374425000:00001:StateStore')).toEqual(token)
   })
 
-  it('may be missing', () => {
+  it('a fencing token is optional', () => {
     expect(checkToken(undefined)).toBeUndefined()
     expect(checkSetOptions({}).fencingToken).toBeUndefined()
   })
 
-  it('is part of the options of a write', () => {
+  it('a fencing token is part of the options of a write', () => {
     expect(checkSetOptions({ fencingToken: String(token) }).fencingToken).toEqual(token)
   })
 
-  it('may come from another copy of this package', () => {
+  it('a fencing token may come from another copy of this package', () => {
     const foreign = { wallClock: 7, counter: 1, nodeId: 'lock', toString: () => '7:1:lock' }
     expect(untyped(checkToken, foreign)()).toEqual(new Hlc(7, 1, 'lock'))
   })
@@ -142,7 +142,7 @@ describe('fencingToken', () => {
     '0x1:1:a',
     '9007199254740992:1:a',
     '1:9007199254740992:a',
-  ])('may not be %j', text => {
+  ])('a fencing token of %j throws', text => {
     expect(() => checkToken(text)).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -152,16 +152,16 @@ describe('fencingToken', () => {
     )
   })
 
-  it.each([null, 1, true, {}, []])('may not be %j', value => {
+  it.each([null, 1, true, {}, []])('a fencing token of %j throws', value => {
     expect(untyped(checkToken, value)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('shows no more than the start of what is no version', () => {
+  it('the error shows only the start of a long malformed token', () => {
     expect(() => checkToken('x'.repeat(10_000))).toThrow(/got `x{80}`$/)
   })
 })
 
-describe('wrong options of a key', () => {
+describe('invalid options of a key', () => {
   const key = () => {
     const fake = fakeStore(() => NEVER)
     return { ...fake, key: fake.store.key('k', text) }
@@ -174,28 +174,28 @@ describe('wrong options of a key', () => {
     { expiresIn: 0 },
     { fencingToken: 'x' },
     { ifAbsent: true, ifAbsentOrEqual: true },
-  ])('are errors of set, and nothing is sent: %o', options => {
+  ])('set errors without sending anything: %o', options => {
     const { key: handle, session } = key()
     expect(record(handle.set('x', options)).error).toEqual(argument)
     expect(session.requests).toEqual([])
   })
 
-  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])('are errors of delete and deleteIf: %o', options => {
+  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])('delete and deleteIf error: %o', options => {
     expect(record(key().key.delete(options)).error).toEqual(argument)
     expect(record(key().key.deleteIf('x', options)).error).toEqual(argument)
   })
 
-  it('are errors of get', () => {
+  it('get errors', () => {
     expect(record(key().key.get({ timeout: 0 })).error).toEqual(argument)
   })
 
-  it('are errors of set and deleteIf for a value the codec refuses', () => {
+  it('set and deleteIf error for a value that does not encode', () => {
     const handle = key().store.key('k', number)
     expect(record(handle.set(Number.NaN)).error).toEqual(argument)
     expect(record(handle.deleteIf(Number.NaN)).error).toEqual(argument)
   })
 
-  it('are errors of the store’s own requests', () => {
+  it('the methods of the store error', () => {
     const { store } = key()
     expect(record(store.get('', text)).error).toEqual(argument)
     expect(record(store.set('k', 'x', text, { expiresIn: 0 })).error).toEqual(argument)
@@ -203,7 +203,7 @@ describe('wrong options of a key', () => {
     expect(record(store.deleteIf('k', 'x', text, { fencingToken: 'x' })).error).toEqual(argument)
   })
 
-  it('throw at once where a key is made', () => {
+  it('key throws synchronously', () => {
     expect(() => key().store.key('', text)).toThrow(argument)
   })
 })

@@ -22,7 +22,7 @@ function walked(kind: ModelKind, steps: readonly ModelStep[]): ReconcileModel {
 }
 
 describe('a watch on a random walk', () => {
-  it('converges, also when stores that lost their data give the same versions again', () => {
+  it('a watch converges even if stores that lost their data reuse versions', () => {
     fc.assert(
       fc.property(flag, flag, flag, walk, (identifiers, positions, collisions, steps) => {
         const model = walked({ identifiers, positions, collisions }, steps)
@@ -34,7 +34,7 @@ describe('a watch on a random walk', () => {
     )
   })
 
-  it('shows everything in the order in which it happened', () => {
+  it('a watch shows all changes in the order in which they happened', () => {
     fc.assert(
       fc.property(flag, flag, walk, (identifiers, positions, steps) => {
         const model = walked({ identifiers, positions, collisions: false }, steps)

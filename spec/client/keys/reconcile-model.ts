@@ -4,15 +4,15 @@ import { INITIAL, type NotifiedChange, type RawEntry, type WatchEvent } from '..
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 
-/** What kind of broker and store the model is. */
+/** Properties of the modelled broker and store. */
 export interface ModelKind {
   readonly identifiers: boolean
   readonly positions: boolean
-  /** Stores that lost their data may give versions that were given before. */
+  /** Stores that lost their data may reuse versions. */
   readonly collisions: boolean
 }
 
-/** What happens next; `n` decides what is left open. */
+/** The next event; `n` resolves its random choices. */
 export interface ModelStep {
   readonly type: 'set' | 'delete' | 'serve' | 'answer' | 'notify' | 'cut' | 'loseData' | 'rejoin'
   readonly n: number
@@ -26,8 +26,8 @@ interface Happened {
 const RATHER_MANY = 1_000
 
 /**
- * A store, a broker and one watch, with as few versions as possible, so that a random walk meets what hardly ever happens.
- * Answers and notifications overtake each other; notifications of the key keep their order.
+ * A store, a broker and one watch, with as few versions as possible, so that a random walk reaches rare states.
+ * Responses and notifications overtake each other; notifications of the key keep their order.
  */
 export class ReconcileModel {
   readonly #kind: ModelKind
@@ -43,7 +43,6 @@ export class ReconcileModel {
   #answer: WatchEvent | undefined
   #state = INITIAL
   #ended = false
-  /** What was emitted, in order. */
   shown: RawEntry[] = []
 
   constructor(kind: ModelKind) {
@@ -60,13 +59,13 @@ export class ReconcileModel {
     else if (type === 'rejoin') this.#rejoin()
     else {
       this.#disconnect()
-      // Beside it only writes of others may happen: they tell nobody.
+      // In attached mode, the model only writes without notifying.
       if (type === 'loseData') this.#loseData(n)
       this.#connect(n % 3 === 0)
     }
   }
 
-  /** Lets everything arrive; how many requests that took, or too many. */
+  /** Delivers everything. Returns the number of requests, or too many. */
   drain(): number {
     let steps = 0
     while ((this.#request || this.#answer || this.#queue.length > 0) && steps < RATHER_MANY) {
@@ -78,7 +77,7 @@ export class ReconcileModel {
     return steps
   }
 
-  /** What the watch shows and what is true, as texts that can be compared. */
+  /** The shown and the actual state, in comparable form. */
   get standing(): { readonly shown: string; readonly truth: string } {
     const entry = this.#state.entry
     const shown = entry?.op === 'set' ? `${entry.version} ${entry.value}` : entry && 'nothing'
@@ -86,7 +85,7 @@ export class ReconcileModel {
     return { shown: `${shown} ${this.#state.phase}`, truth: `${truth} live` }
   }
 
-  /** Places of the entries of this watch among all changes. */
+  /** Positions of the emitted entries among all changes. */
   get places(): number[] {
     return this.shown
       .filter(({ version }) => version !== undefined)

@@ -11,7 +11,7 @@ import { fakeStore } from '../../support/operator-session.js'
 
 const { store } = fakeStore(() => NEVER)
 
-/** What has streams, and their names. */
+/** Objects with streams, and the names of the streams. */
 const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
   ['store', store, ['status$', 'errors$']],
   ['key', store.key('k', number), ['entries$', 'value$', 'freshness$', 'errors$']],
@@ -24,7 +24,7 @@ const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
 ]
 
 describe.each(HOLDERS)('%s', (_, holder, names) => {
-  it.each(names.map(name => [name]))('%s is the same object each time', name => {
+  it.each(names.map(name => [name]))('%s is the same object on every access', name => {
     const stream: unknown = Reflect.get(holder, name)
     expect(isObservable(stream)).toBe(true)
     expect(Reflect.get(holder, name)).toBe(stream)

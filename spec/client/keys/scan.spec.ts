@@ -28,7 +28,6 @@ async function open() {
   return { store, client }
 }
 
-/** A page as a store sends it. */
 function pageWith(keys: readonly string[], token?: string): Answer {
   const list = `*${keys.length}\r\n${keys.map(key => `$${key.length}\r\n${key}\r\n`).join('')}`
   return { payload: token === undefined ? `*1\r\n${list}` : `*2\r\n${list}$${token.length}\r\n${token}\r\n` }
@@ -39,8 +38,8 @@ const paged: Script = (_, nth) => of(PAGES[nth] ?? pageWith([]))
 const tokens = ({ requests }: ReturnType<typeof fakeStore>['session']) => requests.map(({ rest }) => rest)
 const names = map((key: Key<unknown>) => key.name)
 
-describe('A scan of a store', () => {
-  it('emits the keys that fit as handles, binary ones and those with signs of globs included', async () => {
+describe('store.scan', () => {
+  it('a scan emits matching keys as handles, including binary keys and keys with wildcard characters', async () => {
     const { client } = await open()
     await firstValueFrom(client.key(BINARY, bytes).set(Uint8Array.of(7)))
     const all = await lastValueFrom(client.scan().pipe(toArray()))
@@ -51,7 +50,7 @@ describe('A scan of a store', () => {
     expect(binary && (await firstValueFrom(binary.get())).value).toEqual(Uint8Array.of(7))
   })
 
-  it('takes globs as text and as bytes, and keys read with a codec', async () => {
+  it('globs may be text or bytes, and keys read with the codec of the scan', async () => {
     const { client } = await open()
     const read$ = client.scan('asset/?', json<string>()).pipe(
       mergeMap(key => key.get(), 2),
@@ -70,7 +69,7 @@ describe('A scan of a store', () => {
     expect((await lastValueFrom(entries$)).map(({ value }) => value)).toEqual(['"7"', '"7"'])
   })
 
-  it('finds a name literally once it is escaped', async () => {
+  it('an escaped name matches literally', async () => {
     const { client } = await open()
     for (const name of NAMES) {
       expect(await lastValueFrom(client.scan(escapeGlob(name)).pipe(names, toArray()))).toEqual([name])
@@ -79,7 +78,7 @@ describe('A scan of a store', () => {
     expect(await lastValueFrom(below$)).toEqual(['thermostat1\\setPoint'])
   })
 
-  it('can be done by a fenced view, whose keys write with the token', async () => {
+  it('keys of a scan by a fenced view write with the token', async () => {
     const { client } = await open()
     const view = fenced(client, '1:0:lock')
     await lastValueFrom(view.scan('asset/*', text).pipe(concatMap(key => key.set('x'))))
@@ -88,7 +87,7 @@ describe('A scan of a store', () => {
     })
   })
 
-  it('goes on after the connection was lost', async () => {
+  it('a scan continues after a reconnect', async () => {
     const { store } = await open()
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -101,7 +100,7 @@ describe('A scan of a store', () => {
     expect([...found.values].sort()).toEqual(['asset/1', 'asset/2'])
   })
 
-  it('refuses wrong arguments before anything is sent, however it is used', async () => {
+  it('invalid arguments error before anything is sent', async () => {
     const { store, session } = fakeStore(paged)
     const refuses = async <T>(scan: Scan<T>) => {
       expect(record(scan).error).toMatchObject({ code: 'argument' })
@@ -113,14 +112,14 @@ describe('A scan of a store', () => {
     await refuses(store.scan('*', text, { timeout: 0 }))
     // @ts-expect-error a glob is text or bytes
     await refuses(store.scan(7))
-    // @ts-expect-error there is no such option
+    // @ts-expect-error unknown option
     await refuses(store.scan('*', text, { limit: 5 }))
     expect(session.requests).toEqual([])
   })
 })
 
-describe('The pages of a scan', () => {
-  it('are asked for with the token of the one before, until none comes, an empty one included', async () => {
+describe('pages of a scan', () => {
+  it('each page is requested with the token of the previous one, even after an empty page', async () => {
     const { store, session } = fakeStore(paged)
     expect(await lastValueFrom(store.scan('*').pipe(names, toArray()))).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(session.requests.map(({ verb, key }) => `${verb} ${key}`)).toEqual(Array(4).fill('SCAN *'))
@@ -128,12 +127,12 @@ describe('The pages of a scan', () => {
   })
 
   it(
-    'are asked for one after the other, and no more when nobody wants more',
+    'pages are requested one after the other while the subscriber wants more',
     marbles(m => {
       const answers: Script = (_, nth) => m.cold('--(a|)', { a: PAGES[nth] ?? pageWith([]) })
       const { store, session } = fakeStore(answers)
       const scan$ = store.scan('*').pipe(names)
-      // Page after page, 2 ms each; the second is empty.
+      // Each page takes 2 ms; the second is empty.
       const asked = [1, 4, 7].map(time => m.cold(`${'-'.repeat(time)}(x|)`))
       const counts: number[] = []
       for (const time$ of asked) time$.subscribe(() => counts.push(session.requests.length))
@@ -144,7 +143,7 @@ describe('The pages of a scan', () => {
     }),
   )
 
-  it('are not asked for by whoever has enough', () => {
+  it('no page is requested after the subscriber has unsubscribed', () => {
     for (const [count, asked] of [
       [1, 1],
       [2, 1],
@@ -159,7 +158,7 @@ describe('The pages of a scan', () => {
     }
   })
 
-  it('are asked for anew by every subscriber, and by none before it subscribes', () => {
+  it('every subscription requests the pages again', () => {
     const { store, session } = fakeStore(() => of(pageWith(['a'])))
     const scan$ = store.scan('*').pipe(names)
     expect(session.requests).toEqual([])
@@ -167,7 +166,7 @@ describe('The pages of a scan', () => {
     expect(tokens(session)).toEqual([[], []])
   })
 
-  it('are asked for by a loop only when it has used up the one before', async () => {
+  it('a loop requests a page only when it has consumed the previous one', async () => {
     const { store, session } = fakeStore(paged)
     const seen: [string, number][] = []
     for await (const key of store.scan('*', text)) {
@@ -187,7 +186,7 @@ describe('The pages of a scan', () => {
     expect(all).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
-  it('are asked for again after the connection was lost', () => {
+  it('a page lost with the connection is requested again', () => {
     const { store, session } = fakeStore((_, nth) => (nth === 1 ? of() : of(PAGES[nth === 0 ? 0 : 3] ?? pageWith([]))))
     const found = record(store.scan('*').pipe(names))
     session.disconnect(new ConnectionLostError())
@@ -196,7 +195,7 @@ describe('The pages of a scan', () => {
     expect(tokens(session)).toEqual([[], ['one'], ['one']])
   })
 
-  it('have a timeout each, which names no key', () => {
+  it('each page has a timeout, whose error names no key', () => {
     const { store, clock } = fakeStore((_, nth) => (nth === 0 ? of(pageWith(['a'], 't')) : of()))
     const found = record(store.scan('*', text, { timeout: 50 }).pipe(names))
     clock.advance(50)
@@ -208,8 +207,8 @@ describe('The pages of a scan', () => {
   })
 })
 
-describe('A store that', () => {
-  it('knows no SCAN fails the scan with a code and words that help', async () => {
+describe('a scan and its store', () => {
+  it('a store without SCAN fails the scan with `unknown-command` and advice', async () => {
     const { store } = fakeStore(() => of('-ERR unknown command'))
     const failure = {
       name: 'ServiceError',
@@ -221,7 +220,7 @@ describe('A store that', () => {
     await expect(store.scan('*')[Symbol.asyncIterator]().next()).rejects.toMatchObject(failure)
   })
 
-  it('was started anew meanwhile says to scan again', () => {
+  it('a store that restarted fails the scan with advice to scan again', () => {
     const { store } = fakeStore((_, nth) => (nth === 0 ? of(pageWith(['a'], 'old')) : of('-ERR syntax error')))
     const found = record(store.scan('*'))
     expect(found.values).toHaveLength(1)
@@ -229,7 +228,7 @@ describe('A store that', () => {
   })
 
   it.each(['+OK', '*0\r\n', '*1\r\n$1\r\na\r\n', '*1\r\n*1\r\n$0\r\n\r\n', '*1\r\n*9\r\n', '$-1'])(
-    'answers %j fails the scan with `payload`',
+    'the response %j fails the scan with `payload`',
     payload => {
       const { store } = fakeStore(() => of({ payload: `${payload}` }))
       expect(record(store.scan('*')).error).toMatchObject({ code: 'payload' })

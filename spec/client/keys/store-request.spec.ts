@@ -29,35 +29,35 @@ function counted<T>(answers: Observable<T>): { readonly request: StoreRequest<T>
   return { request, sent: () => sent }
 }
 
-describe('A request that is awaited', () => {
-  it('is sent, and gives its result', async () => {
+describe('an awaited request', () => {
+  it('awaiting sends the request and returns its result', async () => {
     const { request, sent } = counted(of(7))
     expect(sent()).toBe(0)
     expect(await request).toBe(7)
     expect(sent()).toBe(1)
   })
 
-  it('is sent once, however often it is awaited', async () => {
+  it('awaiting several times sends the request once', async () => {
     const { request, sent } = counted(of(7))
     expect(await Promise.all([request, request, request.then(seven => seven + 1)])).toEqual([7, 7, 8])
     expect([await request, sent()]).toEqual([7, 1])
   })
 
-  it('throws its error', async () => {
+  it('awaiting throws the error of the request', async () => {
     const error = new Error('refused')
     const { request } = counted(throwError(() => error))
     await expect(request).rejects.toBe(error)
     expect(await request.catch(reason => reason)).toBe(error)
   })
 
-  it('throws what making it throws', async () => {
+  it('awaiting throws the error of creating the request', async () => {
     const request = new StoreRequest(() => {
       throw new RangeError('no option')
     })
     await expect(request).rejects.toThrow(RangeError)
   })
 
-  it('is a promise as far as `finally` is concerned', async () => {
+  it('a request supports `finally` like a promise', async () => {
     let settled = 0
     await counted(of(1)).request.finally(() => settled++)
     await counted(throwError(() => 'no'))
@@ -66,16 +66,16 @@ describe('A request that is awaited', () => {
     expect(settled).toBe(2)
   })
 
-  it('is sent by an async function that returns it', async () => {
+  it('an async function that returns a request sends it', async () => {
     const { request, sent } = counted(of(7))
     const write = async () => request
     expect([await write(), sent()]).toEqual([7, 1])
   })
 
-  it('is refused by `for await`, which needs what goes on', async () => {
+  it('`for await` over a request throws', async () => {
     const { request, sent } = counted(of(7))
     const loop = async () => {
-      // @ts-expect-error there is nothing to iterate over
+      // @ts-expect-error a request is not iterable
       for await (const _ of request) break
     }
     await expect(loop()).rejects.toThrow(TypeError)
@@ -83,28 +83,28 @@ describe('A request that is awaited', () => {
   })
 })
 
-describe('A request that is subscribed', () => {
-  it('is sent once, and gives later subscribers and awaits its result', async () => {
+describe('a subscribed request', () => {
+  it('the request is sent once, and later subscribers and awaits receive its result', async () => {
     const { request, sent } = counted(of(7))
     const first = record(request)
     expect([await request, record(request).values, first.values, sent()]).toEqual([7, [7], [7], 1])
     expect(first.completed).toBe(true)
   })
 
-  it('is sent once for a subscriber that leaves with the result', () => {
+  it('a subscriber that unsubscribes on the result does not cause a second request', () => {
     const { request, sent } = counted(of(7))
     record(request.pipe(take(1)))
     expect([record(request).values, sent()]).toEqual([[7], 1])
   })
 
-  it('is sent once when a subscriber subscribes again within its result', () => {
+  it('a subscriber that resubscribes within the result does not cause a second request', () => {
     const { request, sent } = counted(of(7))
     const values: number[] = []
     request.subscribe(value => request.subscribe(again => values.push(value, again)))
     expect([values, sent()]).toEqual([[7, 7], 1])
   })
 
-  it('is not given up by a subscriber while it is awaited', async () => {
+  it('unsubscribing does not cancel a request that is awaited', async () => {
     const answers = new Subject<number>()
     const { request, sent } = counted(answers)
     const awaited = request.then(seven => seven + 1)
@@ -114,19 +114,19 @@ describe('A request that is subscribed', () => {
     expect([await awaited, sent()]).toEqual([8, 1])
   })
 
-  it('is not sent again by an await after an await that failed, and by a subscription is', async () => {
+  it('after a failed await, another await does not send the request again, but a subscription does', async () => {
     const { request, sent } = counted(throwError(() => 'refused'))
     expect([await request.catch(String), await request.catch(String), sent()]).toEqual(['refused', 'refused', 1])
     expect([record(request).error, sent()]).toEqual(['refused', 2])
   })
 
-  it('completes without a result when its source does, for later subscribers too', () => {
+  it('a request completes without a result if its source does, also for later subscribers', () => {
     const { request, sent } = counted(EMPTY)
     record(request)
     expect([record(request), sent()]).toEqual([expect.objectContaining({ values: [], completed: true }), 1])
   })
 
-  it('is given up by unsubscribing', () => {
+  it('unsubscribing cancels the request', () => {
     const answers = new Subject<number>()
     const subscription = counted(answers).request.subscribe()
     expect(answers.observed).toBe(true)
@@ -134,13 +134,13 @@ describe('A request that is subscribed', () => {
     expect(answers.observed).toBe(false)
   })
 
-  it('does nothing before', () => {
+  it('nothing is sent before a subscription', () => {
     const { request, sent } = counted(NEVER)
     request.pipe(switchMap(() => of(1)))
     expect(sent()).toBe(0)
   })
 
-  it('is taken by RxJS for the observable it is, not for a promise', async () => {
+  it('RxJS treats a request as an observable, not as a promise', async () => {
     const { request, sent } = counted(of(1, 2))
     expect(from(request)).toBe(request)
     expect(await lastValueFrom(of('go').pipe(switchMap(() => request)))).toBe(2)
@@ -148,7 +148,7 @@ describe('A request that is subscribed', () => {
     expect(request.pipe()).toBeInstanceOf(Observable)
   })
 
-  it('errors with what making it throws', () => {
+  it('a subscription errors with the error of creating the request', () => {
     const request = new StoreRequest(() => {
       throw new RangeError('no option')
     })
@@ -156,7 +156,7 @@ describe('A request that is subscribed', () => {
   })
 })
 
-describe('A request on virtual time', () => {
+describe('a request on virtual time', () => {
   /** A request whose nth attempt is answered by the nth diagram. */
   const open = (m: Context, ...answers: string[]) => {
     const attempts = answers.map(diagram => m.cold<string>(diagram))
@@ -165,7 +165,7 @@ describe('A request on virtual time', () => {
   }
 
   it(
-    'is sent once for two subscribers, who get its result together',
+    'two subscribers share one request and its result',
     marbles(m => {
       const { attempts, request, sent } = open(m, '----(a|)')
       m.expect(request).toBeObservable('----(a|)')
@@ -178,7 +178,7 @@ describe('A request on virtual time', () => {
   )
 
   it(
-    'is given up when the last subscriber leaves, and sent again by the next',
+    'the request is cancelled with the last subscriber and sent again for the next one',
     marbles(m => {
       const { attempts, request } = open(m, '------(a|)', '--(b|)')
       m.expect(request, '^-!').toBeObservable('---')
@@ -190,7 +190,7 @@ describe('A request on virtual time', () => {
   )
 
   it(
-    'is sent again by `retry` for all its subscribers, and once',
+    '`retry` sends the request once for all its subscribers',
     marbles(m => {
       const { request, sent } = open(m, '--#', '--#', '--(c|)')
       const patient$ = request.pipe(retry({ count: 2, delay: () => m.cold('-(t|)') }))
@@ -202,7 +202,7 @@ describe('A request on virtual time', () => {
   )
 
   it(
-    'is sent again by a `retry` without a delay, within its error',
+    '`retry` without a delay sends the request again within the error',
     marbles(m => {
       const { request, sent } = open(m, '#', '--#', '--(c|)')
       m.expect(request.pipe(retry(2))).toBeObservable('----(c|)')
@@ -212,7 +212,7 @@ describe('A request on virtual time', () => {
   )
 
   it(
-    'is not sent again by `repeat`, which a new one in `defer` is',
+    '`repeat` does not send the request again unless `defer` creates a new one',
     marbles(m => {
       const { attempts, request, sent } = open(m, '--(a|)')
       m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')

@@ -6,7 +6,7 @@ import { lease } from '../../../src/client/lease/lease.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { fakeStore } from '../../support/operator-session.js'
 
-/** A client, and what its developer reads. */
+/** A client, and the warnings it logs. */
 function open() {
   const words: unknown[] = []
   vi.spyOn(console, 'warn').mockImplementation(said => words.push(said))
@@ -14,21 +14,24 @@ function open() {
   return { store: fakeStore(() => NEVER).store, words }
 }
 
-describe('A warning', () => {
+describe('console warnings', () => {
   it.each([
     ['sensor/', 'the glob `sensor/` matches a single key: for all keys that begin with it write `sensor/*`'],
     ['sensor/#', '`#` and `+` are no wildcards in the glob `sensor/#`: write `sensor/*`'],
     ['+/state', '`#` and `+` are no wildcards in the glob `+/state`: write `*/state`'],
     ['a/+/b/#', '`#` and `+` are no wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
-  ])('says what is hardly meant by the glob %s', (glob, words) => {
+  ])('the glob %s causes a warning with a correction', (glob, words) => {
     expect(globWarning(glob)).toBe(words)
   })
 
-  it.each(['sensor/*', '*', 'a?', 'a[0-9]', escapeGlob('a*b'), new Uint8Array([97])])('is none for %s', glob => {
-    expect(globWarning(glob)).toBeUndefined()
-  })
+  it.each(['sensor/*', '*', 'a?', 'a[0-9]', escapeGlob('a*b'), new Uint8Array([97])])(
+    'the glob %s causes no warning',
+    glob => {
+      expect(globWarning(glob)).toBeUndefined()
+    },
+  )
 
-  it('about globs is given once for a client, whatever asks', () => {
+  it('a client warns about globs once, across scans and watches', () => {
     const { store, words } = open()
     store.scan('sensor/*')
     expect(words).toEqual([])
@@ -37,7 +40,7 @@ describe('A warning', () => {
     expect(words).toEqual([expect.stringMatching(/^rx-statestore: the glob `sensor\/` matches a single key/)])
   })
 
-  it('about a lease that is too short is given once', () => {
+  it('a client warns about a short lease once', () => {
     const { store, words } = open()
     lease(store, 'line', { duration: 10_000 })
     lease(store, 'line', { duration: 10 })

@@ -17,7 +17,7 @@ function open(m: Context, form: Form, answers: readonly string[], options: Opera
 
 describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   it(
-    'never ends while its source does not',
+    'does not complete before its source',
     marbles(m => {
       const { operator, session } = open(m, form, [])
       const source = m.cold<string>('-')
@@ -29,7 +29,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'completes with an empty source and asks nothing',
+    'completes with an empty source without a request',
     marbles(m => {
       const { operator, session } = open(m, form, [])
       const source = m.cold<string>('--|')
@@ -41,7 +41,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'makes one request of one item',
+    'sends one request per item',
     marbles(m => {
       const { operator, session } = open(m, form, ['--a'])
       const source = m.cold<string>('-x|')
@@ -53,7 +53,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'emits results in the order of the source although the answers come in another',
+    'emits results in source order even if responses arrive in another order',
     marbles(m => {
       const { operator, clock } = open(m, form, ['-----a', '-b', '-------c', '-d'])
       const source = m.cold<string>('xxxx---------|')
@@ -64,7 +64,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'has at most `concurrency` requests under way',
+    'has at most `concurrency` requests in flight',
     marbles(m => {
       const { operator, session } = open(m, form, ['-----a', '-----b', '--c'], { concurrency: 2 })
       const sent: number[] = []
@@ -76,13 +76,13 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
       )
       m.equal(result, '            -----abc----|')
       m.flush()
-      // When items came: 0, 1, 2 requests were sent before; when results came: 2, then all 3.
+      // At the items 0, 1 and 2 requests had been sent; at the results 2, then all 3.
       expect(sent).toEqual([0, 1, 2, 2, 3, 3])
     }),
   )
 
   it(
-    'passes an error of the source at once and forgets the requests under way',
+    'passes on an error of the source immediately and cancels requests in flight',
     marbles(m => {
       const { operator, clock } = open(m, form, ['------a'])
       const source = m.cold<string>('x-#')
@@ -94,7 +94,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'ends with the error of a request at once and forgets the others',
+    'ends with the error of a request immediately and cancels the others',
     marbles(m => {
       const { operator, clock } = open(m, form, ['------a', '-n'])
       const source = m.cold<string>('xx---|')
@@ -106,7 +106,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    "makes a failure of a refused request with `onError: 'emit'`, and goes on",
+    "emits a failure for a rejected request with `onError: 'emit'`, and continues",
     marbles(m => {
       const { operator, session } = open(m, form, ['---a', '-n', '-c'], { onError: 'emit' })
       const source = m.cold<string>('xxx-----|')
@@ -121,7 +121,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'forgets its requests when it is unsubscribed from, and starts none that wait',
+    'cancels its requests on unsubscribe and starts no queued one',
     marbles(m => {
       const { operator, clock, session } = open(m, form, ['------a'], { concurrency: 1 })
       const source = m.cold<string>('xx---|')
@@ -144,7 +144,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'with `latest` has one request of a key under way and keeps the newest item',
+    'with `latest`, has one request of a key in flight and keeps the newest item',
     marbles(m => {
       const { operator, session } = open(m, form, ['-----a', '--d'], { latest: true })
       const items = { 1: 'x1', 2: 'x2', 3: 'x3', 4: 'x4' }
@@ -157,7 +157,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     }),
   )
 
-  it('does nothing until it is subscribed to, and everything again for every subscriber', () => {
+  it('does nothing before it is subscribed, and runs again for every subscriber', () => {
     const { session, store } = fakeStore(() => of('a'))
     const result = of('x').pipe(form.of(store, {}), asWords)
     expect(session.requests).toEqual([])
@@ -167,7 +167,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ results, requests: session.requests.length }).toEqual({ results: ['a', 'a'], requests: 2 })
   })
 
-  it('takes what a subscriber pushes into the source', () => {
+  it('accepts items that a subscriber pushes into the source', () => {
     const { session, store } = fakeStore(() => of('a'))
     const source = new Subject<string>()
     let results = 0
@@ -179,7 +179,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ results, requests: session.requests.length }).toEqual({ results: 3, requests: 3 })
   })
 
-  it('sends nothing more when a subscriber has enough of results that come at once', () => {
+  it('sends nothing more when a subscriber unsubscribes on a synchronous result', () => {
     const { session, store } = fakeStore(() => of('a'))
     const source = new Subject<string>()
     source.pipe(form.of(store, {}), take(2)).subscribe()
@@ -187,7 +187,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ requests: session.requests.length, observed: source.observed }).toEqual({ requests: 2, observed: false })
   })
 
-  it('fails with `overflow` when more than `buffer` items wait', () => {
+  it('fails with `overflow` when more than `buffer` items are queued', () => {
     const { store } = fakeStore(() => NEVER)
     const source = new Subject<string>()
     const codes: string[] = []
@@ -218,7 +218,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     { buffer: 0 },
     { buffer: 0.5 },
     { buffer: Number.NaN },
-  ])('throws `argument` at once for %o', options => {
+  ])('throws `argument` synchronously for %o', options => {
     const { store } = fakeStore(() => NEVER)
     const [[name, value] = ['', 0]] = Object.entries(options)
     expect(() => form.of(store, options)).toThrow(

@@ -9,7 +9,7 @@ const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: 
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('deleteIf(key)', () => {
-  it('asks to delete the key if it holds the item', () => {
+  it('sends VDEL with the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 2.5)
       .pipe(deleteIf(store.key('k', number)))
@@ -48,7 +48,7 @@ describe('deleteIf(key)', () => {
 describe('deleteIf(store)', () => {
   const jobs = of({ id: 'a', state: 'done' }, { id: 'b', state: 'failed' })
 
-  it('compares with the item by a codec, with what a function makes of it, text or bytes', () => {
+  it('compares with the item encoded by a codec or by a function that returns text or bytes', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of('x')
       .pipe(deleteIf(store, item => `by-codec/${item}`, text))
@@ -116,7 +116,7 @@ describe('deleteIf(store)', () => {
     ])
   })
 
-  it('errors with `outcome-unknown` when no answer comes in time', () => {
+  it('errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')

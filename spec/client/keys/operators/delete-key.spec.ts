@@ -9,7 +9,7 @@ const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: 
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('deleteKey(key)', () => {
-  it('deletes the key for every item, whatever the item is', () => {
+  it('deletes the key for every item, regardless of the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 'two', undefined)
       .pipe(deleteKey(store.key('k', text)))
@@ -24,7 +24,7 @@ describe('deleteKey(key)', () => {
   it.each([
     { payload: ':1', deleted: true },
     { payload: ':0', deleted: false },
-  ])('emits for $payload that the key was deleted: $deleted', ({ payload, deleted }) => {
+  ])('emits `deleted: $deleted` for the response $payload', ({ payload, deleted }) => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of('now')
@@ -66,7 +66,7 @@ describe('deleteKey(store)', () => {
     ])
   })
 
-  it('errors with `outcome-unknown` when no answer comes in time', () => {
+  it('errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')

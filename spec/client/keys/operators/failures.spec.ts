@@ -24,12 +24,12 @@ const codec: Codec<string> = {
   decode: text.decode,
 }
 
-/** Without and with `latest`, where keys are asked for as soon as an item comes. */
+/** Without and with `latest`, where `keyOf` is called as soon as an item arrives. */
 const VARIANTS = [{ latest: false }, { latest: true }]
 
 type Run = (store: StateStore, options: OperatorOptions<ErrorMode>) => unknown[]
 
-/** Results of an operator for the items; failures as their key and error, the end as its error. */
+/** Results of an operator for the items; failures as key and error, the end as its error. */
 const run =
   (items: readonly string[], form: (typeof STORE_FORMS)[number]['of']): Run =>
   (store, options) => {
@@ -44,15 +44,15 @@ const run =
     return seen
   }
 
-describe.each(VARIANTS)('a function for keys that throws, with %o', variant => {
-  it.each(STORE_FORMS)('ends $name with what it threw', ({ of: form }) => {
+describe.each(VARIANTS)('a `keyOf` function that throws, with %o', variant => {
+  it.each(STORE_FORMS)('its error ends $name', ({ of: form }) => {
     const { session, store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, variant)
     expect(seen).toEqual(['key/a', new Error('no key for !')])
     expect(session.keys).toEqual(['key/a'])
   })
 
-  it.each(STORE_FORMS)("is a failure without a key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+  it.each(STORE_FORMS)("with `onError: 'emit'`, $name emits a failure without a key and continues", ({ of: form }) => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
     const error = expect.objectContaining({ code: 'argument', cause: new Error('no key for !') })
@@ -60,24 +60,24 @@ describe.each(VARIANTS)('a function for keys that throws, with %o', variant => {
   })
 })
 
-describe.each(VARIANTS)('a key that is none, with %o', variant => {
+describe.each(VARIANTS)('a `keyOf` function that returns an invalid key, with %o', variant => {
   const empty = { code: 'argument', message: 'Expected the key to have at least one byte, got an empty one' }
   const form = (store: StateStore, options: OperatorOptions<ErrorMode>) =>
     deleteKey(store, (item: string) => item.slice(1), options)
 
-  it('ends the stream with `argument`', () => {
+  it('the stream ends with `argument`', () => {
     const { store } = fakeStore(() => of('v'))
     expect(run(['xa', 'x', 'xb'], form)(store, variant)).toEqual(['a', expect.objectContaining(empty)])
   })
 
-  it("is a failure with `onError: 'emit'`", () => {
+  it("with `onError: 'emit'`, a failure is emitted", () => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['xa', 'x', 'xb'], form)(store, { ...variant, onError: 'emit' })
     expect(seen).toEqual(['a', { key: '', item: 'x', error: expect.objectContaining(empty) }, 'b', 'complete'])
   })
 })
 
-describe.each(VARIANTS)('a function for values that throws, with %o', variant => {
+describe.each(VARIANTS)('a `toValue` function that throws, with %o', variant => {
   const forms = [
     { name: 'set', of: (store: StateStore, o: OperatorOptions<ErrorMode>) => set(store, () => 'k', toValue, o) },
     {
@@ -86,13 +86,13 @@ describe.each(VARIANTS)('a function for values that throws, with %o', variant =>
     },
   ]
 
-  it.each(forms)('ends $name with what it threw', ({ of: form }) => {
+  it.each(forms)('its error ends $name', ({ of: form }) => {
     const { session, store } = fakeStore(() => of('v'))
     expect(run(['a', '!', 'b'], form)(store, variant)).toEqual(['k', broken])
     expect(session.requests).toHaveLength(1)
   })
 
-  it.each(forms)("is a failure of its key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+  it.each(forms)("with `onError: 'emit'`, $name emits a failure of the key and continues", ({ of: form }) => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { ...variant, onError: 'emit' })
     const error = expect.objectContaining({ code: 'argument', cause: broken })
@@ -115,7 +115,7 @@ describe('a codec that throws', () => {
   ]
   const error = expect.objectContaining({ code: 'argument', cause: broken })
 
-  it.each(forms)('ends $name with `argument`, the key and the cause, as Key.set does', ({ of: form }) => {
+  it.each(forms)('$name ends with `argument`, the key and the cause, as Key.set does', ({ of: form }) => {
     const { store } = fakeStore(() => of('v'))
     const [first, end] = run(['a', '!', 'b'], form)(store, {})
     expect(first).toBe('k')
@@ -123,15 +123,15 @@ describe('a codec that throws', () => {
     expect(end).toHaveProperty('message', expect.stringContaining('"k"'))
   })
 
-  it.each(forms)("is a failure of its key with `onError: 'emit'`: $name goes on", ({ of: form }) => {
+  it.each(forms)("with `onError: 'emit'`, $name emits a failure of the key and continues", ({ of: form }) => {
     const { store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, { onError: 'emit' })
     expect(seen).toEqual(['k', { key: 'k', item: '!', error }, 'k', 'complete'])
   })
 })
 
-describe('a value that the codec refuses', () => {
-  it('ends the stream with `argument`; nothing is sent', () => {
+describe('a value that the codec rejects', () => {
+  it('the stream ends with `argument`, and nothing is sent', () => {
     const { session, store } = fakeStore(() => of('v'))
     const errors: unknown[] = []
     of(Number.NaN)
@@ -141,7 +141,7 @@ describe('a value that the codec refuses', () => {
     expect(session.requests).toEqual([])
   })
 
-  it("is a failure with `onError: 'emit'`; the others are written", () => {
+  it("with `onError: 'emit'`, a failure is emitted and the other items are written", () => {
     const { session, store } = fakeStore(() => of('v'))
     const results: unknown[] = []
     of<unknown[]>(1, undefined, 2)
@@ -153,7 +153,7 @@ describe('a value that the codec refuses', () => {
 })
 
 describe("failures with `onError: 'emit'`", () => {
-  it('name the key that was asked for, though the function for keys gives another one each time', () => {
+  it('a failure names the key of its request even if `keyOf` returns another key on each call', () => {
     const { session, store } = fakeStore(({ key }) => of(key === 'shard/1' ? '-ERR not authorized' : 'v'))
     let turn = 0
     const failed: string[] = []
@@ -167,7 +167,7 @@ describe("failures with `onError: 'emit'`", () => {
     expect(failed).toEqual(['shard/0', 'shard/1 failed', 'shard/2'])
   })
 
-  it('are told for every item without a key, with `latest` too: such items have nothing in common', () => {
+  it('every item without a key causes a failure, also with `latest`', () => {
     const first = new Subject<string>()
     const { store } = fakeStore(() => first)
     const seen: string[] = []
@@ -178,7 +178,7 @@ describe("failures with `onError: 'emit'`", () => {
     expect(seen).toEqual(['key/a', 'argument', 'argument', 'argument'])
   })
 
-  it('are none with `throw`: a refused request ends the stream', () => {
+  it("`onError: 'throw'` ends the stream on a rejected request", () => {
     const { store } = fakeStore(() => of('-ERR not authorized'))
     const errors: unknown[] = []
     of('x')
@@ -187,7 +187,7 @@ describe("failures with `onError: 'emit'`", () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'not-authorized', key: 'k' })])
   })
 
-  it('do not hide that the operator itself cannot go on: an overflow ends the stream', () => {
+  it('an overflow still ends the stream', () => {
     const { store } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a', 'b', 'c')
@@ -201,7 +201,7 @@ describe('an operator with `latest`', () => {
   const FORMS = [...KEY_FORMS, ...STORE_FORMS]
   const lost = expect.objectContaining({ code: 'timeout' })
 
-  it.each(FORMS)('goes on after an outage: $name', ({ of: form, name }) => {
+  it.each(FORMS)('continues after an outage: $name', ({ of: form, name }) => {
     const key = name.endsWith('(key)') ? 'k' : 'key/k'
     const { session, store, clock } = fakeStore(() => of('v'))
     const items = new Subject<string>()
@@ -218,7 +218,7 @@ describe('an operator with `latest`', () => {
     expect(seen).toEqual([{ key, item: 'k1', error: lost }, key])
   })
 
-  it("ends with the first error when `onError: 'throw'` says so", () => {
+  it("ends with the first error if `onError: 'throw'` is set", () => {
     const { session, store, clock } = fakeStore(() => of('v'))
     const errors: unknown[] = []
     session.disconnect(new ConnectionLostError())
@@ -232,7 +232,7 @@ describe('an operator with `latest`', () => {
   it.each([
     '-ERR not authorized',
     '-ERR the request fencing token is a lower version than the fencing token protecting the resource',
-  ])('ends with what no later item can mend: %s', answer => {
+  ])('ends with a permanent error: %s', answer => {
     const { session, store } = fakeStore(() => of(answer))
     const items = new Subject<string>()
     const errors: unknown[] = []

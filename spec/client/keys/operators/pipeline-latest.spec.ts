@@ -12,7 +12,7 @@ const run = (m: Context, source: string, requests: Requests, options: PipelineOp
 
 describe('pipeline with `latest`', () => {
   it(
-    'keeps only the newest item of a key that waits',
+    'keeps only the newest queued item of a key',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '', c: '', d: '--(d|)' })
       m.equal(run(m, ' abcd|', requests), '-----a-(d|)')
@@ -24,7 +24,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'has one request of a key under way, however much room there is',
+    'has one request of a key in flight, even below the concurrency limit',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '--(b|)', c: '--(c|)' })
       m.equal(run(m, ' ab-c|', requests, { concurrency: 64 }), '--a-b-(c|)')
@@ -35,7 +35,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'takes every item of a key that is idle',
+    'sends every item of an idle key',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)', b: '-(b|)', c: '(c|)' })
       m.equal(run(m, 'a-b-c|', requests), 'a--bc|')
@@ -43,7 +43,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'keeps keys apart: none waits for, or gives way to, another',
+    'keeps keys independent: no key waits for or replaces another',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '', c: '-----(c|)', x: '-(x|)', y: '-(y|)', z: '-(z|)' })
       m.equal(run(m, ' axybcz|', requests), '------(axy)(cz|)')
@@ -57,7 +57,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'lets an item that waits for a free place give way, too',
+    'replaces an item that waits for a free slot',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', y: '', z: '-(z|)' })
       m.equal(run(m, ' ayz|', requests, { concurrency: 1 }), '----a(z|)')
@@ -66,7 +66,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'puts the result where the newer item is in the source',
+    'emits the result at the position of the newer item',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '', c: '----(c|)', z: '-(z|)' })
       m.equal(run(m, ' abzc|', requests), '---(az)(c|)')
@@ -76,7 +76,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'starts what waits after the end of the source, then completes',
+    'starts queued items after the end of the source, then completes',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)' })
       m.equal(run(m, ' ab|', requests), '---a-(b|)')
@@ -92,7 +92,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'starts nothing that waits when it is unsubscribed from',
+    'starts no queued item after unsubscribe',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '(b|)' })
       m.expect(run(m, ' ab|', requests), '^-!').toBeObservable('---')
@@ -102,7 +102,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'ends with the error of a request, whatever waits',
+    'ends with the error of a request, regardless of queued items',
     marbles(m => {
       const requests = new Requests(m, { a: '---#', b: '(b|)', z: '-' })
       m.equal(run(m, ' azb|', requests), '---#')
@@ -111,7 +111,7 @@ describe('pipeline with `latest`', () => {
     }),
   )
 
-  it('takes all items without `latest`', () => {
+  it('sends all items without `latest`', () => {
     const results: string[] = []
     const first = new Subject<string>()
     const request = (item: string) => (item === 'a' ? first : of(item))

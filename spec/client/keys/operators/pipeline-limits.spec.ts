@@ -8,7 +8,7 @@ import { Requests } from '../../../support/operator-requests.js'
 /** Items of the first half of the alphabet belong to one key, the others to a second. */
 const keyOf = (item: string): string => (item < 'n' ? 'first' : 'second')
 
-/** Errors as the result `o`, if they are what an overflow has to be. */
+/** Emits the result `o` for the expected overflow error. */
 const overflowAs = catchError((error: unknown) => {
   expect(error).toBeInstanceOf(OverflowError)
   expect(error).toMatchObject({ code: 'overflow' })
@@ -20,7 +20,7 @@ const run = (m: Context, source: string, requests: Requests, options: PipelineOp
 
 describe('pipeline: concurrency', () => {
   it(
-    'has at most so many requests under way and starts the next one when one ends',
+    'at most `concurrency` requests are in flight, and the next one starts when one ends',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '-------(c|)', d: '-(d|)' })
       const result = run(m, '  abcd|', requests, { concurrency: 2 })
@@ -33,7 +33,7 @@ describe('pipeline: concurrency', () => {
   )
 
   it(
-    'of 1 is one request after the other',
+    'a concurrency of 1 sends one request after the other',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
       const result = run(m, '  (abc|)', requests, { concurrency: 1 })
@@ -45,7 +45,7 @@ describe('pipeline: concurrency', () => {
   )
 
   it(
-    'gives a finished request its place back although its result has to wait',
+    'a finished request frees its slot even if its result must wait',
     marbles(m => {
       const requests = new Requests(m, { a: '-', b: '-(b|)', c: '-(c|)', d: '-(d|)' })
       m.equal(run(m, '  abcd', requests, { concurrency: 2 }), '--------')
@@ -55,7 +55,7 @@ describe('pipeline: concurrency', () => {
     }),
   )
 
-  it('is 64 unless told otherwise', () => {
+  it('the default concurrency is 64', () => {
     let started = 0
     const never = () => {
       started++
@@ -70,7 +70,7 @@ describe('pipeline: concurrency', () => {
 
 describe('pipeline: order', () => {
   it(
-    'starts the requests in the order of the source, whatever their key',
+    'requests start in source order, regardless of their key',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', z: '-(z|)', b: '-----(b|)', y: '-(y|)', c: '(c|)' })
       m.equal(run(m, '(azbyc|)', requests, { concurrency: 2 }), '--(az)(byc|)')
@@ -82,7 +82,7 @@ describe('pipeline: order', () => {
 
 describe('pipeline: buffer', () => {
   it(
-    'fails with `overflow` when one item too many waits, and lets go of everything',
+    'one item too many fails with `overflow` and cancels everything',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '-', c: '-', d: '-' })
       const source = m.cold<string>('abcd--|')
@@ -95,7 +95,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'may be full',
+    'a full buffer does not fail',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', b: '-(b|)', c: '-(c|)' })
       m.equal(run(m, '     abc|', requests, { concurrency: 1, buffer: 2 }).pipe(overflowAs), '----ab(c|)')
@@ -103,7 +103,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'has room again when a request has started',
+    'starting a request frees its place in the buffer',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '--(b|)', c: '(c|)' })
       const result = run(m, ' ab-c|', requests, { concurrency: 1, buffer: 1 })
@@ -112,7 +112,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'holds items that wait, not requests under way',
+    'requests in flight do not count against the buffer',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)', d: '(d|)' })
       const result = run(m, '(abcd|)', requests, { concurrency: 3, buffer: 1 })
@@ -121,7 +121,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'does not count an item that gave way to a newer one, with `latest`',
+    'a replaced item does not count against the buffer, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', d: '-(d|)' })
       const result = run(m, ' abcd|', requests, { latest: true, buffer: 1 })
@@ -130,7 +130,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'does not count an item that can start at once because its key is idle, with `latest`',
+    'an item that starts immediately because its key is idle does not count, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', b: '-(b|)', z: '-(z|)' })
       const result = run(m, ' abz|', requests, { latest: true, buffer: 1, concurrency: 2 })
@@ -139,7 +139,7 @@ describe('pipeline: buffer', () => {
     }),
   )
 
-  it('is 65,536 unless told otherwise', () => {
+  it('the default buffer is 65,536 items', () => {
     const failures: unknown[] = []
     const most = concat(range(0, 64 + 65_536), NEVER)
     most.pipe(pipeline(() => NEVER, String, {})).subscribe({ error: error => failures.push(error) })

@@ -11,7 +11,7 @@ interface Item {
 
 const keyOf = ({ key }: Item): number => key
 
-/** A pipeline with `latest` of which the first request never ends, and who else is asked to wait. */
+/** A pipeline with `latest` whose first request never ends, and the other requested items. */
 function stuck(isStuck: (key: number) => boolean, options: { concurrency: number; buffer: number }) {
   const source = new Subject<Item>()
   const failures: unknown[] = []
@@ -22,8 +22,8 @@ function stuck(isStuck: (key: number) => boolean, options: { concurrency: number
   return { source, failures, subscription }
 }
 
-describe('what a pipeline with `latest` holds while its first request has no answer', () => {
-  it('is the newest item of the key, however many gave way', async () => {
+describe('memory of a pipeline with `latest` while its first request is pending', () => {
+  it('only the newest item of the key is retained', async () => {
     const witness = new Witness()
     const { source, failures, subscription } = stuck(() => true, { concurrency: 1, buffer: 10 })
     for (let i = 0; i < 100_000; i++) source.next(witness.see({ key: 0 }))
@@ -32,12 +32,13 @@ describe('what a pipeline with `latest` holds while its first request has no ans
     subscription.unsubscribe()
   })
 
-  it('is never more than what is under way and what the buffer holds, for any keys', async () => {
+  it('retained items never exceed the requests in flight plus the buffer, for any keys', async () => {
     const keys = fc.array(fc.nat(8), { minLength: 100, maxLength: 2_000 })
     await fc.assert(
       fc.asyncProperty(keys, fc.integer({ min: 1, max: 4 }), async (sequence, concurrency) => {
         const witness = new Witness()
-        // One waits for each of nine keys at most: all results but those of the stuck keys would overflow.
+        // At most one item per key is queued for nine keys: otherwise the results behind the stuck keys would
+        // overflow.
         const { source, subscription } = stuck(key => key < 5, { concurrency, buffer: 20 })
         for (const key of sequence) source.next(witness.see({ key }))
         expect(await witness.alive()).toBeLessThanOrEqual(concurrency + 20 + 1)

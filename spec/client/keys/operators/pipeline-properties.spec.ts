@@ -8,7 +8,7 @@ const sorted = (ids: readonly number[]): number[] => Array.from(ids).sort((a, b)
 const idsOf = (items: readonly Job[]): number[] => items.map(({ id }) => id)
 
 describe('pipeline, for random items, latencies and concurrency', () => {
-  it('starts and emits everything in the order of the source, each as early as it can', () => {
+  it('starts and emits everything in source order, each as early as possible', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit })
@@ -17,7 +17,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('never has more requests under way than allowed, and none in the end', () => {
+  it('never exceeds the concurrency limit, and ends with no request in flight', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), (items, limit, latest) => {
         const run = runJobs(items, { concurrency: limit, latest })
@@ -27,7 +27,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('completes with its last result, or with its source if that is later', () => {
+  it('completes with its last result or its source, whichever is later', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), (items, limit, latest) => {
         const run = runJobs(items, { concurrency: limit, latest })
@@ -36,7 +36,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('subscribes to nothing after it is unsubscribed from, and leaves nothing subscribed', () => {
+  it('leaves no subscription after unsubscribe', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), fc.nat(60), (items, limit, latest, end) => {
         const run = runJobs(items, { concurrency: limit, latest }, end)
@@ -44,7 +44,6 @@ describe('pipeline, for random items, latencies and concurrency', () => {
         expect(run.underWay).toBe(0)
         expect(run.started.filter(({ at }) => at > end)).toEqual([])
         expect(run.results.filter(({ at }) => at > end)).toEqual([])
-        // Up to then it made no difference.
         expect(run.started.filter(({ at }) => at < end)).toEqual(whole.started.filter(({ at }) => at < end))
         expect(run.results.filter(({ at }) => at < end)).toEqual(whole.results.filter(({ at }) => at < end))
       }),
@@ -53,7 +52,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
 })
 
 describe('pipeline with `latest`, for random items, latencies and concurrency', () => {
-  it('has one request of a key under way', () => {
+  it('has at most one request of a key in flight', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         expect(runJobs(items, { concurrency: limit, latest: true }).most.perKey).toBeLessThanOrEqual(1)
@@ -61,7 +60,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('starts the items of a key in the order of the source, the last one always', () => {
+  it('starts the items of a key in source order, always including the last one', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })
@@ -74,7 +73,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('emits one result of every request, in the order of the source', () => {
+  it('emits one result per request in source order', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit, latest: true })
@@ -84,7 +83,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('drops an item only for a newer one of its key that came before it could start', () => {
+  it('drops an item only for a newer one of its key that arrived before it could start', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })

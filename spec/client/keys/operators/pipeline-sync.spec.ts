@@ -4,11 +4,11 @@ import { pipeline } from '../../../../src/client/keys/operators/pipeline.js'
 
 const echo = <T>(item: T): Observable<T> => of(item)
 const same = (item: string): string => item
-/** Items of one letter, whatever their number, belong to one key. */
+/** Items with the same letter belong to one key. */
 const letterOf = (item: string): string => item.slice(0, 1)
 
-describe('pipeline, when requests end at once', () => {
-  it('emits at once, in order, and completes', () => {
+describe('pipeline with synchronous requests', () => {
+  it('emits synchronously, in order, and completes', () => {
     const seen: string[] = []
     from(['a', 'b', 'c'])
       .pipe(pipeline(item => of(item.toUpperCase()), same, { concurrency: 1 }))
@@ -16,7 +16,7 @@ describe('pipeline, when requests end at once', () => {
     expect(seen).toEqual(['A', 'B', 'C', 'complete'])
   })
 
-  it('needs no stack for a long queue', () => {
+  it('does not overflow the stack for a long queue', () => {
     let results = 0
     const gate = new Subject<number>()
     const request = (item: number) => (item === 0 ? gate : of(item))
@@ -45,7 +45,7 @@ describe('pipeline, when requests end at once', () => {
     })
   })
 
-  it('passes over requests without a result and completes', () => {
+  it('skips requests without a result and completes', () => {
     const seen: string[] = []
     of('a', 'b')
       .pipe(pipeline(() => EMPTY, same, {}))
@@ -54,8 +54,8 @@ describe('pipeline, when requests end at once', () => {
   })
 })
 
-describe('pipeline, when a subscriber acts on a result', () => {
-  it('takes what the subscriber pushes into the source, in order', () => {
+describe('pipeline whose subscriber reacts to a result', () => {
+  it('accepts items that the subscriber pushes into the source, in order', () => {
     const source = new Subject<number>()
     const seen: (number | string)[] = []
     source.pipe(pipeline(echo, String, { concurrency: 1 })).subscribe({
@@ -70,7 +70,7 @@ describe('pipeline, when a subscriber acts on a result', () => {
     expect(seen).toEqual([1, 2, 3, 'complete'])
   })
 
-  it('takes several items that are pushed for one result, in order', () => {
+  it('accepts several items that are pushed for one result, in order', () => {
     const source = new Subject<string>()
     const seen: string[] = []
     source.pipe(pipeline(echo, same, { concurrency: 1 })).subscribe(result => {
@@ -78,11 +78,11 @@ describe('pipeline, when a subscriber acts on a result', () => {
       if (result.length < 3) for (const letter of 'xy') source.next(result + letter)
     })
     source.next('-')
-    // What is pushed later is emitted later: level by level.
+    // Items pushed later are emitted later: level by level.
     expect(seen).toEqual(['-', '-x', '-y', '-xx', '-xy', '-yx', '-yy'])
   })
 
-  it('takes what is pushed while several results are due, after them', () => {
+  it('accepts items that are pushed between pending results, after them', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const seen: string[] = []
@@ -97,7 +97,7 @@ describe('pipeline, when a subscriber acts on a result', () => {
     expect(seen).toEqual(['slow', 'b', 'c', 'pushed'])
   })
 
-  it('starts nothing more when the subscriber leaves at a result', () => {
+  it('starts nothing more when the subscriber unsubscribes on a result', () => {
     const made: string[] = []
     const slow = new Subject<string>()
     const source = new Subject<string>()
@@ -112,7 +112,7 @@ describe('pipeline, when a subscriber acts on a result', () => {
     expect({ made, observed: source.observed }).toEqual({ made: ['a', 'b'], observed: false })
   })
 
-  it('takes what making a request pushes into the source', () => {
+  it('accepts items that are pushed while a request is created', () => {
     const source = new Subject<string>()
     const seen: string[] = []
     const request = (item: string) => {
@@ -124,7 +124,7 @@ describe('pipeline, when a subscriber acts on a result', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('lets go of a request during which the subscriber left', () => {
+  it('cancels a request during which the subscriber unsubscribed', () => {
     const torn: string[] = []
     const request = (item: string) =>
       new Observable<string>(() => {
@@ -138,14 +138,14 @@ describe('pipeline, when a subscriber acts on a result', () => {
   })
 })
 
-describe('pipeline with `latest`, when a request acts on another', () => {
-  it('starts what waits for a key that becomes idle while another request starts', () => {
+describe('pipeline with `latest` and requests that affect each other', () => {
+  it('starts the queued item of a key that becomes idle while another request starts', () => {
     const slow = new Subject<string>()
     const seen: string[] = []
     const request = (item: string) => {
       if (item === 'a1') return slow
       if (item !== 'b1') return of(item)
-      // As with a transport that hands over answers while it takes a request.
+      // As with a transport that delivers responses while it accepts a request.
       slow.next('a1')
       slow.complete()
       return of('b1')
@@ -170,20 +170,20 @@ describe('pipeline with `latest`, when a request acts on another', () => {
     source.next('a1')
     slow.next('a1')
     slow.complete()
-    // The key is idle by then: the first one starts, of the others the newest waits.
+    // The key is idle by then: the first item starts, and the newest of the others is queued.
     expect(made).toEqual(['a1', 'a2'])
   })
 })
 
-describe('pipeline, when its source emits at once', () => {
-  /** 1,000 items, counted as they are pulled; then nothing. */
+describe('pipeline with a synchronous source', () => {
+  /** Emits 1,000 items, counted as they are pulled. */
   const counted = () => {
     const count = { pulled: 0 }
     const source = concat(range(0, 1000), NEVER).pipe(tap(() => count.pulled++))
     return { source, count }
   }
 
-  it('stops pulling when the subscriber has enough, as an endless source demands', () => {
+  it('stops pulling when the subscriber unsubscribes, as required for an endless source', () => {
     const { source, count } = counted()
     source.pipe(pipeline(echo, String, {}), take(3)).subscribe()
     expect(count.pulled).toBe(3)
@@ -203,7 +203,7 @@ describe('pipeline, when its source emits at once', () => {
     expect(count.pulled).toBe(3)
   })
 
-  it('subscribes to its source once, and only when it is subscribed to', () => {
+  it('subscribes to its source once, on subscription', () => {
     let subscribed = 0
     const source = defer(() => {
       subscribed++

@@ -9,7 +9,7 @@ const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
 describe('pipeline', () => {
   it(
-    'never ends while its source does not',
+    'does not complete before its source',
     marbles(m => {
       const source = cold(m, '-')
       m.equal(source.pipe(pipeline(of, same, {})), '-')
@@ -27,7 +27,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'makes one request of one item and completes when it does',
+    'sends one request for one item and completes with it',
     marbles(m => {
       const requests = new Requests(m, { a: '--a-|' })
       const source = cold(m, ' -a|')
@@ -38,7 +38,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'lets requests overlap and emits each result as soon as all earlier ones are there',
+    'overlaps requests and emits each result as soon as all earlier ones are emitted',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')
@@ -53,7 +53,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'waits after the end of the source for the results that are due',
+    'waits for pending results after the end of the source',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '--(b|)' })
       const source = cold(m, ' ab|')
@@ -62,7 +62,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'stays open after its last result while the source does',
+    'stays open after its last result until the source completes',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)' })
       m.equal(cold(m, '-a---').pipe(pipeline(requests.of, same, {})), '-a---')
@@ -70,7 +70,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'counts only the last result of a request, when it completes',
+    'emits only the last value of a request, when it completes',
     marbles(m => {
       const requests = new Requests(m, { a: '-x-y-(a|)' })
       m.equal(cold(m, 'a|').pipe(pipeline(requests.of, same, {})), '-----(a|)')
@@ -78,7 +78,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'passes over a request without a result',
+    'skips a request without a result',
     marbles(m => {
       const requests = new Requests(m, { a: '----|', b: '-(b|)', c: '--|' })
       m.equal(cold(m, ' abc|').pipe(pipeline(requests.of, same, {})), '----(b|)')
@@ -86,7 +86,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'lets a request that does not end hold back the results behind it',
+    'holds back the results behind a request that does not end',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)', b: '-', c: '(c|)' })
       m.equal(cold(m, ' abc|').pipe(pipeline(requests.of, same, {})), 'a---')
@@ -94,7 +94,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'does nothing until it is subscribed to, and starts afresh for every subscriber',
+    'does nothing before it is subscribed, and runs again for every subscriber',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '-(b|)' })
       const source = cold(m, ' ab|')
@@ -109,7 +109,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'keeps two subscriptions apart that run at the same time',
+    'keeps two concurrent subscriptions separate',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '-(b|)' })
       const source = cold(m, ' ab|')
@@ -122,9 +122,9 @@ describe('pipeline', () => {
   )
 })
 
-describe('pipeline, when something fails', () => {
+describe('pipeline with errors', () => {
   it(
-    'passes an error of the source at once and lets go of the requests under way',
+    'passes on an error of the source immediately and cancels requests in flight',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '-(b|)' })
       const source = cold(m, ' ab-#')
@@ -136,7 +136,7 @@ describe('pipeline, when something fails', () => {
   )
 
   it(
-    'passes an error of a request at once, even if earlier ones have no result yet',
+    'passes on an error of a request immediately, before earlier results',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '--#', c: '--(c|)' })
       const source = cold(m, ' abc----|')
@@ -149,7 +149,7 @@ describe('pipeline, when something fails', () => {
   )
 
   it(
-    'starts nothing that still waits when a request fails',
+    'starts no queued item after a request has failed',
     marbles(m => {
       const requests = new Requests(m, { a: '---#', b: '-(b|)' })
       m.equal(cold(m, ' ab|').pipe(pipeline(requests.of, same, { concurrency: 1 })), '---#')
@@ -158,7 +158,7 @@ describe('pipeline, when something fails', () => {
   )
 
   it(
-    'emits the results that came before a failure',
+    'emits the results before a failure',
     marbles(m => {
       const requests = new Requests(m, { a: '-(a|)', b: '--#' })
       m.equal(cold(m, ' ab|').pipe(pipeline(requests.of, same, {})), '-a-#')
@@ -166,7 +166,7 @@ describe('pipeline, when something fails', () => {
   )
 
   it(
-    'makes an error of what the function for requests throws',
+    'errors when the request function throws',
     marbles(m => {
       const source = cold(m, ' -a-b')
       const refuse = (item: string) => {
@@ -178,7 +178,7 @@ describe('pipeline, when something fails', () => {
   )
 
   it(
-    'makes an error of what the function for keys throws, with `latest`',
+    'errors when the key function throws, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)' })
       const source = cold(m, ' a-b')
@@ -192,7 +192,7 @@ describe('pipeline, when something fails', () => {
     }),
   )
 
-  it('does not ask for keys without `latest`', () => {
+  it('does not call the key function without `latest`', () => {
     const results: string[] = []
     const keyOf = (): string => {
       throw new Error('asked for a key')
@@ -204,9 +204,9 @@ describe('pipeline, when something fails', () => {
   })
 })
 
-describe('pipeline, when it is unsubscribed from', () => {
+describe('unsubscribing a pipeline', () => {
   it(
-    'lets go of its source and of all requests under way, and starts none that wait',
+    'cancels the source and all requests in flight, and starts no queued one',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '------(b|)', c: '(c|)' })
       const source = cold(m, ' abc---|')
@@ -220,7 +220,7 @@ describe('pipeline, when it is unsubscribed from', () => {
   )
 
   it(
-    'lets go of requests after the source has completed, too',
+    'cancels requests even after the source has completed',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)' })
       const source = cold(m, ' a|')
@@ -231,7 +231,7 @@ describe('pipeline, when it is unsubscribed from', () => {
   )
 
   it(
-    'follows an endless source for as long as somebody listens',
+    'follows an endless source until it is unsubscribed',
     marbles(m => {
       const source = m.hot<string>('a-a-a-a-a-a-a-a')
       const requests = new Requests(m, { a: '-(a|)' })

@@ -8,8 +8,8 @@ function itemsOf<T>(queue: Queue<T>): T[] {
   return items
 }
 
-describe('a queue', () => {
-  it('behaves as an array, wherever it is left', () => {
+describe('Queue', () => {
+  it('a queue behaves like an array for removals at any position', () => {
     const operation = fc.oneof(fc.constant('add' as const), fc.nat())
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200 }), operations => {
@@ -24,7 +24,7 @@ describe('a queue', () => {
     )
   })
 
-  it('forgets who its neighbours were', () => {
+  it('a removed handle does not retain its neighbours', () => {
     const queue = new Queue<string>()
     const [first] = [queue.add('a'), queue.add('b')]
     queue.remove(first)

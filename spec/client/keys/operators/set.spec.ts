@@ -43,7 +43,7 @@ describe('set(key)', () => {
     expect(results).toEqual([{ key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') }])
   })
 
-  it('emits a condition that did not hold as a result, with the version in the way', () => {
+  it('emits a failed condition as a result with the conflicting version', () => {
     const { store } = fakeStore(() => of({ payload: ':-1\r\n', properties: { __ts: '7:0:a' } }))
     const results: unknown[] = []
     of(21)
@@ -77,7 +77,7 @@ describe('set(key)', () => {
     }
   })
 
-  it('tells the broker the timeout as message expiry, in whole seconds', () => {
+  it('sends the timeout as message expiry in whole seconds', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('x')
       .pipe(set(store.key('k', text), { timeout: 2_500 }))
@@ -88,7 +88,7 @@ describe('set(key)', () => {
     expect(session.requests.map(({ expiry }) => expiry)).toEqual([3, 10])
   })
 
-  it('sends items that came without a connection once it is there, in their order', () => {
+  it('sends items received while disconnected after the reconnect, in order', () => {
     const { session, store } = fakeStore(() => of('v'))
     const source = new Subject<string>()
     let results = 0
@@ -101,7 +101,7 @@ describe('set(key)', () => {
     expect(results).toBe(3)
   })
 
-  it('errors with `outcome-unknown` when no answer comes in time', () => {
+  it('errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('x')
@@ -113,7 +113,7 @@ describe('set(key)', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])
   })
 
-  it('starts the time of a write when its turn comes, not while it waits for one', () => {
+  it('starts the timeout of a write when it is sent, not while it is queued', () => {
     const { session, store, clock } = fakeStore((_, nth) => (nth === 0 ? first : NEVER))
     const first = new Subject<string>()
     const errors: unknown[] = []
@@ -131,7 +131,7 @@ describe('set(key)', () => {
 })
 
 describe('set(store)', () => {
-  it('writes every item to its key by a codec', () => {
+  it('writes every item to its key with a codec', () => {
     const { session, store } = fakeStore(() => of('v'))
     from(READINGS)
       .pipe(set(store, ({ sensor }) => `sensor/${sensor}`, json<Reading>()))
@@ -142,7 +142,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('writes the text or the bytes that a function makes of the item', () => {
+  it('writes the text or bytes that a function returns for the item', () => {
     const { session, store } = fakeStore(() => of('v'))
     from(READINGS)
       .pipe(
@@ -175,7 +175,7 @@ describe('set(store)', () => {
     expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
   })
 
-  it('emits the key of every item, binary ones in Base16', () => {
+  it('emits the key of every item, binary ones in hex', () => {
     const { store } = fakeStore(() => of('v'))
     const keys: string[] = []
     of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
@@ -209,7 +209,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('keeps the newest item per key with `latest`, a key as text and as bytes being one', () => {
+  it('keeps the newest item per key with `latest`, and treats a key as text and as bytes as one', () => {
     const { session, store } = fakeStore(() => NEVER)
     const items: [string | Uint8Array, string][] = [
       ['a', '1'],

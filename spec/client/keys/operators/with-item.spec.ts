@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [string, (store: Store) => Beside])[] = [
 
 describe.each(FORMS)('%s with `withItem`', (_, operator) => {
   it(
-    'emits each item beside its own result, in the order of the source',
+    'emits each item with its result, in source order',
     marbles(m => {
       const answers = ['---(a|)', '(b|)', '-(c|)']
       const { store } = fakeStore((_, nth) => m.cold<string>(answers[nth] ?? '-'))
@@ -41,7 +41,7 @@ describe.each(FORMS)('%s with `withItem`', (_, operator) => {
 })
 
 describe('`withItem`', () => {
-  it('leaves a failure as it is', () => {
+  it('a failure is emitted unchanged', () => {
     const { store } = fakeStore(({ key }) => of(key === 'key/b' ? '-ERR not authorized' : 'v'))
     const options = { withItem, onError: 'emit' } as const
     const seen = record(of('a', 'b').pipe(set(store, keyOf, text, options)))
@@ -52,9 +52,9 @@ describe('`withItem`', () => {
     ])
   })
 
-  it('is refused unless it is true or false', () => {
+  it('anything but true or false is rejected', () => {
     const { store } = fakeStore(() => of('v'))
-    // @ts-expect-error a word is no flag
+    // @ts-expect-error a string is not a flag
     expect(() => set(store.key('k', text), { withItem: 'yes' })).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })
