@@ -6,9 +6,9 @@ import { leaseBench } from '../../support/lease-bench.js'
 
 const TERMS = { duration: 9_000, holder: 'me' }
 
-describe('a lease asked for while the client is being closed', () => {
+describe('a lease requested while the client is closing', () => {
   it(
-    'is refused, for nobody would give it back',
+    'is rejected, since it would never be released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+3'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
@@ -25,12 +25,12 @@ describe('a lease asked for while the client is being closed', () => {
   )
 
   it(
-    'does not keep the client from closing, however often it is asked for',
+    'does not keep the client from closing, even if it is requested repeatedly',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const codes: string[] = []
       let closed = false
-      // More often than anybody needs, so that the test ends when the loop would not.
+      // Bounded, so that the test ends even if the client loops.
       lease(store, 'lock', TERMS)
         .pipe(repeat(1_000))
         .subscribe({ error: ({ code }) => codes.push(code) })
@@ -46,9 +46,9 @@ describe('a lease asked for while the client is being closed', () => {
   )
 })
 
-describe('an attempt to acquire while the client is being closed', () => {
+describe('tryAcquire while the client is closing', () => {
   it(
-    'is refused, for it would be left behind',
+    'errors, since the lease would never be released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
@@ -68,9 +68,9 @@ describe('an attempt to acquire while the client is being closed', () => {
   )
 })
 
-describe('a lease that somebody else took', () => {
+describe('a lease taken by another holder', () => {
   it(
-    'is given back nevertheless, for a renewal on its way may have made it ours again',
+    'is released anyway, since a renewal in flight may have acquired it again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', undefined], get: ['me 1'] })
       const subscription = lease(store, 'lock', TERMS).subscribe()
@@ -82,11 +82,11 @@ describe('a lease that somebody else took', () => {
   )
 })
 
-describe('a lease that was just let go', () => {
+describe('a lease released just before closing', () => {
   it.each([
-    ['waits for the answer of the store', 10, 1_010, []],
-    ['does not wait longer than a second, and says so', undefined, 2_000, ['outcome-unknown']],
-  ])('keeps the client from closing: %s', (_, delay, closing, reported) =>
+    ['until the store responds', 10, 1_010, []],
+    ['for at most a second, and reports that', undefined, 2_000, ['outcome-unknown']],
+  ])('delays closing: %s', (_, delay, closing, reported) =>
     marbles(m => {
       const { store, sent } = leaseBench(m, {
         set: ['+1'],

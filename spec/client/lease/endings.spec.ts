@@ -9,12 +9,12 @@ import { at, inWords, leaseBench, transcript } from '../../support/lease-bench.j
 const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
 const states$ = (store: ReturnType<typeof leaseBench>['store']) => lease(store, 'line', OPTIONS).pipe(map(inWords))
 
-describe('a lease and a store that refuses', () => {
+describe('a lease and a store that rejects it', () => {
   it.each([
     ['-ERR not authorized', 'not-authorized'],
     ['-ERR a fencing token is required for this request', 'lock-key'],
     ['-ERR the request fencing token is a lower version than the fencing token protecting the resource', 'lock-key'],
-  ])('errors with what cannot be mended: %s', (answer, code) =>
+  ])('a permanent error ends the lease: %s', (answer, code) =>
     marbles(m => {
       const { store } = leaseBench(m, { set: [answer] })
       expect(transcript(m, states$(store), 100)).toEqual([`0 error ${code}`])
@@ -23,11 +23,11 @@ describe('a lease and a store that refuses', () => {
 
   it.each([
     ['a full store', '-ERR the quota has been exceeded'],
-    ['words nobody knows', '-ERR something new'],
-    ['an answer that does not fit the request', '-ERR syntax error'],
-    ['an answer that cannot be read', '*1'],
-    ['no version, for that is the token', '+OK'],
-  ])('asks again later for what may pass: %s', (_, answer) =>
+    ['an unknown error', '-ERR something new'],
+    ['a response that does not fit the request', '-ERR syntax error'],
+    ['a malformed response', '*1'],
+    ['a response without a version, which is the token', '+OK'],
+  ])('a transient error is retried: %s', (_, answer) =>
     marbles(m => {
       const { store } = leaseBench(m, { set: [answer, answer, '+3'], get: [''] })
       const codes: string[] = []
@@ -38,7 +38,7 @@ describe('a lease and a store that refuses', () => {
   )
 
   it(
-    'asks no more when it is left by whoever hears that it asks again later',
+    'unsubscribing on the reported error stops the retries',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-ERR the quota has been exceeded', '+3'], get: [''] })
       const subscription = lease(store, 'line', OPTIONS).subscribe()
@@ -49,7 +49,7 @@ describe('a lease and a store that refuses', () => {
   )
 
   it(
-    'is lost and errors when a renewal cannot be mended',
+    'a permanent error of a renewal loses the lease and ends it',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '-ERR not authorized'], get: ['me 1'] })
       expect(transcript(m, states$(store), 4_000)).toEqual([
@@ -61,7 +61,7 @@ describe('a lease and a store that refuses', () => {
   )
 
   it(
-    'errors when it may not watch the lock key',
+    'a rejected watch of the lock key ends the lease',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], notify: '-ERR not authorized' })
       expect(transcript(m, states$(store), 4_000)).toEqual([
@@ -74,9 +74,9 @@ describe('a lease and a store that refuses', () => {
   )
 
   it.each([
-    ['no text', '\xff\xfe'],
+    ['not text', '\xff\xfe'],
     ['empty', ''],
-  ])('errors when the key holds a value that is no holder: %s', (_, value) =>
+  ])('a lock key whose value is no holder ends the lease: %s', (_, value) =>
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-5'], get: [`${value} 5`] })
       expect(transcript(m, states$(store), 100)).toEqual(['0 error lock-key'])
@@ -85,7 +85,7 @@ describe('a lease and a store that refuses', () => {
   )
 
   it(
-    'is lost and errors when the key is overwritten by what is no holder',
+    'overwriting the lock key with an invalid value loses the lease and ends it',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', { set: '' }, 5))
@@ -100,7 +100,7 @@ describe('a lease and a store that refuses', () => {
 
 describe('a lease and the end of its client', () => {
   it(
-    'is given back before the connection is closed',
+    'closing the client releases the lease before disconnecting',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       let closed = false
@@ -115,7 +115,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'completes with a client that is closed while it waits',
+    'closing the client completes a waiting lease',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       at(m, 1_000, () => void store.close())
@@ -124,7 +124,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'errors on a client that is closed already',
+    'a lease on a closed client errors',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'] })
       void store.close()
@@ -133,7 +133,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'does not keep the client from closing when the store is silent',
+    'a silent store does not keep the client from closing',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const subscription = states$(store).subscribe()

@@ -1,6 +1,6 @@
 import { lease } from '../../../src/client/lease/lease.js'
-// A process that holds the lease and writes what it protects. It tells its parent all that happens, in words, and does
-// what it is told: `write` with the token it had last, or `stall`: stand still until there is something to read.
+// A process that holds the lease and writes the protected key. Reports events as words, and obeys commands: `write`
+// with the last token, or `stall`, which blocks until there is input.
 
 import { readSync } from 'node:fs'
 import { Observable, tap } from 'rxjs'
@@ -30,7 +30,7 @@ const work = (mine: Hlc): Observable<never> =>
     return () => tell('stopped')
   })
 
-/** Like a program that has looked at its lease before, and not since. */
+/** Like a program that checked its lease earlier, and not since. */
 function write(): void {
   const before = belief
   const value = `by ${token}`

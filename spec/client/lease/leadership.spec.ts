@@ -13,7 +13,7 @@ const roles$ = (store: ReturnType<typeof leaseBench>['store']) =>
 
 describe('leadership', () => {
   it(
-    'follows nobody at first, leads while nobody else does, and says so once',
+    'a member starts as a follower, leads while no other member does, and emits each role once',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
       expect(transcript(m, roles$(store), 7_000)).toEqual(['0 follows undefined', '0 leads with 1 as me'])
@@ -21,7 +21,7 @@ describe('leadership', () => {
   )
 
   it(
-    'follows the leader there is, and its successors, until there is none',
+    'a follower emits the current leader and its successors until the lease is free',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '+9', '+10'], get: ['a 5'] })
       at(m, 1_000, () => session.notify('plant', { set: 'b' }, 6))
@@ -36,7 +36,7 @@ describe('leadership', () => {
   )
 
   it(
-    'steps down when the lease is lost, and leads again with a newer token',
+    'a member steps down when the lease is lost, and leads again with a newer token',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+8'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('plant', 'delete', 7))
@@ -50,7 +50,7 @@ describe('leadership', () => {
   )
 
   it(
-    'leads through a reconnect that is shorter than the lease',
+    'a leader stays leader through a reconnect shorter than the lease',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4', '+5'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -60,7 +60,7 @@ describe('leadership', () => {
   )
 
   it(
-    'hands over when the client is closed: it follows, gives the lease back, and completes',
+    'closing the client of the leader makes it a follower, releases the lease and completes',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => void store.close())
@@ -75,7 +75,7 @@ describe('leadership', () => {
   )
 
   it(
-    'errors as the lease does',
+    'leadership errors as the lease does',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['-ERR not authorized'] })
       expect(transcript(m, roles$(store), 10)).toEqual(['0 follows undefined', '0 error not-authorized'])

@@ -10,9 +10,9 @@ const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
 const states$ = (store: ReturnType<typeof leaseBench>['store']) => lease(store, 'line', OPTIONS).pipe(map(inWords))
 const CLAIM = 'SET me NEX PX 9000'
 
-describe('a lease that is free', () => {
+describe('a free lease', () => {
   it(
-    'asks nothing before it is subscribed',
+    'sends nothing before it is subscribed',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'] })
       lease(store, 'line', OPTIONS)
@@ -22,7 +22,7 @@ describe('a lease that is free', () => {
   )
 
   it(
-    'is held, renewed every third of its duration with the token of its acquisition, and given back',
+    'is acquired, renewed every third of its duration with one token, and released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
       const held = {
@@ -37,17 +37,17 @@ describe('a lease that is free', () => {
   )
 
   it(
-    'counts its time from before it asked, not from the answer',
+    'counts its duration from before the request, not from the response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
       const values = { a: 'held 1 until 9000', b: 'held 1 until 13000' }
-      // The first renewal goes 3 s after the acquisition was answered, its own answer takes another second.
+      // The first renewal is sent 3 s after the acquisition was answered, and its response takes another second.
       m.expect(states$(store), '^ 5500ms !').toBeObservable('1000ms a 3999ms b', values)
     }),
   )
 
   it(
-    'renews as often as it is told to',
+    'renews at the configured interval',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'] })
       lease(store, 'line', { ...OPTIONS, renewEvery: 1_000 })
@@ -62,19 +62,19 @@ describe('a lease that is free', () => {
   )
 
   it(
-    'leaves no timer, no request and no registration',
+    'leaves no timer, request or registration after unsubscribe',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const subscription = states$(store).subscribe()
       at(m, 10, () => subscription.unsubscribe())
-      // A timer that is left would keep the test from ending: a lease renews for ever.
+      // A remaining timer would keep the test from ending, as a lease renews forever.
       m.flush()
       expect(m.scheduler.actions).toEqual([])
     }),
   )
 
   it(
-    'has a holder of its own for every subscriber by default',
+    'has a different holder for each subscriber by default',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '-1'] })
       const line = lease(store, 'line', { duration: 9_000 })
@@ -90,9 +90,9 @@ describe('a lease that is free', () => {
   )
 })
 
-describe('a lease that is held by another', () => {
+describe('a lease held by another client', () => {
   it(
-    'is waited for by watching, without asking',
+    'waits for the watch of the lock key, without requests',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['-5', '+9'], get: ['other 5'] })
       at(m, 4_000, () => session.notify('line', { set: 'other' }, 6))
@@ -105,7 +105,7 @@ describe('a lease that is held by another', () => {
   )
 
   it(
-    'tells of every new holder once',
+    'emits every new holder once',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       at(m, 1_000, () => session.notify('line', { set: 'other' }, 6))
@@ -115,7 +115,7 @@ describe('a lease that is held by another', () => {
   )
 
   it(
-    'is asked for when nothing was heard of the holder for the length of a lease',
+    'is requested after one duration without a change',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '-6', '+7'], get: ['other 5'] })
       at(m, 5_000, () => session.notify('line', { set: 'other' }, 6))
@@ -129,7 +129,7 @@ describe('a lease that is held by another', () => {
   )
 
   it(
-    'is asked for when it turns out free after a reconnect',
+    'is requested when it is found free after a reconnect',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '+7'], get: ['other 5', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -140,7 +140,7 @@ describe('a lease that is held by another', () => {
   )
 
   it(
-    'is not given back when it was never ours',
+    'is not released if it was never acquired',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       transcript(m, states$(store), 1_000)
@@ -149,9 +149,9 @@ describe('a lease that is held by another', () => {
   )
 })
 
-describe('a lease that is lost', () => {
+describe('a lost lease', () => {
   it(
-    'ends when its time is over without a renewal, and is asked for anew',
+    'expires without a renewal, and is requested again',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', undefined, undefined, '+4'], get: ['me 1'] })
       const again = 9_000 + JITTER
@@ -164,7 +164,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends at its time without a connection, too',
+    'expires on time without a connection',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -173,7 +173,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'survives a short outage with its token, renewed as soon as the watch is there again',
+    'survives a short outage with its token, and is renewed when the watch is live again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -184,7 +184,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends when the key was gone during an outage, for another may have had it and used a newer token',
+    'is lost if the key was missing during an outage, since another holder may have used a newer token',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -198,7 +198,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends when the key is ours after an outage by a write that is none of its renewals',
+    'is lost if the key names its holder after an outage but by a write other than its renewals',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', 'me 7'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -208,7 +208,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends when another had the key in between, even if that is heard after a renewal',
+    'is lost if another client had the key in between, even if that is notified after a renewal',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1'] })
       at(m, 3_500, () => session.notify('line', { set: 'guest' }, 5))
@@ -222,7 +222,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends when a renewal is refused: somebody else has it',
+    'is lost when a renewal is rejected because of another holder',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '-5', '-5'], get: ['me 1'] })
       expect(transcript(m, states$(store), 3_500)).toEqual(['0 held 1 until 9000', '3000 lost: taken'])
@@ -230,7 +230,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends at once when the watch sees another holder',
+    'is lost as soon as the watch shows another holder',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', { set: 'thief' }, 5))
@@ -243,7 +243,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends at once when its key was deleted, and is asked for anew',
+    'is lost as soon as its key is deleted, and is requested again',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+6'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', 'delete', 5))
@@ -257,7 +257,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'is not lost by news from before it was acquired',
+    'is not lost by a notification from before its acquisition',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
       at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))
@@ -266,7 +266,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'ends when the wall clock jumps beyond its time, as it does for a machine that slept',
+    'is lost when the wall clock jumps past its expiry, as after sleep',
     marbles(m => {
       const { store, wall } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
       at(m, 1_000, () => {
@@ -277,7 +277,7 @@ describe('a lease that is lost', () => {
   )
 
   it(
-    'is not brought back by an answer that comes too late',
+    'is not revived by a late response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'], delay: 7_000 })
       const again = 9_000 + JITTER + 7_000

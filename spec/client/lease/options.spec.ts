@@ -6,33 +6,33 @@ import type { LeaseOptions } from '../../../src/client/lease/lease-options.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { fakeStore } from '../../support/operator-session.js'
 
-describe('the arguments of a lease', () => {
+describe('arguments of lease', () => {
   it.each<[string, unknown, RegExp]>([
     ['no options', undefined, /the (duration|options) of (the )?lease/],
-    ['options of nothing', null, /the (duration|options) of (the )?lease/],
+    ['null as options', null, /the (duration|options) of (the )?lease/],
     ['a bigint', { duration: 10n }, /`duration` to be a positive integer up to 2\^53 - 1, got `10` \(bigint\)/],
     ['no duration', {}, /`duration` to be a positive integer up to 2\^53 - 1, got `undefined`/],
     ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer up to 2\^53 - 1, got `0`/],
     ['a negative duration', { duration: -1 }, /`duration`/],
     ['half a millisecond', { duration: 0.5 }, /`duration`/],
-    ['an endless duration', { duration: Number.POSITIVE_INFINITY }, /`duration`/],
-    ['a duration as text', { duration: '10s' }, /`duration`.*\(string\)/],
+    ['an infinite duration', { duration: Number.POSITIVE_INFINITY }, /`duration`/],
+    ['a duration as a string', { duration: '10s' }, /`duration`.*\(string\)/],
     [
-      'renewals never',
+      'a renewEvery of 0',
       { duration: 10, renewEvery: 0 },
       /`renewEvery` to be a positive integer up to 2\^53 - 1, got `0`/,
     ],
-    ['renewals backwards', { duration: 10, renewEvery: -3 }, /`renewEvery`/],
+    ['a negative renewEvery', { duration: 10, renewEvery: -3 }, /`renewEvery`/],
     [
-      'renewals too late',
+      'a renewEvery as long as the duration',
       { duration: 10, renewEvery: 10 },
       /`renewEvery` to be less than `duration`, got `10` and `10`/,
     ],
     ['a duration too short to renew', { duration: 1 }, /`duration` to be at least 2 ms/],
-    ['a holder without a name', { duration: 10, holder: '' }, /`holder` to be a text of at least one character/],
-    ['a holder that is no text', { duration: 10, holder: 7 }, /`holder`.*\(number\)/],
-    ['a holder of half a character', { duration: 10, holder: '\ud800' }, /`holder`/],
-  ])('refuse %s before anything is sent', (_, options, message) => {
+    ['an empty holder', { duration: 10, holder: '' }, /`holder` to be a text of at least one character/],
+    ['a holder that is not text', { duration: 10, holder: 7 }, /`holder`.*\(number\)/],
+    ['a holder with an unpaired surrogate', { duration: 10, holder: '\ud800' }, /`holder`/],
+  ])('%s throws before anything is sent', (_, options, message) => {
     const { store, session } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })
@@ -44,9 +44,9 @@ describe('the arguments of a lease', () => {
   })
 
   it.each([
-    ['a view of one', (store: StateStore) => fenced(store, '1:0:a')],
-    ['nothing', () => undefined],
-  ])('refuse for a store %s', (_, of) => {
+    ['a fenced view', (store: StateStore) => fenced(store, '1:0:a')],
+    ['undefined', () => undefined],
+  ])('%s instead of a client throws', (_, of) => {
     const { store } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })
@@ -54,7 +54,7 @@ describe('the arguments of a lease', () => {
     expect(() => lease(of(store), 'line', { duration: 10 })).toThrow(/^Expected a store of `connect`, got /)
   })
 
-  it('refuse an empty name', () => {
+  it('an empty name throws', () => {
     const { store } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })
@@ -62,7 +62,7 @@ describe('the arguments of a lease', () => {
   })
 
   it.each<LeaseOptions>([{ duration: 2 }, { duration: 10_000 }, { duration: 10, renewEvery: 9, holder: 'ich' }])(
-    'take %j',
+    '%j is accepted',
     options => {
       const { store } = fakeStore(() => {
         throw new Error('nothing may be sent')

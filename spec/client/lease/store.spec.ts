@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.js'
 const OPTIONS = { duration: 10_000 }
 
 describe('tryAcquire', () => {
-  it('acquires a free lease once, without keeping it', async () => {
+  it('acquires a free lease once, without renewing it', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     const before = clock.monotonic()
@@ -22,7 +22,7 @@ describe('tryAcquire', () => {
     expect(await firstValueFrom(client.get('line', text))).toMatchObject({ op: 'absent' })
   })
 
-  it('tells who has it otherwise', async () => {
+  it('returns the holder of a lease that is not free', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', 'b', text))
@@ -31,12 +31,12 @@ describe('tryAcquire', () => {
   })
 
   it.each([
-    ['a value that names nobody', (client: ReturnType<typeof openClient>) => client.set('line', '', text)],
+    ['an empty value', (client: ReturnType<typeof openClient>) => client.set('line', '', text)],
     [
       'a fencing token',
       (client: ReturnType<typeof openClient>) => client.set('line', 'b', text, { fencingToken: '1:0:x' }),
     ],
-  ])('errors for a key with %s, and leaves it as it is', async (_, spoil) => {
+  ])('errors for a key with %s, and leaves the key unchanged', async (_, spoil) => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const { version } = await firstValueFrom(spoil(client))
@@ -47,7 +47,7 @@ describe('tryAcquire', () => {
 })
 
 describe('holder$', () => {
-  it('tells anyone who holds the lease, and takes no part', async () => {
+  it('emits the holder to any client, without acquiring the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, onlooker] = [openClient(store.url), openClient(store.url)]
     const seen = record(lease(onlooker, 'line', OPTIONS).holder$)
@@ -61,7 +61,7 @@ describe('holder$', () => {
 })
 
 describe('fenced', () => {
-  it('stamps writes of keys, of the store and of operators, and lets reads be', async () => {
+  it('adds the token to writes of keys, the store and operators, but not to reads', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const view = fenced(client, '100:0:S')
@@ -76,7 +76,7 @@ describe('fenced', () => {
     expect(await firstValueFrom(view.deleteIf('b', 1, number))).toMatchObject({ deleted: true })
   })
 
-  it('errors with a code of its own for a token that is too old', async () => {
+  it('a stale token errors with `fencing-token-stale`', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(fenced(client, '200:0:S').set('a', 1, number))
@@ -84,7 +84,7 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale', key: 'a' })
   })
 
-  it('gives way to a token of the write itself', async () => {
+  it('a token in the options of a write takes precedence', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(fenced(client, '100:0:S').set('a', 1, number, { fencingToken: '300:0:S' }))
@@ -92,23 +92,23 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale' })
   })
 
-  it('refuses a missing token, which would be no fence', async () => {
+  it('a missing token throws, as nothing would be fenced', async () => {
     const { store } = await openStore({ clock: systemClock })
-    // @ts-expect-error as in untyped code that forgot it
+    // @ts-expect-error as in untyped code that forgot the token
     expect(() => fenced(openClient(store.url), undefined)).toThrow(ArgumentError)
     // @ts-expect-error no store
     expect(() => fenced({}, '1:0:a')).toThrow(ArgumentError)
   })
 
-  it('refuses what is no token before anything is sent', async () => {
+  it('a malformed token throws before anything is sent', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     expect(() => fenced(client, 'yesterday')).toThrow(ArgumentError)
   })
 })
 
-describe('two clients and a lease', () => {
-  it('hold it one after the other, with rising tokens', async () => {
+describe('two clients competing for a lease', () => {
+  it('they hold the lease one after the other, with rising tokens', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const first = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
@@ -123,7 +123,7 @@ describe('two clients and a lease', () => {
     expect(after.token.compareTo(before.token)).toBeGreaterThan(0)
   })
 
-  it('hand over when one is closed, at once', async () => {
+  it('closing the holder hands over immediately', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const leader = record(leadership(a, 'plant', { ...OPTIONS, holder: 'a' }))
@@ -141,7 +141,7 @@ describe('two clients and a lease', () => {
     ])
   })
 
-  it('take over a lease that ran out', async () => {
+  it('an expired lease is taken over', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'gone' }).tryAcquire())
@@ -156,7 +156,7 @@ describe('two clients and a lease', () => {
     expect(next.values).toMatchObject([{ status: 'waiting', holder: 'gone' }, { status: 'held' }])
   })
 
-  it('write what the lock protects one after the other', async () => {
+  it('they write the protected key one after the other', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const work = (client: typeof a, value: string) =>

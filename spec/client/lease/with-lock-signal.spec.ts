@@ -15,7 +15,7 @@ const held = (version: number): LeaseState => ({
   holder: 'me',
 })
 
-/** A lease in the hands of the spec, around work that never ends and notes its signals. */
+/** A lease controlled by the spec, with work that never ends and records its signals. */
 function open(options: LockOptions = {}, work: Observable<unknown> = NEVER) {
   const lease = new Subject<LeaseState>()
   const signals: AbortSignal[] = []
@@ -35,8 +35,8 @@ function open(options: LockOptions = {}, work: Observable<unknown> = NEVER) {
 const reasons = (signals: readonly AbortSignal[]): unknown[] =>
   signals.map(({ aborted, reason }) => (aborted ? reason : 'works'))
 
-describe('The signal of work under a lock', () => {
-  it('is aborted with the loss, the moment the lease is lost', () => {
+describe('the signal passed to the work', () => {
+  it('is aborted with the loss as soon as the lease is lost', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
@@ -45,7 +45,7 @@ describe('The signal of work under a lock', () => {
     expect(result.error).toBe(LOST)
   })
 
-  it('is another one for every holding, when told to resume', () => {
+  it('is a new signal for each holding, with `resume`', () => {
     const { lease, signals } = open({ resume: true })
     lease.next(held(1))
     lease.next({ status: 'lost', cause: LOST })
@@ -53,14 +53,14 @@ describe('The signal of work under a lock', () => {
     expect(reasons(signals)).toEqual([LOST, 'works'])
   })
 
-  it('stays as it is when the lease is renewed', () => {
+  it('is unchanged when the lease is renewed', () => {
     const { lease, signals } = open()
     const state = held(1)
     for (const _ of [1, 2, 3]) lease.next(state)
     expect(reasons(signals)).toEqual(['works'])
   })
 
-  it('is aborted when nobody waits for the work any more', () => {
+  it('is aborted when the caller unsubscribes', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     result.unsubscribe()
@@ -75,14 +75,14 @@ describe('The signal of work under a lock', () => {
         throw new Error('work')
       }),
     ],
-  ])('is left alone when the work %s', (_, work) => {
+  ])('is not aborted when the work %s', (_, work) => {
     const { lease, signals } = open({}, work)
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
     expect(lease.observed).toBe(false)
   })
 
-  it('is aborted after the work is unsubscribed, so that what fails by it is no result', () => {
+  it('is aborted after the work is unsubscribed, so that an error it causes is not emitted', () => {
     const lease = new Subject<LeaseState>()
     const work = (_: Hlc, signal: AbortSignal): Observable<never> =>
       new Observable(subscriber => signal.addEventListener('abort', () => subscriber.error(new Error('by the signal'))))
@@ -92,7 +92,7 @@ describe('The signal of work under a lock', () => {
     expect(result.error).toBe(LOST)
   })
 
-  it('is aborted also when the teardown of the work throws', () => {
+  it('is aborted even if the teardown of the work throws', () => {
     const broken = new Observable(() => () => {
       throw new Error('teardown')
     })
@@ -102,7 +102,7 @@ describe('The signal of work under a lock', () => {
     expect(reasons(signals)).toEqual([expect.any(AbortError)])
   })
 
-  it('ends an async function that heeds it, while the result is the loss', async () => {
+  it('ends an async function that observes it, and the result is the loss', async () => {
     const lease = new Subject<LeaseState>()
     const ended: unknown[] = []
     const stopped = (signal: AbortSignal): Promise<never> =>
@@ -123,11 +123,11 @@ describe('The signal of work under a lock', () => {
   })
 })
 
-describe('The `signal` of withLock', () => {
+describe('the `signal` option of withLock', () => {
   it.each([
     ['waits for the lease', []],
-    ['works', [held(1)]],
-  ])('ends it while it %s, with the work', (_, states) => {
+    ['runs the work', [held(1)]],
+  ])('aborting it while withLock %s ends the work', (_, states) => {
     const aborter = new AbortController()
     const { lease, signals, result } = open({ signal: aborter.signal })
     for (const state of states) lease.next(state)
@@ -138,13 +138,13 @@ describe('The `signal` of withLock', () => {
     expect(getEventListeners(aborter.signal, 'abort')).toEqual([])
   })
 
-  it('asks for nothing when it was aborted before', () => {
+  it('an aborted signal prevents any request', () => {
     const { lease, result } = open({ signal: AbortSignal.abort() })
     expect(result.error).toMatchObject({ code: 'aborted' })
     expect(lease.observed).toBe(false)
   })
 
-  it('is refused at the call when it is none', () => {
+  it('an invalid signal throws synchronously', () => {
     // @ts-expect-error a controller is no signal
     expect(() => withLock(NEVER, () => NEVER, { signal: new AbortController() })).toThrow(
       expect.objectContaining({ code: 'argument' }),

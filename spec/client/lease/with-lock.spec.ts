@@ -10,7 +10,7 @@ import { fakeStore } from '../../support/operator-session.js'
 
 const LOST = new LeaseLostError('expired', 'line')
 const [ONE, TWO] = [new Hlc(1, 0, 'S'), new Hlc(2, 0, 'S')]
-/** `a` and `b` are held with tokens of their own, `A` is a renewal of `a`. */
+/** `a` and `b` are holdings with different tokens, `A` is a renewal of `a`. */
 const STATES: Record<string, LeaseState> = {
   a: { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' },
   A: { status: 'held', token: ONE, expiresAtMonotonic: 20, holder: 'me' },
@@ -21,7 +21,7 @@ const STATES: Record<string, LeaseState> = {
 
 const leaseOf = (m: Context, diagram: string) => m.cold<LeaseState>(diagram, STATES)
 
-/** What RxJS reports next, instead of throwing it into the event loop. */
+/** Resolves with the next error that RxJS reports, instead of throwing it in the event loop. */
 function unhandledError(): Promise<unknown> {
   const { onUnhandledError } = config
   onTestFinished(() => {
@@ -36,8 +36,8 @@ describe('withLock', () => {
   it.each([
     ['a key', fakeStore(() => NEVER).store.key('line', text), 'got a key'],
     ['a name', 'line', 'got `line`'],
-    ['nothing', undefined, 'got `undefined`'],
-  ])('is refused for %s in place of a lease', (_, given, words) => {
+    ['undefined', undefined, 'got `undefined`'],
+  ])('%s instead of a lease throws', (_, given, words) => {
     // @ts-expect-error no lease
     expect(() => withLock(given, () => of(1))).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(`^Expected a lease, .*${words}$`) }),
@@ -45,7 +45,7 @@ describe('withLock', () => {
   })
 
   it(
-    'does the work from when the lease is held until it completes, and then gives the lease back',
+    'the work runs while the lease is held, and the lease is released when it completes',
     marbles(m => {
       const held = leaseOf(m, '--w--a---A--')
       const work = m.cold('          -x--y-|')
@@ -56,7 +56,7 @@ describe('withLock', () => {
   )
 
   it(
-    'tells the work its token, once per holding',
+    'the work receives its token once per holding',
     marbles(m => {
       const tokens: Hlc[] = []
       const work = (token: Hlc): Observable<never> => {
@@ -70,7 +70,7 @@ describe('withLock', () => {
   )
 
   it(
-    'stops the work the moment the lease is lost, and errors with the loss',
+    'losing the lease stops the work immediately and errors with the loss',
     marbles(m => {
       const held = leaseOf(m, 'a---l--')
       const work = m.cold('    -x-y-z-')
@@ -81,7 +81,7 @@ describe('withLock', () => {
   )
 
   it(
-    'waits for the lease again and starts anew, when told to resume',
+    'with `resume`, the work restarts when the lease is held again',
     marbles(m => {
       const held = leaseOf(m, 'a--l--w--b----')
       const work = m.cold('    -x-y-|')
@@ -91,7 +91,7 @@ describe('withLock', () => {
   )
 
   it(
-    'errors with the work, and gives the lease back',
+    'an error of the work ends withLock and releases the lease',
     marbles(m => {
       const held = leaseOf(m, 'a-----')
       m.expect(withLock(held, () => m.cold('-x#'))).toBeObservable('-x#')
@@ -100,7 +100,7 @@ describe('withLock', () => {
   )
 
   it(
-    'errors with what the function throws',
+    'an error thrown by the work function ends withLock',
     marbles(m => {
       const held = leaseOf(m, '-a----')
       const work = (): Observable<never> => {
@@ -112,7 +112,7 @@ describe('withLock', () => {
   )
 
   it(
-    'errors with the lease',
+    'an error of the lease ends withLock',
     marbles(m => {
       const work = m.cold('-x----')
       m.expect(withLock(leaseOf(m, 'a--#'), () => work)).toBeObservable('-x-#')
@@ -121,20 +121,20 @@ describe('withLock', () => {
   )
 
   it(
-    'completes with a lease that never was held',
+    'withLock completes with a lease that was never held',
     marbles(m => {
       m.expect(withLock(leaseOf(m, 'w--|'), () => NEVER)).toBeObservable('---|')
     }),
   )
 
   it(
-    'takes promises and other inputs',
+    'the work may return promises and other inputs',
     marbles(m => {
       m.expect(withLock(leaseOf(m, '-a'), () => ['x', 'y'])).toBeObservable('-(xy|)')
     }),
   )
 
-  it('stops the work before the lease is given back', () => {
+  it('the work stops before the lease is released', () => {
     const order: string[] = []
     const held = new Observable<LeaseState>(subscriber => {
       subscriber.next({ status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' })
@@ -147,7 +147,7 @@ describe('withLock', () => {
     expect(order).toEqual(['work', 'lease'])
   })
 
-  it('runs no work after it was unsubscribed by the work', () => {
+  it('no work starts after the work unsubscribed withLock', () => {
     const states = new Subject<LeaseState>()
     const begun: Hlc[] = []
     const subscription = withLock(
@@ -164,7 +164,7 @@ describe('withLock', () => {
     expect(states.observed).toBe(false)
   })
 
-  it('stops work that emits at once when somebody has heard enough', () => {
+  it('work that emits synchronously stops when the subscriber unsubscribes', () => {
     const subject = new Subject<LeaseState>()
     const held: LeaseState = { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' }
     let done = 0
@@ -179,7 +179,7 @@ describe('withLock', () => {
     expect({ heard, done, isHeld: subject.observed }).toEqual({ heard: [1, 2], done: 2, isHeld: false })
   })
 
-  it('errors with the loss although the teardown of the work throws, and does not begin again', async () => {
+  it('a throwing teardown of the work does not hide the loss or restart the work', async () => {
     const reported = unhandledError()
     const states = new Subject<LeaseState>()
     const errors: unknown[] = []
@@ -197,7 +197,7 @@ describe('withLock', () => {
     expect(String(await reported)).toContain('teardown')
   })
 
-  it('begins the next holding although the teardown of the last one throws', async () => {
+  it('a throwing teardown of the work does not prevent the next holding', async () => {
     const reported = unhandledError()
     const states = new Subject<LeaseState>()
     const begun: Hlc[] = []
@@ -216,7 +216,7 @@ describe('withLock', () => {
     expect(String(await reported)).toContain('teardown')
   })
 
-  it('does the work once for a lease that says everything at once', () => {
+  it('the work runs once for a lease that emits everything synchronously', () => {
     let begun = 0
     const held = { status: 'held', expiresAtMonotonic: 10, holder: 'me' } as const
     const states = of<LeaseState[]>(
@@ -231,12 +231,12 @@ describe('withLock', () => {
     expect(begun).toBe(1)
   })
 
-  it('refuses what is no work before anything is asked for', () => {
-    // @ts-expect-error as in untyped code that forgot it
+  it('anything but a function as work throws before a request is sent', () => {
+    // @ts-expect-error as in untyped code that forgot the work
     expect(() => withLock(NEVER)).toThrow(ArgumentError)
   })
 
-  it('has the type of whatever the work may emit', () => {
+  it('the result has the type of the values of the work', () => {
     const either: Observable<number | string> = withLock(NEVER, token => (token.counter > 0 ? of(1) : ['a']))
     const promised: Observable<number> = withLock(NEVER, async () => 1)
     expect([either, promised]).toHaveLength(2)

@@ -15,7 +15,7 @@ const page = (...keys: readonly string[]): Answer => ({
 
 type Answers = Partial<Record<string, (request: WireRequest) => Observable<string | Answer>>>
 
-/** A store that is not ours; what it has is changed between scans. */
+/** A store without glob notifications; its keys change between scans. */
 function open(answers: Answers = {}, keys: string[] = ['s/1', 's/2']) {
   const script: Answers = {
     GLOBNOTIFY: () => of(UNKNOWN),
@@ -31,8 +31,8 @@ function open(answers: Answers = {}, keys: string[] = ['s/1', 's/2']) {
 
 const words = (entries: readonly Entry<unknown>[]): string[] => entries.map(({ key, op }) => `${key} ${op}`)
 
-describe('The keys that fit a glob, at a store that does not tell of them', () => {
-  it('are scanned for, and each is watched by itself', () => {
+describe('matching at a store without glob notifications', () => {
+  it('keys are found by a scan, and each is watched separately', () => {
     const { store, sent } = open()
     const seen = record(matching(store, 's/*', text).entries$)
     expect(words(seen.values)).toEqual(['s/1 set', 's/2 set'])
@@ -41,7 +41,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(sent().slice(-2)).toEqual(['KEYNOTIFY s/1 STOP', 'KEYNOTIFY s/2 STOP'])
   })
 
-  it('are scanned for again after so many ms, and no sooner', () => {
+  it('keys are scanned for again after `scanInterval`, not sooner', () => {
     const { store, clock, keys, sent } = open()
     const seen = record(matching(store, 's/*', text, { scanInterval: 2_000 }).entries$)
     keys.push('s/3')
@@ -55,7 +55,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(sent().filter(request => request.startsWith('SCAN'))).toHaveLength(2)
   })
 
-  it('are scanned for every five seconds unless told otherwise', () => {
+  it('the default scanInterval is five seconds', () => {
     const { store, clock, sent } = open()
     record(matching(store, 's/*', text).freshness$)
     clock.advance(4_999)
@@ -64,7 +64,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(sent().filter(request => request.startsWith('SCAN'))).toHaveLength(2)
   })
 
-  it('are live when the first scan is done and all are read', () => {
+  it('freshness is live when the first scan is complete and all keys are read', () => {
     const { store } = open({ GET: () => NEVER })
     expect(record(matching(store, 's/*', text).freshness$).values).toEqual([{ state: 'connecting' }])
     const { store: other } = open()
@@ -75,12 +75,12 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     ['-ERR syntax error\r\n', 0],
     ['-ERR wrong number of arguments\r\n', 0],
     ['-ERR the quota has been exceeded\r\n', 0],
-  ])('are scanned for when the answer is %j', answer => {
+  ])('keys are scanned for when the response is %j', answer => {
     const { store } = open({ GLOBNOTIFY: () => of({ payload: answer }) })
     expect(words(record(matching(store, 's/*', text).entries$).values)).toEqual(['s/1 set', 's/2 set'])
   })
 
-  it('are scanned for when it says nothing three times, and asked for on and on, ever more rarely', () => {
+  it('keys are scanned for after three lost responses, while the registration is retried with backoff', () => {
     const { store, clock, sent } = open({ GLOBNOTIFY: () => NEVER })
     const errors = record(store.errors$)
     const seen = record(matching(store, 's/*', text).entries$)
@@ -97,9 +97,9 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
   })
 
   it.each([
-    ['said nothing three times', NEVER],
-    ['had no room', of<Answer>({ payload: '-ERR the quota has been exceeded\r\n' })],
-  ])('are told by a store of ours that %s, as soon as it answers', (_, silence) => {
+    ['did not respond three times', NEVER],
+    ['was full', of<Answer>({ payload: '-ERR the quota has been exceeded\r\n' })],
+  ])('a store that %s notifies of keys as soon as it confirms the registration', (_, silence) => {
     let answer$: Observable<Answer> = silence
     const { store, clock, keys, sent } = open({ GLOBNOTIFY: () => answer$ })
     const seen = record(matching(store, 's/*', text).entries$)
@@ -115,20 +115,20 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(sent().slice(before)).toEqual([])
   })
 
-  it('end with an error when it cannot list its keys either', () => {
+  it('a store that cannot list its keys either ends the watch with an error', () => {
     const { store } = open({ SCAN: () => of(UNKNOWN) })
     const seen = record(matching(store, 's/*', text).map$)
     expect(seen.error).toMatchObject({ code: 'unknown-command' })
   })
 
-  it('end with an error when it cannot read the glob', () => {
+  it('a glob that the store cannot parse ends the watch with an error', () => {
     const { store, clock } = open({ SCAN: () => of({ payload: '-ERR syntax error\r\n' }) })
     const seen = record(matching(store, 's/*', text).entries$)
     clock.advance(1_000)
     expect(seen.error).toMatchObject({ code: 'syntax-error' })
   })
 
-  it('end with an error when there are more than there may be, and leave nothing behind', () => {
+  it('more than `maxKeys` keys end the watch with an error and leave nothing behind', () => {
     const { store, sent } = open({}, ['s/1', 's/2', 's/3'])
     const seen = record(matching(store, 's/*', text, { maxKeys: 2 }).entries$)
     expect(seen.error).toMatchObject({ code: 'overflow' })
@@ -137,7 +137,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(watched.filter(request => request.endsWith('STOP')).length * 2).toBe(watched.length)
   })
 
-  it('are the same as any other key to a listener that comes later', async () => {
+  it('a found key shares its watch with a later subscriber', async () => {
     const { store, sent } = open()
     record(matching(store, 's/*', text).entries$)
     const late = record(matching(store, 's/*', text).entries$)
@@ -146,7 +146,7 @@ describe('The keys that fit a glob, at a store that does not tell of them', () =
     expect(sent().filter(request => request === 'KEYNOTIFY s/1')).toHaveLength(1)
   })
 
-  it('are refused for options that there are not, an empty glob and what is no codec', async () => {
+  it('unknown options, an empty glob and an invalid codec throw', async () => {
     const { store } = open()
     const call = (...args: unknown[]): unknown => Reflect.apply(matching, undefined, [store, ...args])
     expect(() => call('s/*', text, { maxkeys: 1 })).toThrow('did you mean `maxKeys`')

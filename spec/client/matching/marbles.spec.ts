@@ -25,7 +25,7 @@ const STATES = { c: 'connecting', l: 'live', r: 'resyncing', s: 'stale' } as con
 
 describe('entries$', () => {
   it(
-    'has what there is when it was read, and every change when it is told of, of new keys without a read',
+    'emits existing keys once read, and every notified change, without reading new keys',
     marbles(m => {
       const { entries$, change, tell, at, sent } = open(m)
       change('s/1', 'a')
@@ -40,7 +40,7 @@ describe('entries$', () => {
   )
 
   it(
-    'has after a reconnect what came, changed and went meanwhile, and nothing else again',
+    'emits after a reconnect the keys that were added, changed or removed, and no others',
     marbles(m => {
       const { entries$, change, at, connect, disconnect } = open(m)
       for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
@@ -59,7 +59,7 @@ describe('entries$', () => {
 
 describe('map$', () => {
   it(
-    'has its first when all keys are read, and one for all changes of a turn',
+    'emits the first map when all keys are read, and one map for all changes of a turn',
     marbles(m => {
       const { map$, change, tell, at } = open(m)
       change('s/1', 'a')
@@ -74,14 +74,14 @@ describe('map$', () => {
   )
 
   it(
-    'has an empty one at once where there are no keys',
+    'emits an empty map immediately if no key matches',
     marbles(m => m.expect(open(m).map$, '400ms !').toBeObservable('20ms a', { a: '' })),
   )
 })
 
 describe('freshness$', () => {
   it(
-    'is live when all is read, stale without a connection, and resyncing until all is read again',
+    'is live when all keys are read, stale without a connection, and resyncing until all are read again',
     marbles(m => {
       const { freshness$, change, at, connect, disconnect } = open(m)
       change('s/1', 'a')
@@ -92,7 +92,7 @@ describe('freshness$', () => {
   )
 
   it(
-    'is live throughout when keys come and go',
+    'stays live when keys are added and removed',
     marbles(m => {
       const { freshness$, tell, at } = open(m)
       at(40, () => tell('s/1', 'a'))
@@ -102,9 +102,9 @@ describe('freshness$', () => {
   )
 })
 
-describe('a store that does not tell of keys by a glob', () => {
+describe('matching at a store that does not confirm the registration', () => {
   it(
-    'is scanned every scanInterval, counted from the end of a scan',
+    'the store is scanned every scanInterval, counted from the end of a scan',
     marbles(m => {
       const { entries$, change, at, sent } = open(m, { glob: [UNKNOWN] }, { scanInterval: 100 })
       at(30, () => change('s/1', 'a'))
@@ -116,34 +116,36 @@ describe('a store that does not tell of keys by a glob', () => {
   )
 
   it.each([
-    ['had no room', QUOTA],
-    ['said nothing three times', undefined],
-  ])('and %s is scanned only until it does, and is resyncing from then until it was scanned once more', (_, silence) =>
-    marbles(m => {
-      const glob = [silence, silence, silence, '+OK']
-      const { freshness$, sent } = open(m, { glob }, { scanInterval: 100_000 })
-      const states: string[] = []
-      const subscription = freshness$.subscribe(state => states.push(state))
-      m.scheduler.schedule(() => subscription.unsubscribe(), 20_000)
-      m.flush()
-      const asked = sent.filter(request => request.includes('GLOBNOTIFY') && !request.endsWith('STOP'))
-      expect(asked).toHaveLength(4)
-      expect(states).toEqual(['connecting', 'live', 'resyncing', 'live'])
-      const [last] = asked.slice(-1).map(request => Number.parseInt(request, 10))
-      expect(sent.filter(request => request.includes('SCAN')).at(-1)).toBe(`${(last ?? 0) + 10} SCAN s/*`)
-    })(),
+    ['was full', QUOTA],
+    ['did not respond three times', undefined],
+  ])(
+    'a store that %s is scanned until it confirms, and keys are resyncing until the next scan is complete',
+    (_, silence) =>
+      marbles(m => {
+        const glob = [silence, silence, silence, '+OK']
+        const { freshness$, sent } = open(m, { glob }, { scanInterval: 100_000 })
+        const states: string[] = []
+        const subscription = freshness$.subscribe(state => states.push(state))
+        m.scheduler.schedule(() => subscription.unsubscribe(), 20_000)
+        m.flush()
+        const asked = sent.filter(request => request.includes('GLOBNOTIFY') && !request.endsWith('STOP'))
+        expect(asked).toHaveLength(4)
+        expect(states).toEqual(['connecting', 'live', 'resyncing', 'live'])
+        const [last] = asked.slice(-1).map(request => Number.parseInt(request, 10))
+        expect(sent.filter(request => request.includes('SCAN')).at(-1)).toBe(`${(last ?? 0) + 10} SCAN s/*`)
+      })(),
   )
 })
 
-describe('whoever leaves', () => {
+describe('unsubscribing a watched glob', () => {
   it.each([
-    ['while the store is asked', { glob: [undefined] }, 500],
-    ['in the pause before it is asked again', { glob: ['-ERR'] }, 40],
+    ['during the registration', { glob: [undefined] }, 500],
+    ['before a retry', { glob: ['-ERR'] }, 40],
     ['before a scan', { glob: [UNKNOWN] }, 100],
-    ['while a store that was silent is scanned and asked on', { glob: [undefined] }, 5_000],
-    ['while all is told', {}, 100],
-    ['before all is verified', { verifyEvery: 1_000 }, 100],
-  ])('%s leaves no timer, no registration and nothing that goes on', (_, options: GlobStore, leaving) =>
+    ['while an unresponsive store is scanned and the registration retried', { glob: [undefined] }, 5_000],
+    ['while keys are watched', {}, 100],
+    ['before keys are verified', { verifyEvery: 1_000 }, 100],
+  ])('unsubscribing %s leaves no timer, registration or request', (_, options: GlobStore, leaving) =>
     marbles(m => {
       const { entries$, map$, freshness$, change, sent, pending, at } = open(m, options)
       change('s/1', 'a')
@@ -154,7 +156,7 @@ describe('whoever leaves', () => {
       })
       at(leaving + 20, () => Object.assign(left, { pending: pending(), sent: sent.length }))
       m.flush()
-      // The one timer is that of the client, which verifies keys in turn.
+      // The one timer belongs to the client, which verifies keys one after the other.
       expect(left.pending).toBe(options.verifyEvery ? 1 : 0)
       expect(sent).toHaveLength(left.sent)
       const stops = sent.filter(request => request.endsWith('GLOBNOTIFY s/* STOP'))
@@ -163,7 +165,7 @@ describe('whoever leaves', () => {
   )
 
   it(
-    'asks up to eight times for the end of a registration that is not answered, and no more when the glob is watched again',
+    'an unanswered STOP is sent up to eight times, and not after the glob is watched again',
     marbles(m => {
       const bench = globBench(m)
       const keys = matching(bench.store, 's/*', text)

@@ -14,8 +14,8 @@ async function write(client: StateStore, ...pairs: readonly [key: string, value:
   for (const [key, value] of pairs) await client.set(key, value, text)
 }
 
-describe('the keys that fit a glob', () => {
-  it('are told as they are, then every change of each once and in order, those that come and go included', async () => {
+describe('matching', () => {
+  it('every key is emitted, then each of its changes once and in order, including added and removed keys', async () => {
     const { store } = await openStore(strict)
     const [panel, writer] = [openClient(store.url), openClient(store.url)]
     await write(writer, ['sensor/1', 'a'], ['sensor/2', 'b'], ['other', 'x'])
@@ -40,7 +40,7 @@ describe('the keys that fit a glob', () => {
     expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
   })
 
-  it('share one registration, which ends with the last subscriber', async () => {
+  it('all observables share one registration, which ends with the last subscriber', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await write(client, ['sensor/1', 'a'])
@@ -53,7 +53,7 @@ describe('the keys that fit a glob', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('say nothing of a registration that was being ended when the client was closed', async () => {
+  it('closing the client during an unregistration reports no error', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url, { stopDelay: 0 })
     const errors = record(client.errors$)
@@ -64,7 +64,7 @@ describe('the keys that fit a glob', () => {
     expect(errors.values).toEqual([])
   })
 
-  it('are a map, that of the moment, whose values decode', async () => {
+  it('map$ emits the current values that decode', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await write(client, ['n/1', '1'], ['n/2', 'two'], ['n/3', '3'])

@@ -5,10 +5,10 @@ import { text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { globBench } from '../../support/glob-bench.js'
 
-/** When a store has been silent three times, and is scanned; ms. */
+/** Time after which a silent store is scanned, ms. */
 const SCANNED = 5_000
 
-/** What is heard of globs that one client watches, of at most four keys each. */
+/** Records the emissions of globs that one client watches, of at most four keys each. */
 function open(m: Context) {
   const bench = globBench(m)
   return {
@@ -20,7 +20,7 @@ function open(m: Context) {
       )
       return { heard, subscription }
     },
-    /** The connection is lost; on the next one, which is there at 120 ms, nobody answers for the glob. */
+    /** Drops the connection; on the next one, from 120 ms, the glob's registration gets no response. */
     returnWithout: (glob: string) => {
       bench.at(100, bench.disconnect)
       bench.at(110, () => {
@@ -33,9 +33,9 @@ function open(m: Context) {
   }
 }
 
-describe('Globs of one client that overlap', () => {
+describe('overlapping globs of one client', () => {
   it(
-    'take no steps from each other when one has to scan and the other forgets keys that are gone',
+    'a glob that scans and one that forgets removed keys miss no change of each other',
     marbles(m => {
       const { watch, tell, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
@@ -56,7 +56,7 @@ describe('Globs of one client that overlap', () => {
   )
 
   it(
-    'do not wait for one that is not answered',
+    'a glob does not wait for one without a response',
     marbles(m => {
       const { watch, tell, at, returnWithout, requests } = open(m)
       const some = watch('*/a')
@@ -71,7 +71,7 @@ describe('Globs of one client that overlap', () => {
   )
 
   it(
-    'lend their registration to the keys of one that is left, one that has it first of all',
+    'a glob that is unsubscribed hands its keys to another one, preferably a registered one',
     marbles(m => {
       const { watch, tell, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
@@ -90,7 +90,7 @@ describe('Globs of one client that overlap', () => {
   )
 
   it(
-    'do not wait for one that is not answered with keys that they find later',
+    'a glob without a response does not delay keys that it finds later',
     marbles(m => {
       const { watch, tell, at, returnWithout } = open(m)
       const heard: string[][] = []
@@ -104,7 +104,7 @@ describe('Globs of one client that overlap', () => {
   )
 
   it(
-    'leave a key to one that is still to be answered when they are left upon an answer',
+    'a glob that is unsubscribed during a response hands its keys to one that awaits its response',
     marbles(m => {
       const { store, watch, tell, at, mute, unmute, requests } = open(m)
       mute('GLOBNOTIFY *')
@@ -130,7 +130,7 @@ describe('Globs of one client that overlap', () => {
   )
 
   it(
-    'are not live before a key was read again whose registration the handler of its first entry ended',
+    'a glob is not live before a key is read again whose registration ended during its first entry',
     marbles(m => {
       const { store, watch, tell, change, at, mute } = open(m)
       mute('GLOBNOTIFY */a')

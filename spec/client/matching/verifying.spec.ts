@@ -15,9 +15,9 @@ function open(m: Context, glob: GlobStore['glob'] = ['+OK']) {
   }
 }
 
-describe('verifyEvery of a watched glob', () => {
+describe('verifyEvery for a watched glob', () => {
   it(
-    'finds what a lost notification would have told: a change, an end and a new key',
+    'it finds a change, a deletion and a new key whose notifications were lost',
     marbles(m => {
       const { entries$, change, at } = open(m)
       change('s/1', 'a')
@@ -43,7 +43,7 @@ describe('verifyEvery of a watched glob', () => {
   )
 
   it(
-    'registers for the glob and scans again in that time, and stays live',
+    'it registers the glob and scans again once per interval, and stays live',
     marbles(m => {
       const { freshness$, sent } = open(m)
       m.expect(freshness$, '1500ms !').toBeObservable('c 19ms l', { c: 'connecting', l: 'live' })
@@ -59,7 +59,7 @@ describe('verifyEvery of a watched glob', () => {
   )
 
   it(
-    'says that the keys are not known for sure when the store does not answer any more',
+    'the keys are no longer live when the store stops responding',
     marbles(m => {
       const { freshness$ } = open(m, ['+OK', undefined])
       const states: string[] = []

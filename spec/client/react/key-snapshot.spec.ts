@@ -15,19 +15,19 @@ const open = () => {
   const source = store.key('k', number)[SOURCE]
   return { decode: (raw: RawEntry) => source.decode(raw), errors: record(store.errors$) }
 }
-/** What is told of a key that holds this text. */
+/** The state of a key that holds this text. */
 function told(stored: string, state: Omit<KeyState, 'raw'>, { decode } = open()) {
   const raw = { op: 'set', value: utf8(stored), version, source: 'snapshot' } as const
   return snapshotOf(decode(raw), { ...state, raw })
 }
 
-describe('What a component is told of a key', () => {
-  it('is nothing before the first entry, and without a key', () => {
+describe('the snapshot of a key', () => {
+  it('is empty before the first entry, and without a key', () => {
     const nothing = { value: undefined, entry: undefined, freshness: { state: 'connecting' }, error: undefined }
     expect(snapshotOf(undefined, UNWATCHED)).toEqual(nothing)
   })
 
-  it('is value, entry and freshness', () => {
+  it('has value, entry and freshness', () => {
     expect(told('21.5', { freshness: live, error: undefined })).toEqual({
       value: 21.5,
       entry: { key: 'k', op: 'set', value: 21.5, version, source: 'snapshot' },
@@ -36,7 +36,7 @@ describe('What a component is told of a key', () => {
     })
   })
 
-  it('has no value for one that does not decode, but says why; and tells nobody else', () => {
+  it('has an error instead of a value if it does not decode, and reports nothing', () => {
     const bench = open()
     const snapshot = told('warm', { freshness: live, error: undefined }, bench)
     expect(snapshot).toMatchObject({ value: undefined, entry: { op: 'invalid' }, error: { code: 'decode', key: 'k' } })
@@ -44,7 +44,7 @@ describe('What a component is told of a key', () => {
     expect(bench.errors.values).toEqual([])
   })
 
-  it('keeps the last value beside the error that ended the watch', () => {
+  it('keeps the last value next to the error that ended the watch', () => {
     const freshness = { state: 'stale', since: 7 } as const
     const error = new ClosedError()
     expect(told('21', { freshness, error })).toMatchObject({

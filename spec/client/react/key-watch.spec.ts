@@ -21,7 +21,7 @@ const watchOf = (key: Key<unknown>): KeyWatch => new KeyWatch(key[SOURCE].key, k
 const inWords = ({ raw, freshness, error }: KeyState): string =>
   [raw?.op ?? 'nothing', freshness.state, error?.code].filter(Boolean).join(' ')
 
-/** Subscribes as React does: it reads when it is told of a change, and once after it subscribed. */
+/** Subscribes as React does: reads after every change, and once after subscribing. */
 function use(watch: KeyWatch) {
   const states: KeyState[] = []
   const read = (): void => {
@@ -46,11 +46,11 @@ function use(watch: KeyWatch) {
   }
 }
 
-/** Settles when what was put off until after the task is done. */
+/** Resolves after tasks that were deferred with `afterIo`. */
 const afterwards = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-describe('A key as an external store', () => {
-  it('asks for nothing until it is subscribed, and is the same object meanwhile', () => {
+describe('a key as an external store', () => {
+  it('sends nothing before it is subscribed, and returns the same object until then', () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     expect(watch.read()).toBe(UNWATCHED)
@@ -58,7 +58,7 @@ describe('A key as an external store', () => {
     expect(sent()).toEqual([])
   })
 
-  it('tells what is different, and no more', () => {
+  it('notifies of every difference, and of nothing else', () => {
     const registered = new Subject<Answer>()
     const { session, key } = open({ KEYNOTIFY: registered })
     const used = use(watchOf(key))
@@ -80,7 +80,7 @@ describe('A key as an external store', () => {
     expect(used.told).toBe(5)
   })
 
-  it('stays the same object as long as nothing is different', () => {
+  it('returns the same object until something changes', () => {
     const { session, key } = open()
     const watch = watchOf(key)
     use(watch)
@@ -92,7 +92,7 @@ describe('A key as an external store', () => {
     expect(watch.read()).not.toBe(state)
   })
 
-  it('is left after the task alone, so that a subscription that follows goes unnoticed', async () => {
+  it('leaves the watch after the current task, so that resubscribing sends nothing', async () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     const first = use(watch)
@@ -106,7 +106,7 @@ describe('A key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
   })
 
-  it('tells nothing to whoever has left', async () => {
+  it('does not notify after unsubscribe', async () => {
     const { session, key } = open()
     const watch = watchOf(key)
     const used = use(watch)
@@ -118,7 +118,7 @@ describe('A key as an external store', () => {
     expect(watch.read()).toBe(UNWATCHED)
   })
 
-  it('shares the watch of its client, and knows at once what others know', async () => {
+  it('shares the watch of its client, and returns its state immediately', async () => {
     const { session, key, sent } = open()
     const elsewhere = record(key.value$)
     expect(watchOf(key).read()).toMatchObject({ freshness: { state: 'live' } })
@@ -133,21 +133,21 @@ describe('A key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
   })
 
-  it('keeps the last entry, as stale, when the client is closed', async () => {
+  it('keeps the last entry as stale when the client is closed', async () => {
     const { store, key } = open()
     const used = use(watchOf(key))
     await store.close()
     expect(used.states.slice(1)).toEqual(['set live', 'set stale', 'set stale closed'])
   })
 
-  it('tells at once that the client is closed already', async () => {
+  it('reports synchronously that the client is closed', async () => {
     const { store, key } = open()
     await store.close()
     const used = use(watchOf(key))
     expect(used.states).toEqual(['nothing connecting', 'nothing connecting closed'])
   })
 
-  it('tells why the store refuses, asks no more, and tries again when it is subscribed anew', async () => {
+  it('reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
     const { key, sent } = open({ KEYNOTIFY: of('-ERR not authorized') })
     const watch = watchOf(key)
     const used = use(watch)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { KeysWatch } from '../../../src/client/react/use-keys.js'
 
-it('No keys are live, have no values and no error', () => {
+it('an empty list of keys is live, without values or error', () => {
   const watch = new KeysWatch<number>([])
   const told: unknown[] = []
   const stop = watch.subscribe(() => told.push(watch.read()))

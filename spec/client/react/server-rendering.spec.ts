@@ -20,14 +20,14 @@ const rendered = (store: StateStore | undefined): unknown =>
 
 const NOTHING = { freshness: { state: 'connecting' }, state: 'connecting' }
 
-describe('A server', () => {
-  it('renders a connecting key without a value, and asks the store for nothing', () => {
+describe('server rendering', () => {
+  it('renders a connecting key without a value, and sends no request', () => {
     const { store, session } = open()
     expect(rendered(store)).toEqual(NOTHING)
     expect(session.requests).toEqual([])
   })
 
-  it('renders the same of a key that is watched elsewhere in its process, as the browser knows nothing of that', () => {
+  it('renders the same for a key that is watched elsewhere in the process, as the browser cannot know its value', () => {
     const { store } = open()
     expect(record(store.key('k', text).value$).values).toEqual(['one'])
     expect(rendered(store)).toEqual(NOTHING)
@@ -37,7 +37,7 @@ describe('A server', () => {
     expect(rendered(undefined)).toEqual(NOTHING)
   })
 
-  it.each([7, 'k', {}, null])('refuses %j instead of a key or a store', wrong => {
+  it.each([7, 'k', {}, null])('%j instead of a key or a store throws', wrong => {
     const { store } = open()
     const argument = expect.objectContaining({ code: 'argument' })
     // @ts-expect-error a key is made by a store

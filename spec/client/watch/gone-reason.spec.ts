@@ -17,7 +17,6 @@ import { openStore } from '../../support/open-store.js'
 const reasonOf = (entry: Entry<unknown>): string =>
   entry.op === 'set' || entry.op === 'invalid' ? entry.op : `${entry.op}: ${entry.reason}`
 
-/** Where a store is, and its time. */
 interface Place {
   readonly url: string
   readonly clock: ManualClock
@@ -42,11 +41,11 @@ async function attached(): Promise<Place> {
 }
 
 describe.each([
-  ['A store with its broker', broker],
-  ['A store with a directory', directory],
-  ['A store attached to a broker', attached],
+  ['a store with its broker', broker],
+  ['a store with a directory', directory],
+  ['a store attached to a broker', attached],
 ])('%s', (_, open) => {
-  it('says of a key whether it was deleted or has expired, to a watch of it and of a glob', async () => {
+  it('watches of a key and of a glob emit whether the key was deleted or has expired', async () => {
     const { url, clock } = await open()
     const client = openClient(url, { clock })
     const key = client.key('a/1', text)
@@ -70,7 +69,7 @@ describe.each([
   })
 })
 
-describe('A watch', () => {
+describe('reasons of a watch', () => {
   const opened = (m: Parameters<typeof marbleStore>[0], gone: () => boolean) => {
     const { session, store } = marbleStore(m, ({ verb }) =>
       m.cold('10ms a', {
@@ -89,9 +88,9 @@ describe('A watch', () => {
   it.each([
     ['expired', { gone: 'expired' }],
     ['deleted', { gone: 'deleted' }],
-    ['unknown, of a store that does not say it', 'delete'],
-    ['unknown, of a store that says something else', { gone: 'evicted' }],
-  ] as const)('has the reason of a deletion: %s', (words, change) => {
+    ['unknown, if the store sends none', 'delete'],
+    ['unknown, if the store sends another one', { gone: 'evicted' }],
+  ] as const)('the reason of a deletion is %s', (words, change) => {
     marbles(m => {
       const { session, entries$ } = opened(m, () => false)
       m.scheduler.schedule(() => session.notify('k', change, 2), 50)
@@ -101,7 +100,7 @@ describe('A watch', () => {
   })
 
   it(
-    'does not know why a key is gone that a read after a reconnect does not find',
+    'the reason is unknown for a key that a read after a reconnect does not find',
     marbles(m => {
       let gone = false
       const { session, entries$ } = opened(m, () => gone)

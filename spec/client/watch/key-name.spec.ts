@@ -6,7 +6,7 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 
-/** As a caller without types sees it. */
+/** Calls it as an untyped caller does. */
 const untyped = (name: unknown) => (): unknown => Reflect.apply(toKeyName, undefined, [name])
 
 /** Both forms of a key. */
@@ -16,15 +16,15 @@ const formsOf = (name: string | Uint8Array): Omit<KeyName, 'id'> => {
 }
 
 describe('toKeyName', () => {
-  it('is the UTF-8 of a text, and the text', () => {
+  it('a text name is its UTF-8 bytes and the text', () => {
     expect(formsOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
-  it('is the bytes as they are, and their text', () => {
+  it('a binary name is its bytes and their text', () => {
     expect(formsOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
-  it('makes the same key of a well-formed text and of its bytes', () => {
+  it('a well-formed text and its bytes make the same key', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint, minLength: 1 }), name => {
         expect(formsOf(utf8(name))).toEqual(formsOf(name))
@@ -32,12 +32,12 @@ describe('toKeyName', () => {
     )
   })
 
-  it('shows bytes that are no text in Base16', () => {
+  it('bytes that are not UTF-8 are shown in hex', () => {
     expect(formsOf(Uint8Array.of(0xff, 0x0a, 0x80)).text).toBe('0xFF0A80')
     expect(toKeyName(Uint8Array.of(0xc3)).text).toBe('0xC3')
   })
 
-  it('keeps every byte of any key', () => {
+  it('every byte of a key is kept', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), name => {
         expect(toKeyName(name).bytes).toEqual(name)
@@ -45,21 +45,21 @@ describe('toKeyName', () => {
     )
   })
 
-  it('keeps what a text may hold: NUL, blanks, wildcards, a byte order mark', () => {
+  it('NUL, blanks, wildcards and a byte order mark are kept', () => {
     for (const name of ['\0', ' ', '#', '+', '$', '/', '\\', '\ufeffx']) {
       expect(formsOf(name)).toEqual({ bytes: utf8(name), text: name })
       expect(formsOf(utf8(name)).text).toBe(name)
     }
   })
 
-  it('does not change with the array it was made of', () => {
+  it('later changes of the source array do not affect the key', () => {
     const name = utf8('key')
     const key = toKeyName(name)
     name.fill(0)
     expect(key).toMatchObject({ bytes: utf8('key'), text: 'key' })
   })
 
-  it('takes a part of a larger buffer', () => {
+  it('a view of a larger buffer is accepted', () => {
     expect(formsOf(utf8('a key').subarray(2))).toEqual({ bytes: utf8('key'), text: 'key' })
     expect(toKeyName(Buffer.from('key')).text).toBe('key')
   })
@@ -67,7 +67,7 @@ describe('toKeyName', () => {
   it.each([
     ['text', ''],
     ['bytes', new Uint8Array()],
-  ])('refuses empty %s', (_, name) => {
+  ])('an empty name throws, as %s', (_, name) => {
     expect(() => toKeyName(name)).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -85,7 +85,7 @@ describe('toKeyName', () => {
     [[1, 2], '`1,2` (object)'],
     [Symbol('s'), '`Symbol(s)` (symbol)'],
     [new Uint16Array(1), '`0` (object)'],
-  ])('refuses what is neither text nor bytes: %s', (name, got) => {
+  ])('a name that is neither text nor bytes throws: %s', (name, got) => {
     expect(untyped(name)).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -94,14 +94,11 @@ describe('toKeyName', () => {
     )
   })
 
-  it('refuses an object without a prototype as any other wrong value', () => {
+  it('an object without a prototype throws', () => {
     expect(untyped(Object.create(null))).toThrow(ArgumentError)
   })
 
-  it.each(['\ud800', 'sensor/\udfff'])(
-    'refuses the half of a surrogate pair, which UTF-8 cannot hold, rather than name another key: %j',
-    name => {
-      expect(() => toKeyName(name)).toThrow(ArgumentError)
-    },
-  )
+  it.each(['\ud800', 'sensor/\udfff'])('an unpaired surrogate throws instead of naming another key: %j', name => {
+    expect(() => toKeyName(name)).toThrow(ArgumentError)
+  })
 })

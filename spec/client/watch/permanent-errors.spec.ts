@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isPermanentError } from '../../../src/client/watch/permanent-errors.js'
 import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../../src/core/util/errors.js'
 
-/** Fails to compile when a code is missing. */
+/** Fails to compile if a code is missing. */
 const CODES: Record<ErrorCode, true> = {
   argument: true,
   timeout: true,
@@ -46,7 +46,7 @@ const CODES: Record<ErrorCode, true> = {
   'service-unknown': true,
 }
 
-/** What docs/errors.md tells users of each code: whether a watch tries again. */
+/** Whether a watch retries each code according to docs/errors.md. */
 const TOLD = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
   .split('\n## ')
   .slice(1)
@@ -54,23 +54,23 @@ const TOLD = readFileSync(new URL('../../../docs/errors.md', import.meta.url), '
 
 const isCode = (text: string | undefined): text is ErrorCode => text !== undefined && text in CODES
 
-describe('an error of a watch or a lease', () => {
-  it('is explained for every code, with what becomes of a watch', () => {
+describe('errors of a watch or a lease', () => {
+  it('every code documents whether a watch retries', () => {
     expect(TOLD.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
   })
 
-  it.each(TOLD)('does as its explanation says: %o', ({ code, again }) => {
+  it.each(TOLD)('a watch retries as documented: %o', ({ code, again }) => {
     expect(isCode(code) && isPermanentError(new StateStoreError(code, 'words'))).toBe(!again)
   })
 
-  it('ends it when the broker says that the client may not publish, and with no other reason of a PUBACK', () => {
+  it('of the reason codes of a PUBACK, only `not authorized` ends a watch', () => {
     const ending = Array.from({ length: 256 }, (_, status) => status).filter(status =>
       isPermanentError(new RequestRejectedError(status, 'words')),
     )
     expect(ending).toEqual([135])
   })
 
-  it('ends it when it is a fault of ours', () => {
+  it('a bug of the client ends a watch', () => {
     expect(isPermanentError(new TypeError('undefined is not a function'))).toBe(true)
   })
 })

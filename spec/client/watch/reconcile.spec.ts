@@ -20,11 +20,11 @@ const rejoined: WatchEvent = { type: 'connected', rejoined: true }
 const disconnected: WatchEvent = { type: 'disconnected' }
 const registered: WatchEvent = { type: 'registered' }
 const absent: WatchEvent = { type: 'read', reading: { value: undefined, version: undefined } }
-/** No such key, said by a store whose last version this is. */
+/** A not-found response with the store's last version. */
 const absentAt = (n: number): WatchEvent => ({ type: 'read', reading: { value: undefined, version: v(n) } })
 const found = (n: number): WatchEvent => ({ type: 'read', reading: { value: value(n), version: v(n) } })
 const changed = (change: NotifiedChange): Notified => ({ type: 'notified', change, certain: true })
-/** The same, but it may have been queued before. */
+/** The same, but possibly queued before. */
 const perhaps = (event: Notified): WatchEvent => ({ ...event, certain: false })
 const set = (n: number): Notified => changed({ op: 'set', value: value(n), version: v(n) })
 const del = (n: number): Notified => changed({ op: 'delete', value: undefined, version: v(n) })
@@ -32,7 +32,7 @@ const del = (n: number): Notified => changed({ op: 'delete', value: undefined, v
 const short = ({ op, version, source }: RawEntry): string =>
   `${op}${version ? ` ${version.wallClock - 1_000}` : ''} (${source})`
 
-/** What a watch emits and sends on the way through the events. */
+/** Returns the emitted entries and sent requests of a sequence of events. */
 function run(...events: WatchEvent[]): { emitted: string[]; sent: string[]; state: WatchState } {
   let state = INITIAL
   const emitted: string[] = []
@@ -48,8 +48,8 @@ function run(...events: WatchEvent[]): { emitted: string[]; sent: string[]; stat
 
 const start = [connected, registered, found(1)]
 
-describe('the start of a watch', () => {
-  it('registers first and reads when it is registered', () => {
+describe('starting a watch', () => {
+  it('registers, then reads', () => {
     expect(run(connected)).toMatchObject({ sent: ['KEYNOTIFY'], emitted: [] })
     expect(run(connected, registered)).toMatchObject({ sent: ['KEYNOTIFY', 'GET'], emitted: [] })
   })
@@ -63,24 +63,24 @@ describe('the start of a watch', () => {
     ])
   })
 
-  it('emits that there is no such key', () => {
+  it('emits that the key is absent', () => {
     expect(run(connected, registered, absent).emitted).toEqual(['absent (snapshot)'])
   })
 
-  it('emits a change once that the snapshot has already', () => {
+  it('emits a change that the snapshot already has once', () => {
     expect(run(connected, registered, set(1), found(1)).emitted).toEqual(['set 1 (notification)'])
     expect(run(connected, registered, found(1), set(1)).emitted).toEqual(['set 1 (snapshot)'])
   })
 
-  it('drops a snapshot that was overtaken by a change', () => {
+  it('drops a snapshot that a change overtook', () => {
     expect(run(connected, registered, set(2), found(1)).emitted).toEqual(['set 2 (notification)'])
   })
 
-  it('takes a change that comes before the answer to KEYNOTIFY', () => {
+  it('applies a change that precedes the response to KEYNOTIFY', () => {
     expect(run(connected, set(1), registered, found(1)).emitted).toEqual(['set 1 (notification)'])
   })
 
-  it('believes a change more than the answer that there is no such key, for a deletion would be told, too', () => {
+  it('prefers a change to a later not-found response, since a deletion would be notified', () => {
     const raced = run(connected, registered, set(1), absent)
     expect(raced).toMatchObject({ emitted: ['set 1 (notification)'], sent: ['KEYNOTIFY', 'GET'] })
     expect(run(connected, registered, set(1), absent, del(2)).emitted).toEqual([
@@ -89,7 +89,7 @@ describe('the start of a watch', () => {
     ])
   })
 
-  it('is quiet about the deletion of a key it has not seen', () => {
+  it('emits nothing for the deletion of a key that was not read', () => {
     expect(run(connected, registered, del(1), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(connected, registered, absent, del(1)).emitted).toEqual(['absent (snapshot)'])
     expect(run(connected, registered, del(2), found(1)).emitted).toEqual(['absent (snapshot)'])
@@ -97,7 +97,7 @@ describe('the start of a watch', () => {
 })
 
 describe('changes', () => {
-  it('are emitted once and in the order of their versions, whatever is repeated', () => {
+  it('are emitted once and in version order, even if they are redelivered', () => {
     expect(run(...start, set(2), set(2), set(1), set(3), set(2)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -105,11 +105,11 @@ describe('changes', () => {
     ])
   })
 
-  it('older than a deletion do not follow it', () => {
+  it('are dropped if they are older than a deletion', () => {
     expect(run(...start, del(3), set(2)).emitted).toEqual(['set 1 (snapshot)', 'delete 3 (notification)'])
   })
 
-  it('without version or without value are read', () => {
+  it('cause a read if version or value is missing', () => {
     for (const change of [
       { op: 'set', value: value(2), version: undefined },
       { op: 'set', value: undefined, version: v(2) },
@@ -122,14 +122,14 @@ describe('changes', () => {
     }
   })
 
-  it('without version that come while it reads are read again', () => {
+  it('cause another read if they lack a version and arrive during a read', () => {
     const bare = changed({ op: 'delete', value: undefined, version: undefined })
     expect(run(...start, bare, bare, found(1), absent).emitted).toEqual(['set 1 (snapshot)', 'absent (notification)'])
   })
 })
 
 describe('a reconnect', () => {
-  it('registers and reads again, and emits nothing when nothing changed', () => {
+  it('registers and reads again, and emits nothing if nothing changed', () => {
     const { emitted, sent } = run(...start, disconnected, connected, registered, found(1))
     expect({ emitted, sent }).toEqual({
       emitted: ['set 1 (snapshot)'],
@@ -137,7 +137,7 @@ describe('a reconnect', () => {
     })
   })
 
-  it('emits what changed meanwhile as resync', () => {
+  it('emits a change during the outage as resync', () => {
     expect(run(...start, disconnected, connected, registered, found(5)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 5 (resync)',
@@ -151,11 +151,11 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('ignores answers and changes of the connection that is gone', () => {
+  it('ignores responses and changes of the lost connection', () => {
     expect(run(...start, disconnected, set(2), found(3), registered)).toMatchObject({ emitted: ['set 1 (snapshot)'] })
   })
 
-  it('follows a store that lost its data and starts over with older versions', () => {
+  it('follows a store that lost its data and restarts with older versions', () => {
     const { emitted } = run(
       ...start,
       set(50),
@@ -178,7 +178,7 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('shows another value though a store that lost its data gave it the same version', () => {
+  it('emits a different value even if a store that lost its data gave it the same version', () => {
     const other: WatchEvent = { type: 'read', reading: { value: value(9), version: v(1) } }
     expect(run(...start, disconnected, connected, registered, other).emitted).toEqual([
       'set 1 (snapshot)',
@@ -187,13 +187,13 @@ describe('a reconnect', () => {
   })
 })
 
-describe('an answer that there is no such key', () => {
-  it('without a place: what comes next may be older, and a read decides', () => {
+describe('a not-found response', () => {
+  it('without a version: a following change may be older, and causes a read', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET'] })
   })
 
-  it('without a place: a value that a read found has one, and what follows is believed again', () => {
+  it('without a version: a read that finds a value restores the order of changes', () => {
     const { emitted, sent } = run(connected, registered, absent, set(7), set(8), found(8), set(9), del(10), set(11))
     expect({ emitted, sent }).toEqual({
       emitted: [
@@ -207,12 +207,12 @@ describe('an answer that there is no such key', () => {
     })
   })
 
-  it('without a place: asks again while changes race with its answers', () => {
+  it('without a version: reads again while changes race with its responses', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), set(4), absent, absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET', 'GET'] })
   })
 
-  it('with a place: older changes are dropped, newer ones emitted as they come', () => {
+  it('with a version: older changes are dropped, newer ones are emitted', () => {
     const { emitted, sent } = run(connected, registered, absentAt(5), set(3), del(5), set(6), del(7))
     expect({ emitted, sent }).toEqual({
       emitted: ['absent (snapshot)', 'set 6 (notification)', 'delete 7 (notification)'],
@@ -220,7 +220,7 @@ describe('an answer that there is no such key', () => {
     })
   })
 
-  it('with a place: is dropped when a newer change was shown meanwhile, and shown when it is newer', () => {
+  it('with a version: is dropped if a newer change was emitted, and emitted if it is newer', () => {
     expect(run(connected, registered, set(6), absentAt(5)).emitted).toEqual(['set 6 (notification)'])
     expect(run(connected, registered, set(4), absentAt(5)).emitted).toEqual([
       'set 4 (notification)',
@@ -229,13 +229,13 @@ describe('an answer that there is no such key', () => {
   })
 })
 
-describe('a watch that comes back on a connection on which it has ended', () => {
-  it('shows nothing of before: its changes wait for the read', () => {
+describe('a watch restarted on the same connection', () => {
+  it('holds changes until the read', () => {
     expect(run(rejoined, set(1), registered, set(2), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(rejoined, set(1), registered, set(2), found(3)).emitted).toEqual(['set 3 (snapshot)'])
   })
 
-  it('loses none of those that are newer than the read', () => {
+  it('loses no change newer than the read', () => {
     expect(run(rejoined, registered, set(2), set(4), del(5), found(3)).emitted).toEqual([
       'set 3 (snapshot)',
       'set 4 (notification)',
@@ -249,15 +249,15 @@ describe('a watch that comes back on a connection on which it has ended', () => 
   })
 })
 
-describe('a resumed session, in which changes of before may come that nothing tells from new ones', () => {
+describe('a resumed session whose queued notifications are indistinguishable from new ones', () => {
   const resumed = [...start, disconnected, connected, registered]
 
-  it('drops those older than what it read', () => {
+  it('drops changes older than the read', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(3)), perhaps(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({ emitted: ['set 1 (snapshot)', 'set 5 (resync)'], sent: ['GET'] })
   })
 
-  it('does not show a newer one before a read has shown it, whatever versions the store gave before', () => {
+  it('emits a newer change only after a read confirmed it, whatever versions the store used before', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(60)), found(5), perhaps(set(6)), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -265,7 +265,7 @@ describe('a resumed session, in which changes of before may come that nothing te
     })
   })
 
-  it('believes what follows one that a read has shown', () => {
+  it('trusts the changes behind one that a read confirmed', () => {
     const { emitted, sent } = run(
       ...resumed,
       found(5),
@@ -288,7 +288,7 @@ describe('a resumed session, in which changes of before may come that nothing te
     })
   })
 
-  it('believes what follows one that has the version it read', () => {
+  it('trusts the changes behind one with the version of the read', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(5)), perhaps(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -301,7 +301,7 @@ describe('a resumed session, in which changes of before may come that nothing te
     ])
   })
 
-  it('reads once, however many came, and what is certain needs no read', () => {
+  it('reads once for several changes, and not for certain ones', () => {
     const { emitted, sent } = run(...resumed, perhaps(set(30)), perhaps(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
@@ -309,7 +309,7 @@ describe('a resumed session, in which changes of before may come that nothing te
     })
   })
 
-  it('does not bring back a key that is gone', () => {
+  it('does not revive a deleted key', () => {
     const { emitted, sent } = run(...resumed, absent, perhaps(set(3)), absent, perhaps(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
@@ -317,7 +317,7 @@ describe('a resumed session, in which changes of before may come that nothing te
     })
   })
 
-  it('asks a last time when one raced with the answer that there is no such key', () => {
+  it('reads a last time if a change raced with the not-found response', () => {
     const { emitted, sent } = run(...resumed, perhaps(set(3)), absent, absent)
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
@@ -325,8 +325,8 @@ describe('a resumed session, in which changes of before may come that nothing te
     })
   })
 
-  it('finds the way back when a version that was given twice made it believe in the past', () => {
-    // Version 6 was given by the store that lost its data, and by the one that came after it.
+  it('recovers when a reused version made it trust a stale change', () => {
+    // Version 6 was used by the store that lost its data, and by its successor.
     const misled = [...resumed, found(5), perhaps(set(6)), found(6), perhaps(set(40))]
     const { emitted, sent } = run(...misled, perhaps(set(7)), found(7), perhaps(set(8)), found(8))
     expect(emitted.slice(-3)).toEqual(['set 40 (notification)', 'set 7 (notification)', 'set 8 (notification)'])

@@ -2,8 +2,8 @@ import { Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { RequestWindow } from '../../../src/client/watch/watch-requests.js'
 
-describe('window', () => {
-  /** Two window at a time; requests run until they are ended. */
+describe('RequestWindow', () => {
+  /** A window of two; requests run until they are ended. */
   function open(): {
     window: RequestWindow<string>
     take: (owner: string) => void
@@ -23,7 +23,7 @@ describe('window', () => {
     return { window, take, started, end: owner => running.get(owner)?.unsubscribe() }
   }
 
-  it('are given in order, and no more at a time than the limit', () => {
+  it('requests start in order, and at most `limit` are in flight', () => {
     const { take, end, started } = open()
     for (const owner of ['a', 'b', 'c', 'd']) take(owner)
     expect(started).toEqual(['a', 'b'])
@@ -33,7 +33,7 @@ describe('window', () => {
     expect(started).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('are given once to an owner who asks again while waiting', () => {
+  it('an owner that enqueues twice while waiting is started once', () => {
     const { take, end, started } = open()
     for (const owner of ['a', 'b', 'c', 'c']) take(owner)
     end('a')
@@ -41,7 +41,7 @@ describe('window', () => {
     expect(started).toEqual(['a', 'b', 'c'])
   })
 
-  it('can be given up', () => {
+  it('a queued request can be removed', () => {
     const { window, take, end, started } = open()
     for (const owner of ['a', 'b', 'c', 'd']) take(owner)
     window.remove('c')
@@ -53,7 +53,7 @@ describe('window', () => {
     expect(started).toEqual(['a', 'b', 'd', 'e'])
   })
 
-  it('end at once for a request that ends at once', () => {
+  it('a request that ends synchronously frees its slot immediately', () => {
     const window = new RequestWindow<number>(1)
     let started = 0
     for (let i = 0; i < 1_000; i++) {

@@ -11,15 +11,15 @@ const collect: () => void = runInNewContext('gc')
 
 async function held(): Promise<number> {
   collect()
-  // Memory outside the heap is given back in a turn of its own.
+  // Memory outside the heap is released in a later turn.
   await new Promise(resolve => setImmediate(resolve))
   collect()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-describe('verifying', () => {
-  it('everything has its turn once in a round, also what comes and goes meanwhile', () => {
+describe('VerificationScheduler', () => {
+  it('every item is verified once per round, including items added and removed during it', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
     const looked: string[] = []
@@ -34,7 +34,7 @@ describe('verifying', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a watch that a look ends, or one that it begins, does not disturb the round', () => {
+  it('a watch that a verification ends or starts does not disturb the round', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
     const looked: string[] = []
@@ -51,7 +51,7 @@ describe('verifying', () => {
 })
 
 describe('a client that has watched and left many keys', () => {
-  it.each([0, 60_000])('holds nothing of them with verifyEvery %i', { tags: 'slow' }, async verifyEvery => {
+  it.each([0, 60_000])('retains none of them with verifyEvery %i', { tags: 'slow' }, async verifyEvery => {
     const store = new ObedientStore({ verifyEvery })
     store.connect()
     const round = (n: number): void => {
