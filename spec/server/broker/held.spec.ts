@@ -5,7 +5,9 @@ const MB = 1_000_000
 const LARGE = 'x'.repeat(90_000)
 const LASTING = { clean: false, properties: { sessionExpiryInterval: 60 } }
 
-/** A broker at which those wait for ever who call themselves strangers, and somebody away for whom something waits. */
+/**
+ * A broker on which clients named `stranger` never finish authentication, and an offline session with a queued message.
+ */
 function open() {
   const scene = openCore(
     {
@@ -20,7 +22,7 @@ function open() {
   const writer = scene.connect('writer')
   const write = (): unknown => writer.publish('news', LARGE)
   const strangers: ScriptedClient[] = []
-  /** Somebody who says so many large packets before it is let in. */
+  /** Sends large packets before authentication completes. */
   const early = (packets: number): void => {
     const stranger = scene.connect(`stranger ${strangers.length}`)
     strangers.push(stranger)
@@ -29,8 +31,8 @@ function open() {
   return { ...scene, writer, write, early, strangers }
 }
 
-describe('Packets that come before their sender is let in', () => {
-  it('go before any session when memory is used up, the most first', () => {
+describe('Packets sent before authentication', () => {
+  it('are discarded before any session ends when memory is exhausted, the largest connection first', () => {
     const { core, connect, write, early, strangers } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) early(packets)
@@ -43,7 +45,7 @@ describe('Packets that come before their sender is let in', () => {
     expect(written).toBeGreaterThan(5)
   })
 
-  it('go as well when somebody wants memory that can be refused', () => {
+  it('are discarded when a reservation that may fail exceeds the budget', () => {
     const { core, clock, writer, early, strangers } = open()
     for (const packets of [10, 10, 10, 10, 4]) early(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
@@ -55,8 +57,8 @@ describe('Packets that come before their sender is let in', () => {
   })
 })
 
-describe('A client that is being let in', () => {
-  it('is not ended for the memory that the last will of the connection before it takes', () => {
+describe('A client that is being admitted', () => {
+  it('is not evicted because of the will of the connection that it replaces', () => {
     const scene = openCore({}, { memoryBudget: MB })
     for (let n = 0; n < 10; n++) {
       const heir = scene.connect(`heir ${n}`, LASTING)

@@ -6,12 +6,12 @@ const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone')
 
 const topicsOf = ({ messages }: ScriptedClient): string[] => messages.map(({ topic }) => topic)
 
-/** Those who get a message, two of them too slow for it, and one who gets all, between them and behind them. */
+/** Subscribers of a message: two that are too slow for it, and a witness before, between and after them. */
 function scene(refuse: (topic: string) => undefined = () => undefined) {
   const failures: unknown[] = []
   let allHere = false
   const { connect } = openCore({
-    // Asked when a client comes with its will, too.
+    // Called for the will on CONNECT as well.
     checkPublish: (_, { topic }) => (allHere ? refuse(topic) : undefined),
     onError: error => void failures.push(error),
   })
@@ -27,14 +27,14 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   return { first, slow, last, publisher, answer, failures }
 }
 
-describe('The last will of a client that is too slow for a message', () => {
-  it('comes behind the message, for everybody', () => {
+describe('The will of a client that is too slow for a message', () => {
+  it('is published after the message, for every subscriber', () => {
     const { first, slow, last } = scene()
     expect(slow.map(({ ended }) => ended)).toEqual([true, true])
     for (const client of [first, last]) expect(topicsOf(client)).toEqual(['news', 'will/one', 'will/two'])
   })
 
-  it('takes nothing with it when it cannot be published: other wills come, and the publisher hears nothing of it', () => {
+  it('does not affect other wills or the publisher when it cannot be published', () => {
     const fault = new RangeError('a fault')
     const { last, publisher, answer, failures } = scene(topic => {
       if (topic === 'will/one') throw fault
@@ -45,7 +45,7 @@ describe('The last will of a client that is too slow for a message', () => {
   })
 })
 
-describe('A client for which something has to wait', () => {
+describe('A client with queued work', () => {
   const waiting = () => {
     const { connect } = openCore()
     const heir = connect('heir')
@@ -57,19 +57,19 @@ describe('A client for which something has to wait', () => {
     return { heir, client }
   }
 
-  it('has it done when it says goodbye, and then leaves without a will', () => {
+  it('completes its work after DISCONNECT and leaves no will', () => {
     const { heir, client } = waiting()
     client.say({ cmd: 'disconnect', reasonCode: 0 })
     expect([topicsOf(heir), client.ended]).toEqual([['late'], true])
   })
 
-  it('leaves no will when the network breaks as soon as it has said goodbye', () => {
+  it('leaves no will when the network fails right after DISCONNECT', () => {
     const { heir, client } = waiting()
     client.sayAndVanish({ cmd: 'disconnect', reasonCode: 0 })
     expect(topicsOf(heir)).toEqual([])
   })
 
-  it('leaves its will when it wants to, or says nothing', () => {
+  it('leaves a will after a DISCONNECT that requests it, or without DISCONNECT', () => {
     for (const leave of ['goodbye with will', 'break'] as const) {
       const { heir, client } = waiting()
       if (leave === 'break') client.lose()

@@ -14,7 +14,7 @@ const KEPT: Partial<IConnectPacket> = {
   properties: { sessionExpiryInterval: 60, receiveMaximum: 1 },
 }
 
-/** Acknowledges what comes, until there is the answer to the request. */
+/** Acknowledges messages until the response to the request arrives. */
 async function acknowledgeAll(client: TestClient): Promise<void> {
   const acknowledged = new Set<number>()
   await eventually(() => {
@@ -27,8 +27,8 @@ async function acknowledgeAll(client: TestClient): Promise<void> {
   })
 }
 
-describe('A session that comes back', () => {
-  it('is acknowledged while much of another kind is sent again, and goes on', async () => {
+describe('A resumed session', () => {
+  it('processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
     const { store } = await openStore()
     const before = await TestClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
     await before.subscribe('news')

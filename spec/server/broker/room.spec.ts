@@ -9,7 +9,7 @@ const SMALL_BUDGET = 300_000
 describe('A large CONNECT', () => {
   const properties = { userProperties: { a: LARGE } }
 
-  it('counts as long as its connection lasts', async () => {
+  it('is charged to the memory budget as long as its connection lasts', async () => {
     const broker = await openBroker()
     const peer = await TestClient.connect(urlOf(broker), 'large', { properties })
     expect(broker.stats.bufferedBytes).toBeGreaterThan(LARGE.length)
@@ -18,7 +18,7 @@ describe('A large CONNECT', () => {
     expect(broker.stats.bufferedBytes).toBe(0)
   })
 
-  it('is refused when there is no room for it', async () => {
+  it('is rejected when the memory budget is exhausted', async () => {
     const broker = await openBroker({ memoryBudget: SMALL_BUDGET })
     await TestClient.connect(urlOf(broker), 'first', { properties })
     const [, { reasonCode }] = await TestClient.greet(urlOf(broker), 'second', { properties })
@@ -27,8 +27,8 @@ describe('A large CONNECT', () => {
   })
 })
 
-describe('What there is no room for', () => {
-  it('is not acknowledged with MQTT 3.1.1, which could only say that it was taken', async () => {
+describe('A PUBLISH that exceeds the memory budget', () => {
+  it('is not acknowledged over MQTT 3.1.1, where an acknowledgement would confirm it', async () => {
     const broker = await openBroker({ memoryBudget: 1_000 })
     const peer = await TestClient.connect(urlOf(broker), 'old', { protocolVersion: 4 })
     const payload = 'x'.repeat(2_000)
@@ -39,7 +39,7 @@ describe('What there is no room for', () => {
 })
 
 describe('DISCONNECT', () => {
-  it('is heard although the client has much to acknowledge: its will is not published', async () => {
+  it('is processed while much is unacknowledged, and discards the will', async () => {
     const broker = await openBroker()
     const witness = await TestClient.connect(urlOf(broker), 'witness')
     await witness.subscribe('will')
@@ -50,7 +50,7 @@ describe('DISCONNECT', () => {
     for (let id = 1; id <= 6_000; id++)
       writer.send({ cmd: 'publish', topic: 'a', payload: 'x', qos: 1, messageId: id, retain: false, dup: false })
     await writer.settled()
-    // It does not close of its own accord.
+    // The client does not close its side of the connection.
     peer.send({ cmd: 'disconnect', reasonCode: 0 })
     await peer.closed
     await witness.settled()

@@ -75,7 +75,7 @@ const rows = Array.from(
 )
 const filesOf = (by: string): string[] => Array.from(by.matchAll(/`(spec\/[^`]+)`/g), ([, file = '']) => file)
 
-/** The statements that a spec names, one by one or as `a to b`. */
+/** Returns the statements that a spec names, individually or as `a to b`. */
 function namedIn(file: string): ReadonlySet<string> {
   const text = textOf(file)
   const ranges = Array.from(text.matchAll(/(\d[\d.]+)-(\d+) to \1-(\d+)/g), ([, section = '', first, last]) =>
@@ -84,18 +84,18 @@ function namedIn(file: string): ReadonlySet<string> {
   return new Set([...ranges.flat(), ...(text.match(/(?<![\d.])\d\.\d+(?:\.\d+)?-\d+/g) ?? [])])
 }
 
-it('The table of MQTT 5 has every normative statement once', () => {
+it('The MQTT 5 table lists every normative statement once', () => {
   const all = STATEMENTS.flatMap(([section, first, last]) => numbers(section, first, last))
   expect(all).toHaveLength(251)
   expect(rows.map(({ id }) => id)).toEqual(all)
 })
 
-it('The table of MQTT 5 says of every statement by what it is held, or why by nothing', () => {
+it('The MQTT 5 table gives a spec or a reason for every statement', () => {
   const odd = rows.filter(({ by }) => filesOf(by).length === 0 && !/^(client's side|by choice, because .+)$/.test(by))
   expect(odd).toEqual([])
 })
 
-it('Every spec that the table of MQTT 5 names has the number of the statement', () => {
+it('Every spec in the MQTT 5 table contains the number of its statement', () => {
   const names = new Map([...new Set(rows.flatMap(({ by }) => filesOf(by)))].map(file => [file, namedIn(file)]))
   const lost = rows.flatMap(({ id, by }) =>
     filesOf(by).flatMap(file => (names.get(file)?.has(id) ? [] : [`${id} in ${file}`])),

@@ -22,7 +22,7 @@ async function openSocket(): Promise<WebSocket> {
   return socket
 }
 
-it('Over WebSocket the broker chooses the subprotocol mqtt, and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
+it('Over WebSocket the broker selects the subprotocol mqtt and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
   const socket = await openSocket()
   expect(socket.protocol).toBe('mqtt')
   socket.send(CONNECT)
@@ -36,7 +36,7 @@ it('Over WebSocket a text frame ends the connection [6.0.0-1]', async () => {
   await once(socket, 'close')
 })
 
-it('Over WebSocket packets may be split between frames, and share them [6.0.0-2]', async () => {
+it('Over WebSocket packets may be split between frames, and frames may hold several packets [6.0.0-2]', async () => {
   const socket = await openSocket()
   let came = Buffer.alloc(0)
   socket.on('message', (data: Buffer) => {

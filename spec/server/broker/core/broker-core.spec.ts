@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { DeferredTasks } from '../../../../src/server/broker/core/broker-core.js'
 
-describe('What comes afterwards', () => {
-  it('comes at once when nothing is under way', () => {
+describe('DeferredTasks', () => {
+  it('a deferred task runs immediately when no work is running', () => {
     const log: string[] = []
     new DeferredTasks().defer(() => log.push('will'))
     expect(log).toEqual(['will'])
   })
 
-  it('waits for all that is under way, and comes in its order', () => {
+  it('deferred tasks run after the running work, in order', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const result = afterwards.run(() => {
@@ -20,7 +20,7 @@ describe('What comes afterwards', () => {
     expect([result, log]).toEqual([7, ['message', 'first', 'second']])
   })
 
-  it('may have something come behind itself', () => {
+  it('a deferred task may defer another task', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const will = () => afterwards.run(() => afterwards.defer(() => log.push('another')))
@@ -28,7 +28,7 @@ describe('What comes afterwards', () => {
     expect(log).toEqual(['another'])
   })
 
-  it('comes also when the work fails', () => {
+  it('deferred tasks run even if the work throws', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const work = () => {

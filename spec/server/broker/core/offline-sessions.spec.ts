@@ -22,7 +22,7 @@ const WILL: Will = {
 }
 const CLIENT = { clientId: 'c', open: false, subscribes: () => false, deliver: () => undefined }
 
-describe('Those who are away', () => {
+describe('OfflineSessions', () => {
   let absences: OfflineSessions
   let ended: string[]
   let sessions: Map<string, Session>
@@ -57,26 +57,26 @@ describe('Those who are away', () => {
     }
   })
 
-  it('end when there are too many: the one that is away longest', () => {
+  it('the longest-offline session ends when the limit is exceeded', () => {
     for (let n = 0; n < LIMIT.offlineSessions + 2; n++) leave('', `c-${n}`)
     expect(ended).toEqual(['c-0', 'c-1'])
   })
 
-  it('keep their sessions beside somebody who has many', () => {
+  it('an owner with many offline sessions does not displace other owners', () => {
     leave('is innocent', 'innocent')
     leave('', 'nobody')
     for (let n = 0; n < LIMIT.offlineSessions; n++) leave('is mallory', `m-${n}`)
     expect(ended).toEqual(['m-0', 'm-1'])
   })
 
-  it('keep their last wills beside somebody who leaves many', () => {
+  it('an owner with many wills does not displace the wills of other owners', () => {
     leave('is innocent', 'innocent', WILL)
     for (let n = 0; n < 20; n++) leave('is mallory', `m-${n}`, WILL)
     expect(ended[0]).toBe('m-0')
     expect(ended).not.toContain('innocent')
   })
 
-  it('count no more once they are back', () => {
+  it('a resumed session no longer counts as offline', () => {
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 10; n++) leave('is mallory', `m-${n}`, WILL)
       for (const session of sessions.values()) absences.remove(session)

@@ -14,17 +14,17 @@ async function connect(url: string, options: IClientOptions = {}): Promise<MqttC
   return client
 }
 
-/** The next message, as text. */
+/** Returns the text of the next message. */
 const next = (client: MqttClient): Promise<string> =>
   new Promise(resolve => client.once('message', (_, payload) => resolve(payload.toString())))
 
 describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
   const url = (): string => (over === 'TCP' ? store.url : store.wsUrl)
 
-  describe.each([4, 5] as const)('with version %i', protocolVersion => {
+  describe.each([4, 5] as const)('with protocol version %i', protocolVersion => {
     const name = `${over}/${protocolVersion}`
 
-    it.each([0, 1, 2] as const)('publishes and receives at QoS %i', async qos => {
+    it.each([0, 1, 2] as const)('the client publishes and receives at QoS %i', async qos => {
       const client = await connect(url(), { protocolVersion })
       await client.subscribeAsync(`${name}/t${qos}`, { qos })
       const came = next(client)
@@ -32,7 +32,7 @@ describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
       expect(await came).toBe('hello')
     })
 
-    it('finds what is retained', async () => {
+    it('the client receives a retained message', async () => {
       const client = await connect(url(), { protocolVersion })
       await client.publishAsync(`${name}/kept`, 'old', { qos: 1, retain: true })
       const came = next(client)
@@ -40,7 +40,7 @@ describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
       expect(await came).toBe('old')
     })
 
-    it('leaves a will', async () => {
+    it('the broker publishes the will of the client', async () => {
       const reader = await connect(url(), { protocolVersion })
       await reader.subscribeAsync(`${name}/will`)
       const came = next(reader)
@@ -50,7 +50,7 @@ describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
       expect(await came).toBe('last')
     })
 
-    it('resumes a session', async () => {
+    it('the client resumes a session', async () => {
       const kept = { protocolVersion, clientId: `${name}/sleeper`, clean: false } as const
       const options = protocolVersion === 5 ? { ...kept, properties: { sessionExpiryInterval: 100 } } : kept
       const first = await connect(url(), options)
@@ -58,14 +58,14 @@ describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
       await first.endAsync()
       const writer = await connect(url(), { protocolVersion })
       await writer.publishAsync(`${name}/away`, 'while away', { qos: 1 })
-      // It has to listen before it is connected.
+      // Listens before the connection is established, so that no message is missed.
       const second = open(url(), { ...options, reconnectPeriod: 0 })
       onTestFinished(() => second.endAsync(true))
       expect(await next(second)).toBe('while away')
     })
   })
 
-  it('uses topic aliases both ways', async () => {
+  it('topic aliases work in both directions', async () => {
     const aliases = { properties: { topicAliasMaximum: 5 }, autoUseTopicAlias: true, autoAssignTopicAlias: true }
     const client = await connect(url(), aliases)
     await client.subscribeAsync(`${over}/alias/#`, { qos: 1 })
@@ -76,7 +76,7 @@ describe.each(['TCP', 'WebSocket'] as const)('mqtt.js over %s', over => {
     }
   })
 
-  it('asks and is answered', async () => {
+  it('the client sends a request and receives the response', async () => {
     const [asker, answerer] = [await connect(url()), await connect(url())]
     answerer.on('message', (_topic, payload, { properties }) => {
       const { responseTopic = '', correlationData } = properties ?? {}

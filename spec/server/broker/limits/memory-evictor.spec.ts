@@ -7,8 +7,8 @@ import {
 } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
-describe('Budget', () => {
-  it('gives as much as there is, and no more', () => {
+describe('BrokerMemoryBudget', () => {
+  it('a reservation succeeds up to the limit and fails beyond it', () => {
     const budget = new BrokerMemoryBudget(100)
     expect(budget.tryReserve(60)).toBe(true)
     expect(budget.tryReserve(41)).toBe(false)
@@ -17,14 +17,14 @@ describe('Budget', () => {
     expect(budget.isExceeded).toBe(false)
   })
 
-  it('has again what is given back', () => {
+  it('released bytes can be reserved again', () => {
     const budget = new BrokerMemoryBudget(100)
     budget.tryReserve(100)
     budget.release(30)
     expect(budget.tryReserve(30)).toBe(true)
   })
 
-  it('counts what is taken without asking, and says when that is too much', () => {
+  it('an adjustment is counted even beyond the limit, and reports the excess', () => {
     const budget = new BrokerMemoryBudget(100)
     budget.adjust(101)
     expect(budget.isExceeded).toBe(true)
@@ -37,7 +37,7 @@ describe('Budget', () => {
 const KIB = 1024
 const LIMIT = 1024 * KIB
 
-describe('room made when the memory of a broker is used up', () => {
+describe('MemoryEvictor', () => {
   let clock: ManualClock
   let budget: BrokerMemoryBudget
   let sessions: Map<unknown, Evictable>
@@ -55,7 +55,7 @@ describe('room made when the memory of a broker is used up', () => {
     relief = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
   })
 
-  /** Something that holds so many KiB. */
+  /** An item that holds a number of KiB. */
   const burden = (
     name: string,
     size: number,
@@ -85,19 +85,19 @@ describe('room made when the memory of a broker is used up', () => {
   const connection = (name: string, size: number, owner?: string, underway = 0): void => {
     connections.add(burden(name, size, owner, self => connections.delete(self), underway))
   }
-  /** @param sizes - of what waits in a session each, KiB */
+  /** @param sizes - of the queued messages of one session each, KiB */
   const hold = (...sizes: readonly number[]): void => {
     for (const [name, size] of sizes.entries()) session(`s${name}`, size)
   }
 
-  it('is an eighth of it, by the end of the sessions that hold most', () => {
+  it('eviction frees an eighth of the budget by ending the largest sessions', () => {
     hold(100, 300, 200, 250, 350)
     relief.evict()
     expect(ended).toEqual(['s4'])
     expect(budget.used).toBe(850 * KIB)
   })
 
-  it('is made at once again, however much comes at the same time', () => {
+  it('repeated evictions within the same millisecond all free memory', () => {
     for (let round = 0; round < 10; round++) {
       hold(...Array.from({ length: 20 }, () => 90))
       relief.evict()
@@ -107,20 +107,20 @@ describe('room made when the memory of a broker is used up', () => {
     }
   })
 
-  it('is found where all are small, but many', () => {
+  it('eviction ends small sessions when there are many of them', () => {
     hold(...Array.from({ length: 1_000 }, () => 2))
     relief.evict()
     expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
   })
 
-  it('is not looked for among those who hold little when others took it all', () => {
+  it('eviction spares sessions that hold little when others use up the budget', () => {
     budget.adjust(LIMIT)
     hold(1, 2, 3)
     relief.evict()
     expect(ended).toEqual([])
   })
 
-  it('is looked for again after ten milliseconds when it did not suffice', () => {
+  it('a failed eviction is repeated after ten milliseconds', () => {
     budget.adjust(2 * LIMIT)
     hold(500)
     relief.evict()
@@ -133,7 +133,7 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['s0', 's0'])
   })
 
-  it('is looked for the less often the more there are to look at', () => {
+  it('the interval between evictions grows with the number of sessions', () => {
     budget.adjust(2 * LIMIT)
     for (let n = 0; n < 50_000; n++) session(`s${n}`, 0)
     relief.evict()
@@ -146,7 +146,7 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['large'])
   })
 
-  it('is that of connections before any session ends, of strangers first, of each the largest first', () => {
+  it('connections are evicted before sessions, unauthenticated ones first, the largest first', () => {
     session('large', 400)
     connection('small', 60)
     connection('friend', 300, 'panel')
@@ -157,7 +157,7 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['another', 'stranger', 'friend', 'large'])
   })
 
-  it('is not that of sessions while connections hold enough', () => {
+  it('sessions are not evicted while connections hold enough memory', () => {
     session('large', 600)
     connection('a', 70)
     connection('b', 160)
@@ -166,7 +166,7 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['c'])
   })
 
-  it('is that of what is under way as well before any session ends, of whoever has most of it', () => {
+  it('transient memory of connections is evicted before sessions, from the owner with the most of it', () => {
     session('large', 90, 'panel')
     connection('reader', 0, 'panel', 80)
     for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
@@ -174,21 +174,21 @@ describe('room made when the memory of a broker is used up', () => {
     expect(ended).toEqual(['m0', 'm1'])
   })
 
-  it('is not that of what is under way while there is enough that is not', () => {
+  it('transient memory is not evicted while other memory suffices', () => {
     connection('reader', 0, 'mallory', 880)
     connection('half', 200, 'panel')
     relief.evict()
     expect(ended).toEqual(['half'])
   })
 
-  it('is made by whoever has most, not by whoever has most in one piece', () => {
+  it('the owner with the most memory in total is evicted first, not the owner of the largest item', () => {
     session('innocent', 200, 'panel')
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
     relief.evict()
     expect(ended).toEqual(['m0', 'm1', 'm2'])
   })
 
-  it('is made soon when somebody asks for more than there is, by the end of connections alone', () => {
+  it('a reservation beyond the limit schedules an eviction of connections only', () => {
     session('large', 500)
     connection('a', 200)
     connection('b', 300)
@@ -199,7 +199,7 @@ describe('room made when the memory of a broker is used up', () => {
     expect(budget.tryReserve(100 * KIB)).toBe(true)
   })
 
-  it('is not looked for all the time', () => {
+  it('scheduled evictions keep the minimum interval', () => {
     hold(1_020)
     for (let n = 0; n < 5; n++) {
       expect(budget.tryReserve(100 * KIB)).toBe(false)

@@ -24,15 +24,15 @@ const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
   }
 }
 
-describe('Whose a client is', () => {
-  it('says its principal, wherever it connects from', () => {
+describe('The quota account of a client', () => {
+  it('belongs to its principal, regardless of its address', () => {
     const { accounts } = open()
     const account = accounts.of(holder('is alice'), FAR)
     expect(accounts.of(holder('is alice'), '127.0.0.1')).toBe(account)
     expect(accounts.of(holder('is bob'), FAR)).not.toBe(account)
   })
 
-  it('says its address when it has proved nothing: of IPv6 the network', () => {
+  it('belongs to its address if the client is anonymous, for IPv6 to the network', () => {
     const { accounts } = open()
     const account = accounts.of(undefined, '2001:db8::1')
     expect(account?.name).toBe('at 2001:db8:0:0::/64')
@@ -40,7 +40,7 @@ describe('Whose a client is', () => {
     expect(accounts.of(undefined, '2001:db8:0:1::1')).not.toBe(account)
   })
 
-  it('says nobody of whoever has proved nothing on this machine, and slows it by nothing', () => {
+  it('does not exist for a local anonymous client, which has no rate limit', () => {
     const { accounts } = open()
     for (const address of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1', '', undefined]) {
       expect(accounts.of(undefined, address)).toBeUndefined()
@@ -48,15 +48,15 @@ describe('Whose a client is', () => {
     }
   })
 
-  it('slows everybody where there is a rate for all', () => {
+  it('includes the total rate limit if there is one', () => {
     const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
     expect(accounts.rateAccountsOf('127.0.0.1')).toHaveLength(1)
     expect(accounts.rateAccountsOf(FAR)).toHaveLength(2)
   })
 })
 
-describe('Accounts', () => {
-  it('are forgotten when they have nothing, and nothing they did counts any more', () => {
+describe('QuotaAccounts', () => {
+  it('accounts are forgotten when they hold nothing and their rates have recovered', () => {
     const { accounts, wait } = open({ ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, packetsPerSecond: 1 } })
     const [rich, hasty] = [accounts.of(holder('rich'), FAR), accounts.of(holder('hasty'), FAR)]
     rich?.subscriptions.tryReserve()
@@ -72,7 +72,7 @@ describe('Accounts', () => {
     expect(names()).toContain('rich')
   })
 
-  it('of addresses are kept while they slow connections', () => {
+  it('address accounts are kept while they pause connections', () => {
     const clock = new ManualClock()
     const { accounts } = open({ ...NO_QUOTAS, address: { ...NO_QUOTAS.address, packetsPerSecond: 5 } })
     const timeouts = new Timeouts<() => void>(clock, task => task())

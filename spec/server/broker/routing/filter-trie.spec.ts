@@ -28,7 +28,7 @@ const trieOf = (filters: Iterable<string>): FilterTrie<string> => {
 const manyFilters = fc.array(fewFilters, { maxLength: 12 })
 
 describe('FilterTrie', () => {
-  it('finds the filters that match, and no others', () => {
+  it('match visits exactly the matching filters', () => {
     fc.assert(
       fc.property(manyFilters, fewTopics, (filters, topic) => {
         const expected = [...new Set(filters)].filter(filter => matchesByTheRules(filter, topic)).sort()
@@ -41,7 +41,7 @@ describe('FilterTrie', () => {
     )
   })
 
-  it('forgets what is removed, and nothing else', () => {
+  it('remove removes exactly the given item', () => {
     fc.assert(
       fc.property(manyFilters, manyFilters, fewTopics, (kept, removed, topic) => {
         const trie = trieOf([...kept, ...removed])
@@ -52,7 +52,7 @@ describe('FilterTrie', () => {
     )
   })
 
-  it('is empty when all is removed, in whatever order', () => {
+  it('the trie is empty after all items are removed in any order', () => {
     const shuffled = manyFilters.chain(filters =>
       fc.tuple(fc.constant(filters), fc.shuffledSubarray(filters, { minLength: filters.length })),
     )
@@ -65,7 +65,7 @@ describe('FilterTrie', () => {
     )
   })
 
-  it('keeps several items under one filter', () => {
+  it('a filter holds several items', () => {
     const trie = new FilterTrie<string>()
     for (const item of ['x', 'y', 'x']) trie.add('a/+', item)
     expect(matchesOf(trie, 'a/b')).toEqual(['x', 'y'])
@@ -73,7 +73,7 @@ describe('FilterTrie', () => {
     expect(matchesOf(trie, 'a/b')).toEqual(['y'])
   })
 
-  it('does not mind the removal of what it does not have', () => {
+  it('removing an unknown item has no effect', () => {
     const trie = trieOf(['a/b/c'])
     trie.remove('a/b', 'a/b')
     trie.remove('a/b/c', 'other')
@@ -81,13 +81,13 @@ describe('FilterTrie', () => {
     expect(matchesOf(trie, 'a/b/c')).toEqual(['a/b/c'])
   })
 
-  it('may be changed while it is asked', () => {
+  it('the trie can be modified during a match', () => {
     const trie = trieOf(['a', '+', '#'])
     trie.match('a', item => trie.remove(item, item))
     expect(trie.isEmpty).toBe(true)
   })
 
-  it('compares levels that are too long for one key to the end', () => {
+  it('levels longer than one key are compared completely', () => {
     const long = 'x'.repeat(3 * MAX_HASHED_LENGTH)
     const trie = trieOf([`${long}y/a`, `${long}z/a`, '+/a', `${long}/a`, `+/${long}y`])
     expect(matchesOf(trie, `${long}y/a`)).toEqual(['+/a', `${long}y/a`])
@@ -97,7 +97,7 @@ describe('FilterTrie', () => {
   })
 })
 
-/** Text of levels around the bound. */
+/** Topics with levels around the length limit. */
 const longTopics = fc
   .array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 * MAX_HASHED_LENGTH + 2 })), {
     minLength: 1,
@@ -106,11 +106,11 @@ const longTopics = fc
   .map(levels => levels.map(([letter, length]) => letter.repeat(length)).join('/'))
 
 describe('levelsOf', () => {
-  it('are the levels, empty ones as well', () => {
+  it('the levels of a topic include empty ones', () => {
     expect(levelKeysOf('/a//b/')).toEqual(['', 'a', '', 'b', ''])
   })
 
-  it('has no key that is longer than what is hashed, and loses nothing', () => {
+  it('no key exceeds the hashed length, and the keys contain the whole topic', () => {
     fc.assert(
       fc.property(longTopics, topic => {
         const keys = levelKeysOf(topic)
@@ -124,7 +124,7 @@ describe('levelsOf', () => {
 })
 
 describe('isTooDeep', () => {
-  it('is a topic with more levels than there may be', () => {
+  it('a topic is too deep if it exceeds the level limit', () => {
     const levels = (count: number): string => Array.from({ length: count }, () => 'a').join('/')
     expect(isTooDeep(levels(LIMIT.topicLevels))).toBe(false)
     expect(isTooDeep(levels(LIMIT.topicLevels + 1))).toBe(true)
@@ -152,11 +152,11 @@ describe('matchesFilter', () => {
     ['$SYS/#', '$SYS/monitor', true],
     ['sport/tennis', 'sport/tennis2', false],
     ['sport/tennis2', 'sport/tennis', false],
-  ])('says whether %s matches %s: %s', (filter, topic, matches) => {
+  ])('the filter %s matches the topic %s: %s', (filter, topic, matches) => {
     expect(matchesFilter(filter, topic)).toBe(matches)
   })
 
-  it('follows the rules for whatever there is', () => {
+  it('any filter and topic match according to the specification', () => {
     fc.assert(
       fc.property(fewFilters, fewTopics, (filter, topic) => {
         expect(matchesFilter(filter, topic)).toBe(matchesByTheRules(filter, topic))

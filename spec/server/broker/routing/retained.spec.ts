@@ -20,12 +20,12 @@ const open = (limit = 1e9) => {
   }
 }
 
-describe('Retained', () => {
+describe('RetainedMessages', () => {
   afterEach(() => {
     Object.assign(LIMIT, USUAL)
   })
 
-  it('has the last message of each topic that a filter matches, and counts what it keeps', () => {
+  it('match returns the last message of each matching topic, and the memory is counted', () => {
     const change = fc.tuple(fewTopics, fc.option(fc.string({ minLength: 1 }), { nil: undefined }))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 20 }), fewFilters, (changes, filter) => {
@@ -53,7 +53,7 @@ describe('Retained', () => {
     )
   })
 
-  it('counts what a topic of many levels costs besides its bytes', () => {
+  it('the memory of topics with many levels is counted', () => {
     const { retained, budget } = open(10_000)
     expect(retained.set(messageOf('a'.repeat(99)), 0)).toBe(true)
     expect(retained.set(messageOf('/'.repeat(99)), 0)).toBe(false)
@@ -61,7 +61,7 @@ describe('Retained', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('forgets a message when its time is over', () => {
+  it('a message is removed when it expires', () => {
     const { retained, budget } = open()
     retained.set(messageOf('a', { expiresAt: 1_000 }), 0)
     retained.set(messageOf('b'), 0)
@@ -71,21 +71,21 @@ describe('Retained', () => {
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
 
-  it('refuses a message more than there may be, but takes a new one in the place of another', () => {
+  it('a message beyond the limit is rejected, but a replacement is accepted', () => {
     Object.assign(LIMIT, { retainedMessages: 2 })
     const { retained } = open()
     expect(['a', 'b', 'c'].map(topic => retained.set(messageOf(topic), 0))).toEqual([true, true, false])
     expect(retained.set(messageOf('a', { text: 'anew' }), 0)).toBe(true)
   })
 
-  it('has room again when what is there is over its time', () => {
+  it('expired messages do not count towards the limit', () => {
     Object.assign(LIMIT, { retainedMessages: 2 })
     const { retained } = open()
     for (const topic of ['a', 'b']) retained.set(messageOf(topic, { expiresAt: 100 }), 0)
     expect(retained.set(messageOf('c'), 100)).toBe(true)
   })
 
-  it('has room in bytes again, and in the quota of who published, however little is asked for', () => {
+  it('expired messages do not count towards the byte limit or the quota of the publisher, even for small messages', () => {
     const [size, account] = [
       retainedBytesOf(messageOf('a')),
       new QuotaAccounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1'),
@@ -98,7 +98,7 @@ describe('Retained', () => {
     expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
   })
 
-  it('keeps a message whose successor has no end, or a later one', () => {
+  it('a message without expiry, or with a later one, replaces an expiring message', () => {
     const { retained } = open()
     retained.set(messageOf('a', { expiresAt: 100 }), 0)
     retained.set(messageOf('a'), 0)
@@ -108,7 +108,7 @@ describe('Retained', () => {
     expect(retained.match('#', 300)).toHaveLength(1)
   })
 
-  it('refuses what it has no memory for, and keeps what was there', () => {
+  it('a message beyond the memory budget is rejected, and the previous one is kept', () => {
     const { retained, budget } = open(retainedBytesOf(messageOf('a')))
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
@@ -117,7 +117,7 @@ describe('Retained', () => {
     expect(budget.isExceeded).toBe(false)
   })
 
-  it('refuses topics whose levels could not be told apart in constant time', () => {
+  it('a topic with levels too long to compare in constant time is rejected', () => {
     const { retained } = open()
     expect(retained.set(messageOf('x'.repeat(MAX_HASHED_LENGTH + 1)), 0)).toBe(false)
   })

@@ -13,20 +13,20 @@ const setUp = (...filters: [filter: string, of?: Parameters<Recipient['subscript
 }
 
 describe('Router', () => {
-  it('delivers once to whom several subscriptions match, with the best QoS and all identifiers', () => {
+  it('a session with several matching subscriptions receives one message with the highest QoS and all identifiers', () => {
     const { router, recipient } = setUp(['a/+', { qos: 0, id: 1 }], ['a/b', { qos: 2, id: 7 }], ['#', { qos: 1 }])
     expect(router.route(messageOf('a/b', { qos: 2 }), undefined)).toBe(1)
     expect(recipient.got).toMatchObject([{ topic: 'a/b', qos: 2 }])
     expect([...(recipient.got[0]?.subscriptionIds ?? [])].sort()).toEqual([1, 7])
   })
 
-  it('delivers with no better QoS than the message has', () => {
+  it('a message is delivered with at most its own QoS', () => {
     const { router, recipient } = setUp(['a', { qos: 2 }])
     for (const qos of [0, 1, 2] as const) router.route(messageOf('a', { qos }), undefined)
     expect(recipient.got.map(({ qos }) => qos)).toEqual([0, 1, 2])
   })
 
-  it('keeps from a client what it published, for subscriptions that say so alone', () => {
+  it('only a no-local subscription excludes messages published by the same client', () => {
     const { router, recipient } = setUp(['a', { noLocal: true }], ['b', { noLocal: true }], ['b/#', { qos: 0 }])
     expect(router.route(messageOf('a'), recipient)).toBe(0)
     expect(router.route(messageOf('a'), new Recipient())).toBe(1)
@@ -37,14 +37,14 @@ describe('Router', () => {
     ])
   })
 
-  it('says that a message is retained only to whom wants it as it was published', () => {
+  it('the retain flag is delivered only to subscriptions that request it', () => {
     const { router, recipient } = setUp(['a'], ['b', { retainAsPublished: true }])
     for (const topic of ['a', 'b'])
       for (const retain of [true, false]) router.route(messageOf(topic, { retain }), undefined)
     expect(recipient.got.map(({ retain }) => retain)).toEqual([false, false, true, false])
   })
 
-  it('delivers to exactly those who subscribe, whoever comes and goes', () => {
+  it('a message reaches exactly the current subscribers after any sequence of changes', () => {
     const subscription = fc.tuple(fc.nat({ max: 3 }), fewFilters)
     fc.assert(
       fc.property(fc.array(subscription, { maxLength: 15 }), fc.nat({ max: 15 }), fewTopics, (all, removed, topic) => {
@@ -62,7 +62,7 @@ describe('Router', () => {
     )
   })
 
-  it('delivers to one of each group beside all others', () => {
+  it('a message reaches one member of each shared group in addition to other subscribers', () => {
     const router = new Router()
     const [ann, ben, cat] = [new Recipient(), new Recipient(), new Recipient()]
     router.add(ann.subscription('$share/g/a/+'))
@@ -73,7 +73,7 @@ describe('Router', () => {
     expect([ann, ben, cat].map(({ got }) => got.length)).toEqual([2, 6, 4])
   })
 
-  it('forgets a group with its last member', () => {
+  it('a shared group is removed with its last member', () => {
     const router = new Router()
     const subscriptions = [new Recipient(), new Recipient()].map(one => one.subscription('$share/g/a'))
     for (const one of subscriptions) router.add(one)
@@ -81,7 +81,7 @@ describe('Router', () => {
     expect(router.route(messageOf('a'), undefined)).toBe(0)
   })
 
-  it('goes on when somebody leaves because of what it gets', () => {
+  it('routing continues when a delivery ends a session', () => {
     const router = new Router()
     const [ann, ben] = [new Recipient(), new Recipient()]
     const subscriptions = [ann.subscription('a'), ben.subscription('a'), ann.subscription('$share/g/a')]
@@ -105,13 +105,13 @@ const setUpGroup = (count: number) => {
 }
 
 describe('SharedGroup', () => {
-  it('gives messages to its members in turn', () => {
+  it('members receive messages in turn', () => {
     const { group, counts } = setUpGroup(3)
     for (let i = 0; i < 9; i++) expect(group.deliver(messageOf('a'))).toBe(true)
     expect(counts()).toEqual([3, 3, 3])
   })
 
-  it('prefers those who are connected', () => {
+  it('connected members are preferred', () => {
     const { group, members, counts } = setUpGroup(3)
     members.slice(0, 2).forEach(member => {
       member.isConnected = false
@@ -120,7 +120,7 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([0, 0, 4])
   })
 
-  it('keeps a message for somebody who will be back when nobody is there', () => {
+  it('a message is queued for a persistent session when no member is connected', () => {
     const { group, members, counts } = setUpGroup(2)
     for (const member of members) member.isConnected = false
     Object.assign(members[0] ?? {}, { isPersistent: false })
@@ -128,14 +128,14 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([0, 1])
   })
 
-  it('passes over a member that has no room', () => {
+  it('a member without capacity is skipped', () => {
     const { group, members, counts } = setUpGroup(3)
     Object.assign(members[1] ?? {}, { hasRoom: false })
     for (let i = 0; i < 6; i++) group.deliver(messageOf('a'))
     expect(counts()).toEqual([3, 0, 3])
   })
 
-  it('prefers room in a session without a connection to a member that is connected and full', () => {
+  it('an offline session with capacity is preferred to a connected one without', () => {
     const { group, members, counts } = setUpGroup(2)
     Object.assign(members[0] ?? {}, { isConnected: false })
     Object.assign(members[1] ?? {}, { hasRoom: false })
@@ -143,14 +143,14 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it('lets one of them overflow when nobody has room', () => {
+  it('one member overflows when no member has capacity', () => {
     const { group, members, counts } = setUpGroup(2)
     for (const member of members) member.hasRoom = false
     expect(group.deliver(messageOf('a'))).toBe(true)
     expect(counts()).toEqual([1, 0])
   })
 
-  it('does not give on to those who have no room what one of them left', () => {
+  it('unacknowledged messages of a member are not passed to members without capacity', () => {
     const { group, members, counts } = setUpGroup(2)
     group.deliver(messageOf('a'))
     for (const member of members) member.hasRoom = false
@@ -159,13 +159,13 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it('has nobody to take a message when none will be back', () => {
+  it('a message is not delivered when no member is connected or persistent', () => {
     const { group, members } = setUpGroup(1)
     for (const member of members) member.isConnected = member.isPersistent = false
     expect(group.deliver(messageOf('a'))).toBe(false)
   })
 
-  it('goes on in turn when a member leaves', () => {
+  it('the order continues when a member leaves', () => {
     const { group, subscriptions, counts } = setUpGroup(3)
     group.deliver(messageOf('a'))
     const [first] = subscriptions
@@ -175,7 +175,7 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 2, 2])
   })
 
-  it('gives to another what a member could not take', () => {
+  it('a message that a member did not acknowledge is passed to another', () => {
     const { group, members, subscriptions, counts } = setUpGroup(2)
     group.deliver(messageOf('a', { qos: 2, expiresAt: 5 }))
     const [first] = subscriptions

@@ -19,34 +19,34 @@ const CONNECT: Connect = { ...PLAIN_CONNECT, keepAlive: 30, receiveMaximum: 10 }
 const HOST = { handler: openHandler, maximumPacketSize: 1_000, maxKeepAliveSeconds: 0 }
 const WELCOME = { clientId: 'ann', sessionPresent: false, authenticationData: undefined }
 
-describe('keepAliveOf', () => {
+describe('keepAliveSecondsOf', () => {
   it.each([
     ['what it asks for where there is no longest one', 5, 30, 0, 30],
     ['what it asks for if that is not too long', 5, 30, 60, 30],
     ['the longest one', 5, 90, 60, 60],
     ['the longest one if it wants none', 5, 0, 60, 60],
     ['what it asks for with MQTT 3.1.1, which cannot be told', 4, 90, 60, 90],
-  ] as const)('gives a client %s', (_, version, keepAlive, longest, expected) => {
+  ] as const)('the keep-alive of a client is %s', (_, version, keepAlive, longest, expected) => {
     expect(keepAliveSecondsOf({ ...CONNECT, version, keepAlive }, longest)).toBe(expected)
   })
 })
 
 describe('connackOf', () => {
-  it('says nothing that goes without saying', () => {
+  it('CONNACK omits default values', () => {
     const connack = connackOf(CONNECT, WELCOME, HOST)
     const { serverKeepAlive, sessionExpiry, assignedClientId, responseInformation } = connack
     expect([serverKeepAlive, sessionExpiry, assignedClientId, responseInformation]).toEqual(Array(4).fill(undefined))
     expect(connack).toMatchObject({ maximumPacketSize: 1_000, topicAliasMaximum: LIMIT.inboundAliases })
   })
 
-  it('says what is other than what was asked for', () => {
+  it('CONNACK contains the values that differ from the request', () => {
     const connect = { ...CONNECT, clientId: '', keepAlive: 90, sessionExpiry: 0xffff_ffff }
     const connack = connackOf(connect, { ...WELCOME, clientId: 'made up' }, { ...HOST, maxKeepAliveSeconds: 60 })
     const expected = { assignedClientId: 'made up', serverKeepAlive: 60, sessionExpiry: LIMIT.sessionExpirySeconds }
     expect(connack).toMatchObject(expected)
   })
 
-  it('has response information for whoever asks, if there is any', () => {
+  it('CONNACK contains response information if the client requests it and the handler has some', () => {
     const asking = { ...CONNECT, requestResponseInformation: true }
     const host = { ...HOST, handler: { ...openHandler, responseInformation: (id: string) => `clients/${id}` } }
     expect(connackOf(asking, WELCOME, host).responseInformation).toBe('clients/ann')
@@ -55,16 +55,16 @@ describe('connackOf', () => {
   })
 })
 
-describe('levelOf', () => {
+describe('protocolVersionOf', () => {
   const connect = { cmd: 'connect', clientId: 'ann', protocolId: 'MQTT', clean: true, keepalive: 0 } as const
 
-  it('is the version to answer in', () => {
+  it('the version for responses is that of CONNECT', () => {
     expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
     expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
     expect(protocolVersionOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
   })
 
-  it('is the old one for what makes no sense', () => {
+  it('the version for responses to a malformed CONNECT is 3.1.1', () => {
     for (const bytes of [
       [0x10, 0],
       [0x10, 2, 0xff, 0xff],
@@ -109,8 +109,8 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   }
 }
 
-describe('Authentication', () => {
-  it('lets everybody in where nobody asks, but for those who want to be asked', () => {
+describe('AuthenticationExchange', () => {
+  it('without a handler, every client is accepted except those that request enhanced authentication', () => {
     const plain = setUp(undefined, { authenticationMethod: undefined })
     plain.begin()
     expect(plain.verdicts).toEqual([{ type: 'accepted' }])
@@ -139,7 +139,7 @@ describe('Authentication', () => {
     expect(steps.map(({ data }) => data)).toEqual([utf8('hello'), utf8('answer'), utf8('answer')])
   })
 
-  it('begins anew when the client likes', () => {
+  it('a client can reauthenticate at any time', () => {
     const states: unknown[] = []
     const { verdicts, begin, proceed } = setUp((_, { state }) => {
       states.push(state)
@@ -152,19 +152,19 @@ describe('Authentication', () => {
     expect(states).toEqual([undefined, undefined, 1])
   })
 
-  it('refuses a step that nobody asked for', () => {
+  it('a step that was not requested is rejected', () => {
     const { begin, proceed } = setUp(() => ({ type: 'accepted' }))
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication))).toThrow(protocolError)
   })
 
-  it('refuses to begin anew in the middle', () => {
+  it('reauthentication during an exchange is rejected', () => {
     const { begin, proceed } = setUp(() => MORE)
     begin()
     expect(() => proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
   })
 
-  it('refuses another step while a verdict is awaited', () => {
+  it('another step is rejected while a verdict is pending', () => {
     let asked = 0
     const { authentication, begin, proceed } = setUp(() => {
       asked++
@@ -177,7 +177,7 @@ describe('Authentication', () => {
     expect(asked).toBe(2)
   })
 
-  it('refuses another method than that of WITH_METHOD, and any where WITH_METHOD had none', () => {
+  it('a method that differs from CONNECT is rejected, and any method if CONNECT had none', () => {
     const { begin, proceed } = setUp(() => MORE)
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication, 'songs'))).toThrow(protocolError)
@@ -186,7 +186,7 @@ describe('Authentication', () => {
     expect(() => plain.proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
   })
 
-  it('tells of a verdict that fails', async () => {
+  it('a failed verdict is reported', async () => {
     const fault = new Error('no riddles left')
     const { failures, verdicts, begin } = setUp(() => Promise.reject(fault))
     begin()

@@ -18,7 +18,7 @@ const deliveryOf = (topic: string, of: Partial<Delivery> = {}): Delivery => ({
   ...of,
 })
 
-/** Takes everything but what is too large for it. */
+/** Accepts every message that does not exceed its size limit. */
 class Wire implements Sender {
   readonly sent: Sent[] = []
   readonly released: number[] = []
@@ -53,8 +53,8 @@ const setUp = (receiveMaximum = 10) => {
   return { budget, outbox, wire, again }
 }
 
-describe('Outbox', () => {
-  it('sends as much as the client takes, and the rest as it acknowledges', () => {
+describe('DeliveryQueue', () => {
+  it('sends up to the receive maximum, and more with each acknowledgement', () => {
     const { outbox, wire } = setUp(2)
     for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
@@ -62,7 +62,7 @@ describe('Outbox', () => {
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
-  it('keeps a copy of what is a view of much more, and sends what need not be kept as it is', () => {
+  it('copies a queued view of a larger buffer, but sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
     const outbox = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
@@ -76,7 +76,7 @@ describe('Outbox', () => {
     expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
   })
 
-  it('sends again what is unacknowledged: in order, with its packet id, before anything else', () => {
+  it('retransmits unacknowledged messages in order with their packet ids before new ones', () => {
     const { outbox, wire, again } = setUp(3)
     for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
     const [, b] = wire.sent
@@ -92,7 +92,7 @@ describe('Outbox', () => {
     )
   })
 
-  it('says PUBREL again for what the client has, and does not send that again', () => {
+  it('retransmits PUBREL but not the message after PUBREC', () => {
     const { outbox, wire, again } = setUp()
     outbox.deliver(deliveryOf('a', { qos: 2 }), true)
     expect(outbox.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
@@ -103,7 +103,7 @@ describe('Outbox', () => {
     expect(again().released).toEqual([])
   })
 
-  it('ends with PUBREL what was sent with QoS 2 and cannot be sent again, as the client may have it', () => {
+  it('sends PUBREL for a QoS 2 message that cannot be retransmitted', () => {
     const { outbox, wire, again, budget } = setUp()
     outbox.deliver(deliveryOf('a', { qos: 2 }), true)
     outbox.deliver(deliveryOf('b', { qos: 1 }), true)
@@ -119,7 +119,7 @@ describe('Outbox', () => {
     expect(again().released).toEqual(small.released)
   })
 
-  it('heeds no acknowledgement of another kind', () => {
+  it('ignores an acknowledgement of the wrong type', () => {
     const { outbox, wire } = setUp()
     outbox.deliver(deliveryOf('a', { qos: 1 }), true)
     outbox.deliver(deliveryOf('b', { qos: 2 }), true)
@@ -131,7 +131,7 @@ describe('Outbox', () => {
     expect(outbox.puback(a) && outbox.pubrec(b, true) && outbox.pubcomp(b)).toBe(true)
   })
 
-  it('forgets what waits beyond its time, and keeps the order of the rest', () => {
+  it('discards expired messages and keeps the order of the others', () => {
     const { outbox, wire } = setUp(1)
     for (const name of ['a', 'b', 'c', 'd'])
       outbox.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
@@ -140,7 +140,7 @@ describe('Outbox', () => {
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
-  it('gives to others what is shared and was not taken, but nothing that was sent with QoS 2 [4.8.2-5]', () => {
+  it('passes unacknowledged shared messages to other members, except QoS 2 messages that were sent [4.8.2-5]', () => {
     const { outbox } = setUp(2)
     const given: string[] = []
     const giveOn = ({ topic }: Delivery): void => void given.push(topic)
@@ -152,7 +152,7 @@ describe('Outbox', () => {
     expect(given).toEqual(['a', 'c'])
   })
 
-  it('counts what waits until it is acknowledged, but nothing for retained messages', () => {
+  it('charges messages until they are acknowledged, except retained ones', () => {
     const { outbox, wire, budget } = setUp(1)
     outbox.deliver(deliveryOf('a'), true)
     const one = budget.used
@@ -164,7 +164,7 @@ describe('Outbox', () => {
     expect(outbox.replayedCount).toBe(0)
   })
 
-  it('keeps nothing of what is never sent again', () => {
+  it('does not store a message that is never retransmitted', () => {
     const { outbox, wire, budget } = setUp()
     outbox.deliver(deliveryOf('a'), false)
     expect(budget.used).toBe(0)
@@ -172,16 +172,16 @@ describe('Outbox', () => {
   })
 })
 
-/** A client that gets everything, and what it may do next. */
+/** A client that receives all messages, and its possible next steps. */
 type Event = 'deliver' | 'acknowledge first' | 'acknowledge last' | 'reconnect' | 'settle'
 
-describe('Outbox, whatever happens', () => {
+describe('DeliveryQueue with random events', () => {
   const events = fc.array(
     fc.constantFrom<Event>('deliver', 'deliver', 'acknowledge first', 'acknowledge last', 'reconnect', 'settle'),
     { maxLength: 60 },
   )
 
-  it('delivers all in order, never above the receive maximum, never two with one packet id', () => {
+  it('delivers all messages in order within the receive maximum, with unique packet ids', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
         const { outbox, budget, ...first } = setUp(maximum)

@@ -18,8 +18,8 @@ const setUp = (limit = 1e9) => {
   return { session, budget, subscribe }
 }
 
-describe('what a session is granted', () => {
-  it('is the best of all that match, with all identifiers, whatever is subscribed and unsubscribed', () => {
+describe('Session.grant', () => {
+  it('returns the highest QoS and all identifiers of the matching subscriptions after any sequence of changes', () => {
     const qos = fc.constantFrom<0 | 1 | 2>(0, 1, 2)
     const change = fc.tuple(fewFilters, fc.option(qos, { nil: undefined }), fc.integer({ min: 1, max: 99 }))
     fc.assert(
@@ -31,7 +31,7 @@ describe('what a session is granted', () => {
           else subscribe(filter, wanted, id)
           if (wanted === undefined) model.delete(filter)
           else model.set(filter, { qos: wanted, id })
-          // Asked in between, so that nothing old is remembered.
+          // Queried after each step to detect stale cached results.
           const matches = [...model].filter(([own]) => matchesByTheRules(own, topic)).map(([, of]) => of)
           const grant = session.grant(topic)
           expect(grant?.qos).toBe(matches.length > 0 ? Math.max(...matches.map(({ qos }) => qos)) : undefined)
@@ -43,7 +43,7 @@ describe('what a session is granted', () => {
     )
   })
 
-  it('has nothing to do with shared subscriptions', () => {
+  it('ignores shared subscriptions', () => {
     const { session, subscribe } = setUp()
     subscribe('$share/g/a', 2)
     expect(session.grant('a')).toBeUndefined()
@@ -53,7 +53,7 @@ describe('what a session is granted', () => {
     expect(session.grant('other/7')).toMatchObject({ qos: 1 })
   })
 
-  it('is nothing any more when the session has ended', () => {
+  it('returns nothing after the session has ended', () => {
     const { session, subscribe } = setUp()
     subscribe('a', 1)
     expect(session.grant('a')).toBeDefined()
@@ -62,8 +62,8 @@ describe('what a session is granted', () => {
   })
 })
 
-describe('messages with QoS 2 that come', () => {
-  it('are remembered until they are released', () => {
+describe('Received QoS 2 messages', () => {
+  it('are recorded until they are released', () => {
     const { session, budget } = setUp()
     expect(session.isUnreleased(7)).toBe(false)
     expect(session.tryRememberReceived(7)).toBe(true)
@@ -74,7 +74,7 @@ describe('messages with QoS 2 that come', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('are refused when there is no memory for it, and forgotten when the session ends', () => {
+  it('are rejected when memory is exhausted, and forgotten when the session ends', () => {
     const { session, budget } = setUp(100)
     let remembered = 0
     while (session.tryRememberReceived(remembered + 1)) remembered++

@@ -3,7 +3,7 @@ import { disasters } from '../../../simulation/disasters.js'
 import { SUITES } from '../../../simulation/suites.js'
 import { simulateAll } from './simulate.js'
 
-/** What the broker, or the judgement on it, once got wrong. */
+/** Seeds at which the broker, or its oracle, once failed. */
 const REGRESSIONS: Record<string, number> = {
   'a clean start while a shared message is unacknowledged': 984_008_557,
   'a session that expires while a shared message is unacknowledged': 189_676_712,
@@ -26,7 +26,7 @@ const REGRESSIONS: Record<string, number> = {
 
 disasters('the broker keeps the promises of its sessions', SUITES.broker)
 
-describe('The broker keeps the promises of its sessions', () => {
+describe('The broker keeps the guarantees of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {
     expect(simulateAll([seed]).failure).toBeUndefined()
   })

@@ -7,8 +7,8 @@ const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.ur
 const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 const QOS_2 = { nl: false, rap: false, rh: 0, qos: 2 } as const
 
-describe('An answer', () => {
-  it('to CONNECT is one CONNACK, the first packet, without a session that was not there [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
+describe('A response', () => {
+  it('to CONNECT is one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('new')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, keepalive: 0, ...kept })
@@ -17,7 +17,7 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to CONNECT that refuses says that there is no session, and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
+  it('to a refused CONNECT has no session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },
@@ -32,7 +32,7 @@ describe('An answer', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to SUBSCRIBE has its id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
+  it('to SUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('many')]
     const topics = [`${name}/0`, `${name}/1`, `${name}/2`]
     const subscriptions = topics.map(
@@ -42,14 +42,14 @@ describe('An answer', () => {
     expect(await client.next('suback')).toMatchObject({ messageId: 4711, granted: [0, 1, 2] })
   })
 
-  it('to UNSUBSCRIBE has its id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
+  it('to UNSUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('few')]
     await client.subscribe(`${name}/there`)
     client.send({ cmd: 'unsubscribe', messageId: 4712, unsubscriptions: [`${name}/not`, `${name}/there`] })
     expect(await client.next('unsuback')).toMatchObject({ messageId: 4712, granted: [0x11, 0] })
   })
 
-  it('to PUBLISH has its id, at QoS 1 and through all of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
+  it('to PUBLISH has its packet id, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
     const [client, topic] = [await peer(), broker.name('t')]
     const message = { cmd: 'publish', topic, payload: 'x', dup: false, retain: false } as const
     client.send({ ...message, qos: 1, messageId: 21 })
@@ -62,7 +62,7 @@ describe('An answer', () => {
 })
 
 describe('A packet without properties', () => {
-  it('says that it has none: the length of its properties is zero [2.2.2-1]', async () => {
+  it('has a property length of zero [2.2.2-1]', async () => {
     const client = await peer()
     const topic = broker.name('plain')
     await client.subscribe({ topic, qos: 0 })
@@ -76,7 +76,7 @@ describe('A packet without properties', () => {
 })
 
 describe('A topic and a filter', () => {
-  it('have 65,535 bytes at most, and may have as many [4.7.3-3]', async () => {
+  it('may have up to 65,535 bytes [4.7.3-3]', async () => {
     const [writer, reader] = [await peer(), await peer()]
     const topic = broker.name('long').padEnd(65_535, 'x')
     await reader.subscribe({ topic, qos: 1 })
@@ -86,7 +86,7 @@ describe('A topic and a filter', () => {
 })
 
 describe('A message from the broker', () => {
-  it('of QoS 0 has no id and no DUP [2.2.1-2, 4.3.1-1]', async () => {
+  it('with QoS 0 has no packet id and no DUP flag [2.2.1-2, 4.3.1-1]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'x')
@@ -94,7 +94,7 @@ describe('A message from the broker', () => {
     expect({ qos, dup, messageId }).toEqual({ qos: 0, dup: false, messageId: undefined })
   })
 
-  it('of QoS 1 and 2 has an id in use for no other, and no DUP, whatever the publisher set [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
+  it('with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'one', { qos: 1, dup: true })
@@ -108,7 +108,7 @@ describe('A message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('of QoS 1 that is acknowledged, be it with an error, does not come again [4.3.2-3, 4.4.0-2]', async () => {
+  it('with QoS 1 that was acknowledged, even with an error, is not retransmitted [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -121,7 +121,7 @@ describe('A message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('of QoS 2 is followed by PUBREL with its id, and is over with PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
+  it('with QoS 2 is followed by PUBREL with its packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
     const [writer, id] = [await peer(), broker.name('exact')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -134,7 +134,7 @@ describe('A message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('comes in the order of its publisher, whatever waits for an acknowledgement [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
+  it('arrives in the order of its publisher, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
     const [writer, topic] = [await peer(), broker.name('t')]
     const reader = await peer({ properties: { receiveMaximum: 2 } })
     await reader.subscribe(topic)
@@ -149,7 +149,7 @@ describe('A message from the broker', () => {
     expect(rest.map(({ payload }) => `${payload}`)).toEqual(['c', 'd'])
   })
 
-  it('has a topic that fits the filter, with every character as it was published [3.3.2-3, 4.7.3-4]', async () => {
+  it('has a topic that matches the filter, with every character as published [3.3.2-3, 4.7.3-4]', async () => {
     const [writer, reader, name] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(`${name}/+`)
     for (const topic of [`${name}/Å`, `${name}/A\u030a`, `${name}/a/b`, `other/${name}`])
@@ -158,8 +158,8 @@ describe('A message from the broker', () => {
   })
 })
 
-describe('What is retained', () => {
-  it('stays when a message that is not to be retained follows [3.3.1-8]', async () => {
+describe('A retained message', () => {
+  it('is kept when a message without the retain flag follows [3.3.1-8]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('kept')]
     await writer.publish(topic, 'kept', { retain: true, qos: 1 })
     await writer.publish(topic, 'passing', { qos: 1 })

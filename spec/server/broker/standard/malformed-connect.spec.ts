@@ -225,7 +225,7 @@ const CONNECT_311: readonly Row[] = [
   ],
 ]
 
-describe('Who speaks MQTT 3.1.1 and greets with', () => {
+describe('An MQTT 3.1.1 client that connects with', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(CONNECT_311))('%s is not let in [%s]', async (_, __, { bytes, answers }) => {

@@ -301,7 +301,7 @@ describe.each([
   ['SUBSCRIBE', SUBSCRIBE],
   ['UNSUBSCRIBE', UNSUBSCRIBE],
   ['A last packet', LAST],
-] as const)('%s that is wrong ends its connection with the reason (MQTT 5.0) [4.13.1-1]', (_, rows) => {
+] as const)('%s that is malformed ends its connection with the reason (MQTT 5.0) [4.13.1-1]', (_, rows) => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(rows))('%s [%s]', async (_, __, { bytes, answers }) => {
@@ -311,7 +311,7 @@ describe.each([
   })
 })
 
-/** A server of 3.1.1 has no DISCONNECT to say. */
+/** A 3.1.1 server cannot send DISCONNECT. */
 const OTHERS_311: readonly Row[] = [
   ['a second CONNECT', '3.1.0-2', connect({ version: 4 }), 'closed'],
   ['AUTH, which it does not have', '2.2.1', packet(0xf0), 'closed'],
@@ -326,7 +326,7 @@ const OTHERS_311: readonly Row[] = [
   ['DISCONNECT with a reason', '3.14', packet(0xe0, [0]), 'closed'],
 ]
 
-describe('Who speaks MQTT 3.1.1 and says', () => {
+describe('An MQTT 3.1.1 client that sends', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(OTHERS_311))('%s is cut off [%s]', async (_, __, { bytes, answers }) => {

@@ -7,7 +7,7 @@ const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.ur
 const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 describe('A retained message', () => {
-  it('comes with its flag to who subscribes later, and the last one only [3.3.1-5, 3.3.1-9]', async () => {
+  it('is sent to later subscribers with the retain flag, and only the last one of its topic [3.3.1-5, 3.3.1-9]', async () => {
     const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
     await writer.publish(topic, 'old', { retain: true })
     await writer.publish(topic, 'new', { retain: true, qos: 1 })
@@ -15,7 +15,7 @@ describe('A retained message', () => {
     expect((await reader.takePublishes()).map(({ payload, retain }) => [`${payload}`, retain])).toEqual([['new', true]])
   })
 
-  it('goes away with an empty one [3.3.1-6, 3.3.1-7]', async () => {
+  it('is deleted by an empty message [3.3.1-6, 3.3.1-7]', async () => {
     const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
     await writer.publish(topic, 'old', { retain: true })
     await writer.publish(topic, '', { retain: true })
@@ -27,16 +27,19 @@ describe('A retained message', () => {
     [0, [1, 1]],
     [1, [1, 0]],
     [2, [0, 0]],
-  ] as const)('heeds retain handling %i, first and again [3.3.1-9 to 3.3.1-11, 3.8.4-4]', async (rh, counts) => {
-    const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
-    await writer.publish(topic, 'kept', { retain: true })
-    for (const count of counts) {
-      await reader.subscribe({ topic, qos: 1, rh })
-      expect(await reader.texts()).toHaveLength(count)
-    }
-  })
+  ] as const)(
+    'respects retain handling %i, for new and existing subscriptions [3.3.1-9 to 3.3.1-11, 3.8.4-4]',
+    async (rh, counts) => {
+      const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
+      await writer.publish(topic, 'kept', { retain: true })
+      for (const count of counts) {
+        await reader.subscribe({ topic, qos: 1, rh })
+        expect(await reader.texts()).toHaveLength(count)
+      }
+    },
+  )
 
-  it('keeps its flag on the way to a subscriber only if that was asked for [3.3.1-12, 3.3.1-13]', async () => {
+  it('keeps its flag for existing subscribers only if they request it [3.3.1-12, 3.3.1-13]', async () => {
     const [topic, writer, plain, published] = [broker.name('kept'), await peer(), await peer(), await peer()]
     await plain.subscribe({ topic, qos: 1, rap: false })
     await published.subscribe({ topic, qos: 1, rap: true })
@@ -44,7 +47,7 @@ describe('A retained message', () => {
     expect([(await plain.next('publish')).retain, (await published.next('publish')).retain]).toEqual([false, true])
   })
 
-  it('does not outlive its expiry, and says what is left of it [3.3.2-5, 3.3.2-6]', async () => {
+  it('is not sent after it expires, and has the rest of its expiry interval before [3.3.2-5, 3.3.2-6]', async () => {
     const [topic, writer] = [broker.name('brief'), await peer()]
     await writer.publish(topic, 'brief', { retain: true, properties: { messageExpiryInterval: 5 } })
     await broker.elapse(2)
@@ -60,7 +63,7 @@ describe('A retained message', () => {
 })
 
 describe('A message', () => {
-  it('that expires while its receiver is away is not delivered; another is, with what is left [3.3.2-5]', async () => {
+  it('that expires while its receiver is offline is not delivered; another has the rest of its interval [3.3.2-5]', async () => {
     const [id, writer] = [broker.name('away'), await peer()]
     const before = await TestClient.connect(broker.url, id, kept)
     await before.subscribe(id)
@@ -73,7 +76,7 @@ describe('A message', () => {
     expect(message?.properties?.messageExpiryInterval).toBeLessThanOrEqual(47)
   })
 
-  it('comes with its properties unaltered, user properties in order [3.3.2-4, 3.3.2-15 to 3.3.2-18, 3.3.2-20]', async () => {
+  it('keeps its properties, user properties in order [3.3.2-4, 3.3.2-15 to 3.3.2-18, 3.3.2-20]', async () => {
     const [topic, writer, reader] = [broker.name('props'), await peer(), await peer()]
     await reader.subscribe(topic)
     const properties = {
@@ -88,13 +91,13 @@ describe('A message', () => {
     expect({ ...came, userProperties: { ...came?.userProperties } }).toEqual(properties)
   })
 
-  it('is told that nobody wanted it [3.4.2.1]', async () => {
+  it('without subscribers is acknowledged with "no matching subscribers" [3.4.2.1]', async () => {
     const writer = await peer()
     expect(await writer.publish(broker.name('unheard'), 'x', { qos: 1 })).toBe(0x10)
     expect(await writer.publish(broker.name('unheard'), 'x', { qos: 2 })).toBe(0x10)
   })
 
-  it('of a client comes back to it unless it said No Local [3.8.3-3]', async () => {
+  it('is also delivered to its publisher, except with No Local [3.8.3-3]', async () => {
     const [topic, both] = [broker.name('own'), await peer()]
     await both.subscribe({ topic, qos: 1, nl: false })
     await both.publish(topic, 'heard', { qos: 1 })
@@ -103,7 +106,7 @@ describe('A message', () => {
     expect(await both.texts()).toEqual(['heard'])
   })
 
-  it('is not a reply to wildcards when its topic begins with $ [4.7.2-1]', async () => {
+  it('with a topic that begins with $ does not match leading wildcards [4.7.2-1]', async () => {
     const [writer, reader] = [await peer(), await peer()]
     await reader.subscribe([
       { topic: '#', qos: 0 },
@@ -115,7 +118,7 @@ describe('A message', () => {
 })
 
 describe('A subscription', () => {
-  it('grants and delivers at no more than it asked for [3.8.4-7, 3.8.4-8]', async () => {
+  it('grants and delivers at most the requested QoS [3.8.4-7, 3.8.4-8]', async () => {
     const [topic, writer, reader] = [broker.name('grant'), await peer(), await peer()]
     for (const granted of [0, 1, 2] as const) {
       expect(await reader.subscribe({ topic, qos: granted })).toEqual([granted])
@@ -126,7 +129,7 @@ describe('A subscription', () => {
     }
   })
 
-  it('that overlaps others brings all their identifiers and the highest QoS [3.3.4-2 to 3.3.4-4]', async () => {
+  it('that overlaps others yields one message with all identifiers and the highest QoS [3.3.4-2 to 3.3.4-4]', async () => {
     const [topic, writer, reader] = [broker.name('many'), await peer(), await peer()]
     await reader.subscribe({ topic: `${topic}/#`, qos: 0 }, { subscriptionIdentifier: 1 })
     await reader.subscribe({ topic: `${topic}/+`, qos: 2 }, { subscriptionIdentifier: 268_435_455 })
@@ -138,7 +141,7 @@ describe('A subscription', () => {
     expect(identifiers.sort()).toEqual([1, 268_435_455])
   })
 
-  it('that brings a copy of its own has its own identifier in it [3.3.4-5]', async () => {
+  it('that yields a separate copy has its own identifier in it [3.3.4-5]', async () => {
     const [topic, writer, reader] = [broker.name('copies'), await peer(), await peer()]
     await reader.subscribe({ topic, qos: 1 }, { subscriptionIdentifier: 1 })
     await reader.subscribe({ topic: `$share/g/${topic}`, qos: 1 }, { subscriptionIdentifier: 2 })
@@ -147,7 +150,7 @@ describe('A subscription', () => {
     expect(came.map(({ properties }) => properties?.subscriptionIdentifier).sort()).toEqual([1, 2])
   })
 
-  it('is replaced by another one to the same filter [3.8.4-3]', async () => {
+  it('is replaced by another one with the same filter [3.8.4-3]', async () => {
     const [topic, writer, reader] = [broker.name('again'), await peer(), await peer()]
     await reader.subscribe({ topic, qos: 2, rap: true }, { subscriptionIdentifier: 5 })
     await reader.subscribe({ topic, qos: 1, rap: false })
@@ -163,7 +166,7 @@ describe('A subscription', () => {
     ])
   })
 
-  it('ends with UNSUBSCRIBE, which tells whether there was one [3.10.4-1, 3.10.4-2, 3.11.3]', async () => {
+  it('ends with UNSUBSCRIBE, whose response says whether it existed [3.10.4-1, 3.10.4-2, 3.11.3]', async () => {
     const [topic, writer, reader] = [broker.name('ends'), await peer(), await peer()]
     await reader.subscribe(topic)
     expect(await reader.unsubscribe(topic, `${topic}/other`)).toEqual([0x00, 0x11])
@@ -171,7 +174,7 @@ describe('A subscription', () => {
     expect(await reader.texts()).toEqual([])
   })
 
-  it('of a group gives each message to one member, and none that is retained [4.8.2]', async () => {
+  it('of a group delivers each message to one member, and no retained messages [4.8.2]', async () => {
     const [topic, writer] = [broker.name('jobs'), await peer()]
     await writer.publish(topic, 'retained', { retain: true })
     const members = [await peer(), await peer(), await peer()]
@@ -187,7 +190,7 @@ describe('A subscription', () => {
     expect(await outsider.texts()).toEqual(jobs)
   })
 
-  it('of a group goes on with who is left [4.8.2]', async () => {
+  it('of a group continues with the remaining members [4.8.2]', async () => {
     const [topic, writer, leaver, stayer] = [broker.name('jobs'), await peer(), await peer(), await peer()]
     for (const member of [leaver, stayer]) await member.subscribe({ topic: `$share/g/${topic}`, qos: 1 })
     await leaver.disconnect()
@@ -197,7 +200,7 @@ describe('A subscription', () => {
 })
 
 describe('Flow control', () => {
-  it('sends no more unacknowledged messages than the client takes, QoS 0 all the same [3.3.4-9, 4.9.0-1, 4.9.0-2]', async () => {
+  it('limits unacknowledged messages to the receive maximum, but not QoS 0 [3.3.4-9, 4.9.0-1, 4.9.0-2]', async () => {
     const [topic, writer, reader] = [
       broker.name('flow'),
       await peer(),
@@ -213,7 +216,7 @@ describe('Flow control', () => {
     expect(await reader.texts()).toEqual(['3'])
   })
 
-  it('counts a message of QoS 2 until PUBCOMP [4.9.0-2]', async () => {
+  it('counts a message with QoS 2 until PUBCOMP [4.9.0-2]', async () => {
     const [topic, writer, reader] = [
       broker.name('flow'),
       await peer(),
@@ -229,7 +232,7 @@ describe('Flow control', () => {
     expect(await reader.texts()).toEqual(['2'])
   })
 
-  it('does not send what is larger than the client takes [3.1.2-24, 3.1.2-25]', async () => {
+  it('does not send a message larger than the maximum packet size of the client [3.1.2-24, 3.1.2-25]', async () => {
     const [topic, writer, reader] = [
       broker.name('small'),
       await peer(),
@@ -243,7 +246,7 @@ describe('Flow control', () => {
 })
 
 describe('A topic alias', () => {
-  it('of a client stands for its topic, as long as the connection lasts [3.3.2-7, 3.3.2-12]', async () => {
+  it('of a client stands for its topic as long as the connection lasts [3.3.2-7, 3.3.2-12]', async () => {
     const [one, other, reader] = [broker.name('alias'), broker.name('alias'), await peer()]
     await reader.subscribe([
       { topic: one, qos: 0 },
@@ -265,7 +268,7 @@ describe('A topic alias', () => {
     ])
   })
 
-  it('of the server is not used with a client that takes none, nor beyond its maximum [3.1.2-26, 3.1.2-27, 3.3.2-11]', async () => {
+  it('of the server respects the topic alias maximum of the client [3.1.2-26, 3.1.2-27, 3.3.2-11]', async () => {
     const [topic, writer, none, two] = [
       broker.name('alias'),
       await peer(),

@@ -10,7 +10,7 @@ interface Scene {
   readonly reader: TestClient
 }
 
-/** Somebody with a will on the topic of its own name, and somebody who reads it. */
+/** A client with a will on its own topic, and a subscriber to it. */
 async function scene({
   delay,
   expiry,
@@ -41,7 +41,7 @@ async function scene({
 }
 
 describe('A will', () => {
-  it('is published when the connection ends without DISCONNECT, with its properties but the delay [3.1.2-7, 3.1.2-8]', async () => {
+  it('is published when the connection ends without DISCONNECT, with its properties except the delay [3.1.2-7, 3.1.2-8]', async () => {
     const { id, owner, reader } = await scene()
     await owner.end()
     const { payload, qos, retain, properties } = await reader.next('publish')
@@ -64,13 +64,13 @@ describe('A will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('is published when the client did something wrong [3.1.2.5]', async () => {
+  it('is published after a protocol error of the client [3.1.2.5]', async () => {
     const { owner, reader } = await scene()
     owner.send(Buffer.from([0x00, 0x00]))
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('is published when the client kept silent too long [3.1.2.5]', async () => {
+  it('is published after a keep-alive timeout [3.1.2.5]', async () => {
     const id = broker.name('sleeper')
     const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)
@@ -79,7 +79,7 @@ describe('A will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('overslept')
   })
 
-  it('is kept as a retained message if it is to be [3.1.2-15]', async () => {
+  it('is retained if it has the retain flag [3.1.2-15]', async () => {
     const { id, owner, reader } = await scene({ retain: true })
     await owner.end()
     await reader.next('publish')
@@ -90,7 +90,7 @@ describe('A will', () => {
     ])
   })
 
-  it('waits for its delay [3.1.3.2.2]', async () => {
+  it('is published after its delay [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 3, expiry: 100 })
     await owner.end()
     await broker.elapse(1)
@@ -99,14 +99,14 @@ describe('A will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('does not wait longer than the session lasts [3.1.3.2.2]', async () => {
+  it('is published when the session ends before its delay [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 100, expiry: 1 })
     await owner.end()
     await broker.elapse(2)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('is not published when the client is back before its delay is over [3.1.3-9]', async () => {
+  it('is not published when the client reconnects before its delay ends [3.1.3-9]', async () => {
     const { id, owner, reader } = await scene({ delay: 2, expiry: 100 })
     await owner.end()
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
@@ -114,28 +114,28 @@ describe('A will', () => {
     expect(await reader.texts()).toEqual([])
   })
 
-  it('is published when a clean start ends the session that it waits in [3.1.4-4]', async () => {
+  it('is published when a clean start ends its session during the delay [3.1.4-4]', async () => {
     const { id, owner, reader } = await scene({ delay: 100, expiry: 100 })
     await owner.end()
     await TestClient.connect(broker.url, id, { clean: true })
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('without delay is published when the connection is taken over [3.1.4]', async () => {
+  it('without delay is published on a session takeover [3.1.4]', async () => {
     const { id, owner, reader } = await scene({ expiry: 100 })
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     expect(await owner.dismissed()).toBe(0x8e)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('with a delay is not published when the connection is taken over and the session goes on [3.1.3-9]', async () => {
+  it('with a delay is not published on a takeover that resumes the session [3.1.3-9]', async () => {
     const { id, reader } = await scene({ delay: 2, expiry: 100 })
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     await broker.elapse(4)
     expect(await reader.texts()).toEqual([])
   })
 
-  it('does not come to its own session that said No Local [3.8.3-3]', async () => {
+  it('is not delivered to its own session with No Local [3.8.3-3]', async () => {
     const id = broker.name('own')
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
     const owner = await TestClient.connect(broker.url, id, { ...kept, will: { topic: id, payload: 'last', qos: 1 } })
@@ -145,7 +145,7 @@ describe('A will', () => {
     expect(await again.texts()).toEqual([])
   })
 
-  it('of a client of 3.1.1 is published, too', async () => {
+  it('of an MQTT 3.1.1 client is published', async () => {
     const id = broker.name('old')
     const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)

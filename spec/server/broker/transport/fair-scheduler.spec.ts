@@ -12,7 +12,7 @@ import { bytesOf } from '../../../support/packets.js'
 
 const turn = (): Promise<void> => new Promise(resolve => afterIo(() => afterIo(resolve)))
 
-/** Has so many pieces of work, each of which takes so long, ms. */
+/** Returns work with the given number of pieces, each of which takes `each` ms. */
 const worker = (clock: ManualClock, log: string[], name: string, pieces: number, each: number) => {
   let left = pieces
   return (until: number): boolean => {
@@ -26,15 +26,15 @@ const worker = (clock: ManualClock, log: string[], name: string, pieces: number,
   }
 }
 
-describe('Turns', () => {
-  it('does at once what fits into a slice', () => {
+describe('FairScheduler', () => {
+  it('runs work that fits into a slice immediately', () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 5, 0.01))
     expect(log).toHaveLength(5)
   })
 
-  it('has no more time for many small pieces than for a large one', async () => {
+  it('limits many small pieces of work to the time of a large one', async () => {
     const clock = new ManualClock()
     const turns = new FairScheduler(clock)
     let done = 0
@@ -51,7 +51,7 @@ describe('Turns', () => {
     while (done < 200) await turn()
   })
 
-  it('interrupts what does not, and goes on in the next turn', async () => {
+  it('interrupts work that exceeds its slice and continues it in the next iteration', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
@@ -62,7 +62,7 @@ describe('Turns', () => {
     while (log.length < 30) await turn()
   })
 
-  it('gives everybody a slice before anybody has a second one', async () => {
+  it('runs one slice of each waiting connection before the second slice of any', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     const turns = new FairScheduler(clock)
@@ -73,7 +73,7 @@ describe('Turns', () => {
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
   })
 
-  it('asks nobody again who has nothing left', async () => {
+  it('does not run completed work again', async () => {
     const clock = new ManualClock()
     let asked = 0
     new FairScheduler(clock).run(() => ++asked < 3)
@@ -93,7 +93,7 @@ const OWNER = { id: 'is mallory', canConnect: true, maySubscribe: () => true, ca
 
 const ACCEPTED = { type: 'accepted', owner: OWNER } as const
 
-/** A broker with rates, of which all clients are one principal; what it was told is kept, by the payload. */
+/** A broker with rate quotas and a single principal. Counts received messages by payload. */
 function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
   const clock = new ManualClock()
   const taken = new Map<string, number>()
@@ -140,29 +140,29 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
   return { clock, come, settled, pass, taken, all, core }
 }
 
-describe('A connection that is faster than it may be', () => {
-  it('gets a second’s worth at once and not a packet more, however many came in one piece', async () => {
+describe('A connection that exceeds its rate', () => {
+  it('gets exactly one second’s worth of packets immediately, even if more arrive in one chunk', async () => {
     const { come, settled, all, pass } = open()
     const stream = come()
     stream.push(connect('c'))
     await settled()
     stream.push(flood('x', 1_000))
     await settled()
-    // CONNECT was one.
+    // CONNECT counts as one packet.
     expect(all()).toBe(RATE)
     await pass(1_000)
     expect(all()).toBeLessThanOrEqual(2 * RATE)
     expect(all()).toBeGreaterThan(2 * RATE - 5)
   })
 
-  it('gets no more when it sends everything with CONNECT', async () => {
+  it('cannot exceed it by sending everything together with CONNECT', async () => {
     const { come, settled, all } = open()
     come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     await settled()
     expect(all()).toBe(RATE)
   })
 
-  it('gets no more by many connections, or by coming anew', async () => {
+  it('cannot exceed it by opening many connections or by reconnecting', async () => {
     const { come, settled, all } = open()
     for (let n = 0; n < 20; n++) {
       const stream = come()
@@ -170,12 +170,12 @@ describe('A connection that is faster than it may be', () => {
       await settled()
       if (n % 2 === 0) stream.destroy()
     }
-    // Each CONNECT is one, and is looked at before it is known whose it is.
+    // Each CONNECT counts as one packet, and is charged before its principal is known.
     expect(all()).toBeLessThanOrEqual(RATE)
     expect(all()).toBeGreaterThanOrEqual(RATE - 20)
   })
 
-  it('shares with the others of its principal what there is', async () => {
+  it('shares the rate with other connections of its principal', async () => {
     const { come, settled, pass, taken } = open()
     for (const name of ['x', 'y', 'z']) {
       const stream = come()
@@ -192,7 +192,7 @@ describe('A connection that is faster than it may be', () => {
     }
   })
 
-  it('is in the end as fast as it may be, at any rate', async () => {
+  it('reaches its rate in the long run', async () => {
     const { come, settled, pass, all } = open({ packetsPerSecond: 5_000 })
     const stream = come()
     stream.push(connect('c'))
@@ -203,7 +203,7 @@ describe('A connection that is faster than it may be', () => {
     expect(all()).toBeLessThanOrEqual(25_001)
   })
 
-  it('gets what it says before it is let in no faster', async () => {
+  it('gets no higher rate for packets sent before authentication', async () => {
     let letIn = (): void => undefined
     const { come, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
     come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
@@ -217,7 +217,7 @@ describe('A connection that is faster than it may be', () => {
     expect(all()).toBe(1_000)
   })
 
-  it('gets of bytes a second’s worth and the piece that is too much', async () => {
+  it('gets one second’s worth of bytes and the chunk that exceeds it', async () => {
     const { come, settled, all } = open({ bytesPerSecond: 1_000 })
     const stream = come()
     stream.push(connect('c'))
@@ -231,14 +231,14 @@ describe('A connection that is faster than it may be', () => {
   })
 })
 
-describe('Who says much before it is let in', () => {
-  it('takes its turns like all others once it is', async () => {
+describe('A client that sends much before authentication', () => {
+  it('is scheduled fairly after it', async () => {
     let letIn = (): void => undefined
     const { come, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
     come().push(Buffer.concat([connect('c'), flood('x', 100)]))
     for (let n = 0; n < 40; n++) await settled()
     letIn()
-    // Before the next turn of the event loop.
+    // Before the next iteration of the event loop.
     for (let n = 0; n < 50; n++) await Promise.resolve()
     expect(all()).toBeGreaterThan(0)
     expect(all()).toBeLessThan(20)

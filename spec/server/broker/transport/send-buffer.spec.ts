@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
-/** An outflow into a stream that takes what it is given only when it is told to. */
+/** A send buffer on a stream that accepts data only when the test permits it. */
 function noting() {
   const calls: Buffer[] = []
   const waiting: (() => void)[] = []
@@ -34,8 +34,8 @@ function noting() {
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
-describe('What is written to a connection', () => {
-  it('leaves as one piece at the end of the turn', async () => {
+describe('SendBuffer', () => {
+  it('sends the writes of an event loop iteration as one piece', async () => {
     const { outflow, calls, take } = noting()
     outflow.write(bytes(1, 2))
     const at = outflow.take(2)
@@ -49,7 +49,7 @@ describe('What is written to a connection', () => {
     expect(outflow.unsentBytes).toBe(0)
   })
 
-  it('leaves at once when that is asked for', () => {
+  it('sends immediately on flush', () => {
     const { outflow, calls } = noting()
     outflow.hold()
     outflow.write(bytes(1))
@@ -57,9 +57,9 @@ describe('What is written to a connection', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('leaves together with what comes when all is worked off that was read, if that is asked for', async () => {
+  it('sends held data together with data written until the input is processed, after delayFlush', async () => {
     const { outflow, calls } = noting()
-    // An answer that is there as soon as the disk has been waited for.
+    // A response that is ready right after the disk write.
     setImmediate(() => outflow.write(bytes(2)))
     outflow.hold()
     outflow.write(bytes(1))
@@ -70,7 +70,7 @@ describe('What is written to a connection', () => {
     expect(calls).toEqual([Buffer.from([1, 2])])
   })
 
-  it('is asked anew each time whether it can wait', () => {
+  it('requires delayFlush for each release', () => {
     const { outflow, calls, take } = noting()
     outflow.hold()
     outflow.delayFlush()
@@ -82,7 +82,7 @@ describe('What is written to a connection', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('waits together while the network does not take what it has, and then leaves as one piece', async () => {
+  it('collects data while the network accepts none, and then sends it as one piece', async () => {
     const { outflow, calls, take, taken } = noting()
     outflow.write(bytes(1))
     await turn()
@@ -96,7 +96,7 @@ describe('What is written to a connection', () => {
     expect([calls.map(call => [...call]), taken()]).toEqual([[[1], [2, 3]], 1])
   })
 
-  it('keeps every byte in its place, whatever is written in whatever turns', async () => {
+  it('keeps the order of bytes for any sequence of writes', async () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.constantFrom(500, 15_000, 16_384, 16_385, 70_000).map(length => new Uint8Array(length).fill(length)),
@@ -121,7 +121,7 @@ describe('What is written to a connection', () => {
     )
   })
 
-  it('is not copied when it is large', async () => {
+  it('does not copy large pieces', async () => {
     const { outflow, calls, take } = noting()
     const large = new Uint8Array(20_000)
     outflow.write(bytes(1))
@@ -132,7 +132,7 @@ describe('What is written to a connection', () => {
     expect([outflow.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
   })
 
-  it('is too much from 64 KiB on', async () => {
+  it('is full above 64 KiB', async () => {
     const { outflow, take } = noting()
     outflow.write(new Uint8Array(65_536))
     expect(outflow.isFull).toBe(false)
@@ -147,7 +147,7 @@ describe('What is written to a connection', () => {
     expect(outflow.isFull).toBe(false)
   })
 
-  it('costs a connection that does not take a byte of it for a while its life', async () => {
+  it('ends a stalled connection', async () => {
     const { stream, socket, outflow } = noting()
     outflow.write(bytes(1))
     await turn()
@@ -159,7 +159,7 @@ describe('What is written to a connection', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('does not, when the connection is held still on purpose, or has taken everything meanwhile', async () => {
+  it('does not end a frozen connection or a connection with an empty buffer', async () => {
     const { stream, socket, outflow, take } = noting()
     outflow.write(new Uint8Array(65_537))
     await turn()
@@ -176,7 +176,7 @@ describe('What is written to a connection', () => {
     expect(stream.destroyed).toBe(false)
   })
 
-  it('goes with a connection that is destroyed', async () => {
+  it('releases its memory when the connection is destroyed', async () => {
     const { stream, outflow, calls } = noting()
     stream.on('error', () => undefined)
     outflow.write(bytes(1))
@@ -190,7 +190,7 @@ describe('What is written to a connection', () => {
 
 const oneTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-describe('At the end of a turn', () => {
+describe('runAtTurnEnd', () => {
   const thrown: unknown[] = []
   const listeners = process.listeners('uncaughtException')
 
@@ -205,7 +205,7 @@ describe('At the end of a turn', () => {
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
 
-  it('all is done in the order in which it came, and what comes meanwhile in the next one', async () => {
+  it('runs tasks in order, and tasks added by them in the next iteration', async () => {
     const done: string[] = []
     runAtTurnEnd(() => {
       done.push('a')
@@ -219,7 +219,7 @@ describe('At the end of a turn', () => {
     expect(done).toEqual(['a', 'b', 'c'])
   })
 
-  it('an error is nobody else’s', async () => {
+  it('runs the other tasks when one throws', async () => {
     const done: string[] = []
     const error = new Error('ours')
     runAtTurnEnd(() => done.push('a'))

@@ -22,7 +22,7 @@ const publish = (payload: string) => bytesOf({ cmd: 'publish', topic: 'a', paylo
 const CONNACK = 0x20
 const DISCONNECT = 0xe0
 
-/** A broker at one end of a connection, whose time stands still; what it writes is kept. */
+/** A broker at one end of a connection, with a manual clock. Records the data it writes. */
 function setUp(memoryBudget = 1e9) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget }
@@ -66,8 +66,8 @@ function setUp(memoryBudget = 1e9) {
   return { clock, core, link, stream, come, written, kinds, taken }
 }
 
-describe('A link over a socket', () => {
-  it('cuts what comes into packets, however it comes', async () => {
+describe('SocketLink', () => {
+  it('splits received data into packets regardless of chunk boundaries', async () => {
     const { come, kinds, taken } = setUp()
     const bytes = Buffer.concat([CONNECT, publish('1'), publish('22')])
     for (const byte of bytes) await come(Uint8Array.of(byte))
@@ -76,7 +76,7 @@ describe('A link over a socket', () => {
     expect(taken).toEqual(['1', '22', '3', '4'])
   })
 
-  it('cuts off a client that begins a packet and does not end it', async () => {
+  it('closes the connection of a client that does not complete a packet', async () => {
     const { come, clock, stream, core } = setUp()
     await come(CONNECT, publish('12345').subarray(0, 4))
     clock.advance(LIMIT.packetTimeoutMs - 1)
@@ -87,7 +87,7 @@ describe('A link over a socket', () => {
     expect([core.connectionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0])
   })
 
-  it('gives each packet its own time', async () => {
+  it('applies the deadline to each packet separately', async () => {
     const { come, clock, stream, taken } = setUp()
     await come(CONNECT)
     const [head, tail] = [publish('12345').subarray(0, 4), publish('12345').subarray(4)]
@@ -100,7 +100,7 @@ describe('A link over a socket', () => {
     expect(taken).toHaveLength(3)
   })
 
-  it('gives a large packet time as long as it keeps coming', async () => {
+  it('extends the deadline of a large packet while data keeps arriving', async () => {
     const { come, clock, stream } = setUp()
     const bytes = publish('x'.repeat(4_000_000))
     await come(CONNECT, bytes.subarray(0, 2_000_000))
@@ -110,7 +110,7 @@ describe('A link over a socket', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('counts what is not complete, and refuses it when memory is short, which is there again at once', async () => {
+  it('charges incomplete packets, closes at the memory limit, and releases the memory immediately', async () => {
     const { come, core, clock, kinds } = setUp(300_000)
     await come(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
@@ -121,7 +121,7 @@ describe('A link over a socket', () => {
     expect(kinds()).toEqual([CONNACK, DISCONNECT])
   })
 
-  it('holds what waits for the client, and not what is being worked off', async () => {
+  it('counts data that waits for the client as held, but not data that is being processed', async () => {
     const { come, core, link } = setUp()
     await come(CONNECT)
     const bytes = publish('x'.repeat(500_000))
@@ -137,7 +137,7 @@ describe('A link over a socket', () => {
     expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
-  it('holds nothing any more as soon as it is given up, also of what the network does not take', async () => {
+  it('holds no memory after an eviction, not even for unsent data', async () => {
     const { come, core, link, stream } = setUp()
     await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
@@ -147,7 +147,7 @@ describe('A link over a socket', () => {
     expect([link.heldBytes, core.budget.used]).toEqual([0, 0])
   })
 
-  it('does what was said before a client hung up', async () => {
+  it('processes packets sent before the client closed its side', async () => {
     const { come, stream, taken, core } = setUp()
     stream.push(Buffer.concat([CONNECT, publish('1'), publish('2')]))
     stream.push(null)
@@ -156,7 +156,7 @@ describe('A link over a socket', () => {
     expect(core.connectionCount).toBe(0)
   })
 
-  it('leaves nothing behind when the network breaks, whatever was under way', async () => {
+  it('releases everything when the network fails at any point', async () => {
     const { come, stream, core, clock } = setUp()
     await come(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
     stream.destroy(new Error('ECONNRESET'))
@@ -164,7 +164,7 @@ describe('A link over a socket', () => {
     expect([core.connectionCount, core.sessionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0, 0])
   })
 
-  it('ends a connection by itself that the client does not close in time', async () => {
+  it('closes a connection that the client does not close in time', async () => {
     const { come, stream, clock } = setUp()
     await come(CONNECT, CONNECT)
     expect(stream.destroyed).toBe(false)

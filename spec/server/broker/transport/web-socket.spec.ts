@@ -6,7 +6,7 @@ import { FairScheduler } from '../../../../src/server/broker/transport/fair-sche
 import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/broker/transport/web-socket.js'
 import { listen } from '../../../support/listen.js'
 
-/** A paced socket and who speaks to it. */
+/** A throttled socket and its peer. */
 async function open(
   turns = new FairScheduler(systemClock),
 ): Promise<{ paced: ThrottledSocket; below: Socket; client: Socket }> {
@@ -28,8 +28,8 @@ const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> =
   return pieces
 }
 
-describe('A paced socket', () => {
-  it('hands on every byte in its place, in small pieces, and then the end', async () => {
+describe('ThrottledSocket', () => {
+  it('delivers all bytes in order in small pieces, and then the end', async () => {
     const { paced, client } = await open()
     const sent = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * i) % 251))
     client.end(sent)
@@ -38,11 +38,11 @@ describe('A paced socket', () => {
     expect(pieces.length).toBeGreaterThan(10)
   })
 
-  it('hands on nothing while others have the turn, and does not read on meanwhile', async () => {
+  it('delivers nothing and pauses reading while other work is scheduled', async () => {
     const turns = new FairScheduler(systemClock)
     let isOver = false
     turns.run(() => {
-      // All of this turn and of the next ones.
+      // Occupies this iteration and the next ones.
       const end = performance.now() + 20
       while (performance.now() < end);
       return !isOver
@@ -63,7 +63,7 @@ describe('A paced socket', () => {
     })
   })
 
-  it('writes what it is given, and its end is the end of the socket', async () => {
+  it('writes its input and closes the socket at its end', async () => {
     const { paced, client } = await open()
     paced.cork()
     for (const text of ['one ', 'two ', 'three']) paced.write(text)
@@ -72,7 +72,7 @@ describe('A paced socket', () => {
     expect(Buffer.concat(await collected(client)).toString()).toBe('one two three end')
   })
 
-  it('goes with its socket, and the socket with it', async () => {
+  it('is destroyed with its socket, and destroys it', async () => {
     const [first, second] = [await open(), await open()]
     const closed = [first.paced, second.below].map(
       stream => new Promise<void>(resolve => stream.once('close', resolve)),
@@ -96,8 +96,8 @@ const setUp = (limit = 1e9) => {
   }
 }
 
-describe('FrameMeter', () => {
-  it('counts what is not a whole frame yet', () => {
+describe('WebSocketBufferMeter', () => {
+  it('charges bytes of incomplete frames', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(500)
@@ -108,7 +108,7 @@ describe('FrameMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('counts nothing for pings, also amid a frame', () => {
+  it('charges nothing for pings, even within a fragmented message', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(131)
@@ -116,7 +116,7 @@ describe('FrameMeter', () => {
     expect(budget.used).toBe(1_000)
   })
 
-  it('counts nothing any more when the connection is gone', () => {
+  it('charges nothing after the connection has closed', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -126,7 +126,7 @@ describe('FrameMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('counts whole frames until they are read, though the socket is gone by then', () => {
+  it('charges complete frames until they are read, even after the socket has closed', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -140,7 +140,7 @@ describe('FrameMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('counts nothing that is read or comes when it is over', () => {
+  it('charges nothing for data that is read or arrives after the end', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -152,7 +152,7 @@ describe('FrameMeter', () => {
     expect([meter.heldBytes, budget.used]).toEqual([0, 0])
   })
 
-  it('says what it counts, and counts nothing of what is given up', () => {
+  it('returns the charged bytes, and charges nothing for discarded data', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)

@@ -12,11 +12,11 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   let port: string
   const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])
 
-  /** Subscribes and settles when the broker has granted it; then what the process printed, once it has ended. */
+  /** Subscribes and resolves when the subscription is granted, with a promise of the output of the process. */
   async function subscribe(
     ...flags: readonly string[]
   ): Promise<{ process: ChildProcess; lines: readonly string[]; printed: Promise<string[]> }> {
-    // Into a pipe it would print by blocks.
+    // Its output to a pipe would be block-buffered.
     const process = spawn('stdbuf', ['-oL', 'mosquitto_sub', '-p', port, '-d', ...flags], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -27,7 +27,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       process.once('error', reject)
       createInterface({ input: process.stdout }).on('line', line => {
         if (line.startsWith('Subscribed ')) resolve()
-        // The rest is what -d says of packets.
+        // Other lines are debug output of -d.
         else if (line.startsWith('> ')) lines.push(line.slice(2))
       })
     })
@@ -40,17 +40,17 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   })
   afterAll(() => store.close())
 
-  describe.each(VERSIONS)('with version %s', version => {
+  describe.each(VERSIONS)('with protocol version %s', version => {
     const V = ['-V', version]
 
-    it.each(['0', '1', '2'])('carry a message at QoS %s', async qos => {
+    it.each(['0', '1', '2'])('transfer a message at QoS %s', async qos => {
       const topic = `carry/${version}/${qos}`
       const { printed } = await subscribe(...V, '-t', topic, '-q', qos, '-C', '1', '-F', '> %t %q %r %p')
       await publish(...V, '-t', topic, '-q', qos, '-m', 'hello')
       expect(await printed).toEqual([`${topic} ${qos} 0 hello`])
     })
 
-    it('find a retained message, and none that was taken away', async () => {
+    it('receive a retained message, but not a deleted one', async () => {
       const topic = `kept/${version}`
       await publish(...V, '-t', topic, '-q', '1', '-r', '-m', 'old')
       await publish(...V, '-t', `${topic}/gone`, '-q', '1', '-r', '-m', 'old')
@@ -78,7 +78,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual(['last'])
     })
 
-    it('come back to what was published while they were away', async () => {
+    it('receive messages published while they were offline', async () => {
       const topic = `away/${version}`
       const expiry = version === '5' ? ['-x', '100'] : []
       const kept = [...V, ...expiry, '-i', `sleeper-${version}`, '-c', '-t', topic, '-q', '2', '-F', '> %q %p']
@@ -90,7 +90,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     })
   })
 
-  it('carry properties', async () => {
+  it('transfer properties', async () => {
     const { printed } = await subscribe('-V', '5', '-t', 'props', '-q', '1', '-C', '1', '-F', '> %C %R %D %E %P %p')
     const properties = [
       ['content-type', 'text/plain'],
@@ -104,7 +104,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|599) a:1 a:2 x$/)])
   })
 
-  it('share what comes to a group', async () => {
+  it('share the messages of a group', async () => {
     const member = ['-V', '5', '-t', '$share/g/jobs', '-t', 'end', '-q', '1', '-F', '> %p']
     const members = [await subscribe(...member), await subscribe(...member)]
     for (let job = 0; job < 6; job++) await publish('-V', '5', '-t', 'jobs', '-q', '1', '-m', `${job}`)

@@ -23,7 +23,7 @@ async function open() {
     const where = ['-h', 'localhost', '-p', port, '--cafile', servers.file, '-V', '5', '-q', '1']
     const done = run('mosquitto_pub', [...where, '-t', topic, '-m', 'x', ...flags])
     return done.then(
-      // It warns of what is refused, and is done.
+      // On a rejected publish it prints a warning and exits.
       ({ stderr }) => stderr || 'published',
       ({ code, stderr }) => `${code} ${stderr}`,
     )
@@ -32,7 +32,7 @@ async function open() {
 }
 
 describe('mosquitto_pub over TLS', () => {
-  it('is let in with a password, and publishes what it may', async () => {
+  it('authenticates with a password and publishes as permitted', async () => {
     const { publish } = await open()
     const { username, password } = as('alice')
     expect(await publish('news', '-u', username, '-P', password)).toBe('published')
@@ -41,7 +41,7 @@ describe('mosquitto_pub over TLS', () => {
     expect(await publish('news')).toMatch(/not authori[sz]ed/i)
   })
 
-  it('is let in with a certificate', async () => {
+  it('authenticates with a certificate', async () => {
     const { clients, publish } = await open()
     const flagsOf = (authority: Authority): string[] => {
       const { cert, key } = authority.files(authority.issue('/CN=alice'))
