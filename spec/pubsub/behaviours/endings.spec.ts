@@ -7,7 +7,7 @@ import { PROTOCOLS } from '../support/scripted-hub.js'
 const tcpSockets = (): number => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('why the application closed a connection is what its client shows', async () => {
+  it('a client reports the reason with which the application closed its connection', async () => {
     const { hub, open } = await atShippedHub(protocol)
     const { reached, statuses, states } = open()
     await reached('connected')
@@ -16,7 +16,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(statuses.find(({ state }) => state === 'disconnected')).toMatchObject({ reason: 'licence expired' })
   })
 
-  it('a hub that answers a recovery with another session has lost the first, and the client says so', async () => {
+  it('a session replaced by the hub during a recovery is reported as lost', async () => {
     const watched = await atScriptedHub(protocol)
     const said = texts(watched)
     const gaps: string[] = []
@@ -33,7 +33,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([said, gaps, watched.statuses.at(-1)]).toMatchObject([['1', '2', '1'], ['g'], { connectionId: 'c2' }])
   })
 
-  it('a payload for which the hub would end the session does not leave', async () => {
+  it('the client rejects a payload for which the hub would end the session', async () => {
     const { open, hub } = await atShippedHub(protocol)
     const { client, reached, states } = open()
     await reached('connected')
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([states(), hub.connections.length]).toEqual([['connecting', 'connected'], 1])
   })
 
-  it('closing behind a hub that answers nothing leaves no socket behind that keeps the process alive', async () => {
+  it('closing against an unresponsive hub leaves no socket that keeps the process alive', async () => {
     const { hub, clock, client, reached } = await atScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')

@@ -12,7 +12,7 @@ import { PROTOCOLS } from '../support/scripted-hub.js'
 import { DOWN_TEXTS, UP_TEXTS } from '../wire/json-vectors.js'
 import { ANY, DOWN_VECTORS, hex, UNKNOWN_DOWN, UP_VECTORS } from '../wire/protobuf-vectors.js'
 
-/** Frames of kinds to come; the second has number 1. */
+/** Frames of unknown kinds; the second has sequence id 1. */
 const UNKNOWN: Record<'json' | 'protobuf', readonly FrameData[]> = {
   json: [
     '{"type":"novelty","a":[1]}',
@@ -167,5 +167,4 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 })
 
-/** Bytes may be a view, or a Node buffer. */
 const plain = (data: unknown): unknown => (data instanceof Uint8Array ? new Uint8Array(data) : data)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
-/** A client whose requests have a second, connected. */
+/** A connected client with a request timeout of one second. */
 function open(): FakeSetting {
   const setting = new FakeSetting({ timeout: 1_000 })
   setting.socket.accept().greet()
@@ -11,8 +11,8 @@ function open(): FakeSetting {
 const requests = ({ socket }: FakeSetting): string[] =>
   socket.frames.map(({ type }) => String(type)).filter(type => type.endsWith('Group'))
 
-describe('a group whose answer did not come in time', () => {
-  it('is left when it is not wanted any more: the hub may have let us in', () => {
+describe('a group whose request timed out', () => {
+  it('a group is left after its join timed out, because the hub may have processed it', () => {
     const setting = open()
     const membership = setting.client.group('line').messages$.subscribe()
     membership.unsubscribe()
@@ -24,7 +24,7 @@ describe('a group whose answer did not come in time', () => {
     expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
   })
 
-  it('is joined when it is wanted again: the hub may have let us go', () => {
+  it('a group is joined again after its leave timed out, because the hub may have processed it', () => {
     const setting = open()
     const { messages$ } = setting.client.group('line')
     const membership = messages$.subscribe()
@@ -37,8 +37,8 @@ describe('a group whose answer did not come in time', () => {
   })
 })
 
-describe('a group whose messages come before the answer to the join', () => {
-  it('has a gap when the session is lost by then', () => {
+describe('a group that receives messages before its join is acknowledged', () => {
+  it('a session loss before the join is acknowledged causes a gap', () => {
     const setting = new FakeSetting().connect()
     const line = setting.client.group('line')
     line.messages$.subscribe(setting.observer('line'))
@@ -51,7 +51,7 @@ describe('a group whose messages come before the answer to the join', () => {
     expect(setting.log).toEqual(['line: 1', 'gap', 'line: 1'])
   })
 
-  it('has its gap told before them, once', () => {
+  it('a gap is reported once, before the messages that follow it', () => {
     const setting = new FakeSetting().connect()
     const line = setting.client.group('line')
     line.messages$.subscribe(setting.observer('line'))

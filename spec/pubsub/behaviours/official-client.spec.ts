@@ -4,7 +4,7 @@ import { eventually } from '../../support/eventually.js'
 import { atShippedHub, upTo } from '../support/behaviour.js'
 import { CodecClient } from '../support/codec-client.js'
 
-/** The official client at the shipped hub, behind a network that can be broken; its pauses are short. */
+/** The official client, with short retry delays, connected to the shipped hub through a link that can be cut. */
 async function openOfficial(options: WebPubSubClientOptions = {}) {
   const opened = await atShippedHub('json')
   const retry = { retryDelayInMs: 5, maxRetries: 10_000 }
@@ -27,8 +27,8 @@ async function openOfficial(options: WebPubSubClientOptions = {}) {
   return { ...opened, client, log, said }
 }
 
-describe('The official client shows', () => {
-  it('1. and 2. connecting, joining, sending, events and leaving', async () => {
+describe('the official client', () => {
+  it('1. and 2. the official client connects, joins, sends, emits events and leaves', async () => {
     const { hub, client, log, said } = await openOfficial()
     const events: unknown[] = []
     hub.events$.subscribe(event => {
@@ -42,7 +42,7 @@ describe('The official client shows', () => {
     expect([hub.sendToGroup('g', 2), events, log]).toEqual([0, ['hi'], ['connected ann']])
   })
 
-  it('4. noEcho', async () => {
+  it('4. the official client receives no echo with noEcho', async () => {
     const { hub, client, said } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'protobuf')
     await client.joinGroup('g')
@@ -52,7 +52,9 @@ describe('The official client shows', () => {
     expect(said).toEqual(['loud'])
   })
 
-  it('10. and 20. a recovery without loss, doubles, joins or events', { tags: 'slow' }, async () => {
+  it('10. and 20. the official client recovers without loss, duplicates, joins or events', {
+    tags: 'slow',
+  }, async () => {
     const { hub, client, link, attached, log, said, story } = await openOfficial()
     await client.joinGroup('g')
     for (let i = 1; i <= 5; i++) hub.sendToGroup('g', i)
@@ -65,7 +67,7 @@ describe('The official client shows', () => {
     expect([said, log, story]).toEqual([upTo(8), ['connected ann'], ['connected ann']])
   })
 
-  it('16. a lost ack, and the same id again', async () => {
+  it('16. the official client resends with the same id after a lost ack', async () => {
     const { hub, client, link, said } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'json')
     await client.joinGroup('g')
@@ -83,7 +85,7 @@ describe('The official client shows', () => {
     ])
   })
 
-  it('18. and 19. a lost session, and its groups joined again', { tags: 'slow' }, async () => {
+  it('18. and 19. the official client rejoins its groups after a lost session', { tags: 'slow' }, async () => {
     const { hub, client, clock, link, attached, log, said, joined } = await openOfficial()
     await client.joinGroup('g')
     await client.joinGroup('left')
@@ -100,7 +102,7 @@ describe('The official client shows', () => {
     expect(hub.connections).toMatchObject([{ groups: ['g'] }])
   })
 
-  it('23. a takeover while the hub believes in the old socket', async () => {
+  it('23. the official client takes over its session while the hub considers the old socket alive', async () => {
     const { hub, client, link, said, story } = await openOfficial()
     await client.joinGroup('g')
     link.hangUp()
@@ -109,7 +111,7 @@ describe('The official client shows', () => {
     expect([said, story]).toEqual([upTo(3), ['connected ann']])
   })
 
-  it('25. stopping and starting again', async () => {
+  it('25. the official client can be stopped and started again', async () => {
     const { hub, client, log } = await openOfficial({ autoRejoinGroups: false })
     await client.joinGroup('g')
     client.stop()

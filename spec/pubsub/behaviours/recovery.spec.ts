@@ -34,7 +34,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     await said.until(({ values }) => values.length === 5)
     link.cut()
     await attached(false)
-    // The first attempt fails, and the next one waits for its time.
+    // The first attempt fails, and the next one waits for its retry delay.
     await eventually(() => ann.statuses.some(status => status.state === 'recovering' && status.attempt === 2))
     for (let i = 6; i <= 8; i++) hub.sendToGroup('g', i)
     link.restore()
@@ -112,7 +112,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     for (let sent = 500; sent <= 5_000; sent += 500) {
       for (let i = 0; i < 500; i++) hub.sendToGroup('g', i)
       await eventually(() => reader.length === sent)
-      // Goes behind the acks, which a page may send much later than it reads.
+      // Queued behind the acks, which a page may send much later than it reads.
       await lastValueFrom(ann.client.group('g').send('behind them', { noEcho: true }))
     }
     expect(story).toEqual(['connected ann'])

@@ -7,7 +7,7 @@ import { atScriptedHub, atShippedHub, texts, upTo, watch } from '../support/beha
 import { CodecClient } from '../support/codec-client.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
-/** After so many ms a connection has held, and the next one is tried without a pause. */
+/** A connection that held this long is followed by an immediate reconnect, ms. */
 const STABLE = 6_000
 
 const failure = (of: Promise<unknown>): Promise<unknown> =>
@@ -130,10 +130,10 @@ describe.each(PROTOCOLS)('%s', protocol => {
       expect([clock.now() - lostAt >= 5_000, clock.now() - lostAt < 6_000, failures() >= 5]).toEqual([true, true, true])
       hub.door = 'open'
       if (how === 'refused TCP') await hub.listen()
-      // The attempt under way may or may not find it open.
+      // The current attempt may or may not find the port open.
       await eventually(() => hub.peers.length === 2 || states().at(-1) === 'disconnected')
       clock.advance(1_000)
-      // One that was abandoned on its way may still arrive, where the platform cannot take it back.
+      // An abandoned attempt may still arrive where the platform cannot cancel it.
       for (let n = 2; states().at(-1) !== 'connected'; n++) {
         await eventually(() => hub.peers.length >= n || states().at(-1) === 'connected')
         hub.peers[n - 1]?.greet('c2')

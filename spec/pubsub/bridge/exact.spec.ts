@@ -6,8 +6,8 @@ import { openBridge, TRUSTING } from './support/open-bridge.js'
 
 const EXACT = ['12345678901234567890', '1.0', '{"b":1, "a":[2],"10":null}', '"\\u0041"', 'null', '"}],\\"value\\":1"']
 
-describe('A value of JSON is the same, character by character,', () => {
-  it.each(EXACT)('in the store as a client wrote it: %s', async value => {
+describe('a JSON value', () => {
+  it.each(EXACT)('the store holds exactly the characters that a client wrote: %s', async value => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     ann.send(`{"type":"event","event":"key:set","ackId":1,"data":{"value":0,"key":"k","value" : ${value} ,"id":7}}`)
@@ -15,7 +15,7 @@ describe('A value of JSON is the same, character by character,', () => {
     expect((await firstValueFrom(plant.key('k', text).get()))?.value).toBe(value)
   })
 
-  it.each(EXACT)('for members as the store has it: %s', async value => {
+  it.each(EXACT)('members receive exactly the characters in the store: %s', async value => {
     const { plant, raw } = await openBridge()
     await firstValueFrom(plant.key('k', text).set(value))
     const ann = await raw()
@@ -28,7 +28,7 @@ describe('A value of JSON is the same, character by character,', () => {
     expect(JSON.parse(entry).data).toMatchObject({ type: 'entry', key: 'k', op: 'set', value: JSON.parse(value) })
   })
 
-  it('also with `json()` as the codec of a key; another codec makes its own of it', async () => {
+  it('a key with the codec `json()` is exact, and a custom codec converts values', async () => {
     const plain = json<unknown>()
     const own: Codec<unknown> = { encode: value => plain.encode(value), decode: bytes => plain.decode(bytes) }
     const { plant, raw } = await openBridge({ ...TRUSTING, codec: key => (key === 'plain' ? plain : own) })

@@ -14,7 +14,7 @@ const through = (hubUrl: string, linkUrl: string): string => {
 }
 
 describe('a browser that loses its connection', () => {
-  it('gets every change of the meantime when its session is recovered', async () => {
+  it('a recovered session receives all changes of the outage', async () => {
     const { plant, hub } = await openBridge()
     const link = await layLink(hub.url.replace(/\/client.*/, ''))
     const client = openBrowser(through(hub.url, link.url))
@@ -31,7 +31,7 @@ describe('a browser that loses its connection', () => {
     ])
   })
 
-  it('gets the entry there is when its session was given up, and the watch is one again', async () => {
+  it('a new session receives the current entry, and the key is watched once', async () => {
     const { plant, hub, store } = await openBridge(TRUSTING, 20)
     const link = await layLink(hub.url.replace(/\/client.*/, ''))
     const client = openBrowser(through(hub.url, link.url))
@@ -52,7 +52,7 @@ describe('a browser that loses its connection', () => {
 })
 
 describe('a bridge that loses the store', () => {
-  it('says that entries are stale, then what has changed', async () => {
+  it('members are notified that entries are stale, then of the changes', async () => {
     const { store, plant, bridged, browser, raw } = await openBridge()
     await firstValueFrom(plant.set('a', 1, json()))
     const follower = new Follower(browser(), 'a')
@@ -74,7 +74,7 @@ describe('a bridge that loses the store', () => {
     expect(late.messages.map(({ data }) => Object(data).source ?? Object(data).state)).toEqual(['resync', 'live'])
   })
 
-  it('goes on after a restart of the store that has lost its data', async () => {
+  it('the bridge continues after a store restart that lost its data', async () => {
     const first = await serve({ port: 0, wsPort: 0, clock: systemClock })
     const { port } = new URL(first.url)
     const { browser } = await bridgeTo(openClient(first.url))
@@ -92,7 +92,7 @@ describe('a bridge that loses the store', () => {
     expect(second.stats.watches).toBe(1)
   })
 
-  it('tells the members of its end, and tries again for whoever joins', async () => {
+  it('members are notified when a watch ends, and the next join retries', async () => {
     const { bridged, browser, errors, keys, raw } = await openBridge()
     const follower = new Follower(browser(), 'a')
     await follower.until('is live')
@@ -107,7 +107,7 @@ describe('a bridge that loses the store', () => {
 })
 
 describe('a bridge that loses the hub', () => {
-  it('ends with it', async () => {
+  it('the bridge closes with the hub', async () => {
     const { server, store, keys, browser } = await openBridge()
     let ended = false
     keys.errors$.subscribe({ complete: () => (ended = true) })

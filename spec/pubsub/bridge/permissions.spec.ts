@@ -15,8 +15,8 @@ const write = (key: string, name = 'set') => ({
   data: name === 'set' ? { key, value: 1 } : { key },
 })
 
-describe('permissions', () => {
-  it('to read come from roles, unless a function decides; nobody may write', async () => {
+describe('permissions of a bridge', () => {
+  it('roles decide about reading by default, and writing is denied', async () => {
     const { raw, store } = await openBridge({})
     const ann = await raw('ann', '&role=webpubsub.joinLeaveGroups.key:line*')
     expect(nameOf(await ann.request(join('line-1')))).toBe('done')
@@ -27,7 +27,7 @@ describe('permissions', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('are asked for with client, key and operation', async () => {
+  it('callbacks receive the client, the key and the operation', async () => {
     const asked: string[] = []
     const { raw } = await openBridge({
       read: ({ userId }, key) => asked.push(`${userId} reads ${key}`) > 0 && key !== 'secret',
@@ -41,7 +41,7 @@ describe('permissions', () => {
     expect(asked).toEqual(['ann reads a', 'ann reads secret', 'ann set a', 'ann delete a'])
   })
 
-  it('are refused by a function that raises an error or promises something', async () => {
+  it('a callback that throws or returns a promise denies', async () => {
     const rude = (): boolean => {
       throw new Error('no idea')
     }
@@ -57,7 +57,7 @@ describe('permissions', () => {
     expect(first.errors).toEqual(['argument', 'argument'])
   })
 
-  it('to send to the groups of keys has nobody, whatever its roles; to leave them everybody', async () => {
+  it("no client may send to a key's group, and every client may leave it", async () => {
     let open = true
     const { raw, hub } = await openBridge({ ...TRUSTING, read: () => open })
     const ann = await raw('ann', '&role=webpubsub.sendToGroup&role=webpubsub.joinLeaveGroup')
@@ -73,7 +73,7 @@ describe('permissions', () => {
     expect(hub.connections[0]?.groups).toEqual(['key:'])
   })
 
-  it('end with the bridge', async () => {
+  it('reading and writing are denied after the bridge has closed', async () => {
     const { raw, keys, hub, bridged } = await openBridge()
     keys.close()
     const ann = await raw()
@@ -85,19 +85,19 @@ describe('permissions', () => {
   })
 })
 
-describe('options', () => {
+describe('options of a bridge', () => {
   it.each<[string, object]>([
     ['a blank prefix', { prefix: ' ' }],
-    ['a prefix that is no text', { prefix: 7 }],
+    ['a prefix that is not a string', { prefix: 7 }],
     ['a long prefix', { prefix: 'x'.repeat(101) }],
-    ['no function', { read: true }],
-    ['no function', { write: 'all' }],
-  ])('are refused: %s', async (_what, options) => {
+    ['a `read` that is not a function', { read: true }],
+    ['a `write` that is not a function', { write: 'all' }],
+  ])('`bridge` rejects %s', async (_what, options) => {
     const { bridged, hub } = await openBridge()
     expect(() => bridge(bridged, hub, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('name the groups and events', async () => {
+  it('the prefix names groups and events', async () => {
     const options: BridgeOptions = { ...TRUSTING, prefix: 'plant/' }
     const { raw, plant } = await openBridge(options)
     const ann = await raw()
@@ -108,7 +108,7 @@ describe('options', () => {
     expect(ann.messages[0]).toMatchObject({ group: 'plant/a', data: { key: 'a', value: 7 } })
   })
 
-  it('may have a codec for each key; where it raises an error, the group is told', async () => {
+  it('a failing codec of a key is reported to the group', async () => {
     const codec = (): never => {
       throw new Error('no codec')
     }

@@ -8,7 +8,7 @@ import { bridgeTo, Follower, inWords, openBridge, TRUSTING } from './support/ope
 const SET_POINT = 'thermostat1\\setPoint'
 
 describe('a browser that joins the group of a key', () => {
-  it('is sent the entry there is, then every change with its version', async () => {
+  it('a member receives the current entry, then every change with its version', async () => {
     const { plant, raw } = await openBridge()
     const key = plant.key(SET_POINT, json<number>())
     const versions = [String((await firstValueFrom(key.set(20))).version)]
@@ -31,14 +31,14 @@ describe('a browser that joins the group of a key', () => {
     expect(third?.['data']).toEqual({ ...entry, op: 'delete', reason: 'deleted', version: v3, source: 'notification' })
   })
 
-  it('is told of a key that is not there', async () => {
+  it('a member is notified that a key does not exist', async () => {
     const { browser } = await openBridge()
     const follower = new Follower(browser(), 'nothing')
     await follower.until('is live')
     expect(follower.seen).toEqual(['absent (snapshot)', 'is live'])
   })
 
-  it('is sent the latest entry alone, when others follow the key already', async () => {
+  it('a later member receives only the latest entry', async () => {
     const { plant, store, browser, keys } = await openBridge()
     const key = plant.key('a', json<number>())
     await firstValueFrom(key.set(1))
@@ -55,7 +55,7 @@ describe('a browser that joins the group of a key', () => {
     expect([store.stats.watches, keys.keys]).toEqual([1, ['a']])
   })
 
-  it('misses nothing and sees nothing twice, however changes fall between joins', async () => {
+  it('concurrent joins and changes cause neither gaps nor duplicates', async () => {
     const { plant, raw } = await openBridge()
     const key = plant.key('a', json<number>())
     const crowd = await Promise.all(Array.from({ length: 8 }, (_, i) => raw(`u${i}`)))
@@ -73,7 +73,7 @@ describe('a browser that joins the group of a key', () => {
     }
   })
 
-  it('has joined already when the bridge is built, or joins by its token, or is made to', async () => {
+  it('members that joined before the bridge, by token or by the application are served', async () => {
     const { bridged, hub, plant, raw } = await openBridge({ prefix: 'other:' })
     await firstValueFrom(plant.set('a', 1, json()))
     const ann = await raw('ann', '&group=key:a')
@@ -90,7 +90,7 @@ describe('a browser that joins the group of a key', () => {
     expect(second.keys).toEqual(['a'])
   })
 
-  it('ends the watch when the last one leaves, drops for good, or the bridge is closed', async () => {
+  it('the watch ends with the last member, its session or the bridge', async () => {
     const { store, hub, raw, keys } = await openBridge(TRUSTING, 0)
     const [ann, bob] = [await raw('ann'), await raw('bob')]
     await Promise.all([ann.join('key:a'), ann.join('key:b'), bob.join('key:a'), bob.join('key:c')])
@@ -110,7 +110,7 @@ describe('a browser that joins the group of a key', () => {
     expect(hub.connections).toHaveLength(1)
   })
 
-  it('is sent values as its codec has them', async () => {
+  it("a member receives values as encoded by the key's codec", async () => {
     const codec = (key: string) => ({ text, base64, bytes })[key] ?? json<unknown>()
     const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec })
     for (const key of ['text', 'base64', 'bytes', 'none'])
@@ -129,7 +129,7 @@ describe('a browser that joins the group of a key', () => {
     expect(errors).toEqual([])
   })
 
-  it('is told the version of a value that cannot be sent, and the next ones', async () => {
+  it('a member receives the version of a value that cannot be sent, and later values', async () => {
     const odd = { encode: () => new Uint8Array(), decode: (value: Uint8Array) => (value[0] === 0 ? 1n : 'fine') }
     const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec: odd })
     await firstValueFrom(plant.key('a', bytes).set(new Uint8Array([0])))
@@ -142,14 +142,14 @@ describe('a browser that joins the group of a key', () => {
   })
 })
 
-describe('base64', () => {
-  it('reads and writes any bytes', () => {
+describe('the base64 codec', () => {
+  it('any bytes survive a round trip', () => {
     const all = Uint8Array.from({ length: 256 }, (_, i) => i)
     expect(base64.encode(base64.decode(all))).toEqual(all)
     expect(base64.encode('')).toEqual(new Uint8Array())
   })
 
-  it.each(['QQ', 'QQ==\n', 'Q-==', '!', 'QR=='])('does not take %j for Base64', value => {
+  it.each(['QQ', 'QQ==\n', 'Q-==', '!', 'QR=='])('encoding rejects %j', value => {
     expect(() => base64.encode(value)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })

@@ -14,7 +14,7 @@ async function outcome(client: RawPubSubClient, name: string, data: unknown, dat
 }
 
 describe('a browser that writes a key', () => {
-  it('is answered when it is done, and everybody sees it', async () => {
+  it('a write is acknowledged when applied, and all members receive it', async () => {
     const { plant, browser } = await openBridge()
     const [ann, bob] = [browser('ann'), browser('bob')]
     const follower = new Follower(bob, 'a')
@@ -32,7 +32,7 @@ describe('a browser that writes a key', () => {
     ])
   })
 
-  it('is told the version if it asks with an id', async () => {
+  it('a write with an id receives its version', async () => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     expect(await outcome(ann, 'key:set', { key: 'a', value: 1, id: 'w1' })).toBe('done')
@@ -43,7 +43,7 @@ describe('a browser that writes a key', () => {
     expect(ann.messages[1]?.['data']).toEqual({ type: 'written', id: 7, key: 'b' })
   })
 
-  it('may name conditions, a time to live and a fencing token', async () => {
+  it('a write may have conditions, an expiry and a fencing token', async () => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     const { version } = await firstValueFrom(plant.set('lock', 1, json()))
@@ -60,7 +60,7 @@ describe('a browser that writes a key', () => {
     expect(await outcome(ann, 'key:delete', { key: 'b', options: { fencingToken } })).toBe('done')
   })
 
-  it('is answered with the code of the error', async () => {
+  it('a failed write is rejected with the code of the error', async () => {
     const { raw, browser, bridged } = await openBridge({ ...TRUSTING, codec: text })
     const ann = await raw()
     expect(await outcome(ann, 'key:set', { key: 'a', value: 21 })).toBe('argument')
@@ -76,12 +76,12 @@ describe('a browser that writes a key', () => {
     ['no object', 'key:set', [{ key: 'a', value: 1 }]],
     ['no key', 'key:set', { value: 1 }],
     ['an empty key', 'key:set', { key: '', value: 1 }],
-    ['a key of half a character', 'key:set', { key: '\ud800', value: 1 }],
+    ['a key with a lone surrogate', 'key:set', { key: '\ud800', value: 1 }],
     ['a number for a key', 'key:set', { key: 7, value: 1 }],
     ['no value', 'key:set', { key: 'a' }],
-    ['a member that is not known', 'key:set', { key: 'a', value: 1, ifAbsent: true }],
+    ['an unknown member', 'key:set', { key: 'a', value: 1, ifAbsent: true }],
     ['a value to delete', 'key:delete', { key: 'a', value: 1 }],
-    ['an option that is not known', 'key:set', { key: 'a', value: 1, options: { ifabsent: true } }],
+    ['an unknown option', 'key:set', { key: 'a', value: 1, options: { ifabsent: true } }],
     ['an option of writes for a delete', 'key:delete', { key: 'a', options: { ifAbsent: true } }],
     ['text for a flag', 'key:set', { key: 'a', value: 1, options: { ifAbsent: 'false' } }],
     ['two conditions', 'key:set', { key: 'a', value: 1, options: { ifAbsent: true, ifAbsentOrEqual: true } }],
@@ -91,7 +91,7 @@ describe('a browser that writes a key', () => {
     ['an object for an id', 'key:set', { key: 'a', value: 1, id: {} }],
     ['a prototype', 'key:set', JSON.parse('{"key":"a","value":1,"__proto__":{}}')],
     ['a prototype of options', 'key:set', JSON.parse('{"key":"a","value":1,"options":{"__proto__":1}}')],
-  ])('is refused with %s', async (_what, name, data) => {
+  ])('a write with %s is rejected', async (_what, name, data) => {
     const { plant, raw, hub } = await openBridge()
     const ann = await raw()
     await firstValueFrom(plant.set('a', 'as it was', json()))
@@ -101,13 +101,13 @@ describe('a browser that writes a key', () => {
     expect(hub.connections).toHaveLength(1)
   })
 
-  it('is refused with anything but JSON', async () => {
+  it('a write with data other than JSON is rejected', async () => {
     const { raw } = await openBridge()
     const ann = await raw()
     expect(await outcome(ann, 'key:set', 'eyJrZXkiOiJhIn0=', 'binary')).toBe('argument')
   })
 
-  it('leaves other events to the application', async () => {
+  it('other events are left to the application', async () => {
     const { hub, raw } = await openBridge()
     hub.events$.subscribe(other => other.event === 'greet' && other.reply('hello'))
     const ann = await raw()

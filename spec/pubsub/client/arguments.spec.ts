@@ -7,25 +7,24 @@ beforeEach(() => {
   setting = new FakeSetting()
 })
 
-/** Arrays in arrays. */
 const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
 
-describe('wrong arguments fail before anything is sent', () => {
+describe('arguments of a send', () => {
   it.each<[string, unknown, object]>([
-    ['text that is none', 7, { dataType: 'text' }],
+    ['text that is not a string', 7, { dataType: 'text' }],
     ['half a surrogate pair', '\uD800', { dataType: 'text' }],
-    ['binary that is none', 'AQID', { dataType: 'binary' }],
-    ['protobuf that is none', {}, { dataType: 'protobuf' }],
-    ['protobuf that is no Any', new Uint8Array([1]), { dataType: 'protobuf' }],
+    ['binary data that is not bytes', 'AQID', { dataType: 'binary' }],
+    ['protobuf data that is not bytes', {}, { dataType: 'protobuf' }],
+    ['protobuf bytes that are not an Any', new Uint8Array([1]), { dataType: 'protobuf' }],
     ['undefined', undefined, {}],
-    ['null, for which hubs end the session', null, {}],
+    ['null', null, {}],
     ['a function', () => 1, {}],
     ['bytes as json', new Uint8Array(1), { dataType: 'json' }],
     ['an ArrayBuffer', new ArrayBuffer(1), {}],
     ['an unknown type', 1, { dataType: 'xml' }],
-    ['a timeout that is none', 1, { timeout: 0 }],
-    ['no acknowledgement, but at least once', 1, { ack: false, atLeastOnce: true }],
-  ])('thrown: %s', (_, data, options) => {
+    ['a zero timeout', 1, { timeout: 0 }],
+    ['at-least-once without acknowledgement', 1, { ack: false, atLeastOnce: true }],
+  ])('`send` throws for %s', (_, data, options) => {
     expect(() => setting.client.group('line').send(data, options)).toThrow(
       expect.objectContaining({ code: 'argument' }),
     )
@@ -40,16 +39,16 @@ describe('wrong arguments fail before anything is sent', () => {
         return cycle
       })(),
     ],
-    ['what becomes null: NaN', Number.NaN],
-    ['what becomes null: an invalid date', new Date(Number.NaN)],
-    ['what becomes null: as it says', { toJSON: () => null }],
-    ['what becomes {}: a map', new Map([[1, 2]])],
-    ['what becomes {}: a set', new Set([1])],
-    ['what becomes {}: a blob', new Blob(['x'])],
-    ['what is nested deeper than the hub takes', nested(512)],
-    ['more than a frame holds', 'x'.repeat(2 ** 20)],
-    ['more bytes than a frame holds', 'ä'.repeat(2 ** 19)],
-  ])('raised: %s', (_, data) => {
+    ['NaN, which becomes null', Number.NaN],
+    ['an invalid date, which becomes null', new Date(Number.NaN)],
+    ['a toJSON that returns null', { toJSON: () => null }],
+    ['a map, which becomes {}', new Map([[1, 2]])],
+    ['a set, which becomes {}', new Set([1])],
+    ['a blob, which becomes {}', new Blob(['x'])],
+    ['nesting beyond the limit of the hub', nested(512)],
+    ['text beyond the frame limit', 'x'.repeat(2 ** 20)],
+    ['text beyond the frame limit only in UTF-8', 'ä'.repeat(2 ** 19)],
+  ])('a send errors for %s', (_, data) => {
     setting.connect().client.group('line').send(data).subscribe(setting.observer('send'))
     expect(setting.log).toEqual(['send: argument'])
     expect(setting.socket.frames).toEqual([])
@@ -59,26 +58,29 @@ describe('wrong arguments fail before anything is sent', () => {
     ['an empty object', {}],
     ['an empty object of a class', new (class Reading {})()],
     ['an object without a prototype', Object.create(null)],
-    ['nesting that the hub takes', nested(511)],
+    ['nesting at the limit of the hub', nested(511)],
     ['null inside of an object', { celsius: Number.NaN }],
-  ])('not at all: %s', (_, data) => {
+  ])('a send accepts %s', (_, data) => {
     setting.connect().client.group('line').send(data).subscribe(setting.observer('send'))
     expect([setting.log, setting.socket.frames.length]).toEqual([[], 1])
   })
 
-  it.each(['null', '5', '{"noEcho":"false"}', '{"ack":"no"}', '{"atLeastOnce":1}'])('thrown: the options %s', text => {
-    const options = JSON.parse(text)
-    expect(() => setting.client.group('line').send(1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
-    if (text.includes('noEcho')) return
-    expect(() => setting.client.sendEvent('e', 1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
-  })
+  it.each(['null', '5', '{"noEcho":"false"}', '{"ack":"no"}', '{"atLeastOnce":1}'])(
+    '`send` throws for the options %s',
+    text => {
+      const options = JSON.parse(text)
+      expect(() => setting.client.group('line').send(1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+      if (text.includes('noEcho')) return
+      expect(() => setting.client.sendEvent('e', 1, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+    },
+  )
 
-  it.each(['', ' ', '\ud800', 'x'.repeat(1_025)])('thrown: a group or an event named %j', name => {
+  it.each(['', ' ', '\ud800', 'x'.repeat(1_025)])('a group or an event cannot be named %j', name => {
     expect(() => setting.client.group(name)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => setting.client.sendEvent(name, 1)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('thrown: the group that is reserved for signs of life', () => {
+  it('the group reserved for keep-alive cannot be used', () => {
     expect(() => setting.client.group('rx-statestore:alive')).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => setting.client.group('rx-statestore:alive2')).not.toThrow()
   })

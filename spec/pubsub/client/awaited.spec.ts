@@ -13,7 +13,7 @@ describe.each([
   ['a message', 'sendToGroup', () => setting.client.group('line').send(21)],
   ['an event', 'event', () => setting.client.sendEvent('e', 21)],
 ] as const)('%s', (_, type, send) => {
-  it('that is awaited is sent once, however often', async () => {
+  it('awaiting it several times sends it once', async () => {
     const sending = send()
     expect(setting.socket.of(type)).toEqual([])
     const results = Promise.all([sending, sending, sending.then(({ ackId }) => ackId)])
@@ -23,7 +23,7 @@ describe.each([
     expect(setting.socket.of(type)).toHaveLength(1)
   })
 
-  it('throws its error', async () => {
+  it('awaiting it throws its error', async () => {
     const sending = send()
     const refusal = sending.catch(error => error.hubError.name)
     setting.socket.ack(1, 'Forbidden')
@@ -31,7 +31,7 @@ describe.each([
     await expect(sending).rejects.toMatchObject({ code: 'pubsub-refused' })
   })
 
-  it('is an observable as well, and a later subscription gets the same result', async () => {
+  it('a later subscription gets the result of the awaited send', async () => {
     const sending = send()
     const awaited = sending.finally(() => setting.log.push('settled'))
     setting.socket.ack(1)
@@ -43,7 +43,7 @@ describe.each([
     expect(sending.pipe()).toBeInstanceOf(Observable)
   })
 
-  it('has the type of both', () => {
+  it('its type is Awaitable', () => {
     expectTypeOf(send()).toEqualTypeOf<Awaitable<SendResult>>()
     expectTypeOf<Awaited<ReturnType<typeof send>>>().toEqualTypeOf<SendResult>()
     expect(send()).toBeInstanceOf(Awaitable)
@@ -51,7 +51,7 @@ describe.each([
 })
 
 describe('an awaited send', () => {
-  it('fails with the client', async () => {
+  it('closing the client rejects an awaited send', async () => {
     const failed = setting.client
       .group('line')
       .send(21)
@@ -61,7 +61,7 @@ describe('an awaited send', () => {
     await expect(setting.client.sendEvent('e', 1)).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('gives its result without an acknowledgement, too', async () => {
+  it('an awaited send without acknowledgement resolves', async () => {
     expect(await setting.client.group('line').send(1, { ack: false })).toEqual({ ackId: undefined, duplicate: false })
   })
 })

@@ -13,7 +13,7 @@ const STATES: readonly (readonly [string, () => void])[] = [
   ['connected', () => setting.connect()],
   ['recovering', () => setting.connect().socket.drop()],
   [
-    'waiting for a sign of life',
+    'waiting for a probe response',
     () => {
       setting.connect().socket.drop()
       setting.socket.accept()
@@ -29,8 +29,8 @@ const STATES: readonly (readonly [string, () => void])[] = [
   ['between attempts to connect', () => setting.socket.drop()],
 ]
 
-describe('closing', () => {
-  it.each(STATES)('when %s ends timers and attempts, and is told once', async (_, prepare) => {
+describe('closing a client', () => {
+  it.each(STATES)('closing while %s ends timers and attempts, and is reported once', async (_, prepare) => {
     prepare()
     const closed = setting.client.close()
     for (const socket of setting.network.sockets) socket.drop(1000)
@@ -43,7 +43,7 @@ describe('closing', () => {
     expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by caller', cause: undefined })
   })
 
-  it('while a URL is asked for does not use it', async () => {
+  it('closing while a URL is fetched discards it', async () => {
     let asked = 0
     setting = new FakeSetting({
       url: () => {
@@ -60,12 +60,12 @@ describe('closing', () => {
     })
   })
 
-  it('ends the session at the hub: code 1000', () => {
+  it('closing ends the session at the hub with code 1000', () => {
     void setting.connect().client.close()
     expect(setting.socket.closings).toEqual([1000])
   })
 
-  it('completes status, messages and errors, and fails what is not done', () => {
+  it('closing completes status, messages and errors, and fails pending sends', () => {
     const { client } = setting.connect()
     client.status$.subscribe({ complete: () => setting.log.push('status: complete') })
     client.errors$.subscribe(setting.observer('errors'))
@@ -87,7 +87,7 @@ describe('closing', () => {
     ])
   })
 
-  it('leaves nothing to do for whoever comes later', async () => {
+  it('subscriptions after closing complete or fail immediately', async () => {
     await Promise.all([setting.client.close(), setting.socket.drop(1006)])
     setting.client.group('line').messages$.subscribe(setting.observer('messages'))
     setting.client.group('line').send(1).subscribe(setting.observer('send'))
@@ -98,7 +98,7 @@ describe('closing', () => {
     expect(setting.log).toEqual(['messages: complete', 'send: closed', 'status: stopped', 'status: complete'])
   })
 
-  it('waits for the socket, but not for ever', async () => {
+  it('closing waits for the socket, up to a timeout', async () => {
     setting.connect()
     let done = false
     const closed = setting.client.close().then(() => {
@@ -113,7 +113,7 @@ describe('closing', () => {
     expect([setting.clock.pending, setting.socket.terminated]).toEqual([0, true])
   })
 
-  it('does not cut off a hub that answers', async () => {
+  it('a socket that closes in time is not terminated', async () => {
     const closed = setting.connect().client.close()
     setting.socket.drop(1000)
     await closed
@@ -121,7 +121,7 @@ describe('closing', () => {
     expect(setting.socket.terminated).toBe(false)
   })
 
-  it('happens at the end of a scope', async () => {
+  it('leaving the scope of `await using` closes the client', async () => {
     setting.connect()
     {
       await using client = setting.client
@@ -132,7 +132,7 @@ describe('closing', () => {
     expect(setting.states.at(-1)).toBe('stopped')
   })
 
-  it('by a subscriber in the middle of a message ends it there', () => {
+  it('a subscriber that closes the client receives no further messages', () => {
     setting
       .connect()
       .client.group('line')

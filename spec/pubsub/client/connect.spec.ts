@@ -13,11 +13,11 @@ const settled = async (): Promise<void> => {
 }
 
 describe('connecting', () => {
-  it('offers exactly the reliable subprotocol at the URL', () => {
+  it('the handshake offers exactly the reliable subprotocol at the URL', () => {
     expect(setting.socket).toMatchObject({ url: URL, subprotocol: 'json.reliable.webpubsub.azure.v1' })
   })
 
-  it('is connected with the first frame, not with the socket', () => {
+  it('the status is connected after the first frame, not when the socket opens', () => {
     setting.socket.accept()
     expect(setting.states).toEqual(['connecting'])
     setting.socket.greet('c1', 't1')
@@ -27,13 +27,13 @@ describe('connecting', () => {
     ])
   })
 
-  it('tells the latest status to whoever comes late', () => {
+  it('a late subscriber receives the latest status', () => {
     setting.connect()
     setting.client.status$.subscribe(setting.observer('late'))
     expect(setting.log).toEqual(['late: {"state":"connected","connectionId":"c1","userId":"ann"}'])
   })
 
-  it('abandons an attempt whose handshake hangs', () => {
+  it('an attempt with a hanging handshake is abandoned', () => {
     setting.clock.advance(9_999)
     expect(setting.socket.closings).toEqual([])
     setting.clock.advance(1)
@@ -47,20 +47,20 @@ describe('connecting', () => {
     })
   })
 
-  it('abandons an attempt whose first frame does not come', () => {
+  it('an attempt without a first frame is abandoned', () => {
     setting.clock.advance(5_000)
     setting.socket.accept()
     setting.clock.advance(5_000)
     expect(setting.status).toMatchObject({ state: 'disconnected' })
   })
 
-  it('ignores what an abandoned socket tells', () => {
+  it('frames of an abandoned socket are ignored', () => {
     setting.clock.advance(10_000)
     setting.socket.accept().greet()
     expect(setting.states).toEqual(['connecting', 'disconnected'])
   })
 
-  it('tries again for ever, with pauses that grow', () => {
+  it('attempts continue indefinitely, with growing delays', () => {
     const pauses: number[] = []
     for (let attempt = 1; attempt <= 20; attempt++) {
       setting.socket.drop(1006, 'Unexpected server response: 502')
@@ -72,12 +72,12 @@ describe('connecting', () => {
     expect(setting.network.count).toBe(21)
   })
 
-  it('says why: the code and the reason of the close', () => {
+  it('the status contains the code and the reason of the close', () => {
     setting.socket.accept().drop(1013, 'try again later')
     expect(setting.status).toMatchObject({ state: 'disconnected', code: 1013, reason: 'try again later' })
   })
 
-  it('gives the last words of the hub as the reason when the close has none', () => {
+  it('a close without a reason is reported with the reason of the `disconnected` frame', () => {
     setting.socket.accept().receive({ type: 'system', event: 'disconnected', message: 'too many connections' })
     setting.socket.drop(1000)
     expect(setting.status).toMatchObject({ code: 1000, reason: 'too many connections' })
@@ -88,7 +88,7 @@ describe('connecting', () => {
 })
 
 describe('a reconnect strategy', () => {
-  it('ends the client when it gives up, with the cause', () => {
+  it('a strategy that returns false stops the client with the cause', () => {
     setting = new FakeSetting({ reconnectStrategy: () => false })
     setting.client.group('line').messages$.subscribe(setting.observer('messages'))
     setting.client.group('line').send(1).subscribe(setting.observer('send'))
@@ -105,15 +105,15 @@ describe('a reconnect strategy', () => {
         throw new Error('broken')
       },
     ],
-    ['gives no number', (): number => Number.NaN],
-    ['gives a time in the past', (): number => -1],
-  ])('ends the client when it %s', (_, reconnectStrategy) => {
+    ['returns no number', (): number => Number.NaN],
+    ['returns a negative delay', (): number => -1],
+  ])('the client stops if its strategy %s', (_, reconnectStrategy) => {
     setting = new FakeSetting({ reconnectStrategy })
     setting.socket.drop()
     expect(setting.status).toMatchObject({ state: 'stopped', cause: { code: 'argument' } })
   })
 
-  it('is asked with the attempt and the cause, not for the first attempt, and from 1 after a connection that held', () => {
+  it('the strategy receives attempt and cause from the second attempt on, and counts from 1 after a stable connection', () => {
     const asked: string[] = []
     setting = new FakeSetting({
       reconnectStrategy: (attempt, cause) => {
@@ -128,7 +128,7 @@ describe('a reconnect strategy', () => {
 })
 
 describe('a URL callback', () => {
-  it('is asked for every new connection, never for a recovery', async () => {
+  it('the URL is fetched for every new connection, never for a recovery', async () => {
     let asked = 0
     setting = new FakeSetting({ url: () => `wss://hub.example/client/hubs/h?access_token=${++asked}` })
     await settled()
@@ -154,8 +154,8 @@ describe('a URL callback', () => {
       'no token',
     ],
     ['rejects', () => Promise.reject(new Error('no token')), 'no token'],
-    ['gives no WebSocket URL', () => 'https://hub.example', 'https://hub.example'],
-  ])('is asked again when it %s', async (_, url, reason) => {
+    ['returns no WebSocket URL', () => 'https://hub.example', 'https://hub.example'],
+  ])('the URL is fetched again when the callback %s', async (_, url, reason) => {
     setting = new FakeSetting({ url })
     await settled()
     expect(setting.status).toMatchObject({ state: 'disconnected', reason: expect.stringContaining(reason), attempt: 2 })
@@ -164,7 +164,7 @@ describe('a URL callback', () => {
     expect(setting.status).toMatchObject({ state: 'disconnected', attempt: 3 })
   })
 
-  it('is given up when it hangs, and its late answer is not used', async () => {
+  it('a hanging URL callback is abandoned, and its late result is discarded', async () => {
     let answer: (url: string) => void = () => undefined
     setting = new FakeSetting({
       url: () =>

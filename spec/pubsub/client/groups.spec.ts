@@ -18,7 +18,7 @@ const asked = (): string[] =>
   )
 
 describe('the messages of a group', () => {
-  it('are asked for when the first comes, and no longer when the last goes', () => {
+  it('the group is joined with the first subscriber and left with the last', () => {
     setting.connect()
     const first = listen('line', 'a')
     const second = listen('line', 'b')
@@ -32,7 +32,7 @@ describe('the messages of a group', () => {
     ])
   })
 
-  it('go to all who listen, on whichever handle, and to them alone', () => {
+  it('messages reach all subscribers of their group only, through any handle', () => {
     setting.connect()
     listen('line', 'a')
     listen('line', 'b')
@@ -41,7 +41,7 @@ describe('the messages of a group', () => {
     expect(setting.log).toEqual(['a: 1', 'b: 1', 'other: 2'])
   })
 
-  it('carry data, type, sender and number', () => {
+  it('a message has data, type, sender and sequence id', () => {
     const messages: unknown[] = []
     setting
       .connect()
@@ -56,34 +56,34 @@ describe('the messages of a group', () => {
     ])
   })
 
-  it('that come before the join is acknowledged are passed on', () => {
+  it('messages before the acknowledgement of the join are delivered', () => {
     setting.connect()
     listen()
     setting.socket.publish(1).ack(1)
     expect(setting.log).toEqual(['line: 1'])
   })
 
-  it('wait for the connection', () => {
+  it('a join waits for the connection', () => {
     listen()
     expect(setting.log).toEqual([])
     setting.connect()
     expect(asked()).toEqual(['+line'])
   })
 
-  it('are not asked for when nobody listens any more once it is there', () => {
+  it('a group without subscribers is not joined after connecting', () => {
     listen().unsubscribe()
     setting.connect()
     expect(asked()).toEqual([])
   })
 
-  it('are asked for before anything that waits is sent', () => {
+  it('groups are joined before queued messages are sent', () => {
     setting.client.group('line').send(1).subscribe()
     listen()
     setting.connect()
     expect(setting.socket.frames.map(({ type }) => type)).toEqual(['joinGroup', 'sendToGroup'])
   })
 
-  it('can be listened to again by one who is told that they failed', () => {
+  it('a subscriber can subscribe again from its error handler', () => {
     setting.connect()
     setting.client.group('line').messages$.subscribe({ error: () => listen() })
     setting.socket.ack(1, 'Forbidden')
@@ -93,12 +93,12 @@ describe('the messages of a group', () => {
   })
 })
 
-describe('coming and going', () => {
+describe('subscribing and unsubscribing', () => {
   it.each<[string, readonly ('come' | 'go')[], readonly string[]]>([
     ['leaves after the join was answered', ['come', 'go'], ['+line', '-line']],
     ['stays joined', ['come', 'go', 'come'], ['+line']],
     ['leaves once', ['come', 'go', 'come', 'go'], ['+line', '-line']],
-  ])('faster than the hub answers %s', (_, steps, expected) => {
+  ])("faster than the hub's response, the client %s", (_, steps, expected) => {
     setting.connect()
     let subscription: Subscription | undefined
     for (const step of steps) {
@@ -110,7 +110,7 @@ describe('coming and going', () => {
     expect(asked()).toEqual(expected)
   })
 
-  it('again while the leave is under way joins after it', () => {
+  it('subscribing during a pending leave joins after it', () => {
     setting.connect()
     const first = listen()
     setting.socket.ack(1)
@@ -121,7 +121,7 @@ describe('coming and going', () => {
     expect(asked()).toEqual(['+line', '-line', '+line'])
   })
 
-  it('during an outage asks for what is wanted once it is over', () => {
+  it('changes during an outage are applied after it', () => {
     setting.connect()
     const line = listen('line')
     listen('kept')
@@ -133,7 +133,7 @@ describe('coming and going', () => {
     expect(asked()).toEqual(['-line', '+new'])
   })
 
-  it('takes a request that was under way when the socket was lost up again, with its id', () => {
+  it('a request in flight when the socket is lost is resent with its id', () => {
     setting.connect()
     listen()
     setting.recover()
@@ -144,7 +144,7 @@ describe('coming and going', () => {
 })
 
 describe('a new session', () => {
-  it('joins the groups that are wanted, once, and none that were left', () => {
+  it('a new session joins the wanted groups once, and none that were left', () => {
     setting.connect()
     const left = listen('left')
     listen('a')
@@ -157,7 +157,7 @@ describe('a new session', () => {
     expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([5, 6])
   })
 
-  it('joins none that were left while there was none', () => {
+  it('a new session does not join groups that were left without a session', () => {
     setting.connect()
     const line = listen()
     setting.socket.ack(1).drop(1008)
@@ -166,7 +166,7 @@ describe('a new session', () => {
     expect(asked()).toEqual([])
   })
 
-  it('tells of the gap once the group is joined again', () => {
+  it('the gap is reported when the group is joined again', () => {
     const gaps: unknown[] = []
     setting.client.group('line').gaps$.subscribe(gap => gaps.push(gap))
     setting.client.group('other').gaps$.subscribe(setting.observer('other'))
@@ -183,7 +183,7 @@ describe('a new session', () => {
     expect(setting.log).toEqual(['line: 1'])
   })
 
-  it('tells of no gap to whoever was not there before', () => {
+  it('no gap is reported to a subscriber that was not subscribed before', () => {
     setting.client.group('line').gaps$.subscribe(setting.observer('gap'))
     setting.connect()
     const first = listen()
@@ -194,7 +194,7 @@ describe('a new session', () => {
     expect(setting.log).toEqual([])
   })
 
-  it('does not keep what was asked in the old one', () => {
+  it('a new session does not resend requests of the old one', () => {
     setting.connect()
     listen()
     setting.reset().socket.ack(1)
@@ -202,8 +202,8 @@ describe('a new session', () => {
   })
 })
 
-describe('a refused group', () => {
-  it('fails all who listen, and is forgotten', () => {
+describe('a rejected join', () => {
+  it('a rejected join fails all subscribers and ends the membership', () => {
     setting.connect()
     listen('line', 'a')
     listen('line', 'b')
@@ -214,7 +214,7 @@ describe('a refused group', () => {
     expect(asked()).toEqual([])
   })
 
-  it('that was joined before is reported, too: nobody goes deaf in silence', () => {
+  it('a rejected rejoin is also reported on errors$', () => {
     setting.connect()
     listen()
     setting.socket.ack(1)
@@ -223,7 +223,7 @@ describe('a refused group', () => {
     expect(setting.errors).toEqual(['pubsub-refused'])
   })
 
-  it('that was joined before may be joined anew by whoever hears of the report', () => {
+  it('a listener of errors$ may join the group again', () => {
     setting.connect()
     const first = listen()
     setting.client.errors$.subscribe(() => {
@@ -237,7 +237,7 @@ describe('a refused group', () => {
     expect(setting.log).toEqual(['line: pubsub-refused', 'again: 1'])
   })
 
-  it('fails nobody who came after the answer, however late it is told', () => {
+  it('a late rejection does not fail a subscriber of a newer membership', () => {
     setting.connect()
     let first = listen()
     const other = setting.client.group('other')
@@ -253,7 +253,7 @@ describe('a refused group', () => {
     expect(setting.log).toEqual(['again: 1'])
   })
 
-  it('that nobody wants any more fails nobody', () => {
+  it('a rejected join without subscribers fails no one else', () => {
     setting.connect()
     listen().unsubscribe()
     setting.socket.ack(1, 'Forbidden')
@@ -261,7 +261,7 @@ describe('a refused group', () => {
     expect(asked()).toEqual(['+line'])
   })
 
-  it('may be joined again, if only leaving it was refused', () => {
+  it('a group can be joined again after its leave was rejected', () => {
     setting.connect()
     const first = listen()
     setting.socket.ack(1)
@@ -272,7 +272,7 @@ describe('a refused group', () => {
     expect(asked()).toEqual(['+line', '-line', '+line'])
   })
 
-  it('for InternalServerError is asked for again', () => {
+  it('a join rejected with InternalServerError is retried', () => {
     setting.connect()
     listen()
     setting.socket.ack(1, 'InternalServerError')
@@ -283,8 +283,8 @@ describe('a refused group', () => {
   })
 })
 
-describe('a join that is not answered', () => {
-  it('is reported and asked for again', () => {
+describe('a join without a response', () => {
+  it('an unanswered join is reported and retried', () => {
     setting.connect()
     listen()
     for (let second = 0; second < 90; second++) {

@@ -35,7 +35,7 @@ function sending(
 
 describe('sendToGroup', () => {
   it(
-    'never ends while its source does not',
+    'it does not complete before its source',
     marbles(m => {
       const source = cold(m, '-')
       m.equal(source.pipe(sending(new Requests(m, {}))), '-')
@@ -44,7 +44,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'completes with an empty source',
+    'it completes with an empty source',
     marbles(m => {
       const source = cold(m, ' --|')
       m.equal(source.pipe(sending(new Requests(m, {}))), '--|')
@@ -53,7 +53,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'sends every item and completes when the last is acknowledged',
+    'it sends every item and completes when the last one is acknowledged',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
       const source = cold(m, ' -a-b|')
@@ -65,7 +65,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'emits the results in the order of the source, whatever the order of the acknowledgements',
+    'it emits results in the order of the source, regardless of the order of acknowledgements',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')
@@ -74,7 +74,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'has no more sends under way than it may, started in order',
+    'it limits the sends in flight and starts them in order',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
       const source = cold(m, ' (abc|)')
@@ -86,7 +86,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'fails with a send that fails, and calls off all others',
+    'a failed send fails the stream and cancels the other sends',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '-#', c: '(c|)' })
       const source = cold(m, ' ab-c')
@@ -99,7 +99,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'fails with its source',
+    'it fails with its source',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)' })
       const source = cold(m, ' a-#')
@@ -109,7 +109,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'calls everything off when nobody listens any more',
+    'unsubscribing cancels all sends',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '(b|)' })
       const source = cold(m, ' a---b')
@@ -120,7 +120,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'fails with overflow when more wait than may',
+    'it fails with overflow when too many items wait',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
       const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
@@ -132,7 +132,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'emits each item beside its own result with `withItem`, in the order of the source',
+    '`withItem` emits each item with its result, in the order of the source',
     marbles(m => {
       const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
       const words$ = cold(m, 'ab|').pipe(
@@ -143,7 +143,7 @@ describe('sendToGroup', () => {
     }),
   )
 
-  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
+  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('it throws for %j', options => {
     const group = new Group('line', {
       send: () => new Awaitable(() => undefined),
       timeout: 1,
@@ -154,7 +154,7 @@ describe('sendToGroup', () => {
   })
 })
 
-describe('on a connection', () => {
+describe('operators on a connection', () => {
   let setting: FakeSetting
 
   beforeEach(() => {
@@ -165,7 +165,7 @@ describe('on a connection', () => {
     stream$.subscribe(setting.observer('out'))
   }
 
-  it('items leave in their order, and results come in it', () => {
+  it('items are sent, and results emitted, in the order of the source', () => {
     observe(of(1, 2, 3).pipe(sendToGroup(setting.client.group('line'), { noEcho: true })))
     expect(setting.socket.of('sendToGroup').map(({ data, noEcho }) => [data, noEcho])).toEqual([
       [1, true],
@@ -176,7 +176,7 @@ describe('on a connection', () => {
     expect(setting.log).toEqual(['out: acked 1', 'out: acked 2', 'out: acked 3', 'out: complete'])
   })
 
-  it('events go to the server', () => {
+  it('sendEvent sends events to the server', () => {
     observe(of({ button: 1 }).pipe(sendEvent(setting.client, 'click')))
     setting.socket.ack(1)
     expect(setting.socket.of('event')).toMatchObject([{ event: 'click', data: { button: 1 } }])
@@ -188,7 +188,7 @@ describe('on a connection', () => {
     expect(setting.log).toEqual(['out: argument'])
   })
 
-  it('what waits for the connection is called off with the stream', () => {
+  it('unsubscribing cancels items that wait for the connection', () => {
     const clicks$ = new Subject<number>()
     setting.socket.drop()
     const subscription = clicks$.pipe(sendEvent(setting.client, 'click')).subscribe()
@@ -198,7 +198,7 @@ describe('on a connection', () => {
     expect(setting.socket.of('event')).toEqual([])
   })
 
-  it('what is no group, no client or no option is thrown at once, not with the first item', () => {
+  it('invalid groups, clients and options throw immediately', () => {
     const line = setting.client.group('line')
     const wrong = ['{"timeout":0}', '{"ack":"no"}', '{"noEcho":"false"}', 'null'].map(text => JSON.parse(text))
     const calls = [
@@ -210,7 +210,7 @@ describe('on a connection', () => {
     for (const call of calls) expect(call).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('a name that is none is thrown at once', () => {
+  it('an invalid event name throws immediately', () => {
     expect(() => sendEvent(setting.client, ' ')).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })

@@ -28,13 +28,13 @@ describe('connectPubSub', () => {
     ['protobuf', NOWHERE, { protocol: 'protobuf' }],
     ['no retries', NOWHERE, { retries: 0 }],
     ['pauses of its own', NOWHERE, { reconnect: { initial: 5, max: 10 } }],
-  ])('takes %s', (_, url, options) => {
+  ])('it accepts %s', (_, url, options) => {
     const states: string[] = []
     open(url, options).status$.subscribe(({ state }) => states.push(state))
     expect(states).toEqual(['connecting'])
   })
 
-  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])('throws for the URL %j', url => {
+  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])('it throws for the URL %j', url => {
     expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
@@ -47,11 +47,11 @@ describe('connectPubSub', () => {
     { retries: -1 },
     { reconnect: { initial: 0 } },
     { reconnect: { max: -1 } },
-  ])('throws for %j', options => {
+  ])('it throws for %j', options => {
     expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('throws for a protocol and a strategy that are none', () => {
+  it('it throws for an invalid protocol or strategy', () => {
     const wrong = [
       JSON.parse('{"protocol":"xml"}'),
       JSON.parse('{"reconnectStrategy":7}'),

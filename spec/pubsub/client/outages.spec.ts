@@ -7,12 +7,12 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 import { openHub } from '../support/open-hub.js'
 
-/** A client of the shipped pauses, connected. */
+/** A connected client with the default delays. */
 function connected(random: () => number): FakeSetting {
   return new FakeSetting(retryDelays({ random })).connect()
 }
 
-/** How long after the end of an outage the client tries again, ms. */
+/** Time from the end of an outage to the next attempt, ms. */
 function triesAgainAfter(outage: number, random: () => number): number {
   const setting = connected(random)
   const { clock, network } = setting
@@ -25,14 +25,17 @@ function triesAgainAfter(outage: number, random: () => number): number {
   }
 }
 
-describe('An outage', () => {
-  it.each([1_000, 5_000, 22_000, 27_900, 50_000])('of %i ms ends a recovery within two seconds', outage => {
-    const seeded = new Random(outage)
-    const chances: (() => number)[] = [() => 0, () => 0.999_999, ...Array(40).fill(() => seeded.next())]
-    for (const random of chances) expect(triesAgainAfter(outage, random)).toBeLessThanOrEqual(2_010)
-  })
+describe('an outage', () => {
+  it.each([1_000, 5_000, 22_000, 27_900, 50_000])(
+    'after an outage of %i ms the client recovers within two seconds',
+    outage => {
+      const seeded = new Random(outage)
+      const chances: (() => number)[] = [() => 0, () => 0.999_999, ...Array(40).fill(() => seeded.next())]
+      for (const random of chances) expect(triesAgainAfter(outage, random)).toBeLessThanOrEqual(2_010)
+    },
+  )
 
-  it('is not hammered against: no more than one attempt a second', () => {
+  it('during an outage the client makes at most one attempt per second', () => {
     const setting = connected(() => 0)
     setting.socket.drop()
     while (setting.status?.state === 'recovering') {
@@ -43,7 +46,7 @@ describe('An outage', () => {
     expect(setting.statuses.filter(({ state }) => state === 'disconnected')).toHaveLength(1)
   })
 
-  it('ends with a herd that comes back one by one', () => {
+  it('after an outage, jitter spreads the attempts of many clients', () => {
     const seeded = new Random(7)
     const times = Array.from({ length: 100 }, () => triesAgainAfter(22_000, () => seeded.next()))
     const perTick = times.map(time => times.filter(other => Math.abs(other - time) <= 50).length)
@@ -51,26 +54,26 @@ describe('An outage', () => {
   })
 })
 
-describe('The pauses of a recovery', () => {
+describe('recovery delays', () => {
   it.each([
     ['by default', undefined, [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]],
-    ['that are to be longer', { initial: 5_000, max: 60_000 }, [2_000, 2_000]],
-    ['that are to be shorter', { initial: 5, max: 20 }, [5, 10, 20, 20]],
-  ])('grow to two seconds at most, %s', (_, options, expected) => {
+    ['with longer delays configured', { initial: 5_000, max: 60_000 }, [2_000, 2_000]],
+    ['with shorter delays configured', { initial: 5, max: 20 }, [5, 10, 20, 20]],
+  ])('recovery delays grow to at most two seconds %s', (_, options, expected) => {
     const { recoveryPause } = retryDelays({ ...options, random: () => 1 })
     expect(expected.map((_, i) => recoveryPause(i + 1))).toEqual(expected)
     const { recoveryPause: shortest } = retryDelays({ ...options, random: () => 0 })
     expect(expected.map((_, i) => shortest(i + 1))).toEqual(expected.map(most => Math.round(most / 2)))
   })
 
-  it('leave those before a new connection as they are', () => {
+  it('the delays before new connections are not shortened', () => {
     const { pause } = retryDelays({ random: () => 1 })
     expect([1, 5, 20].map(pause)).toEqual([100, 1_600, 30_000])
   })
 })
 
 describe('connectPubSub', () => {
-  it('recovers after short pauses, whatever those before a new connection are', async () => {
+  it('recovery delays are independent of the configured reconnect delays', async () => {
     const { server, hub } = await openHub()
     const clock = new ManualClock()
     const client = connectPubSub(hub.url, { clock, reconnect: { initial: 30_000, max: 30_000 } })
@@ -88,7 +91,7 @@ describe('connectPubSub', () => {
     }
   })
 
-  it('takes pauses as an option, checked first', () => {
+  it('invalid delays are rejected', () => {
     expect(() => connectPubSub('ws://h/', { reconnect: { max: -1 } })).toThrow('reconnect.max')
   })
 })

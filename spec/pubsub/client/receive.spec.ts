@@ -13,7 +13,7 @@ beforeEach(() => {
 const acks = (): unknown[] => setting.socket.of('sequenceAck').map(({ sequenceId }) => sequenceId)
 
 describe('sequence acks', () => {
-  it('tell the largest number, a second after the first message', () => {
+  it('the largest id is acknowledged a second after the first message', () => {
     setting.socket.publish(1)
     setting.clock.advance(500)
     setting.socket.publish(2).publish(3)
@@ -23,30 +23,30 @@ describe('sequence acks', () => {
     expect(acks()).toEqual([3])
   })
 
-  it('are not sent when nothing came', () => {
+  it('no ack is sent without new messages', () => {
     setting.socket.publish(1)
     setting.clock.advance(10_000)
     expect(acks()).toEqual([1])
   })
 
-  it('come with every hundredth message of a burst: never are 1,000 unacknowledged', () => {
+  it('every hundredth message of a burst is acknowledged, so that never 1,000 are outstanding', () => {
     for (let id = 1; id <= 5_000; id++) setting.socket.publish(id)
     expect(acks()).toEqual(Array.from({ length: 50 }, (_, i) => (i + 1) * 100))
   })
 
-  it('come with every mebibyte', () => {
+  it('every mebibyte is acknowledged', () => {
     const large = 'x'.repeat(300_000)
     for (let id = 1; id <= 8; id++) setting.socket.publish(id, 'line', large)
     expect(acks()).toEqual([4, 8])
   })
 
-  it('count what is not understood, and what nobody listens to', () => {
+  it('unknown frames and messages without a subscriber are acknowledged', () => {
     setting.socket.receive({ type: 'hologram', sequenceId: 1 }).publish(2, 'stranger')
     setting.clock.advance(1_000)
     expect(acks()).toEqual([2])
   })
 
-  it('are exact beyond 2^53', () => {
+  it('ids beyond 2^53 are exact', () => {
     for (const id of ['9007199254740993', '9007199254740994', '18446744073709551615']) {
       setting.socket.receive(
         `{"type":"message","from":"group","group":"line","dataType":"json","data":0,"sequenceId":${id}}`,
@@ -60,7 +60,7 @@ describe('sequence acks', () => {
     ])
   })
 
-  it('are sent on no socket but that of the messages', () => {
+  it('an ack is sent only on the socket of its messages', () => {
     setting.socket.publish(1)
     const lost = setting.socket.drop()
     setting.clock.advance(5_000)
@@ -69,7 +69,7 @@ describe('sequence acks', () => {
 })
 
 describe('after a recovery', () => {
-  it('what was received is acknowledged at once, and what comes twice is dropped and acknowledged again', () => {
+  it('received messages are acknowledged immediately, and duplicates are dropped and acknowledged again', () => {
     setting.socket.publish(1).publish(2).publish(3)
     setting.recover()
     expect(acks()).toEqual([3])
@@ -79,14 +79,14 @@ describe('after a recovery', () => {
     expect(acks()).toEqual([3, 4])
   })
 
-  it('repeated messages are acknowledged also when nothing new comes', () => {
+  it('redelivered messages are acknowledged even without new ones', () => {
     setting.socket.publish(1)
     setting.recover().socket.publish(1)
     setting.clock.advance(1_000)
     expect(acks()).toEqual([1, 1])
   })
 
-  it('messages that are the first to come are passed on: they prove that the hub is there', () => {
+  it('a message completes the recovery and is delivered', () => {
     setting.socket.publish(1).drop()
     setting.socket.accept().publish(2)
     expect(setting.log).toEqual(['line: 1', 'line: 2'])
@@ -94,20 +94,20 @@ describe('after a recovery', () => {
   })
 })
 
-describe('frames that make no sense', () => {
+describe('malformed frames', () => {
   it.each([
     ['no JSON', '}{'],
     ['no object', '[1]'],
     ['half an acknowledgement', '{"type":"ack"}'],
     ['half a message', '{"type":"message","from":"group","sequenceId":"x"}'],
-  ])('are reported, and those after them are read: %s', (_, data) => {
+  ])('a malformed frame is reported, and later frames are read: %s', (_, data) => {
     setting.socket.receive(data).publish(1)
     expect(setting.errors).toEqual(['payload'])
     expect(setting.log).toEqual(['line: 1'])
     expect(setting.status).toMatchObject({ state: 'connected' })
   })
 
-  it('are reported once and acknowledged when they have a number: the hub would repeat them', () => {
+  it('a malformed message with a sequence id is reported once and acknowledged', () => {
     const unreadable = { type: 'message', from: 'group', group: 'line', dataType: 'binary', data: '?', sequenceId: 1 }
     setting.socket.receive(unreadable)
     setting.clock.advance(1_000)
@@ -121,22 +121,22 @@ describe('frames that make no sense', () => {
     { type: 'message', from: 'group', group: 'line', dataType: 'smell', data: 1, sequenceId: 1 },
     { type: 'system', event: 'eclipse' },
     { type: 'streamAck', streamId: 's', expectedSequenceId: 1 },
-  ])('but may of a newer hub are passed over in silence: %j', frame => {
+  ])('a frame of a newer hub is ignored without an error: %j', frame => {
     setting.socket.receive(frame)
     expect({ errors: setting.errors, log: setting.log }).toEqual({ errors: [], log: [] })
   })
 })
 
-describe('messages of the server', () => {
-  it('come on serverMessages$', () => {
+describe('server messages', () => {
+  it('server messages are emitted on serverMessages$', () => {
     setting.client.serverMessages$.subscribe(setting.observer('server'))
     setting.socket.receive({ type: 'message', from: 'server', dataType: 'text', data: 'hi', sequenceId: 1 })
     expect(setting.log).toEqual(['server: hi'])
   })
 })
 
-describe('over protobuf', () => {
-  it('the same happens', () => {
+describe('receiving over protobuf', () => {
+  it('messages, acks and recovery work over protobuf', () => {
     setting = new FakeSetting({ codec: protobufClientCodec })
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     const { socket } = setting

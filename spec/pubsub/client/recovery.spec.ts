@@ -21,13 +21,13 @@ describe('the recovery URL', () => {
       `wss://h/client/hubs/a?x=1%20+2&access_tokens=u&${recovery}`,
     ],
     ['ws://h/client/hubs/a?awps_connection_id=old&awps_reconnection_token=old', `ws://h/client/hubs/a?${recovery}`],
-  ])('of %s has id and token percent-encoded, the rest as it was, and no access token', (url, expected) => {
+  ])('the recovery URL of %s has id and token percent-encoded and no access token', (url, expected) => {
     expect(recoveryUrl(url, key)).toBe(expected)
   })
 })
 
 describe('a lost socket', () => {
-  it('is recovered at once, with the same subprotocol', () => {
+  it('recovery starts immediately, with the same subprotocol', () => {
     setting.connect().socket.drop(1006, 'reset')
     expect(setting.network.count).toBe(2)
     expect(setting.socket).toMatchObject({
@@ -44,12 +44,12 @@ describe('a lost socket', () => {
     })
   })
 
-  it.each([1000, 1001, 1005, 1006, 1011, 4000])('is recovered after code %i', code => {
+  it.each([1000, 1001, 1005, 1006, 1011, 4000])('close code %i starts a recovery', code => {
     setting.connect().socket.drop(code)
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it('is recovered only when the hub gives a sign of life, for which it is asked', () => {
+  it('the recovery completes only with a frame from the hub, which is probed for one', () => {
     setting.connect().socket.drop()
     setting.socket.accept()
     expect(setting.socket.frames).toEqual([{ type: 'ping' }])
@@ -58,26 +58,26 @@ describe('a lost socket', () => {
     expect(setting.status).toEqual({ state: 'connected', connectionId: 'c1', userId: 'ann' })
   })
 
-  it('takes a farewell for no sign of life', () => {
+  it('a `disconnected` frame does not complete the recovery', () => {
     setting.connect().socket.drop()
     setting.socket.accept().receive({ type: 'system', event: 'disconnected', message: 'expired' }).drop(1008)
     expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'disconnected', 'connecting'])
   })
 
-  it('shows why the hub closed it, when the session turns out to be gone', () => {
+  it('a failed recovery is reported with the reason of the earlier `disconnected` frame', () => {
     setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
     setting.socket.accept().drop(1008, 'there is no such session')
     expect(setting.statuses[3]).toMatchObject({ state: 'disconnected', code: 1008, reason: 'licence expired' })
   })
 
-  it('shows it also when there is no other attempt, and when its time is over', () => {
+  it('the reason is also reported without another attempt, and when the recovery window ends', () => {
     setting = new FakeSetting({ reconnectStrategy: () => false, recoveryWindow: 5_000 })
     setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
     setting.clock.advance(5_000)
     expect(setting.status).toMatchObject({ state: 'stopped', code: undefined, reason: 'licence expired' })
   })
 
-  it('forgets why the hub closed it once it is recovered', () => {
+  it('a completed recovery discards the reason of the `disconnected` frame', () => {
     setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'moving' }).drop(1001)
     setting.socket.accept().pong()
     setting.clock.advance(6_000)
@@ -86,7 +86,7 @@ describe('a lost socket', () => {
     expect(setting.statuses.filter(({ state }) => state === 'disconnected')).toMatchObject([{ reason: 'gone' }])
   })
 
-  it('gives up an attempt that stays silent, and tries again', () => {
+  it('a silent attempt is abandoned and retried', () => {
     setting.connect().socket.pong().drop()
     setting.socket.accept()
     setting.clock.advance(3_999)
@@ -98,7 +98,7 @@ describe('a lost socket', () => {
     expect(setting.network.count).toBe(3)
   })
 
-  it('sends no joins, and passes on what comes', () => {
+  it('a recovery sends no joins, and later messages are delivered', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.connect().socket.ack(1).publish(1)
     setting.recover().socket.publish(2)
@@ -106,7 +106,7 @@ describe('a lost socket', () => {
     expect(setting.socket.of('joinGroup')).toEqual([])
   })
 
-  it('uses the newest token', () => {
+  it('the recovery uses the newest token', () => {
     setting.connect().socket.greet('c1', 't2')
     setting.socket.drop()
     expect(setting.socket.url).toContain('awps_reconnection_token=t2')
@@ -119,7 +119,7 @@ describe('a lost socket', () => {
   it.each([
     ['recovered', () => setting.socket.drop(), ['recovering', 'disconnected', 'connected']],
     ['that works', () => undefined, ['disconnected', 'connected']],
-  ])('%s by a hub that begins another session is a session lost, which is told', (_, lose, states) => {
+  ])('a connection %s with another session reports the loss of the first one', (_, lose, states) => {
     const { client } = setting
     client.group('line').messages$.subscribe(setting.observer('line'))
     client.group('line').gaps$.subscribe(() => setting.log.push('gap'))
@@ -138,14 +138,14 @@ describe('a lost socket', () => {
     expect(setting.socket.url).toContain('awps_connection_id=c2&awps_reconnection_token=t2')
   })
 
-  it('cannot be recovered without a token', () => {
+  it('a session without a token cannot be recovered', () => {
     setting.socket.accept().receive({ type: 'system', event: 'connected', connectionId: 'c1' })
     setting.clock.advance(6_000)
     setting.socket.drop()
     expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
   })
 
-  it('does not come back in a hot loop when the hub drops every recovered connection', () => {
+  it('a hub that drops every recovered connection does not cause a hot loop', () => {
     setting.connect()
     for (let round = 0; round < 4; round++) {
       setting.socket.drop()
@@ -162,7 +162,7 @@ describe('the recovery window', () => {
   it.each([
     ['HTTP errors', () => setting.socket.drop(1006, 'Unexpected server response: 502')],
     ['refused connections', () => setting.socket.drop(1006, 'connect ECONNREFUSED')],
-  ])('is used up in spite of %s, then a new connection is made', (_, refuse) => {
+  ])('recovery continues despite %s until the window ends, then a new connection is opened', (_, refuse) => {
     setting.connect().socket.drop()
     const lostAt = setting.clock.now()
     while (setting.status?.state === 'recovering') {
@@ -175,7 +175,7 @@ describe('the recovery window', () => {
     expect(setting.socket.url).toContain('access_token=secret')
   })
 
-  it('can be chosen', () => {
+  it('the recovery window is configurable', () => {
     setting = new FakeSetting({ recoveryWindow: 1_500 })
     setting.connect().socket.drop()
     setting.clock.advance(1_499)
@@ -184,7 +184,7 @@ describe('the recovery window', () => {
     expect(setting.status).toMatchObject({ state: 'connecting' })
   })
 
-  it('closes the socket of an attempt under way', () => {
+  it('the end of the window closes the socket of the current attempt', () => {
     setting = new FakeSetting({ recoveryWindow: 1_500 })
     setting.connect().socket.pong().drop()
     const attempt = setting.socket.accept()
@@ -194,7 +194,7 @@ describe('the recovery window', () => {
     expect(setting.status).toMatchObject({ state: 'connecting' })
   })
 
-  it('begins anew with every loss', () => {
+  it('the window starts again with every loss', () => {
     setting.connect().recover()
     setting.clock.advance(59_000)
     setting.socket.pong().drop()
@@ -203,8 +203,8 @@ describe('the recovery window', () => {
   })
 })
 
-describe('1008', () => {
-  it('ends the recovery: disconnected once, then a new connection with a URL of its own', () => {
+describe('close code 1008', () => {
+  it('1008 ends the recovery: disconnected once, then a new connection with a fresh URL', () => {
     setting.connect().reset()
     expect(setting.states).toEqual([
       ...['connecting', 'connected', 'recovering'],
@@ -214,12 +214,12 @@ describe('1008', () => {
     expect(setting.status).toMatchObject({ connectionId: 'c2' })
   })
 
-  it('on a connection that works is followed by no recovery', () => {
+  it('1008 on a working connection is not followed by a recovery', () => {
     setting.connect().socket.drop(1008, 'slow')
     expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
   })
 
-  it('makes the numbers of messages start anew', () => {
+  it('sequence ids start over after 1008', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.connect().socket.publish(1).publish(2)
     setting.reset().socket.publish(1)
@@ -228,7 +228,7 @@ describe('1008', () => {
 })
 
 describe('a half-open link', () => {
-  it('is pinged when nothing was heard for 20 s, and closed when nothing is heard for 20 s more', () => {
+  it('a silent link is pinged after 20 s and closed after 20 s more', () => {
     setting.socket.accept().greet()
     const link = setting.socket
     setting.clock.advance(19_999)
@@ -242,7 +242,7 @@ describe('a half-open link', () => {
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 1 })
   })
 
-  it('is alive as long as anything comes', () => {
+  it('any frame keeps a link alive', () => {
     setting.socket.accept().greet()
     for (let round = 0; round < 10; round++) {
       setting.clock.advance(19_000)
@@ -251,7 +251,7 @@ describe('a half-open link', () => {
     expect(setting.socket.of('ping')).toEqual([])
   })
 
-  it('is left alone by what a given up socket still says', () => {
+  it('events of an abandoned socket are ignored', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.socket.accept().greet()
     const dead = setting.socket
@@ -263,7 +263,7 @@ describe('a half-open link', () => {
     expect(setting.status).toMatchObject({ state: 'connected' })
   })
 
-  it('is asked at once when the computer has slept, and not given up unasked', () => {
+  it('after computer sleep, the link is probed immediately and not dropped before', () => {
     setting.socket.accept().greet()
     setting.clock.jump(3_600_000)
     setting.clock.advance(20_000)

@@ -10,7 +10,7 @@ beforeEach(() => {
   setting = new FakeSetting()
 })
 
-/** Sends a number to the group `line`; logs how it goes on. */
+/** Sends data to the group `line` and logs the outcome. */
 const send = (data: unknown, options: SendOptions = {}) =>
   setting.client
     .group('line')
@@ -32,21 +32,21 @@ describe('a send', () => {
       { dataType: 'protobuf', data: 'CgF4' },
     ],
     ['without an echo', 1, { noEcho: true }, { data: 1, noEcho: true }],
-  ])('has the frame of the protocol: %s', (_, data, options, members) => {
+  ])('a send is encoded as the protocol requires: %s', (_, data, options, members) => {
     setting.connect().client.group('line').send(data, options).subscribe()
     expect(setting.socket.frames).toEqual([
       expect.objectContaining({ type: 'sendToGroup', group: 'line', ackId: 1, ...members }),
     ])
   })
 
-  it('of an event has its frame, too', () => {
+  it('an event is encoded as the protocol requires', () => {
     setting.connect().client.sendEvent('click', 7).subscribe(setting.observer('click'))
     expect(setting.socket.frames).toEqual([{ type: 'event', event: 'click', ackId: 1, dataType: 'json', data: 7 }])
     setting.socket.ack(1)
     expect(setting.log).toEqual(['click: acked 1', 'click: complete'])
   })
 
-  it('happens once for all subscriptions, and not before', () => {
+  it('all subscriptions share one send, made on the first subscription', () => {
     setting.connect()
     const twice = setting.client.group('line').send('a')
     expect(setting.socket.frames).toEqual([])
@@ -55,7 +55,7 @@ describe('a send', () => {
     expect(setting.socket.frames.map(({ ackId }) => ackId)).toEqual([1])
   })
 
-  it('ends with its own acknowledgement, in whatever order they come', () => {
+  it('a send completes with its own acknowledgement, in any order', () => {
     setting.connect()
     send('a')
     send('b')
@@ -63,7 +63,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['b: acked 2', 'b: complete', 'a: acked 1', 'a: complete'])
   })
 
-  it('ignores acknowledgements of nothing: of the future, of the past, beyond 2^53', () => {
+  it('acknowledgements of unknown ids are ignored: future, past, beyond 2^53', () => {
     setting.connect()
     send('a')
     setting.socket.ack(7)
@@ -72,7 +72,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('without acknowledgement has no ackId and is done when it is handed over', () => {
+  it('a send without acknowledgement has no ackId and completes when handed over', () => {
     send('a', { ack: false })
     expect(setting.log).toEqual([])
     setting.connect()
@@ -80,13 +80,13 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked undefined', 'a: complete'])
   })
 
-  it('waits for the connection, in order', () => {
+  it('sends wait for the connection, in order', () => {
     for (const data of ['a', 'b', 'c']) send(data)
     setting.connect()
     expect(sentData()).toEqual(['a', 'b', 'c'])
   })
 
-  it('leaves nothing behind', () => {
+  it('a completed send leaves no timers', () => {
     setting.connect()
     const timers = setting.clock.pending
     send('a')
@@ -95,7 +95,7 @@ describe('a send', () => {
     expect(setting.clock.pending).toBe(timers)
   })
 
-  it('is not made with more than the limit waiting', () => {
+  it('a send beyond the queue limit fails', () => {
     setting = new FakeSetting({ maxQueued: 2 })
     for (const data of ['a', 'b', 'c']) send(data)
     expect(setting.log).toEqual(['c: overflow'])
@@ -104,7 +104,7 @@ describe('a send', () => {
     expect(sentData()).toEqual(['a', 'b', 'd'])
   })
 
-  it('waits while 500 are under way, so that the hub remembers every id', () => {
+  it('at most 500 sends are in flight, so that the hub remembers every id', () => {
     setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 502; n++) send(n)
     expect(setting.socket.frames).toHaveLength(500)
@@ -112,7 +112,7 @@ describe('a send', () => {
     expect(setting.socket.frames).toHaveLength(501)
   })
 
-  it('that nobody is to acknowledge needs no place among those, nor do joins, but it does not overtake', () => {
+  it('sends without acknowledgement and joins need no slot, but keep their order', () => {
     setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 500; n++) send(n)
     send('free', { ack: false })
@@ -129,7 +129,7 @@ describe('a send', () => {
     expect(sentData().slice(-2)).toEqual(['next', 'last'])
   })
 
-  it('is not made with more than 64 MiB held', { tags: 'slow' }, () => {
+  it('a send beyond 64 MiB held fails', { tags: 'slow' }, () => {
     setting = new FakeSetting({ maxQueued: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
     const large = () => setting.client.group('line').send('x'.repeat(1_000_000))
@@ -141,7 +141,7 @@ describe('a send', () => {
     expect(setting.log).toHaveLength(2)
   })
 
-  it('waits while the socket is full', () => {
+  it('sends wait while the socket buffer is full', () => {
     setting.connect().socket.bufferedAmount = 2 ** 20 + 1
     send('a', { ack: false })
     setting.clock.advance(100)
@@ -152,15 +152,15 @@ describe('a send', () => {
   })
 })
 
-describe('calling off', () => {
-  it('what waits: it is never sent', () => {
+describe('unsubscribing from a send', () => {
+  it('a queued send that is unsubscribed is never sent', () => {
     send('a').unsubscribe()
     send('b')
     setting.connect()
     expect(sentData()).toEqual(['b'])
   })
 
-  it('what is on the wire: its answer is ignored, and it is not sent again', () => {
+  it('a sent message that is unsubscribed is not resent, and its ack is ignored', () => {
     setting.connect()
     send('a').unsubscribe()
     setting.socket.ack(1)
@@ -170,7 +170,7 @@ describe('calling off', () => {
     expect(sentData()).toEqual([])
   })
 
-  it('makes room at once, however much is called off', () => {
+  it('unsubscribed sends free their slots immediately', () => {
     setting = new FakeSetting({ maxQueued: 2 })
     for (let n = 0; n < 1_000; n++) send(n).unsubscribe()
     send('a')
@@ -179,23 +179,26 @@ describe('calling off', () => {
   })
 })
 
-describe('a send that the hub refuses', () => {
-  it.each(['Forbidden', 'NotFound', 'BadRequest', 'SomethingNew'])('for %s fails at once, with the name', name => {
-    const errors: unknown[] = []
-    setting
-      .connect()
-      .client.group('line')
-      .send(1)
-      .subscribe({ error: error => errors.push(error) })
-    setting.socket.ack(1, name)
-    setting.clock.advance(15_000)
-    expect(setting.socket.of('sendToGroup')).toHaveLength(1)
-    expect(errors).toEqual([expect.any(PubSubRefusedError)])
-    expect(errors).toMatchObject([{ code: 'pubsub-refused', hubError: { name, message: `${name}!` } }])
-    expect(String(errors[0])).toBe(`PubSubRefusedError: The hub refused a send to group "line": ${name}, ${name}!`)
-  })
+describe('a rejected send', () => {
+  it.each(['Forbidden', 'NotFound', 'BadRequest', 'SomethingNew'])(
+    'a send rejected with %s fails immediately, with the name',
+    name => {
+      const errors: unknown[] = []
+      setting
+        .connect()
+        .client.group('line')
+        .send(1)
+        .subscribe({ error: error => errors.push(error) })
+      setting.socket.ack(1, name)
+      setting.clock.advance(15_000)
+      expect(setting.socket.of('sendToGroup')).toHaveLength(1)
+      expect(errors).toEqual([expect.any(PubSubRefusedError)])
+      expect(errors).toMatchObject([{ code: 'pubsub-refused', hubError: { name, message: `${name}!` } }])
+      expect(String(errors[0])).toBe(`PubSubRefusedError: The hub refused a send to group "line": ${name}, ${name}!`)
+    },
+  )
 
-  it('for InternalServerError is made again with the same id, after pauses that grow', () => {
+  it('a send rejected with InternalServerError is retried with the same id after growing delays', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
@@ -209,7 +212,7 @@ describe('a send that the hub refuses', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('for InternalServerError fails when that does not end', () => {
+  it('a send fails after repeated InternalServerError', () => {
     setting.connect()
     send('a')
     for (let attempt = 0; attempt < 4; attempt++) {
@@ -220,7 +223,7 @@ describe('a send that the hub refuses', () => {
     expect(setting.log).toEqual(['a: pubsub-refused'])
   })
 
-  it('as a duplicate has succeeded', () => {
+  it('a send rejected as a duplicate succeeds', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'Duplicate')
@@ -228,8 +231,8 @@ describe('a send that the hub refuses', () => {
   })
 })
 
-describe('an outage', () => {
-  it('that is recovered repeats what has no answer, with its id and before all that waits', () => {
+describe('sends during an outage', () => {
+  it('a recovery resends unacknowledged messages with their ids before queued ones', () => {
     setting.connect()
     for (const data of ['a', 'b', 'c']) send(data)
     setting.socket.ack(2).drop()
@@ -244,7 +247,7 @@ describe('an outage', () => {
     ])
   })
 
-  it('that is not recovered leaves the fate of what was on the wire unknown, and sends what was not', () => {
+  it('after a lost session, sent messages have an unknown outcome and queued ones are sent', () => {
     const errors: unknown[] = []
     setting
       .connect()
@@ -264,7 +267,7 @@ describe('an outage', () => {
     expect(sentData()).toEqual(['b'])
   })
 
-  it('that is not recovered repeats what may arrive twice, before all that waits', () => {
+  it('after a lost session, at-least-once messages are resent before queued ones', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     send('b', { atLeastOnce: true })
@@ -275,7 +278,7 @@ describe('an outage', () => {
     expect(sentData()).toEqual(['a', 'b', 'c'])
   })
 
-  it('that ends three sessions fails what was on the wire in each: it may be what they were lost for', () => {
+  it('a message in flight during three session losses fails: it may be their cause', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     for (let session = 2; session <= 3; session++) {
@@ -287,7 +290,7 @@ describe('an outage', () => {
     expect(sentData()).toEqual([])
   })
 
-  it('that ends many sessions while it waits does not count', () => {
+  it('session losses while a message is queued do not count', () => {
     setting = new FakeSetting()
     setting.socket.accept().greet()
     for (let n = 0; n < 4; n++) {
@@ -299,7 +302,7 @@ describe('an outage', () => {
     expect(sentData()).toEqual(['a'])
   })
 
-  it('that is not recovered does not harm what the hub had failed to process', () => {
+  it('a lost session does not fail messages that the hub failed to process', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
@@ -311,8 +314,8 @@ describe('an outage', () => {
   })
 })
 
-describe('the time of a send', () => {
-  it('includes outages: what was never on the wire fails as a timeout', () => {
+describe('the timeout of a send', () => {
+  it('a message never sent fails with timeout, outages included', () => {
     send('a', { timeout: 1_000 })
     setting.clock.advance(1_000)
     setting.connect()
@@ -320,7 +323,7 @@ describe('the time of a send', () => {
     expect(sentData()).toEqual([])
   })
 
-  it('ends what was on the wire with an unknown outcome', () => {
+  it('a sent message without an ack fails with outcome-unknown', () => {
     setting.connect()
     send('a', { timeout: 1_000 })
     setting.clock.advance(1_000)
@@ -328,7 +331,7 @@ describe('the time of a send', () => {
     expect(setting.log).toEqual(['a: outcome-unknown'])
   })
 
-  it('ends what the hub had failed to process as a timeout: nothing happened', () => {
+  it('a message that the hub failed to process fails with timeout', () => {
     setting.connect()
     send('a', { timeout: 1_000 })
     setting.socket.ack(1, 'InternalServerError')
@@ -336,7 +339,7 @@ describe('the time of a send', () => {
     expect(setting.log).toEqual(['a: timeout'])
   })
 
-  it('ends what was on the wire of an earlier session with an unknown outcome', () => {
+  it('a message sent in an earlier session fails with outcome-unknown', () => {
     setting.connect()
     send('a', { timeout: 1_000, atLeastOnce: true })
     setting.socket.drop(1008)
@@ -344,7 +347,7 @@ describe('the time of a send', () => {
     expect(setting.log).toEqual(['a: outcome-unknown'])
   })
 
-  it('is 90 s unless it is given', () => {
+  it('the default timeout is 90 s', () => {
     send('a')
     setting.clock.advance(89_999)
     expect(setting.log).toEqual([])

@@ -15,7 +15,7 @@ let log: (string | FrameData)[]
 beforeEach(async () => {
   peers = []
   received = []
-  // What the test before left to happen goes where it is not seen.
+  // Late events of earlier tests go to their own log.
   const own: (string | FrameData)[] = []
   log = own
   http = createServer((_, response) => response.writeHead(502).end())
@@ -52,7 +52,7 @@ function open(url: string): Socket {
 
 const logged = (count: number): Promise<void> => eventually(() => log.length >= count)
 
-/** Node has one of its own from version 22 on, which is taken where nothing says that this is Node. */
+/** The built-in WebSocket of Node 22 and later is used where Node is not detected. */
 const KINDS = 'WebSocket' in globalThis ? ['that of ws', "the platform's own"] : ['that of ws']
 
 describe.each(KINDS)('a WebSocket, %s', kind => {
@@ -66,7 +66,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     vi.unstubAllGlobals()
   })
 
-  it('offers its subprotocol, and says when it is open', async () => {
+  it('the socket offers its subprotocol and reports when it is open', async () => {
     open(urlOf('/hub'))
     expect(log).toEqual([])
     await logged(1)
@@ -74,7 +74,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     expect(peers[0]?.protocol).toBe('json.reliable.webpubsub.azure.v1')
   })
 
-  it('carries text and bytes both ways', async () => {
+  it('the socket carries text and bytes in both directions', async () => {
     const socket = open(urlOf('/hub'))
     await logged(1)
     peers[0]?.send('text')
@@ -90,7 +90,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
   it.each([
     [1008, 'gone', 'closed 1008 gone'],
     [1000, '', 'closed 1000 '],
-  ])('tells the code and the reason of the hub: %i', async (code, reason, expected) => {
+  ])('the socket reports the code and the reason of the hub: %i', async (code, reason, expected) => {
     open(urlOf('/hub'))
     await logged(1)
     peers[0]?.close(code, reason)
@@ -100,14 +100,14 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
   it.each([
     [1000, 'server: 1000'],
     [undefined, 'server: 1005'],
-  ])('closes with the code %s', async (code, expected) => {
+  ])('the socket closes with the code %s', async (code, expected) => {
     const socket = open(urlOf('/hub'))
     await logged(1)
     socket.close(code)
     await eventually(() => log.includes(expected) && log.some(line => String(line).startsWith('closed')))
   })
 
-  it.skipIf(isNative)('can be let go when nobody answers its close frame', async () => {
+  it.skipIf(isNative)('a socket whose close is unanswered can be terminated', async () => {
     const socket = open(urlOf('/hub'))
     await logged(1)
     peers[0]?.pause()
@@ -117,23 +117,23 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     expect(log).toEqual(['opened', expect.stringMatching(/^closed 1006/)])
   })
 
-  it('can be let go before it is there', () => {
+  it('a socket can be terminated before it is created', () => {
     expect(() => open(urlOf('/hub')).terminate()).not.toThrow()
   })
 
-  it('can be closed before it is open, and then only says that it is closed', async () => {
+  it('a socket closed before it is open only reports its close', async () => {
     open(urlOf('/hub')).close(1000)
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
   })
 
-  it('says why it could not be opened: the answer was another', async () => {
+  it('a failed upgrade is reported', async () => {
     open(urlOf('/other'))
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
   })
 
-  it('says that it could not be opened: nobody listens', async () => {
+  it('a refused connection is reported', async () => {
     const url = urlOf('/hub')
     http.close()
     open(url)
@@ -143,14 +143,14 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     await once(http, 'listening')
   })
 
-  it('does not throw for a URL that is none', async () => {
+  it('an invalid URL does not throw', async () => {
     open('wss://exa mple')
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006 ./)])
   })
 })
 
-describe("A platform's WebSocket that cannot be opened", () => {
+describe('a platform WebSocket that fails to open', () => {
   afterEach(() => {
     vi.unstubAllGlobals()
   })
@@ -176,9 +176,9 @@ describe("A platform's WebSocket that cannot be opened", () => {
   }
 
   it.each([
-    ['says so by an error alone', Failing],
-    ['says so by an error and its end', FailingTwice],
-  ])('is closed once when it %s', async (_, WebSocket) => {
+    ['emits only an error', Failing],
+    ['emits an error and a close', FailingTwice],
+  ])('the socket reports one close if the platform %s', async (_, WebSocket) => {
     vi.stubGlobal('navigator', { userAgent: 'Another/1' })
     vi.stubGlobal('WebSocket', WebSocket)
     open('ws://127.0.0.1/')
@@ -186,7 +186,7 @@ describe("A platform's WebSocket that cannot be opened", () => {
     expect(log).toEqual(['closed 1006 non-101 status code'])
   })
 
-  it('is not even tried in Node, which has a better one', async () => {
+  it('the platform WebSocket is not used in Node', async () => {
     vi.stubGlobal('navigator', { userAgent: 'Node.js/22' })
     vi.stubGlobal('WebSocket', Failing)
     open(urlOf('/hub'))

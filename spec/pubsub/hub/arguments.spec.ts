@@ -5,12 +5,12 @@ import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 const argument = expect.objectContaining({ code: 'argument' })
-/** What JavaScript may pass. */
+/** Parses an argument that untyped callers may pass. */
 const js = (json: string) => JSON.parse(json)
 
-describe('From JavaScript, a wrong argument is told before anything happens', () => {
+describe('invalid arguments of untyped callers', () => {
   it.each(['null', '5', '{"hubs":"chat"}', '{"hubs":5}', '{"hubs":[5]}', '{"host":5}', '{"host":""}', '{"clock":{}}'])(
-    'in the options of a server: %s',
+    'servePubSub rejects the options %s',
     async options => {
       const wrong = options.startsWith('{') ? { authenticate: 'anonymous', port: 0, ...js(options) } : js(options)
       await expect(servePubSub(wrong)).rejects.toThrow(argument)
@@ -18,21 +18,21 @@ describe('From JavaScript, a wrong argument is told before anything happens', ()
   )
 
   it.each(['null', '{"roles":"x"}', '{"groups":"abc"}', '{"roles":[1]}', '{"userId":1}'])(
-    'in the options of a token: %s',
+    'a token is rejected for the options %s',
     async options => {
       const { hub } = await openHub({ authenticate: { key: KEY } })
       await expect(hub.token(js(options))).rejects.toThrow(argument)
     },
   )
 
-  it('in options of a message', async () => {
+  it('sending throws for invalid message options', async () => {
     const { hub } = await openHub()
     for (const options of ['null', '{"exclude":"abc"}', '{"exclude":[1]}', '5']) {
       expect(() => hub.sendToAll(1, js(options))).toThrow(argument)
     }
   })
 
-  it('as the reason of a close, which leaves the session alive', async () => {
+  it('closing a connection throws for an invalid reason, and its session stays', async () => {
     const { hub, story } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     expect(() => hub.closeConnection(client.connectionId, js('5'))).toThrow(argument)
@@ -43,8 +43,8 @@ describe('From JavaScript, a wrong argument is told before anything happens', ()
   it.each<[string, unknown]>([
     ['nothing', undefined],
     ['a bigint', { a: 1n }],
-    ['too much', 'x'.repeat(16 * 1024 * 1024)],
-  ])('as data, also while nobody gets it: %s', async (_, data) => {
+    ['more than 16 MiB', 'x'.repeat(16 * 1024 * 1024)],
+  ])('sending throws for invalid data even without recipients: %s', async (_, data) => {
     const { hub } = await openHub()
     for (const send of [
       () => hub.sendToAll(data),

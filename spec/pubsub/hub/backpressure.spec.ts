@@ -12,14 +12,14 @@ function build() {
   return { clock, hub }
 }
 
-/** Messages of the application, which waits for nobody. */
+/** Sends messages of the application, which is not subject to backpressure. */
 function tellGroup(hub: HubDriver, group: string, count: number): void {
   const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
   for (let i = 0; i < count; i++) hub.deliver(hub.engine.sessionIndex.ofGroup(group), message)
 }
 
-describe('A sender', () => {
-  it.each([20, 200, 900])('may burst at a member %i ms away', away => {
+describe('backpressure', () => {
+  it.each([20, 200, 900])('a sender can burst at a member %i ms away', away => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const sender = new PacedClient(hub)
@@ -30,7 +30,7 @@ describe('A sender', () => {
     expect([sender.acks, member.sequenceIds.length, member.end]).toEqual([2_000, 2_000, undefined])
   })
 
-  it('is not alone: ten of them burst at once', () => {
+  it('ten senders can burst simultaneously', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 10 }, () => new PacedClient(hub))
@@ -40,7 +40,7 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([10_000, undefined])
   })
 
-  it.each([500, 1_900])('is one of 2,000, with two messages each, at a member %i ms away', away => {
+  it.each([500, 1_900])('2,000 senders of two messages each can burst at a member %i ms away', away => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
@@ -52,7 +52,7 @@ describe('A sender', () => {
     expect(senders.every(({ acks }) => acks === 2)).toBe(true)
   })
 
-  it('is one of 40 with large messages', { tags: 'slow' }, () => {
+  it('40 senders of large messages can burst', { tags: 'slow' }, () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 40 }, () => new PacedClient(hub))
@@ -64,7 +64,7 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([40, undefined])
   })
 
-  it('goes on before those of whom something was taken, however much they have left', { tags: 'slow' }, () => {
+  it('a late sender is released before senders with accepted messages', { tags: 'slow' }, () => {
     const { hub } = build()
     const member = new PacedClient(hub, ['g'])
     const bursting = Array.from({ length: 300 }, () => new PacedClient(hub))
@@ -76,7 +76,7 @@ describe('A sender', () => {
     expect([member.sequenceIds.length, late.acks]).toEqual([2_000, 1])
   })
 
-  it('is not held for ever: of 2,000 at a member that is dead each goes on after four seconds', () => {
+  it('each of 2,000 senders waits at most four seconds for a dead member', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
@@ -88,7 +88,7 @@ describe('A sender', () => {
     expect([member.end, clock.pending]).toEqual(['close 1008 too many unacknowledged messages', 1])
   })
 
-  it('waits at its new link, too, once it has recovered', () => {
+  it('a sender that recovers its session is held at its new link', () => {
     const { hub } = build()
     const [member, sender, link] = [new PacedClient(hub, ['g']), new PacedClient(hub), new PacedClient(hub)]
     tellGroup(hub, 'g', 1_000)
@@ -100,7 +100,7 @@ describe('A sender', () => {
     expect([hub.receive(sender.session, link, frame), member.end]).toEqual([0, undefined])
   })
 
-  it('of 10,000 messages at a member that acknowledges once a second', () => {
+  it('a sender of 10,000 messages is paced by a member that acknowledges once a second', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const sender = new PacedClient(hub)
@@ -110,7 +110,7 @@ describe('A sender', () => {
     expect([sender.acks, member.sequenceIds.length, member.end]).toEqual([10_000, 10_000, undefined])
   })
 
-  it('may burst at itself, for its acknowledgements are read ahead of what waits', () => {
+  it('a sender can burst at itself, because its acknowledgements are read ahead', () => {
     const { clock, hub } = build()
     const ann = new PacedClient(hub, ['g'])
     ann.publish('g', 10_000)
@@ -119,7 +119,7 @@ describe('A sender', () => {
     expect([ann.acks, ann.sequenceIds.length, ann.end]).toEqual([10_000, 10_000, undefined])
   })
 
-  it('may burst at others who burst at it', () => {
+  it('members can burst at each other', () => {
     const { clock, hub } = build()
     const clients = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
     for (const client of clients) client.publish('g', 2_000)
@@ -130,7 +130,7 @@ describe('A sender', () => {
     }
   })
 
-  it('waits once for a member that is dead, which overflows at message 1001', () => {
+  it('a sender waits once for a dead member, whose session overflows at message 1001', () => {
     const { clock, hub } = build()
     const [dead, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 2_000)
@@ -141,7 +141,7 @@ describe('A sender', () => {
     expect(dead.sequenceIds).toHaveLength(1_001)
   })
 
-  it('waits once for any number of members that are dead', () => {
+  it('a sender waits once for any number of dead members', () => {
     const { clock, hub } = build()
     const dead = Array.from({ length: 20 }, () => new PacedClient(hub, ['g']))
     const sender = new PacedClient(hub)
@@ -151,7 +151,7 @@ describe('A sender', () => {
     expect(new Set(dead.map(({ end }) => end))).toEqual(new Set(['close 1008 too many unacknowledged messages']))
   })
 
-  it('waits once for members that are dead, and again for one that is slow among them', () => {
+  it('a sender waits once for dead members, and again for a slow one', () => {
     const { clock, hub } = build()
     const [slow, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     const dead = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
@@ -162,7 +162,7 @@ describe('A sender', () => {
     expect(dead.every(({ end }) => end !== undefined)).toBe(true)
   })
 
-  it('has not waited in vain for one that caught up beside a dead one, and lags behind anew', () => {
+  it('a member that has caught up is waited for again when it lags again', () => {
     const { clock, hub } = build()
     const [dead, live] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['g', 'h'])]
     const [first, second, third] = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
@@ -175,7 +175,7 @@ describe('A sender', () => {
     expect([live.sequenceIds.length, live.end, dead.end]).toEqual([1_602, undefined, undefined])
   })
 
-  it('waits again for one that came too late, once it has caught up', () => {
+  it('a member that caught up late is waited for again', () => {
     const { clock, hub } = build()
     const [late, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 800)
@@ -192,7 +192,7 @@ describe('A sender', () => {
     expect([sender.acks, late.end]).toEqual([2_051, undefined])
   })
 
-  it('delays nobody who sends to another group, nor waits for who is away', () => {
+  it('senders to other groups and senders to disconnected members do not wait', () => {
     const { hub } = build()
     const [slow, quick, away] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub, ['i'])]
     const senders = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
@@ -204,7 +204,7 @@ describe('A sender', () => {
     expect(senders[1]?.parsed.at(-1)).toEqual({ type: 'pong' })
   })
 
-  it('goes on at once when the member is away or the hub closes', () => {
+  it('a sender is released immediately when the member disconnects or the hub closes', () => {
     const { clock, hub } = build()
     const [first, second, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h']), new PacedClient(hub)]
     sender.publish('g', 800)
@@ -218,7 +218,7 @@ describe('A sender', () => {
     expect([hub.engine.sessionIndex.all.size, clock.pending]).toEqual([0, 0])
   })
 
-  it('waits for a member with few messages and more than 8 MiB, until no more than 4 MiB are left', () => {
+  it('a sender waits for a member above 8 MiB until 4 MiB or less are left', () => {
     const { hub } = build()
     const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     const data = 'x'.repeat(1_000_000)
@@ -230,7 +230,7 @@ describe('A sender', () => {
     expect([sender.acks, member.end]).toEqual([12, undefined])
   })
 
-  it('waits for the slowest of those that lag behind', () => {
+  it('a sender waits for the slowest of the lagging members', () => {
     const { hub } = build()
     const [quick, slow, sender] = [
       new PacedClient(hub, ['g', 'q']),
@@ -246,7 +246,7 @@ describe('A sender', () => {
     expect(sender.acks).toBe(2)
   })
 
-  it('waits for no member that fills its own backlog with messages of another group', () => {
+  it('a sender does not wait for a member that lags with messages of another group', () => {
     const { clock, hub } = build()
     const [member, accomplice, sender] = [
       new PacedClient(hub, ['g', 'own']),
@@ -261,7 +261,7 @@ describe('A sender', () => {
     expect(member.end).toBeUndefined()
   })
 
-  it('waits once for members that are dead and joined one message apart', () => {
+  it('a sender waits once for dead members that joined one message apart', () => {
     const { clock, hub } = build()
     const dead = Array.from({ length: 6 }, () => new PacedClient(hub))
     const sender = new PacedClient(hub)
@@ -277,13 +277,13 @@ describe('A sender', () => {
     expect(dead.every(({ end }) => end?.startsWith('close 1008'))).toBe(true)
   })
 
-  it('waits for the members of a user for thirty seconds, and later for a quarter of the time', {
+  it("senders wait thirty seconds for one user's members, then a quarter of the time", {
     tags: 'slow',
   }, () => {
     const { clock, hub } = build()
     const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     let ackId = 1
-    // It acknowledges as late as it may, and only what keeps it among those that senders wait for.
+    // It acknowledges as late as possible, and just enough that senders keep waiting.
     const round = (): number => {
       const before = clock.monotonic()
       for (let i = 0; i < 752; i++) sender.take({ type: 'sendToGroup', group: 'g', data: 1, ackId: ackId++ })
@@ -298,7 +298,7 @@ describe('A sender', () => {
     expect([round(), round(), round()]).toEqual([3_900, 3_900, 0])
   })
 
-  it('does not wait for one that waits and has sent more than is read ahead', () => {
+  it('a sender does not wait for a held member whose read-ahead is full', () => {
     const { hub } = build()
     const [ann, slow] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h'])]
     ann.publish('h', 800)
@@ -308,7 +308,7 @@ describe('A sender', () => {
     expect([ann.acks, bob.acks, slow.end]).toEqual([751, 900, undefined])
   })
 
-  it('is really not read from meanwhile', async () => {
+  it('the socket of a held sender is not read', async () => {
     const { hub, clock } = await openHub()
     const [member, sender] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await member.join('g')
@@ -323,7 +323,7 @@ describe('A sender', () => {
     await eventually(() => member.messages.length === 1_200)
   })
 
-  it('is really held with its first message, with hundreds of others', async () => {
+  it('hundreds of senders are held with their first message', async () => {
     const { hub, story } = await openHub()
     const member = await RawPubSubClient.connect(hub.url)
     await member.join('g')
@@ -341,7 +341,7 @@ describe('A sender', () => {
     expect(story.filter(line => line.startsWith('disconnected'))).toEqual([])
   })
 
-  it('is really read from ahead, for its acknowledgements', async () => {
+  it('a held sender is read ahead for its acknowledgements', async () => {
     const { hub, story } = await openHub()
     const ann = await RawPubSubClient.connect(hub.url)
     await ann.join('g')

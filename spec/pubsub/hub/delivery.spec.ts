@@ -17,8 +17,8 @@ const publish = (data: unknown, more: object = {}) => ({
   ...more,
 })
 
-describe('A hub', () => {
-  it('says first who the client is', async () => {
+describe('a hub', () => {
+  it("the first frame contains the client's identity", async () => {
     const { hub } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     expect(client.frames).toEqual([
@@ -33,7 +33,7 @@ describe('A hub', () => {
     expect(client.socket.protocol).toBe('json.reliable.webpubsub.azure.v1')
   })
 
-  it('brings a message to the members of a group, numbered from 1, before the answer', async () => {
+  it("members receive messages numbered from 1, before the sender's ack", async () => {
     const { ann, bob } = await openPair()
     await Promise.all([ann.join('g'), bob.join('g')])
     expect(await ann.request(publish('one'))).toEqual({ type: 'ack', ackId: 2, success: true })
@@ -51,7 +51,7 @@ describe('A hub', () => {
     expect(ann.frames.slice(-4).map(frame => frame['type'])).toEqual(['message', 'ack', 'message', 'ack'])
   })
 
-  it('spares only the sending connection when asked to', async () => {
+  it('noEcho excludes only the sending connection', async () => {
     const { ann, bob } = await openPair()
     await Promise.all([ann.join('g'), bob.join('g')])
     await ann.request(publish('quiet', { noEcho: true }))
@@ -60,7 +60,7 @@ describe('A hub', () => {
     expect(ann.messages.map(message => [message['data'], message['sequenceId']])).toEqual([['loud', 1]])
   })
 
-  it('sends nothing more to whoever left, and lets anybody send who may', async () => {
+  it('a former member receives no messages, and a non-member may send', async () => {
     const { ann, bob } = await openPair()
     await bob.join('g')
     await ann.request(publish('in'))
@@ -70,7 +70,7 @@ describe('A hub', () => {
     expect(bob.messages.map(message => message['data'])).toEqual(['in'])
   })
 
-  it('answers only what has an ackId, and that once', async () => {
+  it('only requests with an ackId are acknowledged, once each', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'joinGroup', group: 'g' })
     ann.send(publish('x'))
@@ -90,40 +90,37 @@ describe('A hub', () => {
     expect(ann.messages.map(message => message['data'])).toEqual(['x', 'y'])
   })
 
-  it('answers a ping', async () => {
+  it('a ping is answered with a pong', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'ping' })
     expect(await ann.seen(frame => frame['type'] === 'pong')).toEqual({ type: 'pong' })
   })
 
-  it('passes over a frame of a kind it does not know', async () => {
+  it('a frame of an unknown kind is ignored', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'cancelInvocation', invocationId: '1' })
     await ann.settled()
     expect(ann.frames).toHaveLength(2)
   })
 
-  it.each(['constructor', '__proto__', 'hasOwnProperty', 'a.b', '😀'])(
-    'has nothing against the group %s',
-    async group => {
-      const { ann, bob, hub } = await openPair()
-      await bob.join(group)
-      expect(await ann.request({ ...publish('x'), group })).toMatchObject({ success: true })
-      expect((await bob.received(1))[0]).toMatchObject({ group, data: 'x' })
-      expect(hub.sendToGroup(group, 'y')).toBe(1)
-    },
-  )
+  it.each(['constructor', '__proto__', 'hasOwnProperty', 'a.b', '😀'])('a group may be named %s', async group => {
+    const { ann, bob, hub } = await openPair()
+    await bob.join(group)
+    expect(await ann.request({ ...publish('x'), group })).toMatchObject({ success: true })
+    expect((await bob.received(1))[0]).toMatchObject({ group, data: 'x' })
+    expect(hub.sendToGroup(group, 'y')).toBe(1)
+  })
 })
 
-describe('A session', () => {
-  it('ends when the client closes with 1000', async () => {
+describe('a session', () => {
+  it('close code 1000 from the client ends the session', async () => {
     const { ann, story } = await openPair()
     ann.socket.close(1000)
     await eventually(() => story.length === 3)
     expect(story.at(-1)).toBe('disconnected anonymous: client')
   })
 
-  it.each([1000, 1001])('did what it was asked before the close with %i', async code => {
+  it.each([1000, 1001])('requests before the close with %i are processed', async code => {
     const { ann, bob, hub } = await openPair()
     await bob.join('g')
     for (let i = 1; i <= 450; i++) for (let j = 0; j < 12; j++) ann.send(j === 0 ? publish(i) : { type: 'ping' })
@@ -134,7 +131,7 @@ describe('A session', () => {
     expect(hub.connections).toHaveLength(code === 1000 ? 1 : 2)
   })
 
-  it.each([undefined, 1001, 3000])('outlives a close with %s', async code => {
+  it.each([undefined, 1001, 3000])('a session survives a close with %s', async code => {
     const { ann, hub, story } = await openPair()
     ann.socket.close(code)
     await eventually(() => hub.connections.some(({ attached }) => !attached))

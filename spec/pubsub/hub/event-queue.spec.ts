@@ -21,8 +21,8 @@ function build() {
   return { asked, engine, link, session, ask }
 }
 
-describe('Events that wait for a decision', () => {
-  it('are refused beyond 16 MiB of a connection, until there is room again', () => {
+describe('undecided events', () => {
+  it('events beyond 16 MiB per connection are rejected until there is room', () => {
     const { asked, engine, link, ask } = build()
     const data = 'x'.repeat(1024 * 1024 - 1_000)
     for (let ackId = 1; ackId <= 17; ackId++) ask(ackId, data)
@@ -34,7 +34,7 @@ describe('Events that wait for a decision', () => {
     expect(asked).toHaveLength(17)
   })
 
-  it('are not refused to a client that has recovered and not repeated them, for its copy is asked about anew', () => {
+  it('a rejected event is not acknowledged over a recovered link before it was repeated', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     engine.onLinkClosed(session, link, 1006, 1)
@@ -53,7 +53,7 @@ describe('Events that wait for a decision', () => {
     expect(second.parsed).toMatchObject([{ ackId: 1, success: false }])
   })
 
-  it('are refused once a copy has come over the link of now, and accepted in any case', () => {
+  it('a repeated event can be rejected over the recovered link, and an accepted one is always acknowledged', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     ask(2, 'y')
@@ -78,7 +78,7 @@ describe('Events that wait for a decision', () => {
     ])
   })
 
-  it('are let go of when the session ends', () => {
+  it('the events of an ended session are dropped', () => {
     const { asked, engine, link, session, ask } = build()
     for (let ackId = 1; ackId <= 10; ackId++) ask(ackId, 'x')
     engine.onLinkClosed(session, link, 1000, 1)

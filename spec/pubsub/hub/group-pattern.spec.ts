@@ -5,7 +5,7 @@ import { effort } from '../../support/effort.js'
 
 const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)
 
-/** As the documentation says it, one character after the other; takes forever on long input. */
+/** Matches recursively, as the documentation describes it; exponential on long input. */
 function naive(pattern: string, name: string): boolean {
   if (pattern === '') return name === ''
   const [first = '', second = ''] = pattern
@@ -19,7 +19,7 @@ function naive(pattern: string, name: string): boolean {
   return name[0] === first && naive(pattern.slice(1), name.slice(1))
 }
 
-describe('A pattern of groups', () => {
+describe('GroupPattern', () => {
   it.each([
     ['chat-*', 'chat-1', true],
     ['chat-*', 'chat-', true],
@@ -39,11 +39,11 @@ describe('A pattern of groups', () => {
     ['?', '😀', true],
     ['**a*', 'b.c.a', true],
     ['*.**.?', 'a..b', true],
-  ])('%s and %s: %s', (pattern, name, expected) => {
+  ])('%s against %s matches: %s', (pattern, name, expected) => {
     expect(matches(pattern, name)).toBe(expected)
   })
 
-  it('agrees with the plain reading of the documentation', () => {
+  it('matching agrees with a literal implementation of the documentation', () => {
     const word = (characters: string[], maxLength: number) =>
       fc.array(fc.constantFrom(...characters), { maxLength }).map(parts => parts.join(''))
     fc.assert(
@@ -60,16 +60,16 @@ describe('A pattern of groups', () => {
     )
   })
 
-  it.each(['', '******', '**a**b**', 'a\\'])('is none: %s', pattern => {
+  it.each(['', '******', '**a**b**', 'a\\'])('the pattern %s is invalid', pattern => {
     expect(GroupPattern.parse(pattern)).toBeUndefined()
   })
 
-  it('may have five stars', () => {
+  it('a pattern may have five stars', () => {
     expect(matches('**a**b*', 'xa.bb')).toBe(true)
     expect(matches('\\******', '*')).toBe(true)
   })
 
-  it('costs no more than its length times that of the name', () => {
+  it('matching takes time proportional to pattern length times name length', () => {
     const name = `${'a'.repeat(1_023)}b`
     expect(matches(`${'a'.repeat(200)}*${'a'.repeat(200)}**${'a'.repeat(200)}*${'a'.repeat(200)}*c`, name)).toBe(false)
   })

@@ -13,14 +13,14 @@ const refusalOf = async (url: string, protocols: string | readonly string[] = JS
     error => error.message,
   )
 
-describe('The handshake', () => {
+describe('the handshake', () => {
   it.each([
     ['/client/hubs/chat', 'chat'],
     ['/client/?hub=chat', 'chat'],
     ['/client?hub=chat', 'chat'],
     ['/client/hubs/Chat', 'chat'],
     ['/client/hubs/constructor', 'constructor'],
-  ])('leads %s to the hub %s', async (path, hub) => {
+  ])('the path %s connects to the hub %s', async (path, hub) => {
     const { server } = await openHub()
     await RawPubSubClient.connect(server.url + path)
     expect(server.hub(hub).connections).toHaveLength(1)
@@ -38,12 +38,12 @@ describe('The handshake', () => {
     ['/client/hubs/chat/', 400],
     ['/client/hubs/%E0%A4%A', 400],
     ['/client/hubs/unheard', 404],
-  ])('refuses %s with %i', async (path, status) => {
+  ])('the path %s is refused with %i', async (path, status) => {
     const { server } = await openHub({ hubs: ['Chat'] })
     expect(await refusalOf(server.url + path)).toMatch(new RegExp(`^${status} \\w`))
   })
 
-  it('picks the first subprotocol it knows, in the spelling of the client', async () => {
+  it("the first supported subprotocol is chosen, in the client's spelling", async () => {
     const { hub } = await openHub()
     const offered = ['mqtt', 'JSON.Reliable.WebPubSub.Azure.V1', 'protobuf.reliable.webpubsub.azure.v1']
     const client = await RawPubSubClient.open(hub.url, offered)
@@ -51,18 +51,18 @@ describe('The handshake', () => {
     await client.settled()
   })
 
-  it.each([[[]], [['json.webpubsub.azure.v1']]])('refuses whoever offers %s', async protocols => {
+  it.each([[[]], [['json.webpubsub.azure.v1']]])('a client that offers %s is refused', async protocols => {
     const { hub } = await openHub()
     expect(await refusalOf(hub.url, protocols)).toMatch(/^400 Offer the subprotocol json\.reliable/)
   })
 
-  it('answers a browser that it is none of its pages', async () => {
+  it('a plain HTTP request is refused with an explanation', async () => {
     const { hub } = await openHub()
     const response = await fetch(hub.url.replace('ws', 'http'))
     expect([response.status, await response.text()]).toEqual([400, 'This is a Web PubSub hub: use WebSocket\n'])
   })
 
-  it('takes no more sessions than it may, those without a connection included', async () => {
+  it('the session limit includes detached sessions', async () => {
     const { hub, server } = await openHub({ maxConnections: 2 })
     const [first] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(server.hub('b').url)]
     expect(await refusalOf(hub.url)).toMatch(/^503 /)
@@ -73,7 +73,7 @@ describe('The handshake', () => {
     expect(await refusalOf(hub.url)).toBe('accepted')
   })
 
-  it('ends in time, also if whoever authenticates never does', async () => {
+  it('a handshake times out if authentication never completes', async () => {
     const { hub, clock } = await openHub({ authenticate: async () => new Promise<never>(() => undefined) })
     const refusal = refusalOf(hub.url)
     const scheduled = clock.scheduled
@@ -82,7 +82,7 @@ describe('The handshake', () => {
     expect(await refusal).toMatch(/^503 /)
   })
 
-  it('lets back in who has a session, however many strangers are waiting', { tags: 'slow' }, async () => {
+  it('a recovery does not wait behind pending handshakes', { tags: 'slow' }, async () => {
     let asked = 0
     const { hub, server } = await openHub({
       authenticate: async ({ query }) => {
@@ -103,7 +103,7 @@ describe('The handshake', () => {
     await Promise.all(strangers)
   })
 
-  it('is cut when the server closes', async () => {
+  it('closing the server disconnects pending handshakes', async () => {
     let asked = false
     const { hub, server, clock } = await openHub({
       authenticate: async () => {
@@ -118,7 +118,7 @@ describe('The handshake', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('survives clients that hang up in the middle', async () => {
+  it('clients that disconnect during the handshake do no harm', async () => {
     const { hub, server } = await openHub({ authenticate: async () => ({}) })
     for (let i = 0; i < 20; i++) {
       const raw = await RawSocket.open(server.url)
@@ -129,8 +129,8 @@ describe('The handshake', () => {
   })
 })
 
-describe('An access token', () => {
-  it('lets in who it is for, with roles and groups', async () => {
+describe('an access token', () => {
+  it('a token grants its identity, roles and groups', async () => {
     const { hub } = await openHub({ authenticate: { key: KEY } })
     const roles = ['webpubsub.sendToGroup.a']
     const { url } = await hub.token({ userId: '__proto__', roles, groups: ['a', 'constructor'] })
@@ -146,14 +146,14 @@ describe('An access token', () => {
     expect(hub.sendToUser('constructor', 1)).toBe(0)
   })
 
-  it.each(['a`b', 'a,b', 'a.b', 'a[b]', 'A_b'])('does for the hub %s', async name => {
+  it.each(['a`b', 'a,b', 'a.b', 'a[b]', 'A_b'])('a token is valid for the hub %s', async name => {
     const { server } = await openHub({ authenticate: { key: KEY } })
     const { url } = await server.hub(name).token({ userId: 'ann' })
     const client = await RawPubSubClient.connect(url)
     expect(client.frames[0]).toMatchObject({ userId: 'ann' })
   })
 
-  it('may come in the header', async () => {
+  it('a token is accepted in the Authorization header', async () => {
     const { hub } = await openHub({ authenticate: { key: KEY } })
     const { token } = await hub.token()
     const socket = await RawSocket.open(hub.url)
@@ -185,7 +185,7 @@ describe('An access token', () => {
     ['for the hub in another case', () => sign({ ...claims, aud: 'http://h/client/hubs/CHAT' })],
     ['expired four minutes ago', () => sign({ ...claims, exp: NOW - 240 })],
     ['with one role and one group', () => sign({ ...claims, role: 'a', 'webpubsub.group': 'g' })],
-  ])('does when it is %s', async (_, make) => {
+  ])('a token is accepted if it is %s', async (_, make) => {
     const { hub } = await openHub({ authenticate: { key: KEY } })
     const client = await RawPubSubClient.connect(`${hub.url}?access_token=${await make()}`)
     expect(client.frames[0]).toMatchObject({ userId: 'ann' })
@@ -211,19 +211,19 @@ describe('An access token', () => {
     ['for what is no URL', () => sign({ ...claims, aud: '/client/hubs/chat' })],
     ['for a blank group', () => sign({ ...claims, 'webpubsub.group': [' '] })],
     ['for a user that is no text', () => sign({ ...claims, sub: 7 })],
-  ])('does not when it is %s', async (_, make) => {
+  ])('a token is refused if it is %s', async (_, make) => {
     const { hub, story } = await openHub({ authenticate: { key: KEY } })
     expect(await refusalOf(`${hub.url}?access_token=${await make()}`)).toMatch(/^401 \w/)
     expect(story).toEqual([])
   })
 
-  it('needs a server that has a key', async () => {
+  it('creating a token requires a server with a key', async () => {
     const { hub } = await openHub()
     await expect(hub.token()).rejects.toMatchObject({ code: 'argument' })
   })
 
   it.each([{ expiresIn: 0 }, { expiresIn: Number.NaN }, { groups: [''] }, { userId: '\ud800' }])(
-    'is not made for %o',
+    'a token cannot be created for %o',
     async options => {
       const { hub } = await openHub({ authenticate: { key: KEY } })
       await expect(hub.token(options)).rejects.toMatchObject({ code: 'argument' })
@@ -231,8 +231,8 @@ describe('An access token', () => {
   )
 })
 
-describe('A function that authenticates', () => {
-  it('is asked with what there is to know, and decides', async () => {
+describe('an authentication function', () => {
+  it('the function receives the connect request and decides', async () => {
     const { hub } = await openHub({
       authenticate: ({ hub: name, query, accessToken, headers }) =>
         query.get('door') === 'open' && { userId: `${name} ${accessToken} ${headers.upgrade}`, groups: ['g'] },
@@ -244,10 +244,10 @@ describe('A function that authenticates', () => {
 
   it.each<[string, () => Identity]>([
     ['raises an error', () => JSON.parse('nonsense')],
-    ['knows nobody', () => JSON.parse('null')],
-    ['has a wrong identity', () => ({ groups: [''] })],
-    ['has roles that are no array', () => JSON.parse('{"roles":"x"}')],
-  ])('that %s lets nobody in', async (_, authenticate) => {
+    ['returns null', () => JSON.parse('null')],
+    ['returns an invalid identity', () => ({ groups: [''] })],
+    ['returns roles that are not an array', () => JSON.parse('{"roles":"x"}')],
+  ])('a client is refused if the function %s', async (_, authenticate) => {
     const { hub } = await openHub({ authenticate })
     expect(await refusalOf(hub.url)).toBe('500 Authentication failed')
   })

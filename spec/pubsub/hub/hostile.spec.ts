@@ -4,7 +4,7 @@ import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-/** A hub with a client that had better not notice anything. */
+/** A hub with an innocent client that must not be affected. */
 async function open(options = {}) {
   const opened = await openHub(options)
   const witness = await RawPubSubClient.connect(opened.hub.url)
@@ -29,7 +29,7 @@ const UPGRADE = [
   '\r\n',
 ].join('\r\n')
 
-describe('Whoever sends what is no frame', () => {
+describe('malformed frames', () => {
   it.each<[string, string | Buffer, number]>([
     ['nothing', '', 1007],
     ['no JSON', 'hello', 1007],
@@ -43,7 +43,7 @@ describe('Whoever sends what is no frame', () => {
     ['a deep value', `{"type":"sendToGroup","group":"g","data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 1007],
     ['binary', Buffer.from('{"type":"ping"}'), 1003],
     ['more than 1 MiB', `{"type":"ping","x":"${'x'.repeat(1024 * 1024)}"}`, 1009],
-  ])('loses the session, and nobody else does: %s', async (_, frame, code) => {
+  ])("a malformed frame ends only its sender's session: %s", async (_, frame, code) => {
     const { hub, witness, story } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.send(frame)
@@ -59,7 +59,7 @@ describe('Whoever sends what is no frame', () => {
     ['no mask', Buffer.from([0x81, 0x01, 0x7b])],
     ['no UTF-8', Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff])],
     ['a length beyond everything', Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
-  ])('loses it also for a frame with %s', async (_, bytes) => {
+  ])("a WebSocket violation ends only its sender's session: %s", async (_, bytes) => {
     const { server, witness, story } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
@@ -70,7 +70,7 @@ describe('Whoever sends what is no frame', () => {
     await expectUnharmed(witness)
   })
 
-  it('does not get far: thousands of malformed frames', async () => {
+  it('thousands of malformed frames do not affect another client', async () => {
     const { hub, witness } = await open()
     const clients = await Promise.all(Array.from({ length: 10 }, async () => RawPubSubClient.connect(hub.url)))
     for (const client of clients) for (let i = 0; i < 1_000; i++) client.send(`{"type":"joinGroup","group":${i}`)
@@ -79,7 +79,7 @@ describe('Whoever sends what is no frame', () => {
     expect(new Set(codes)).toEqual(new Set([1007]))
   })
 
-  it('harms nobody by half a handshake', async () => {
+  it('incomplete handshakes do not affect another client', async () => {
     const { server, witness } = await open()
     for (let length = 0; length < UPGRADE.length; length += 7) {
       const raw = await RawSocket.open(server.url)
@@ -90,8 +90,8 @@ describe('Whoever sends what is no frame', () => {
   })
 })
 
-describe('Whoever sends a lot', () => {
-  it('waits for the others: a flood of joins', { tags: 'slow' }, async () => {
+describe('a client that sends a lot', () => {
+  it('a flood of joins does not starve another client', { tags: 'slow' }, async () => {
     const { hub, witness } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     for (let i = 1; i <= 20_000; i++) client.send({ type: 'joinGroup', group: `g${i}`, ackId: i })
@@ -101,7 +101,7 @@ describe('Whoever sends a lot', () => {
     expect([done.length, hub.connections.at(-1)?.groups.length]).toEqual([1_000, 1_000])
   })
 
-  it('is not read from while it does not read: a flood of pings', { tags: 'slow' }, async () => {
+  it('a client that does not read is not read from: a flood of pings', { tags: 'slow' }, async () => {
     const { hub, witness } = await open({ idleTimeout: 10_000 })
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.pause()
@@ -113,8 +113,8 @@ describe('Whoever sends a lot', () => {
   })
 })
 
-describe('Whoever does not read', () => {
-  it('is not answered without end: a flood of WebSocket pings', { tags: 'slow' }, async () => {
+describe('a client that does not read', () => {
+  it('a flood of WebSocket pings is not answered without limit', { tags: 'slow' }, async () => {
     const { server, witness } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
@@ -130,11 +130,11 @@ describe('Whoever does not read', () => {
     await expectUnharmed(witness)
     raw.socket.resume()
     await eventually(() => unread > 0 && raw.socket.writableLength === 0)
-    // A pong is shorter than a ping, and one is enough for many.
+    // A pong is shorter than a ping, and one answers many.
     expect(unread).toBeLessThan((100 * pings.length) / 10)
   })
 
-  it('costs nobody else anything, and loses the session with message 1001', async () => {
+  it('a slow member does not affect others and loses its session at message 1001', async () => {
     const { hub, witness, story } = await open()
     const [slow, quick] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await Promise.all([slow.join('g'), quick.join('g')])
@@ -154,7 +154,7 @@ describe('Whoever does not read', () => {
     await expectUnharmed(witness)
   })
 
-  it('gets everything once it reads again', async () => {
+  it('a client receives all messages when it reads again', async () => {
     const { hub } = await open()
     const slow = await RawPubSubClient.connect(hub.url)
     await slow.join('g')

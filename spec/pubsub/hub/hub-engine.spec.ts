@@ -44,15 +44,15 @@ const claimOf = (link: VirtualLink) => {
   return { connectionId: String(connectionId), token: String(reconnectionToken) }
 }
 
-describe('The rules of a hub', () => {
-  it('count how much work a frame was', () => {
+describe('HubEngine', () => {
+  it('receiving a frame returns its work', () => {
     const { connect } = build()
     const [first] = [connect(), connect(), connect()]
     expect(first.send({ type: 'ping' })).toBe(1)
     expect(first.send({ type: 'sendToGroup', group: 'g', data: 1 })).toBe(4)
   })
 
-  it('write no more to a link than it takes, and go on where they stopped', () => {
+  it('messages are written while the link accepts them, and continue in order', () => {
     const { engine, connect, tellGroup } = build()
     const { link, session } = connect()
     tellGroup(2)
@@ -65,7 +65,7 @@ describe('The rules of a hub', () => {
     expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('do not take an acknowledgement of what no link was given', () => {
+  it('an ack of an unwritten message is ignored', () => {
     const { engine, connect, tellGroup } = build()
     const { link, session, send } = connect()
     tellGroup(2)
@@ -80,7 +80,7 @@ describe('The rules of a hub', () => {
     expect(link.end).toBe('terminate')
   })
 
-  it('keep the bytes of a message the same', () => {
+  it('a resent message has the same bytes', () => {
     const { engine, connect, tellGroup } = build()
     for (const codec of [json, protobuf]) {
       const { link, session } = connect({}, codec)
@@ -92,7 +92,7 @@ describe('The rules of a hub', () => {
     }
   })
 
-  it('listen to the newest link only', () => {
+  it('frames of a replaced link are ignored', () => {
     const { engine, connect, tellGroup } = build()
     const { link, session } = connect()
     const again = new VirtualLink()
@@ -106,7 +106,7 @@ describe('The rules of a hub', () => {
     expect([again.sequenceIds, link.frames.length, session.attached]).toEqual([[1], 1, true])
   })
 
-  it('end a session that sends what is malformed or of the wrong kind', () => {
+  it('a malformed frame or wrong message type ends the session', () => {
     const { engine, connect, story } = build()
     const [bad, wrong, binary] = [connect(), connect(), connect({}, protobuf)]
     engine.receive(bad.session, bad.link, '{"type":', 0)
@@ -120,7 +120,7 @@ describe('The rules of a hub', () => {
     expect(story.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
   })
 
-  it('remember the last 1000 successful ids', () => {
+  it('the last 1000 successful ids are remembered', () => {
     const { connect } = build()
     const { link, send } = connect()
     for (let ackId = 0; ackId <= 1_000; ackId++) send({ type: 'joinGroup', group: 'g', ackId })
@@ -131,7 +131,7 @@ describe('The rules of a hub', () => {
     expect(answers).toEqual([false, false, true])
   })
 
-  it('do not remember what failed', () => {
+  it('ids of failed requests are not remembered', () => {
     const { connect } = build()
     const { link, send, session } = connect({ roles: [] })
     const frame = { type: 'sendToGroup', group: 'g', data: 1, ackId: 5 }
@@ -145,7 +145,7 @@ describe('The rules of a hub', () => {
     ])
   })
 
-  it('let a connection be in 1000 groups', () => {
+  it('a connection can be in 1000 groups', () => {
     const { connect } = build()
     const { link, send } = connect({ groups: [] })
     for (let i = 1; i <= 1_001; i++) send({ type: 'joinGroup', group: `g${i}`, ackId: i })
@@ -156,7 +156,7 @@ describe('The rules of a hub', () => {
     expect(link.parsed.at(-1)).toMatchObject({ ackId: 2_000, success: true })
   })
 
-  it('take up no memory for what is over', () => {
+  it('an ended session leaves no state', () => {
     const { engine, connect, tellGroup, story } = build()
     const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
     tellGroup(5)
@@ -174,14 +174,14 @@ describe('The rules of a hub', () => {
     expect(story.filter(line => line.startsWith('expired'))).toHaveLength(10)
   })
 
-  it('know that a session is over even if nobody looked in time', () => {
+  it('an expired session cannot be recovered even before the next tick', () => {
     const { engine, connect } = build()
     const { link, session } = connect()
     engine.onLinkClosed(session, link, 1006, 0)
     expect(engine.recover(claimOf(link), new VirtualLink(), 60_000)).toBeUndefined()
   })
 
-  it('ask a silent link for a sign of life, and close it without one', () => {
+  it('a silent link is pinged, and closed if it does not answer', () => {
     const { engine, connect } = build()
     const [silent, alive] = [connect(), connect()]
     engine.tick(50_000)
@@ -195,7 +195,7 @@ describe('The rules of a hub', () => {
     expect(engine.recover(claimOf(silent.link), new VirtualLink(), 159_999)).toBe(silent.session)
   })
 
-  it('spare the others when one member overflows in the middle of a message', () => {
+  it('a member that overflows during a delivery does not affect the others', () => {
     const { engine, connect, tellGroup, story } = build()
     const members = Array.from({ length: 3 }, () => connect())
     tellGroup(1_000)
@@ -212,17 +212,17 @@ describe('The rules of a hub', () => {
   })
 })
 
-describe('An event', () => {
+describe('an event', () => {
   const event = (ackId?: number) => ({ type: 'event', event: 'e', data: 1, ackId })
 
-  it('is refused when nobody handles events', () => {
+  it('an event is rejected without a handler', () => {
     const { connect } = build()
     const { link, send } = connect()
     send(event(1))
     expect(link.parsed[1]).toMatchObject({ ackId: 1, success: false, error: { name: 'NotFound' } })
   })
 
-  it('waits for its decision, and is not asked twice', () => {
+  it('an undecided event is passed to the application once', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -241,7 +241,7 @@ describe('An event', () => {
     ])
   })
 
-  it('is refused in time when it is forgotten, and may come again', () => {
+  it('an undecided event is rejected after a timeout, and may be sent again', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -253,7 +253,7 @@ describe('An event', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('is answered over the link there is by then', () => {
+  it('an event is acknowledged over the current link', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -264,14 +264,14 @@ describe('An event', () => {
     expect(again.parsed).toEqual([{ type: 'ack', ackId: 1, success: true }])
   })
 
-  it('is refused when a thousand of them wait', () => {
+  it('an event is rejected if a thousand are undecided', () => {
     const { connect } = build({ handle: () => true })
     const { link, send } = connect()
     for (let i = 1; i <= 1_001; i++) send(event(i))
     expect(link.parsed.slice(1)).toMatchObject([{ ackId: 1_001, error: { name: 'InternalServerError' } }])
   })
 
-  it('without an ackId is not answered', () => {
+  it('an event without an ackId is not acknowledged', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()

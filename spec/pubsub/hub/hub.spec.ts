@@ -15,8 +15,8 @@ const dataOf = async (client: RawPubSubClient) => {
   return client.messages.map(message => message['data'])
 }
 
-describe('An application', () => {
-  it('sends to all, to a group, to a user and to a connection', async () => {
+describe("the application's hub", () => {
+  it('messages can be sent to all, to a group, to a user and to a connection', async () => {
     const { hub, ann, ann2, bob } = await openThree()
     expect(hub.addToGroup('g', ann.connectionId)).toBe(true)
     expect(hub.addToGroup('g', bob.connectionId)).toBe(true)
@@ -34,7 +34,7 @@ describe('An application', () => {
     expect(bob.sequenceIds).toEqual([1, 2, 3])
   })
 
-  it('sends any kind of data', async () => {
+  it('data of any type can be sent', async () => {
     const { hub, ann } = await openThree()
     hub.sendToUser('ann', null)
     hub.sendToUser('ann', 'x', { dataType: 'text' })
@@ -49,7 +49,7 @@ describe('An application', () => {
     ])
   })
 
-  it('is told of data that cannot be sent, and nothing is sent', async () => {
+  it('sending invalid data throws, and nothing is sent', async () => {
     const { hub, ann } = await openThree()
     const cyclic: unknown[] = []
     cyclic.push(cyclic)
@@ -68,13 +68,13 @@ describe('An application', () => {
     expect(await dataOf(ann)).toEqual([])
   })
 
-  it('is told when a connection is in too many groups', async () => {
+  it('adding a connection to more than 1000 groups throws', async () => {
     const { hub, ann } = await openThree()
     for (let i = 0; i < 1_000; i++) hub.addToGroup(`g${i}`, ann.connectionId)
     expect(() => hub.addToGroup('more', ann.connectionId)).toThrow(expect.objectContaining({ code: 'overflow' }))
   })
 
-  it('finds that nobody is there', async () => {
+  it('calls for unknown recipients have no effect', async () => {
     const { hub } = await openHub()
     expect(hub.sendToAll(1) + hub.sendToGroup('g', 1) + hub.sendToUser('u', 1)).toBe(0)
     const id = '__proto__'
@@ -88,7 +88,7 @@ describe('An application', () => {
     ]).toEqual(Array(6).fill(false))
   })
 
-  it('grants and revokes permissions', async () => {
+  it('permissions can be granted and revoked', async () => {
     const { hub, ann } = await openThree()
     const answers: unknown[] = []
     const join = async () => answers.push((await ann.request({ type: 'joinGroup', group: 'g' }))['success'])
@@ -104,7 +104,7 @@ describe('An application', () => {
     expect(answers).toEqual([false, true, false, true, false])
   })
 
-  it('closes a connection for good, and tells the client why', async () => {
+  it('closing a connection ends its session and sends the reason', async () => {
     const { hub, ann, story } = await openThree()
     const reason = `go away ${'€'.repeat(100)}`
     expect(hub.closeConnection(ann.connectionId, reason)).toBe(true)
@@ -116,7 +116,7 @@ describe('An application', () => {
     expect((await back.closed).code).toBe(1008)
   })
 
-  it('may act while it is told of a connection', async () => {
+  it('a listener of connections$ may call the hub', async () => {
     const { hub } = await openHub()
     hub.connections$.subscribe(({ type, connection }) => {
       if (type === 'connected') hub.addToGroup('g', connection.connectionId)
@@ -128,7 +128,7 @@ describe('An application', () => {
     expect(await dataOf(first)).toEqual(['connected', 'connected', 'disconnected'])
   })
 
-  it('handles events', async () => {
+  it('events can be accepted, answered and rejected', async () => {
     const { hub, ann } = await openThree()
     const seen: UserEvent[] = []
     hub.events$.subscribe(event => seen.push(event))
@@ -153,7 +153,7 @@ describe('An application', () => {
     })
   })
 
-  it('keeps hubs apart', async () => {
+  it('hubs of a server are separate', async () => {
     const { server, hub } = await openHub()
     const [here, there] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(server.hub('B').url)]
     await Promise.all([here.join('g'), there.join('g')])
@@ -164,7 +164,7 @@ describe('An application', () => {
   })
 })
 
-describe('A server', () => {
+describe('a server', () => {
   it.each([
     { port: -1 },
     { port: 1.5 },
@@ -176,26 +176,26 @@ describe('A server', () => {
     { idleTimeout: 0 },
     { maxConnections: 0 },
     { authenticate: { key: 'too short' } },
-  ])('does not start with %o', async options => {
+  ])('a server does not start with %o', async options => {
     await expect(servePubSub({ authenticate: 'anonymous', port: 0, ...options })).rejects.toMatchObject({
       code: 'argument',
     })
   })
 
-  it('does not start where another one is', async () => {
+  it('a server does not start on a port in use', async () => {
     const { server } = await openHub()
     await expect(servePubSub({ authenticate: 'anonymous', port: server.port })).rejects.toMatchObject({
       code: 'EADDRINUSE',
     })
   })
 
-  it('knows only the hubs it was given', async () => {
+  it('only listed hubs can be opened', async () => {
     const { server } = await openHub({ hubs: ['chat'] })
     expect(() => server.hub('other')).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => server.hub('')).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('says goodbye', async () => {
+  it('closing a server notifies clients and completes observables', async () => {
     const { server, hub, clock, story } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     let complete = 0
@@ -208,7 +208,7 @@ describe('A server', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  it('forgets the hubs that only clients knew', async () => {
+  it('a hub opened only by clients is dropped with its last session', async () => {
     const { server, clock } = await openHub()
     const pending = clock.pending
     const client = await RawPubSubClient.connect(`${server.url}/client/hubs/passing`)

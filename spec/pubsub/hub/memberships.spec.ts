@@ -21,8 +21,8 @@ async function openNotebook() {
 
 const ALL = 'role=webpubsub.joinLeaveGroup&role=webpubsub.sendToGroup'
 
-describe('An application', () => {
-  it('is told of memberships, once each, whatever they come from', async () => {
+describe('memberships of a hub', () => {
+  it('every membership is reported once, whatever its cause', async () => {
     const { hub, notes, connect } = await openNotebook()
     const ann = await connect(`${ALL}&group=a`)
     await ann.join('b')
@@ -40,7 +40,7 @@ describe('An application', () => {
     ])
   })
 
-  it('is not told of a membership that it has ended before', async () => {
+  it('a membership ended before its report is not reported', async () => {
     const { hub, notes, connect } = await openNotebook()
     hub.connections$.subscribe(({ type, connection }) => {
       if (type === 'connected') hub.removeFromGroup('a', connection.connectionId)
@@ -50,7 +50,7 @@ describe('An application', () => {
     expect(notes).toEqual(['ann connected', 'ann left a', 'ann joined b'])
   })
 
-  it('sends to a member before its join is answered, in the order of everything else', async () => {
+  it('a message sent on join precedes the ack of the join', async () => {
     const { hub, connect } = await openNotebook()
     hub.memberships$.subscribe(({ group, connection }) => hub.sendToMember(group, connection.connectionId, 'welcome'))
     const [ann, other] = [await connect(ALL), await connect(ALL)]
@@ -70,7 +70,7 @@ describe('An application', () => {
     expect(() => hub.sendToMember('a', ann.connectionId, 1n)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('may decide itself what clients do with groups', async () => {
+  it('a guard decides what clients may do with groups', async () => {
     const { hub, connect } = await openNotebook()
     const asked: string[] = []
     const end = hub.guard(({ userId }, action, group) => {
@@ -98,7 +98,7 @@ describe('An application', () => {
     expect(await tryTo('leaveGroup', 'shut')).toBe(true)
   })
 
-  it('is refused a guard that is no function', async () => {
+  it('a guard that is not a function is rejected', async () => {
     const { hub } = await openNotebook()
     const guard: object = { guard: 'all' }
     expect(() => Reflect.apply(hub.guard, hub, [guard])).toThrow(expect.objectContaining({ code: 'argument' }))

@@ -14,13 +14,13 @@ const MEGABYTE = 'x'.repeat(1024 * 1024)
 const KILOBYTE = 'x'.repeat(1024)
 const codec = new SharedCodec(jsonHubCodec)
 
-/** A hub whose clients may leave ten megabytes together, and one that reads and acknowledges all it gets. */
+/** A hub with a budget of ten megabytes, and a client that reads and acknowledges everything. */
 async function openSmall() {
   const opened = await openHub({ maxWaitingBytes: 10 * 1024 * 1024 })
   const { hub } = opened
   const innocent = await RawPubSubClient.connect(`${hub.url}`)
   await innocent.join('innocent')
-  /** A client that reads what it is sent and acknowledges none of it. */
+  /** A client that reads but never acknowledges. */
   const glutton = async (group: string): Promise<RawPubSubClient> => {
     const client = await RawPubSubClient.connect(hub.url)
     await client.join(group)
@@ -36,8 +36,8 @@ async function openSmall() {
   return { ...opened, innocent, glutton, chat }
 }
 
-describe('What waits for all clients of a server together', () => {
-  it('ends the session that most waits for when it is too much, and says why; nobody else notices', async () => {
+describe('the memory budget of a server', () => {
+  it('exceeding the budget ends the session with the most data, with a reason, and no other', async () => {
     const { hub, innocent, glutton, chat, story } = await openSmall()
     const gluttons = [await glutton('a'), await glutton('b'), await glutton('c')]
     for (const [group, count] of [
@@ -61,7 +61,7 @@ describe('What waits for all clients of a server together', () => {
     expect(innocent.messages).toHaveLength(6)
   })
 
-  it('counts once however many wait for it', async () => {
+  it('a message to many members counts once', async () => {
     const { hub, glutton, chat, story } = await openSmall()
     for (let i = 0; i < 20; i++) await glutton('a')
     for (let i = 0; i < 9; i++) hub.sendToGroup('a', MEGABYTE)
@@ -69,7 +69,7 @@ describe('What waits for all clients of a server together', () => {
     expect(story.filter(line => line.includes('overflow'))).toEqual([])
   })
 
-  it('counts events that the application has not answered, and at other hubs of the server', async () => {
+  it('undecided events count, at all hubs of the server', async () => {
     const { server, hub, glutton, chat, story } = await openSmall()
     hub.events$.subscribe()
     const other = server.hub('other')
@@ -86,7 +86,7 @@ describe('What waits for all clients of a server together', () => {
     expect([hub.connections.length, other.connections.length, story.at(-1)]).toEqual([7, 0, 'connected anonymous'])
   })
 
-  it('refuses a user more than an eighth for its undecided events and memberships', async () => {
+  it('undecided events and memberships of a user are limited to an eighth of the budget', async () => {
     const { hub, chat } = await openSmall()
     hub.events$.subscribe()
     const client = await RawPubSubClient.connect(hub.url)
@@ -101,7 +101,7 @@ describe('What waits for all clients of a server together', () => {
     expect(hub.addToGroup('by the application', client.connectionId)).toBe(true)
   })
 
-  it('is let go of when it is acknowledged, answered, or nobody is left to get it', () => {
+  it('acknowledged, answered and dropped data is released', () => {
     const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
     const settled: (() => void)[] = []
     const engine: HubEngine = new HubEngine({
@@ -142,7 +142,7 @@ describe('What waits for all clients of a server together', () => {
     expect([used, budget.usedBytes]).toEqual([[5, 5, 4, 7, 6], 0])
   })
 
-  it('is counted right whoever keeps and lets go of what', () => {
+  it('the used bytes are exact for any order of additions and removals', () => {
     const anyStep = fc.tuple(fc.nat(4), fc.boolean())
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
@@ -162,7 +162,7 @@ describe('What waits for all clients of a server together', () => {
     )
   })
 
-  it('is looked at with every frame: events alone may be too much', () => {
+  it('the budget is enforced after every frame, including events', () => {
     let calls = 0
     let id = 0
     const engine = new HubEngine({
@@ -181,7 +181,7 @@ describe('What waits for all clients of a server together', () => {
     expect(told).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
   })
 
-  it('is weighed by user: many sessions with little each are as heavy as one with all of it', async () => {
+  it('data is weighed by user: many small sessions weigh as much as a large one', async () => {
     const named = {
       authenticate: ({ query }: { readonly query: URLSearchParams }) => ({ userId: query.get('user') ?? '' }),
     }
@@ -200,7 +200,7 @@ describe('What waits for all clients of a server together', () => {
     expect(hub.connections.filter(({ userId }) => userId === 'mallory').length).toBeLessThan(8)
   })
 
-  it('is weighed by holders: of what many wait for, each accounts for a part', { tags: 'slow' }, async () => {
+  it('data for several sessions is shared among them', { tags: 'slow' }, async () => {
     const { hub, glutton } = await openSmall()
     const many = await Promise.all(Array.from({ length: 10 }, async () => glutton('many')))
     const one = await glutton('one')
@@ -211,17 +211,17 @@ describe('What waits for all clients of a server together', () => {
     expect(hub.connections).toHaveLength(11)
   })
 
-  it('is 256 MiB unless told otherwise', () => {
+  it('the default budget is 256 MiB', () => {
     expect(checkServeOptions({ authenticate: 'anonymous' }).maxWaitingBytes).toBe(268_435_456)
   })
 
-  it('gives up when there is nobody to blame', () => {
+  it('enforcing without sessions to evict does not loop', () => {
     const budget = new MemoryBudget(10, () => undefined)
     budget.addHolder({ size: 20, holderCount: 0 })
     expect(() => budget.enforce()).not.toThrow()
   })
 
-  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('cannot be limited to %s', async maxWaitingBytes => {
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('the budget cannot be %s', async maxWaitingBytes => {
     await expect(servePubSub({ port: 0, authenticate: 'anonymous', maxWaitingBytes })).rejects.toThrow(
       'maxWaitingBytes',
     )

@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-/** A client of the protobuf subprotocol without any rules. */
+/** A client of the protobuf subprotocol without rules. */
 async function openBinary(url: string) {
   const socket = new WebSocket(url, [codec.subprotocol])
   onTestFinished(() => socket.terminate())
@@ -18,8 +18,8 @@ async function openBinary(url: string) {
   return { frames, send: (frame: UpFrame) => socket.send(codec.encode(frame)) }
 }
 
-describe('A group with clients of both subprotocols', () => {
-  it('brings everybody everything, each in its own form', async () => {
+describe('a group with clients of both subprotocols', () => {
+  it('every member receives every message in its own subprotocol', async () => {
     const { hub } = await openHub()
     const text = await RawPubSubClient.connect(hub.url)
     const binary = await openBinary(hub.url)

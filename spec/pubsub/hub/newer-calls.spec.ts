@@ -8,7 +8,7 @@ import { hex } from '../wire/protobuf-vectors.js'
 
 const ERROR = { name: 'NotSupported', message: 'This hub does not support invocations, streams or group states' }
 
-/** Frames as the official clients write them, and what they are answered with. */
+/** Frames of the official clients, and the expected responses. */
 const CALLS = [
   [
     'an invocation',
@@ -43,8 +43,8 @@ const CALLS = [
   ['what is still to come', { type: 'teleport', ackId: 8 }, { type: 'ack', ackId: 8, success: false, error: ERROR }],
 ] as const
 
-describe('A call that the hub does not know is answered, and ends nothing:', () => {
-  it.each(CALLS)('%s', async (_, call, answer) => {
+describe('unsupported calls', () => {
+  it.each(CALLS)('the hub rejects %s and keeps the session', async (_, call, answer) => {
     const { hub, story } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     client.send(call)
@@ -60,7 +60,7 @@ describe('A call that the hub does not know is answered, and ends nothing:', () 
     { type: 'invoke', invocationId: 7 },
     { type: 'streamData' },
     { type: 'teleport' },
-  ])('unless nobody waits for an answer, or nobody knows under which id: %o', async frame => {
+  ])('the hub ignores a call without an id to respond to: %o', async frame => {
     const { hub, story } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     client.send(frame)
@@ -69,7 +69,7 @@ describe('A call that the hub does not know is answered, and ends nothing:', () 
     expect(story).toEqual(['connected anonymous'])
   })
 
-  it('an invocation of the official client', async () => {
+  it('an invocation of the official client fails with NotSupported', async () => {
     const { hub } = await openHub()
     const client = new WebPubSubClient(hub.url, { protocol: WebPubSubJsonReliableProtocol() })
     onTestFinished(() => client.stop())
@@ -95,12 +95,12 @@ describe('A call that the hub does not know is answered, and ends nothing:', () 
     ['7a', 'setGroupState'],
     ['8201', 'subscribeGroupState'],
     ['8a01', 'unsubscribeGroupState'],
-  ])('in protobuf: states of groups, %s', tag => {
+  ])('a group state call in protobuf is decoded: %s', tag => {
     expect(protobufHubCodec.decode(hex(`${tag} 05 0a0167 1007`))).toEqual({ type: 'newerCall', answer: 'ack', id: 7n })
     expect(protobufHubCodec.decode(hex(`${tag} 03 0a0167`))).toEqual({ type: 'unknown' })
   })
 
-  it('with its id in quotes where that is what JSON needs', () => {
+  it('an id is escaped in the JSON response', () => {
     const error = { name: 'N', message: '' }
     expect(jsonHubCodec.encode({ type: 'streamClosed', id: '"', error })).toBe(
       '{"type":"streamClosed","streamId":"\\"","error":{"name":"N","message":""}}',

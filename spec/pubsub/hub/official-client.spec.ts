@@ -12,7 +12,7 @@ import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 const KEY = 'a key of no less than thirty-two bytes'
 const ROLES = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroups.new?']
 
-/** The official client, with a network that can be broken between it and the hub. */
+/** The official client, connected to the hub through a link that can be cut. */
 async function openClient(userId = 'ann', options: Partial<ServePubSubOptions> = {}) {
   const opened = await openHub({ authenticate: { key: KEY }, ...options })
   const link = await layLink(opened.server.url)
@@ -40,8 +40,8 @@ async function openClient(userId = 'ann', options: Partial<ServePubSubOptions> =
   return { ...opened, link, connect, ...(await connect(userId)) }
 }
 
-describe('The official client', () => {
-  it('connects, joins, sends, receives and leaves', async () => {
+describe('the official client', () => {
+  it('the official client connects, joins, sends, receives and leaves', async () => {
     const { hub, client, log, story } = await openClient()
     expect(await client.joinGroup('news')).toMatchObject({ isDuplicated: false })
     await client.sendToGroup('news', { a: 1 }, 'json')
@@ -64,7 +64,7 @@ describe('The official client', () => {
     expect(story).toEqual(['connected ann'])
   })
 
-  it('is refused what it may not, by name', async () => {
+  it('a denied request is rejected by name', async () => {
     const { connect } = await openClient()
     const { client } = await connect('bob', { messageRetryOptions: { maxRetries: 0 } })
     for (const attempt of [client.joinGroup('old'), client.sendToGroup('old', 1, 'json')]) {
@@ -72,7 +72,7 @@ describe('The official client', () => {
     }
   })
 
-  it('sends events and is answered', async () => {
+  it('the official client sends events and receives replies', async () => {
     const { hub, client, log } = await openClient()
     hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
     await client.sendEvent('say', 'hi', 'text')
@@ -80,7 +80,7 @@ describe('The official client', () => {
     expect(log[1]).toEqual(['server', 'json', { heard: 'hi' }])
   })
 
-  it('resends with the same ackId and learns that it was done', async () => {
+  it('a resend with the same ackId is reported as a duplicate', async () => {
     const { client, log } = await openClient()
     await client.joinGroup('news')
     await client.sendToGroup('news', 1, 'json', { ackId: 77 })
@@ -93,7 +93,7 @@ describe('The official client', () => {
     ])
   })
 
-  it('recovers from a broken network and misses nothing', async () => {
+  it('the official client recovers without losing messages', async () => {
     const { hub, client, log, link, story } = await openClient()
     await client.joinGroup('news')
     const { connectionId } = hub.connections[0] ?? {}
@@ -114,10 +114,10 @@ describe('The official client', () => {
     ['another', nightly(10_000, 2_500)],
     ['itself', 2_500],
   ])(
-    'lives through a burst of %s, %i messages, though it acknowledges once a second',
+    'a burst from %s of %i messages does not end the session, with one ack a second',
     { tags: 'slow', timeout: 120_000 },
     async (from, count) => {
-      // On the time of now, by which the hub counts what a client may send in a second.
+      // On real time, because the hub limits the rate of a client per second.
       const { hub, client, log, story } = await openClient('ann', { clock: systemClock })
       await client.joinGroup('news')
       const publish = { type: 'sendToGroup', group: 'news', dataType: 'json', data: 1 }
@@ -133,7 +133,7 @@ describe('The official client', () => {
     },
   )
 
-  it('begins a new session when the old one is over, and joins its groups again', async () => {
+  it('the official client begins a new session and rejoins its groups', async () => {
     const { hub, client, log, story } = await openClient()
     await client.joinGroup('news')
     const { connectionId = '' } = hub.connections[0] ?? {}

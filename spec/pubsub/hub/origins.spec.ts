@@ -8,7 +8,7 @@ import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 
-/** The status of the answer to a page. */
+/** Returns the status of the response to a page. */
 async function asPage(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const socket = new WebSocket(url, [JSON_PROTOCOL], { headers })
   onTestFinished(() => socket.terminate())
@@ -19,21 +19,21 @@ async function asPage(url: string, headers: Readonly<Record<string, string>>): P
   })
 }
 
-describe('A hub', () => {
+describe('origins of a hub', () => {
   it.each([
     ['of this machine', { origin: 'http://localhost:3000' }, {}],
-    ['on the list', { origin: 'https://panel.example' }, { allowedOrigins: ['https://panel.example'] }],
-    ['of where clients find it', { origin: 'https://hub.example' }, { publicUrl: 'wss://hub.example' }],
-  ])('lets in a page %s', async (_, headers, options: Partial<ServePubSubOptions>) => {
+    ['of an allowed origin', { origin: 'https://panel.example' }, { allowedOrigins: ['https://panel.example'] }],
+    ['of the public URL', { origin: 'https://hub.example' }, { publicUrl: 'wss://hub.example' }],
+  ])('a page %s may connect', async (_, headers, options: Partial<ServePubSubOptions>) => {
     const { hub, server } = await openHub(options)
     expect(await asPage(`ws://127.0.0.1:${server.port}${new URL(hub.url).pathname}`, headers)).toBe(101)
   })
 
   it.each([
     ['of another origin', { origin: 'https://evil.example' }],
-    ['whose name was made to point here', { origin: 'http://evil.example', host: 'evil.example' }],
-    ['without an origin of its own', { origin: 'null' }],
-  ])('keeps out a page %s, and puts it on record', async (_, headers) => {
+    ['with a rebound host name', { origin: 'http://evil.example', host: 'evil.example' }],
+    ['with the origin `null`', { origin: 'null' }],
+  ])('a page %s is refused and audited', async (_, headers) => {
     const { hub, server } = await openHub()
     const record: unknown[] = []
     server.audit$.subscribe(({ outcome, reason }) => record.push([outcome, reason]))
@@ -44,14 +44,14 @@ describe('A hub', () => {
   })
 
   it.each(['x', [5], ['https://panel.example/'], 'https://panel.example'])(
-    'does not begin with %j for origins',
+    'a server does not start with the origins %j',
     async wrong => {
       const options = { port: 0, authenticate: { key: KEY }, allowedOrigins: JSON.parse(JSON.stringify(wrong)) }
       await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
     },
   )
 
-  it('that lets in everybody is reached from this machine alone, unless more is meant', async () => {
+  it('an anonymous hub listens only on loopback unless allowed', async () => {
     const options = { host: '0.0.0.0', port: 0, authenticate: 'anonymous' } as const
     await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
     const warnings: string[] = []
@@ -63,7 +63,7 @@ describe('A hub', () => {
     expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
   })
 
-  it('warns of a given server that lets everybody in, when that listens', async () => {
+  it('a warning is given when a given server with anonymous access listens', async () => {
     const warnings: string[] = []
     for (const host of ['0.0.0.0', '127.0.0.1']) {
       const server = createServer()

@@ -10,7 +10,7 @@ const EXACT = '{"id":12345678901234567890, "zoll":1.0,"10":1,"9":1e2, "a":"\\u00
 const publish = (data: string, ackId: number): string =>
   `{"type":"sendToGroup","group":"g","ackId":${ackId},"data":${data}}`
 
-/** A hub with a member of each subprotocol in group `g`, which keep what comes as it comes. */
+/** A hub with a member of each subprotocol in group `g`, which record raw frames. */
 async function openMembers() {
   const opened = await openHub()
   const texts: string[] = []
@@ -26,8 +26,8 @@ async function openMembers() {
   return { ...opened, json, protobuf, texts, bytes }
 }
 
-describe('What a client publishes reaches members byte for byte', () => {
-  it('from JSON', async () => {
+describe('published JSON is forwarded byte for byte', () => {
+  it('members receive JSON from a JSON client byte for byte', async () => {
     const { json, texts, bytes } = await openMembers()
     json.send(publish(EXACT, 9))
     await eventually(() => bytes.length === 3 && texts.length === 3)
@@ -37,7 +37,7 @@ describe('What a client publishes reaches members byte for byte', () => {
     expect(bytes[2]?.includes(EXACT)).toBe(true)
   })
 
-  it('from protobuf', async () => {
+  it('members receive JSON from a protobuf client byte for byte', async () => {
     const { protobuf, texts, bytes } = await openMembers()
     const payload = { dataType: 'json', data: new JsonText(EXACT) } as const
     protobuf.send(protobufClientCodec.encode({ type: 'sendToGroup', group: 'g', payload, noEcho: false }, jsonOf))
@@ -46,7 +46,7 @@ describe('What a client publishes reaches members byte for byte', () => {
     expect(bytes[2]?.includes(EXACT)).toBe(true)
   })
 
-  it('also when it is repeated after a recovery', async () => {
+  it('a message resent after a recovery has the same bytes', async () => {
     const { hub, json, texts } = await openMembers()
     json.send(publish(EXACT, 9))
     await eventually(() => texts.length === 3)
@@ -59,7 +59,7 @@ describe('What a client publishes reaches members byte for byte', () => {
     expect(back.frames[0]).toEqual(JSON.parse(texts[1] ?? ''))
   })
 
-  it('and the application of an event, which it may pass on', async () => {
+  it('the application receives and can forward the exact JSON of an event', async () => {
     const { hub, json, texts } = await openMembers()
     hub.events$.subscribe(event => {
       expect(event.json).toBe(EXACT)

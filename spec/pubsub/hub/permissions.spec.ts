@@ -4,7 +4,7 @@ import { Permissions } from '../../../src/pubsub/hub/permissions.js'
 const mayJoin = (group: string, ...roles: string[]) => new Permissions(roles).allows('joinLeaveGroup', group)
 const maySend = (group: string, ...roles: string[]) => new Permissions(roles).allows('sendToGroup', group)
 
-describe('A role', () => {
+describe('a role', () => {
   it.each([
     ['webpubsub.joinLeaveGroup', 'any', true, false],
     ['webpubsub.sendToGroup', 'any', false, true],
@@ -21,18 +21,18 @@ describe('A role', () => {
     ['webpubsub', 'a', false, false],
     ['constructor', 'a', false, false],
     ['__proto__', 'a', false, false],
-  ])('%s and the group %s: join %s, send %s', (role, group, join, send) => {
+  ])('the role %s and the group %s allow: join %s, send %s', (role, group, join, send) => {
     expect([mayJoin(group, role), maySend(group, role)]).toEqual([join, send])
   })
 
-  it('adds to the others', () => {
+  it('several roles add up', () => {
     const roles = ['webpubsub.sendToGroup.a', 'webpubsub.sendToGroups.b?', 'other']
     expect(['a', 'b1', 'c'].map(group => maySend(group, ...roles))).toEqual([true, true, false])
   })
 })
 
-describe('A permission', () => {
-  it('can be granted and revoked for one group', () => {
+describe('a permission', () => {
+  it('a permission can be granted and revoked for one group', () => {
     const permissions = new Permissions(['webpubsub.sendToGroups.b*'])
     permissions.grant('sendToGroup', 'a')
     expect(permissions.allows('sendToGroup', 'a')).toBe(true)
@@ -41,7 +41,7 @@ describe('A permission', () => {
     expect(['a', 'b1'].map(group => permissions.allows('sendToGroup', group))).toEqual([false, true])
   })
 
-  it('can be granted and revoked for all groups', () => {
+  it('a permission can be granted and revoked for all groups', () => {
     const permissions = new Permissions(['webpubsub.joinLeaveGroups.b*', 'webpubsub.joinLeaveGroup.a'])
     permissions.grant('joinLeaveGroup')
     expect(permissions.allows('joinLeaveGroup', 'c')).toBe(true)

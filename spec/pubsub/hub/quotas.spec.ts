@@ -24,7 +24,7 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
 
 const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
 
-/** What a client from another machine is answered. */
+/** Connects from another machine and returns the response's status. */
 const knockAt =
   ({ port }: { readonly port: number }) =>
   async (query: string): Promise<number | undefined> => {
@@ -38,8 +38,8 @@ const knockAt =
     })
   }
 
-describe('A hub', () => {
-  it('lets a user have so many sessions', async () => {
+describe('limits of a hub', () => {
+  it('the number of sessions per user is limited', async () => {
     const { come } = await open({ maxConnectionsPerUser: 2 })
     await come('ann')
     await come('ann')
@@ -47,7 +47,7 @@ describe('A hub', () => {
     await come('bob')
   })
 
-  it('reads more slowly from a user who sends too much, and loses nothing', async () => {
+  it('a user above the rate limit is read more slowly and loses nothing', async () => {
     const { come, clock, hub, server } = await open({ maxFrameRatePerUser: 10 })
     const heard: unknown[] = []
     hub.events$.subscribe(event => {
@@ -68,7 +68,7 @@ describe('A hub', () => {
     expect(heard).toHaveLength(26)
   })
 
-  it('puts on record who came, and lets who is refused again and again wait', async () => {
+  it('logins are audited, and an address with repeated failures is throttled', async () => {
     const { server, events, clock } = await open({ publicUrl: 'wss://hub.example' })
     const knock = knockAt(server)
     expect(await knock('?user=ann')).toBe(101)
@@ -87,7 +87,7 @@ describe('A hub', () => {
     expect(events.filter(({ outcome }) => outcome === 'refused')).toHaveLength(6)
   })
 
-  it.each(['key', 'verify'])('keeps nobody waiting for those who are refused by { %s }', async way => {
+  it.each(['key', 'verify'])('clients refused by { %s } do not throttle others', async way => {
     const key = 'a secret of no less than 32 bytes'
     const { server, hub } = await open({
       publicUrl: 'wss://hub.example',
@@ -99,14 +99,14 @@ describe('A hub', () => {
     expect(await knock(good)).toBe(101)
   })
 
-  it('lets nobody on this machine wait, whoever guesses there', async () => {
+  it('failed logins on this machine do not throttle it', async () => {
     const { come } = await open()
     for (let i = 0; i < 10; i++) await expect(come()).rejects.toThrow('401')
     await come('ann')
   })
 
-  it.each(['silent', 'that come back to no session', 'that begin a request'])(
-    'holds few sockets besides its sessions: those %s make room for clients',
+  it.each(['silent', 'recovering no session', 'beginning a request'])(
+    'sockets without a session that are %s are evicted for clients',
     { tags: 'slow' },
     async kind => {
       const { come, server, events } = await open({ maxConnections: 10 })
@@ -129,7 +129,7 @@ describe('A hub', () => {
     },
   )
 
-  it('counts what there is, and what it refused', async () => {
+  it('statistics count sessions and refusals', async () => {
     const { come, server, hub } = await open({ maxConnectionsPerUser: 1 })
     const nothing = { sessions: 0, connections: 0, handshakes: 0, networkConnections: 0, waitingBytes: 0, pauses: 0 }
     expect(server.stats).toEqual({ ...nothing, refusedHandshakes: 0, refusedConnections: 0 })
@@ -142,7 +142,7 @@ describe('A hub', () => {
     expect(server.stats.waitingBytes).toBeGreaterThan(1_000)
   })
 
-  it('tells strangers nothing of what the application threw, and the record only of what kind it is', async () => {
+  it('errors of the application are hidden from clients, and audited only by name', async () => {
     const error = new RangeError('postgres://auth:s3cret@db')
     const { hub, server, events } = await open({ authenticate: async () => Promise.reject(error) })
     const faults: unknown[] = []
@@ -153,13 +153,16 @@ describe('A hub', () => {
   })
 
   it.each(['maxConnectionsPerUser', 'maxConnectionsPerAddress', 'maxFrameRatePerUser', 'maxByteRatePerUser'] as const)(
-    'takes no %s of nothing',
+    '%s must not be 0',
     async name => {
       await expect(openHub({ [name]: 0 })).rejects.toThrow(`\`${name}\``)
     },
   )
 
-  it.each(['https://panel.example', 'wss://panel.example/path', 'panel'])('takes no publicUrl %s', async publicUrl => {
-    await expect(openHub({ publicUrl })).rejects.toThrow('`publicUrl`')
-  })
+  it.each(['https://panel.example', 'wss://panel.example/path', 'panel'])(
+    'the publicUrl %s is rejected',
+    async publicUrl => {
+      await expect(openHub({ publicUrl })).rejects.toThrow('`publicUrl`')
+    },
+  )
 })

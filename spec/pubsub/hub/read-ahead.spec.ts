@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { ReadAheadBudget, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
 
-/** With the 128 bytes that each frame takes besides. */
+/** Minus the 128 bytes of overhead per frame. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
 
-describe('What is read ahead of a client', () => {
-  it('is enough with more than 4 MiB', () => {
+describe('ReceiveQueue', () => {
+  it('the queue is full above 4 MiB', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
     expect(ahead.isFull).toBe(false)
@@ -15,7 +15,7 @@ describe('What is read ahead of a client', () => {
     expect(ahead.isFull).toBe(false)
   })
 
-  it('is enough with 20,000 frames', () => {
+  it('the queue is full at 20,000 frames', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 19_999; i++) ahead.push('x')
     expect(ahead.isFull).toBe(false)
@@ -23,7 +23,7 @@ describe('What is read ahead of a client', () => {
     expect(ahead.isFull).toBe(true)
   })
 
-  it('is enough with more than 64 MiB of all clients, until one has gone on or is gone', () => {
+  it('all queues are full above 64 MiB in total, until frames are removed', () => {
     const room = new ReadAheadBudget()
     const all = Array.from({ length: 17 }, () => new ReceiveQueue(room))
     const [first, last] = [all[0], all[16]]
@@ -37,7 +37,7 @@ describe('What is read ahead of a client', () => {
     expect(room.usedBytes).toBe(0)
   })
 
-  it('does not keep what was read together with it', () => {
+  it('a queued frame does not retain the chunk it was received in', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     const chunk = new Uint8Array(65_536)
     ahead.push(chunk.subarray(100, 110))

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
 
-it('Recoveries that fail are limited to 100 of an address in a second; right ones are not', {
+it('failed recoveries are limited to 100 per address and second, valid ones are not', {
   tags: 'slow',
 }, async () => {
   const { hub, server, clock } = await openHub({ publicUrl: 'wss://hub.example' })
@@ -21,7 +21,7 @@ it('Recoveries that fail are limited to 100 of an address in a second; right one
       socket.once('error', reject)
     })
   }
-  // A second's worth, and one more that the next has to wait for.
+  // The burst of one second, and one more that the next claim waits for.
   for (let n = 0; n < 101; n++) expect(await claim(`wrong ${n}`)).toBe(101)
   expect(await claim('wrong')).toBe(429)
   expect(await claim(client.reconnectionToken)).toBe(101)

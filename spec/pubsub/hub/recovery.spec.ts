@@ -21,8 +21,8 @@ const dataOf = (client: RawPubSubClient) => client.messages.map(message => messa
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 const GONE = { code: 1008, reason: 'there is no such session' }
 
-describe('A client that lost its connection', () => {
-  it('gets what it has not acknowledged, then what came while it was away, each once and in order', async () => {
+describe('a client that lost its connection', () => {
+  it('a recovered client receives unacknowledged and missed messages once, in order', async () => {
     const { hub, reader, send, away, story } = await openReader()
     send(1, 7)
     await reader.received(7)
@@ -40,7 +40,7 @@ describe('A client that lost its connection', () => {
     expect(story).toEqual(['connected anonymous'])
   })
 
-  it('is still in its groups and still knows what it sent', async () => {
+  it('a recovered session keeps its groups and request ids', async () => {
     const { hub, reader, away } = await openReader()
     const frame = { type: 'sendToGroup', group: 'g', dataType: 'text', data: 'once', ackId: 99 }
     reader.send(frame)
@@ -53,7 +53,7 @@ describe('A client that lost its connection', () => {
     expect(dataOf(back)).toEqual(['once'])
   })
 
-  it('may acknowledge what the lost connection brought before it is repeated', async () => {
+  it('a recovered client may acknowledge messages of the lost connection before they are resent', async () => {
     const { hub, reader, send, away } = await openReader()
     send(1, 3)
     await reader.received(3)
@@ -67,7 +67,7 @@ describe('A client that lost its connection', () => {
     expect(again.sequenceIds).toEqual([4])
   })
 
-  it('takes over while the hub still believes in the old connection', async () => {
+  it('a recovery replaces a connection that the hub considers alive', async () => {
     const { hub, reader, send } = await openReader()
     send(1, 3)
     await reader.received(3)
@@ -80,7 +80,7 @@ describe('A client that lost its connection', () => {
     expect(hub.connections).toMatchObject([{ attached: true, connectionId: reader.connectionId }])
   })
 
-  it('comes back again and again', async () => {
+  it('a session can be recovered many times', async () => {
     const { hub, reader, send } = await openReader()
     const seen: unknown[] = []
     for (let i = 1; i <= 20; i++) {
@@ -94,7 +94,7 @@ describe('A client that lost its connection', () => {
     expect(seen).toEqual(upTo(20))
   })
 
-  it('finds nothing once its time is over', async () => {
+  it('an expired session cannot be recovered', async () => {
     const { hub, reader, away, clock, story } = await openReader()
     await away()
     clock.advance(60_000)
@@ -103,7 +103,7 @@ describe('A client that lost its connection', () => {
     expect(await back.closed).toEqual(GONE)
   })
 
-  it('is still known just before', async () => {
+  it('a session can be recovered until it expires', async () => {
     const { hub, reader, away, clock, send } = await openReader({ retention: 5_000 })
     await away()
     clock.advance(4_999)
@@ -113,7 +113,7 @@ describe('A client that lost its connection', () => {
     expect(await back.received(1)).toHaveLength(1)
   })
 
-  it('cannot be impersonated, and is not harmed by whoever tries', async () => {
+  it('a session cannot be recovered with wrong credentials, and the attempts do no harm', async () => {
     const { server, hub, reader, send } = await openReader()
     const { connectionId: id, reconnectionToken: token } = reader
     const wrong = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
@@ -133,7 +133,7 @@ describe('A client that lost its connection', () => {
     expect(await reader.received(1)).toHaveLength(1)
   })
 
-  it('is known at its hub in whatever case the name is written, without an access token', async () => {
+  it('a recovery ignores the case of the hub name and needs no access token', async () => {
     const { server, hub, reader, send, away } = await openReader({ authenticate: async () => ({ groups: ['g'] }) })
     await away()
     const url = recoveryUrl(`${server.url}/client/hubs/CHAT`, reader.connectionId, reader.reconnectionToken)
@@ -144,8 +144,8 @@ describe('A client that lost its connection', () => {
   })
 })
 
-describe('An acknowledgement', () => {
-  it('releases everything up to its number', async () => {
+describe('a sequence ack', () => {
+  it('an ack releases all messages up to its id', async () => {
     const { hub, reader, send } = await openReader()
     send(1, 10)
     await reader.received(10)
@@ -156,7 +156,7 @@ describe('An acknowledgement', () => {
     expect(back.sequenceIds).toEqual([7, 8, 9, 10])
   })
 
-  it('of what was never sent has no effect', async () => {
+  it('an ack of an unsent message has no effect', async () => {
     const { hub, reader, send } = await openReader()
     send(1, 3)
     await reader.received(3)
@@ -170,8 +170,8 @@ describe('An acknowledgement', () => {
   })
 })
 
-describe('A client that does not acknowledge', () => {
-  it('loses its session with message 1001, and nobody else does', async () => {
+describe('a client that does not acknowledge', () => {
+  it('a client without acks loses its session at message 1001, and no other client does', async () => {
     const { hub, reader, send, story } = await openReader()
     const other = await RawPubSubClient.connect(hub.url)
     await other.join('g')
@@ -188,7 +188,7 @@ describe('A client that does not acknowledge', () => {
     expect(await back.closed).toEqual(GONE)
   })
 
-  it('loses it with more than 16 MiB, also while it is away', async () => {
+  it('a session ends above 16 MiB unacknowledged, even while disconnected', async () => {
     const { hub, away, story } = await openReader()
     await away()
     const data = 'x'.repeat(1024 * 1024)
@@ -200,8 +200,8 @@ describe('A client that does not acknowledge', () => {
   })
 })
 
-describe('A client that says nothing', () => {
-  it('is kept while its socket answers', async () => {
+describe('a silent client', () => {
+  it('a client that sends nothing is kept while its socket answers pings', async () => {
     const { reader, clock, hub } = await openReader({ idleTimeout: 10_000 })
     for (let i = 0; i < 10; i++) {
       const asked = new Promise(resolve => reader.socket.once('ping', resolve))
@@ -212,7 +212,7 @@ describe('A client that says nothing', () => {
     expect(hub.connections).toMatchObject([{ attached: true }])
   })
 
-  it('is cut off when it does not answer, and can come back', async () => {
+  it('a client that does not answer pings is disconnected and can recover', async () => {
     const { reader, clock, hub, story, send } = await openReader({ idleTimeout: 10_000 })
     clock.advance(10_000)
     expect(await reader.closed).toEqual({ code: 1001, reason: 'PingTimeout' })

@@ -20,8 +20,8 @@ const ids = fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 2 ** 31
 describe.each<[string, HubCodec]>([
   ['json', jsonHubCodec],
   ['protobuf', protobufHubCodec],
-])('A message encoded once in %s', (_, codec) => {
-  it('is what the codec makes of it with its number', () => {
+])('a message encoded once in %s', (_, codec) => {
+  it("a numbered message equals the codec's encoding", () => {
     const shared = new SharedCodec(codec)
     fc.assert(
       fc.property(frames, ids, (frame, id) => {

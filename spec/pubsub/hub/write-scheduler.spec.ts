@@ -12,7 +12,7 @@ const LARGE = WRITE_BYTES_PER_TURN / 4
 
 const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** A socket with messages of one size to write; notes in `log` what it may write, and in which turn. */
+/** A socket with messages of one size; logs the messages it may write in each turn. */
 class Writer implements ScheduledWriter {
   readonly #scheduler: WriteScheduler
   readonly #log: string[]
@@ -41,7 +41,7 @@ class Writer implements ScheduledWriter {
   }
 }
 
-/** What is written at once, and in each of the next turns. */
+/** The messages written immediately, and in each of the next turns. */
 async function turnsOf(log: string[], count: number): Promise<string[]> {
   const turns = [log.splice(0).join(' ')]
   while (turns.length < count) {
@@ -51,34 +51,34 @@ async function turnsOf(log: string[], count: number): Promise<string[]> {
   return turns
 }
 
-describe('A turn of the event loop', () => {
-  it('takes so many bytes of large messages; the sockets of others wait for later turns, in their order', async () => {
+describe('a turn of the event loop', () => {
+  it('a turn writes a limited number of bytes; other sockets wait in order', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdefghij') new Writer(scheduler, log, name, 1)
     expect(await turnsOf(log, 4)).toEqual(['a b c d', 'e f g h', 'i j', ''])
   })
 
-  it('is shared: a socket that has more to write goes behind those that wait', async () => {
+  it('a socket with more to write queues behind waiting ones', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     new Writer(scheduler, log, 'a', 10)
     new Writer(scheduler, log, 'b', 2)
     expect(await turnsOf(log, 5)).toEqual(['a a a a', 'a a a a', 'b b a a', '', ''])
   })
 
-  it('takes small messages whatever waits', async () => {
+  it('small messages are written regardless of the queue', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdef') new Writer(scheduler, log, name, 1)
     new Writer(scheduler, log, 'small', 2, SMALL_FRAME_BYTES)
     expect(await turnsOf(log, 2)).toEqual(['a b c d small small', 'e f'])
   })
 
-  it('takes one message that is larger than a turn, and then no other', async () => {
+  it("a message larger than a turn's budget is written alone", async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * WRITE_BYTES_PER_TURN)
     expect(await turnsOf(log, 4)).toEqual(['a', 'b', 'c', ''])
   })
 
-  it('lets what was written leave at its end, and only then is there room again', async () => {
+  it('written data leaves at the end of the turn, which frees the budget', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     const first = new Writer(scheduler, log, 'a', 4)
     scheduler.add(first)
@@ -87,8 +87,8 @@ describe('A turn of the event loop', () => {
   })
 })
 
-describe('A large message to a large group', () => {
-  it('reaches all, in order, and holds up nobody else: most members get it after others were answered', {
+describe('a large message to a large group', () => {
+  it('all members receive it in order, and other clients are served in between', {
     tags: 'slow',
   }, async () => {
     const { hub } = await openHub()

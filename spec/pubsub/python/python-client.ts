@@ -10,7 +10,7 @@ const HERE = new URL('.', import.meta.url).pathname
 const PACKAGES = new URL('../../../node_modules/.cache/pubsub-python', import.meta.url).pathname
 const REQUIREMENTS = `${HERE}requirements.txt`
 
-/** Installs the official client, in the versions of requirements.txt, in a folder of its own. */
+/** Installs the official client, in the versions of requirements.txt, in a separate folder. */
 export async function installPython(): Promise<void> {
   const stamp = `${PACKAGES}/.requirements.txt`
   const wanted = await readFile(REQUIREMENTS, 'utf8')
@@ -21,9 +21,9 @@ export async function installPython(): Promise<void> {
   await writeFile(stamp, wanted)
 }
 
-/** The official Python client in a process of its own, ended with the test. */
+/** The official Python client in a child process, ended with the test. */
 export class PythonClient {
-  /** What it told: `connected ann`, `disconnected`, and of messages group, type and data, as JSON text. */
+  /** Its log: `connected ann`, `disconnected`, and group, type and data of messages as JSON text. */
   readonly log: string[] = []
   readonly #process: ChildProcess
   readonly #answers: string[] = []
@@ -43,7 +43,7 @@ export class PythonClient {
     })
   }
 
-  /** Settles with `done`, or with the name of the error. */
+  /** Resolves with `done`, or with the name of the error. */
   async call(name: string, args: readonly unknown[] = [], options: object = {}): Promise<string> {
     const call = this.#calls++
     this.#process.stdin?.write(`${JSON.stringify([name, args, options])}\n`)
@@ -51,7 +51,7 @@ export class PythonClient {
     return this.#answers[call] ?? `ended: ${this.#errors.join('')}`
   }
 
-  /** The log, once it has so many lines. */
+  /** The log, once it has this many lines. */
   async told(count: number): Promise<readonly string[]> {
     await eventually(() => this.log.length >= count)
     return this.log
@@ -62,7 +62,7 @@ export class PythonClient {
     if ('answer' in told) this.#answers.push(String(told['answer']))
     else if (told['event'] === 'connected') this.log.push(`connected ${told['user']}`)
     else if (told['event'] === 'disconnected') this.log.push('disconnected')
-    // Numbers as Python has them, of any size, stay as they are written.
+    // Keeps the spelling of numbers, which Python supports in any size.
     else this.log.push(line.replace('{"event": "message", "group": ', '').replace(/}$/, ''))
   }
 }

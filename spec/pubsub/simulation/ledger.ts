@@ -3,13 +3,13 @@ import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json.js'
 import { isTrue, type Knowledge } from '../../judges/outcomes.js'
 
-/** The number a message or an event is known by: all of its data, which clients send as JSON. */
+/** The id of a message or an event: its entire data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
 
-/** A message that the hub queued for a session; its place in the list is its number, less one. */
+/** A message that the hub queued for a session; its index is its sequence id minus one. */
 export interface Queued {
   readonly id: number
-  /** Missing for one of the server. */
+  /** Undefined for a server message. */
   readonly group: string | undefined
   readonly at: number
   /** The session has left the group since, and may be in it again. */
@@ -22,27 +22,26 @@ export interface Sent {
   readonly kind: 'message' | 'event'
   readonly sender: string
   readonly how: 'plain' | 'noEcho' | 'atLeastOnce' | 'noAck'
-  /** How it ended: `acked`, or the code of its error. */
+  /** Outcome: `acked`, or the code of its error. */
   outcome: string
-  /** It was on its way when its session was lost, its time was over or its client was closed. */
+  /** It was in flight when its session was lost, its timeout expired or its client was closed. */
   excused: () => boolean
 }
 
-/** What was published last of a sender, by its age, and in which of its sessions it was sent. */
+/** The youngest published message of a sender, and the session it was sent in. */
 interface Youngest {
   readonly id: number
   readonly session: string
 }
 
-/** All that truly happened at the hub, whatever clients believe. */
+/** Ground truth of the hub, independent of the clients' beliefs. */
 export class Ledger {
   readonly sent = new Map<number, Sent>()
   readonly complaints: string[] = []
   readonly #queued = new Map<string, Queued[]>()
   readonly #times = new Map<number, number>()
-  /** The youngest message of each sender that was published. */
   readonly #youngest = new Map<string, Youngest>()
-  /** What came after younger ones of a later session. */
+  /** Messages published after younger ones of a later session. */
   readonly #late: Sent[] = []
   #lastId = 0
 
@@ -50,7 +49,7 @@ export class Ledger {
     return ++this.#lastId
   }
 
-  /** Messages and events that came through. */
+  /** Messages and events that were processed. */
   get processed(): number {
     return this.#times.size
   }
@@ -59,7 +58,7 @@ export class Ledger {
     this.complaints.push(what)
   }
 
-  /** The hub published a message. `from`: the session it was sent in, if a client sent it. */
+  /** Records a published message. `from`: the session of the sending client, if any. */
   published(frame: DataFrame, sessions: readonly string[], at: number, from: string): void {
     const id = idIn(frame.payload)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
@@ -69,7 +68,7 @@ export class Ledger {
     this.processedOnceMore(id)
   }
 
-  /** The hub ended a membership that was asked to end. */
+  /** Records a membership ended on request. */
   left(session: string, group: string): void {
     for (const queued of this.queuedFor(session)) if (queued.group === group) queued.left = true
   }
@@ -90,7 +89,7 @@ export class Ledger {
     return queued
   }
 
-  /** Whether senders were told the truth. */
+  /** Checks the outcomes that senders received. */
   judgeSent(): void {
     for (const sent of this.sent.values()) {
       const times = this.timesOf(sent.id)
@@ -99,11 +98,11 @@ export class Ledger {
       if (sent.outcome === 'acked' && sent.how !== 'noAck' && this.#late.includes(sent)) {
         this.complain(`${nameOf(sent)} was published after a younger one of a later session`)
       }
-      if (sent.outcome === 'outcome-unknown' && !sent.excused()) this.complain(`${nameOf(sent)} need not be unknown`)
+      if (sent.outcome === 'outcome-unknown' && !sent.excused()) this.complain(`${nameOf(sent)} has a known outcome`)
     }
   }
 
-  /** What was under way when its session was lost may come late, unless its sender was told that it had come. */
+  /** A message in flight when its session was lost may be late, unless its sender received an ack. */
   #judgeOrder(sent: Sent, session: string): void {
     const { id, sender } = sent
     const youngest = this.#youngest.get(sender)
@@ -123,11 +122,11 @@ const KNOWN: Readonly<Record<string, Knowledge>> = {
   'pubsub-refused': 'not done',
 }
 
-/** Returns whether it may have been processed so many times; no other outcome may come of it. */
+/** Returns whether an outcome allows the message to have been processed this many times. */
 function isTrueOf({ outcome, how }: Sent, times: number): boolean {
   const known = KNOWN[outcome]
   if (known === undefined) return false
-  // What is sent without an acknowledgement may be lost, and what is sent at least once may come twice.
+  // A message without an ack may be lost, and an at-least-once message may be duplicated.
   const knowledge = known === 'done' && how === 'noAck' ? 'open' : known
   return isTrue(knowledge, how === 'atLeastOnce' && knowledge !== 'not done' ? Math.min(times, 1) : times)
 }

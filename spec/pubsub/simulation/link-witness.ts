@@ -6,9 +6,8 @@ import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
 /**
- * Holds a client to what it says of its link, whatever the hub makes of pings: one that is dead is given up within
- * `keepAlive`, one that is alive is not given up as long as the hub answers anything, and a hub that ends a session over a
- * ping gets no other.
+ * Checks a client's link for any ping behaviour of the hub: a dead link is dropped within `keepAlive`, a live one is
+ * kept while the hub answers anything, and a hub that ends a session over a ping gets no further pings.
  */
 export class LinkWitness {
   readonly #time: VirtualTime
@@ -16,9 +15,8 @@ export class LinkWitness {
   readonly #keepAlive: number
   readonly #complain: (what: string) => void
   #wire: Wire | undefined
-  /** Whether the client says that it is connected. */
   #connected = false
-  /** When it last had a reason to believe that the link is alive, or could do nothing about it, ms. */
+  /** When the link last seemed alive, or the client could not act, ms. */
   #since = 0
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
@@ -34,17 +32,16 @@ export class LinkWitness {
     this.#wire = wire
   }
 
-  /** A frame came. */
   heard(): void {
     this.#since = this.#time.now
   }
 
-  /** The client does nothing for a while. */
+  /** The client is frozen for a while. */
   frozen(duration: number): void {
     this.#thawsAt = this.#time.now + duration
   }
 
-  /** The other side closed a socket that the client had not given up. */
+  /** The peer closed a socket that the client had not dropped. */
   closed(code: number): void {
     if (code === CLOSE.malformed && ++this.#refusals > 1) this.#complain('sent a ping to a hub that had refused one')
   }
@@ -58,7 +55,6 @@ export class LinkWitness {
     this.#connected = status.state === 'connected'
   }
 
-  /** At the end as well. */
   judge(): void {
     const { deadSince } = this.#wire ?? {}
     if (!this.#connected || deadSince === undefined) return
@@ -70,7 +66,7 @@ export class LinkWitness {
     if (this.#hub.signs === 'none') return
     const wire = this.#wire
     if (wire === undefined || wire.deadSince !== undefined || wire.up.stalled || wire.down.stalled) return
-    // An answer may have waited while the client was frozen.
+    // A response may have waited while the client was frozen.
     if (this.#time.now - this.#thawsAt > this.#keepAlive) this.#complain('gave up a link that was alive')
   }
 }

@@ -1,26 +1,26 @@
 import type { Random } from '../../simulation/random.js'
 import type { VirtualTime } from '../../simulation/virtual-time.js'
 
-/** How bad the network and the hub are. Times in ms, the rest probabilities. */
+/** Faults of network and hub. Times in ms, other values are probabilities. */
 export interface Conditions {
   latency: number
-  /** A connection breaks at a frame, which is lost with all behind it. */
+  /** A connection breaks at a frame, which is lost with all later ones. */
   breakage: number
-  /** A connection is refused; or its handshake never ends. */
+  /** A connection is refused, or its handshake hangs. */
   refused: number
   hanging: number
-  /** How long until client or hub notice that a connection is broken. */
+  /** Time until client or hub detect a broken connection. */
   clientNotice: number
   hubNotice: number
-  /** Frames under way to a client after which its link takes no more. */
+  /** Frames in flight to a client above which its link accepts no more. */
   window: number
-  /** The application cannot process an event now. */
+  /** The application fails to process an event. */
   faulty: number
-  /** How long the application thinks about an event. */
+  /** Time the application takes to decide on an event. */
   thinking: number
 }
 
-/** A network and a hub that behave. */
+/** A network and a hub without faults. */
 export const CALM: Conditions = {
   latency: 2,
   breakage: 0,
@@ -33,20 +33,18 @@ export const CALM: Conditions = {
   thinking: 0,
 }
 
-/** What everything in a simulation shares. */
+/** Shared state of a simulation. */
 export interface Nature {
   readonly time: VirtualTime
   readonly random: Random
   readonly conditions: Conditions
 }
 
-/** One direction of a connection: what is sent arrives in order, late, or not at all. */
+/** One direction of a connection: frames arrive in order, late, or not at all. */
 export class Pipe {
-  /** Frames that have not arrived. */
   underWay = 0
-  /** Nothing arrives any more, and nobody is told. */
+  /** Nothing arrives, and neither side is notified. */
   dead = false
-  /** Whether it has ever kept frames waiting. */
   stalled = false
   readonly #nature: Nature
   readonly #broken: () => void
@@ -55,8 +53,8 @@ export class Pipe {
   #held: (() => void)[] | undefined
 
   /**
-   * @param broken - the connection breaks here and now
-   * @param drained - a frame has arrived
+   * @param broken - called when the connection breaks
+   * @param drained - called when a frame has arrived
    */
   constructor(nature: Nature, broken: () => void, drained: () => void = () => undefined) {
     this.#nature = nature
@@ -72,7 +70,7 @@ export class Pipe {
     time.after(this.#last - time.now, () => this.#take(arrive))
   }
 
-  /** Lets nothing through for a while; nothing is lost. */
+  /** Delays all frames for a while, without loss. */
   stall(duration: number): void {
     if (this.#held) return
     this.#held = []

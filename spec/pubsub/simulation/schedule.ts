@@ -1,7 +1,7 @@
 import { Random } from '../../simulation/random.js'
 import type { Conditions } from './pipe.js'
 
-/** What a client or the application does, and what befalls them, `at` ms after the start. */
+/** An action of a client, the application or the network, `at` ms after the start. */
 export type Action = { readonly at: number } & (
   | {
       readonly type: 'send'
@@ -27,20 +27,17 @@ export type Action = { readonly at: number } & (
 
 export interface ClientPlan {
   readonly protocol: 'json' | 'protobuf'
-  /** As in the options of the client, ms. */
+  /** As in the client's options, ms. */
   readonly recoveryWindow: number
   readonly keepAlive: number
   readonly connectTimeout: number
   readonly timeout: number
 }
 
-/**
- * What the hub answers when it is asked for a sign of life: pings; requests alone, while it leaves pings unanswered or
- * ends a session over one; or neither.
- */
+/** Probes that the hub answers: pings; only requests, while it ignores pings or ends a session over one; or none. */
 export type Signs = 'pongs' | 'acks' | 'acks, no pings' | 'none'
 
-/** Everything that happens in a simulation, given by its seed. */
+/** The events of a simulation, derived from its seed. */
 export interface Schedule {
   readonly seed: number
   readonly clients: readonly ClientPlan[]
@@ -51,25 +48,24 @@ export interface Schedule {
   readonly actions: readonly Action[]
 }
 
-/** ms in which things go wrong; after that the world behaves. */
+/** Duration of the faults, ms. */
 export const TROUBLE = 8_000
 export const GROUPS = 2
 /** Longer than a simulation. */
 export const AGES = 90_000
-/** More than the hub keeps for a client that does not acknowledge. */
+/** Exceeds what the hub keeps for a client without acks. */
 const FLOOD = 1_100
 
-/** More than a recovery takes, and less than passes after the end, ms. */
+/** Longer than a recovery, and shorter than the final phase, ms. */
 const PATIENCE = 2_000
 const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
 
-/** The schedule of a seed. */
 export function scheduleOf(seed: number): Schedule {
   const random = new Random(seed)
   const clients = Array.from({ length: random.int(2, 3) }, () => planOf(random))
   const conditions = conditionsOf(random)
-  // A burst is where races live: actions crowd around a few moments.
+  // Races occur in bursts: actions cluster around a few moments.
   const moments = Array.from({ length: 3 }, () => random.int(0, TROUBLE - 1_000))
   const actions = Array.from({ length: random.int(8, 28) }, () => {
     const near = random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 80)
@@ -98,8 +94,8 @@ const planOf = (random: Random): ClientPlan => ({
 })
 
 /**
- * A hub without signs of life is recovered from after each silence, for which there has to be more time than a pause
- * takes, and it may be closed in the middle of that.
+ * A client recovers after each silence of a hub that answers no probes. That needs more time than a retry delay, and
+ * the client may be closed during it.
  */
 const patient = (plan: ClientPlan): ClientPlan => ({ ...plan, recoveryWindow: Math.max(3_000, plan.recoveryWindow) })
 

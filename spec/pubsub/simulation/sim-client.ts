@@ -15,12 +15,12 @@ import type { SimHub } from './sim-hub.js'
 import { Wire } from './wire.js'
 import { Witness } from './witness.js'
 
-/** From then on the network works, ms. */
+/** When the network works again, ms. */
 const WORKS_SINCE = TROUBLE + 100
-/** A recovery that may take so long comes to its end, ms. */
+/** Enough time for a recovery, ms. */
 const ENOUGH = 3_000
 
-/** Where and among whom a client lives. */
+/** The surroundings of a client. */
 export interface Place {
   readonly nature: Nature
   readonly hub: SimHub
@@ -32,7 +32,7 @@ interface Subscribed {
   readonly subscription: Subscription
 }
 
-/** The shipped client with a socket and a clock of the simulation, and witnesses of all it says. */
+/** The shipped client with a simulated socket and clock, and witnesses of all it reports. */
 export class SimClient {
   readonly name: string
   readonly loop: EventLoop
@@ -46,9 +46,8 @@ export class SimClient {
   readonly #linkWitness: LinkWitness
   #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
-  /** ms of the simulation. */
   #recoveringSince = 0
-  /** The session it was in last. */
+  /** Its latest session. */
   #session: string | undefined
   /** When sessions were lost, ms. */
   readonly #losses: number[] = []
@@ -76,20 +75,19 @@ export class SimClient {
     this.#serverMessages = new Witness(ledger, name, undefined, 0)
     this.#client.status$.subscribe(status => this.#note(status))
     this.#client.errors$.subscribe(({ code, message }) => {
-      // A join or a leave may take longer than its time; then it is asked for again.
+      // A join or a leave may time out, and is then retried.
       if (code !== 'timeout' && code !== 'outcome-unknown') ledger.complain(`${name} reports ${message}`)
     })
     this.#client.serverMessages$.subscribe(message => this.#serverMessages.take(message, this.#session ?? ''))
   }
 
-  /** The session it is in, if it is connected. At a hub that shows no sign of life, each silence ends in a recovery. */
+  /** The current session, if connected. At a hub that answers no probes, each silence ends in a recovery. */
   get connectionId(): string | undefined {
     const { state } = this.#status
     const isIn = state === 'connected' || (state === 'recovering' && this.#place.hub.signs === 'none')
     return isIn ? this.#session : undefined
   }
 
-  /** Names of the groups it wants to be in. */
   get wanted(): readonly string[] {
     return Array.from(this.#groups.keys())
   }
@@ -145,7 +143,7 @@ export class SimClient {
     this.#groups.clear()
   }
 
-  /** At the end of everything, while it is still connected or after it was closed. */
+  /** Runs at the end, while it is connected or after it was closed. */
   judge(): void {
     this.#linkWitness.judge()
     const lasting = new Set(Array.from(this.#groups.values(), ({ witness }) => witness))
@@ -199,7 +197,7 @@ export class SimClient {
     })
   }
 
-  /** In a network that works, what the hub still has is got back. */
+  /** In a working network, a session that the hub still has is recovered. */
   #judgeLoss(session: string): void {
     const { hub, ledger } = this.#place
     if (this.#recoveringSince < WORKS_SINCE || this.#plan.recoveryWindow < ENOUGH || !hub.keeps(session)) return

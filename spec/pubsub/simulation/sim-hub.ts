@@ -17,21 +17,21 @@ import type { Wire } from './wire.js'
 const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
-/** How a hub is: see the schedule. */
+/** Behaviour of a hub; see the schedule. */
 export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 
-/** Whether a frame asks for a sign of life. */
+/** Returns the kind of probe in a frame. */
 function asks(data: FrameData): 'ping' | 'request' | undefined {
   const frame = (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data)
   if (frame.type === 'ping') return 'ping'
   return frame.type === 'leaveGroup' && frame.group === PROBE_GROUP ? 'request' : undefined
 }
 
-/** The shipped engine, watched by the ledger. */
+/** The shipped engine, observed by the ledger. */
 class RecordedEngine extends HubEngine {
   readonly #ledger: Ledger
   readonly #nature: Nature
-  /** In which a frame came last. */
+  /** Session of the latest frame. */
   #session = ''
 
   constructor(options: HubEngineOptions, ledger: Ledger, nature: Nature) {
@@ -64,7 +64,7 @@ class RecordedEngine extends HubEngine {
   }
 }
 
-/** A hub on virtual time, which can lose everything. */
+/** A hub on virtual time, which can lose all its state. */
 export class SimHub {
   engine: HubEngine
   readonly #nature: Nature
@@ -87,17 +87,14 @@ export class SimHub {
     return this.#limits.signs
   }
 
-  /** Whether a timer runs. */
   get armed(): boolean {
     return this.#disarm !== undefined
   }
 
-  /** Whether it keeps a session. */
   keeps(connectionId: string): boolean {
     return this.engine.sessionIndex.get(connectionId) !== undefined
   }
 
-  /** Takes a connection. */
   accept(wire: Wire, url: string, protocol: 'json' | 'protobuf'): void {
     const { pathname, search } = new URL(url)
     const handshake = readHandshake(pathname + search, {}, '/client')
@@ -113,7 +110,7 @@ export class SimHub {
     this.#arm()
   }
 
-  /** Sends a message of the application to a group, or to everybody. */
+  /** Sends a message of the application to a group, or to all. */
   publish(group?: string): void {
     const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
     const { sessionIndex: roster } = this.engine
@@ -122,7 +119,7 @@ export class SimHub {
     this.#arm()
   }
 
-  /** The application ends a session. */
+  /** Ends a session by the application. */
   kick(userId: string): void {
     for (const session of Array.from(this.engine.sessionIndex.ofUser(userId))) {
       session.send({ type: 'disconnected', reason: 'kicked' })
@@ -130,7 +127,7 @@ export class SimHub {
     }
   }
 
-  /** Loses all sessions and all connections. */
+  /** Loses all sessions and connections. */
   restart(outage: number): void {
     for (const wire of this.#wires) wire.cut()
     this.#wires = new Set()

@@ -3,27 +3,26 @@ import { seeded, shrink } from '../../simulation/simulate.js'
 import { type Schedule, scheduleOf } from './schedule.js'
 import { type Verdict, World } from './world.js'
 
-/** A schedule in which a promise was broken. */
+/** A schedule that violated a guarantee. */
 export interface Failure {
   readonly seed: number
-  /** What was wrong; the first is the family. */
+  /** The violations; the first names the family. */
   readonly violations: readonly string[]
 }
 
-/** What came of many schedules. */
+/** Results of many schedules. */
 export interface Tally {
   readonly schedules: number
   readonly failures: readonly Failure[]
-  /** Messages and events that were processed. */
   readonly processed: number
-  /** How often sends ended how. */
+  /** Number of sends by outcome. */
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** Runs a schedule; the backoff's chance is the schedule's too. */
+/** Runs a schedule; the seed also determines the backoff's jitter. */
 export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
 
-/** What a person needs to understand the failure of a seed: the smallest part of its schedule that fails, and how. */
+/** Describes a failing seed: the smallest part of its schedule that fails, and how. */
 export function explain(seed: number): string {
   const small = shrink(scheduleOf(seed), candidate => simulate(candidate).violations.length > 0)
   const { clients, conditions, retention, idleTimeout, signs } = small
@@ -37,7 +36,7 @@ export function explain(seed: number): string {
 }
 
 /**
- * Simulates the schedules of `count` seeds from `firstSeed` on, all of them whatever fails.
+ * Simulates the schedules of `count` seeds from `firstSeed` on, including those after a failure.
  *
  * @example
  * ```ts

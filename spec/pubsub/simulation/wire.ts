@@ -3,15 +3,15 @@ import type { CloseCode, HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { type Nature, Pipe } from './pipe.js'
 
-/** A socket that was lost without a close frame; one that was closed without a code (RFC 6455, section 7.4.1). */
+/** Close code of a lost socket, or of a close frame without a code (RFC 6455, section 7.4.1). */
 const ABNORMAL = 1006
 const NO_CODE = 1005
-/** How long a client waits for the answer to its close frame, ms. */
+/** How long a client waits for the hub's close frame, ms. */
 const CLOSE_PATIENCE = 1_500
-/** A frame that has not left counts for so many bytes: a client may hold four before it has to wait. */
+/** Bytes per unsent frame: a client may buffer four before it must wait. */
 const BYTES_PER_FRAME = 300_000
 
-/** What the hub is told of a connection. */
+/** Callbacks of the hub for a connection. */
 export interface HubListener {
   receive(data: FrameData): void
   alive(): void
@@ -19,14 +19,14 @@ export interface HubListener {
   gone(code: number): void
 }
 
-/** A WebSocket between a client and the hub, as both see it. */
+/** A WebSocket between a client and the hub, with its two ends. */
 export class Wire {
   readonly near: NearEnd
   readonly far: FarEnd
   readonly up: Pipe
   readonly down: Pipe
   readonly #nature: Nature
-  /** When something stopped to arrive for good, ms. */
+  /** When frames stopped arriving permanently, ms. */
   deadSince: number | undefined
   #cut = false
 
@@ -42,7 +42,7 @@ export class Wire {
     this.far = new FarEnd(this, nature)
   }
 
-  /** Breaks it; both sides notice in their own time. */
+  /** Breaks the connection; both sides detect it after their own delays. */
   cut(): void {
     if (this.#cut) return
     this.#cut = true
@@ -52,7 +52,7 @@ export class Wire {
     time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL))
   }
 
-  /** Leaves it half-open: what is sent vanishes, and nobody is told. */
+  /** Makes the connection half-open: data vanishes, and neither side is notified. */
   silence(direction: 'up' | 'down' | 'both'): void {
     this.deadSince ??= this.#nature.time.now
     if (direction !== 'down') this.up.dead = true
@@ -62,7 +62,6 @@ export class Wire {
 
 /** The client's end. */
 export class NearEnd implements Socket {
-  /** Whether the client has closed it. */
   closing = false
   readonly #wire: Wire
   readonly #nature: Nature
@@ -136,7 +135,7 @@ export class FarEnd implements HubLink {
     if (this.#open) this.#wire.down.push(() => this.#wire.near.take(data))
   }
 
-  /** Any WebSocket answers by itself. */
+  /** WebSockets answer pings themselves. */
   ping(): void {
     const { up, down } = this.#wire
     down.push(() => up.push(() => this.listener?.alive()))
@@ -153,7 +152,7 @@ export class FarEnd implements HubLink {
     this.#wire.cut()
   }
 
-  /** It cannot wait. */
+  /** This link cannot be held. */
   hold(): boolean {
     return false
   }
@@ -171,7 +170,7 @@ export class FarEnd implements HubLink {
   ended(code: number): void {
     if (!this.#open) return
     this.#open = false
-    // The hub is told in a later turn, never while it closes.
+    // The hub is notified in a later turn, never during its own close.
     this.#nature.time.after(0, () => this.listener?.gone(code))
   }
 }

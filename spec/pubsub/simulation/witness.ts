@@ -3,20 +3,20 @@ import type { Ledger } from './ledger.js'
 
 interface Visit {
   readonly session: string
-  /** Numbers of the messages that came, in their order. */
+  /** Sequence ids of received messages, in order. */
   readonly numbers: number[]
 }
 
 /**
- * Holds one subscription to its promises, message by message: what the hub queued for the session comes once, in its
- * order, without holes; and the loss of a session is announced.
+ * Checks the guarantees of one subscription, message by message: all messages queued for the session arrive once, in
+ * order, without gaps; a lost session is reported.
  */
 export class Witness {
   readonly group: string | undefined
   #gaps = 0
-  /** Whether a gap was told since the last message. */
+  /** Whether a gap was reported since the last message. */
   #told = false
-  /** When it was subscribed to, ms. */
+  /** When the subscription began, ms. */
   readonly #since: number
   readonly #name: string
   readonly #ledger: Ledger
@@ -29,13 +29,12 @@ export class Witness {
     this.#since = since
   }
 
-  /** Messages were missed. */
   gap(): void {
     this.#gaps++
     this.#told = true
   }
 
-  /** Takes a message, and the session in which it came. */
+  /** Checks a message, and the session in which it arrived. */
   take({ sequenceId, data }: GroupMessage | ServerMessage, session: string): void {
     const number = Number(sequenceId)
     const queued = this.#ledger.queuedFor(session)[number - 1]
@@ -50,20 +49,20 @@ export class Witness {
     this.#told = false
   }
 
-  /** At the end. `session`: the one that lasts, if the subscription does. */
+  /** Runs at the end. `session`: the remaining one, if the subscription remains. */
   judge(session: string | undefined, sessionsLost: number): void {
     for (const visit of this.#visits) this.#judgeHoles(visit, visit.session === session)
     if (session !== undefined && !this.#visits.some(visit => visit.session === session)) {
       this.#judgeHoles({ session, numbers: [] }, true)
     }
     if (this.group === undefined) return
-    if (this.#gaps > sessionsLost) this.#complain(`${sessionsLost} sessions lost, told of ${this.#gaps} gaps`)
+    if (this.#gaps > sessionsLost) this.#complain(`${sessionsLost} sessions lost, received ${this.#gaps} gaps`)
   }
 
   #visitOf(session: string): Visit {
     const latest = this.#visits.at(-1)
     if (latest?.session === session) return latest
-    if (latest && !this.#told && this.#wasMember(latest)) this.#complain('is in a new session and was told of no gap')
+    if (latest && !this.#told && this.#wasMember(latest)) this.#complain('is in a new session and received no gap')
     if (this.#visits.some(visit => visit.session === session)) this.#complain(`is back in session ${Number(session)}`)
     const visit: Visit = { session, numbers: [] }
     this.#visits.push(visit)
@@ -71,8 +70,8 @@ export class Witness {
   }
 
   /**
-   * Whether the subscription was a member then. What the hub had queued before a leave is of an earlier subscription: this
-   * one has asked for none, and may have been joined nowhere when the session was lost.
+   * Returns whether the subscription was a member then. Messages queued before a leave belong to an earlier
+   * subscription, not to this one, which may not have been joined when the session was lost.
    */
   #wasMember({ session, numbers }: Visit): boolean {
     const queued = this.#ledger.queuedFor(session)

@@ -6,18 +6,17 @@ import { type Action, GROUPS, type Schedule, TROUBLE } from './schedule.js'
 import { type Place, SimClient } from './sim-client.js'
 import { SimHub } from './sim-hub.js'
 
-/** What came of a simulation. */
+/** Result of a simulation. */
 export interface Verdict {
   readonly violations: readonly string[]
-  /** Messages and events that were processed. */
   readonly processed: number
-  /** How often sends ended how. */
+  /** Number of sends by outcome. */
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** Long enough for every timeout, backoff and expiry of the troubled time, and for whoever was frozen. */
+/** Longer than any timeout, backoff and expiry during the faults, and than any freeze. */
 const SETTLE = 22_000
-/** Long enough for a message, and for a client to be closed. */
+/** Enough time for a message, and for closing a client. */
 const MOMENT = 4_000
 
 const groupName = (group: number): string => `group${group}`
@@ -29,7 +28,7 @@ export class World {
   readonly #ledger = new Ledger()
   readonly #hub: SimHub
   readonly #place: Place
-  /** The client of each plan, and all that ever were. */
+  /** The client of each plan, and all former ones. */
   readonly #clients: SimClient[] = []
   readonly #everyone: SimClient[] = []
 
@@ -120,7 +119,7 @@ export class World {
     }
   }
 
-  /** Everybody is where it wants to be, and hears what is said now. */
+  /** All clients are in their wanted groups and receive new messages. */
   #judgeConvergence(): void {
     const { sessionIndex } = this.#hub.engine
     const complain = (what: string): void => this.#ledger.complain(what)

@@ -12,15 +12,14 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { openHub } from './open-hub.js'
 import { type Protocol, ScriptedHub } from './scripted-hub.js'
 
-/** A client and all it said of its connection. */
+/** A client and a record of its connection states. */
 export interface Watched {
   readonly client: PubSubClient
   readonly statuses: readonly PubSubStatus[]
-  /** Names of the states so far. */
   readonly states: () => readonly string[]
-  /** Settles when the latest state is this one. */
+  /** Resolves when the latest state is this one. */
   readonly reached: (state: PubSubStatus['state']) => Promise<void>
-  /** Codes of what `errors$` told. */
+  /** Codes of the errors on `errors$`. */
   readonly errors: readonly string[]
 }
 
@@ -40,7 +39,7 @@ export function watch(url: string | (() => string), options: PubSubOptions = {})
   return { client, statuses, states, errors, reached: state => eventually(() => states().at(-1) === state) }
 }
 
-/** The shipped client at a hub that does what the test says. Its time stands still. */
+/** The shipped client at a scripted hub, on a manual clock. */
 export async function atScriptedHub(protocol: Protocol, options: PubSubOptions = {}) {
   const hub = await ScriptedHub.open(protocol)
   const clock = new ManualClock()
@@ -54,7 +53,7 @@ export async function atScriptedHub(protocol: Protocol, options: PubSubOptions =
   return { hub, clock, ...watched, urlsAsked: () => asked }
 }
 
-/** Texts of the messages of the group `g`, as they come. */
+/** Texts of the messages of the group `g`, as they arrive. */
 export function texts({ client }: Watched, group = 'g'): unknown[] {
   const said: unknown[] = []
   const subscription = client.group(group).messages$.subscribe({
@@ -65,7 +64,7 @@ export function texts({ client }: Watched, group = 'g'): unknown[] {
   return said
 }
 
-/** The shipped hub, behind a network that can be broken. Everybody may do everything. */
+/** The shipped hub behind a link that can be cut, with anonymous access. */
 export async function atShippedHub(protocol: Protocol, options: Partial<ServePubSubOptions> = {}) {
   const roles = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
   const opened = await openHub({
@@ -75,7 +74,7 @@ export async function atShippedHub(protocol: Protocol, options: Partial<ServePub
   const link = await layLink(opened.server.url)
   const urlOf = (user: string): string => `${through(opened.hub.url, link)}?user=${user}`
   const open = (user = 'ann', more: PubSubOptions = {}): Watched => watch(urlOf(user), { protocol, ...more })
-  /** Settles when a user's client is a member. */
+  /** Resolves when a user's client is a member. */
   const joined = (group = 'g', user = 'ann'): Promise<void> =>
     eventually(() => opened.hub.connections.some(({ userId, groups }) => userId === user && groups.includes(group)))
   const attached = (is: boolean): Promise<void> =>
@@ -83,7 +82,7 @@ export async function atShippedHub(protocol: Protocol, options: Partial<ServePub
   return { ...opened, link, urlOf, open, joined, attached }
 }
 
-/** A URL, by way of a link. */
+/** Routes a URL through a link. */
 export function through(url: string, link: Link): string {
   const target = new URL(url)
   target.port = new URL(link.url).port

@@ -9,7 +9,10 @@ import type { Protocol } from './scripted-hub.js'
 
 const clientCodecs = { json: jsonClientCodec, protobuf: protobufClientCodec }
 
-/** A client that knows a codec but no rules: it sends what it is told and keeps what comes. Cut at the end of the test. */
+/**
+ * A client that uses a codec but follows no rules: it sends and records raw frames. Disconnected at the end of the
+ * test.
+ */
 export class CodecClient {
   readonly frames: (DownFrame | UnknownFrame)[] = []
   closedWith: number | undefined
@@ -42,7 +45,7 @@ export class CodecClient {
     return client
   }
 
-  /** Asks for the session of this one; `wrong` says with what instead. */
+  /** Claims the session of this client; `wrong` replaces parts of the claim. */
   recover(wrong: { readonly id?: string; readonly token?: string; readonly url?: string } = {}): CodecClient {
     const connected = this.frames.find(frame => frame.type === 'connected')
     const { id = connected?.connectionId ?? '', token = connected?.reconnectionToken ?? '', url = this.#url } = wrong
@@ -61,7 +64,7 @@ export class CodecClient {
     this.#socket.send(this.#codec.encode(frame))
   }
 
-  /** Settles when the hub has read all that was sent, and all it sent before is there. */
+  /** Resolves when the hub has read everything sent, and everything it sent before has arrived. */
   async settled(): Promise<void> {
     const pongs = (): number => this.frames.filter(({ type }) => type === 'pong').length
     const before = pongs()

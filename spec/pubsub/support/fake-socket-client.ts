@@ -4,18 +4,17 @@ import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { FakeNetwork, type FakeSocket } from './fake-socket.js'
 
-/** Where the client under test connects to. */
 export const URL = 'wss://hub.example/client/hubs/h?access_token=secret'
 
-/** A client over fake sockets, on a clock that stands still, with pauses of a second, two, three... */
+/** A client over fake sockets, on a manual clock, with retry delays of 1 s, 2 s, 3 s and so on. */
 export class FakeSetting {
   readonly clock = new ManualClock()
   readonly network = new FakeNetwork()
   readonly client: PubSubClient
   readonly statuses: PubSubStatus[] = []
-  /** Codes of what `errors$` told. */
+  /** Codes of the errors on `errors$`. */
   readonly errors: string[] = []
-  /** What was observed, in order. */
+  /** Observed values, in order. */
   readonly log: string[] = []
 
   constructor(settings: Partial<PubSubClientSettings> = {}) {
@@ -40,7 +39,7 @@ export class FakeSetting {
     this.client.errors$.subscribe(error => this.errors.push(error.code))
   }
 
-  /** The socket opened last. */
+  /** The latest socket. */
   get socket(): FakeSocket {
     return this.network.last
   }
@@ -53,21 +52,21 @@ export class FakeSetting {
     return this.statuses.at(-1)
   }
 
-  /** Connects for the first time, to a connection that holds and a hub that is known to answer pings. */
+  /** Connects for the first time: a stable connection to a hub known to answer pings. */
   connect(): this {
     this.socket.accept().greet().pong()
     this.clock.advance(6_000)
     return this
   }
 
-  /** Breaks the connection, and is back in its session. */
+  /** Breaks the connection and recovers its session. */
   recover(): this {
     this.socket.drop()
     this.socket.accept().pong()
     return this
   }
 
-  /** Breaks the connection, and the hub has forgotten the session; the next one is there. */
+  /** Breaks the connection and begins a new session, because the hub has lost the old one. */
   reset(connectionId = 'c2'): this {
     this.socket.drop()
     this.socket.accept().drop(1008, 'gone')
@@ -75,7 +74,7 @@ export class FakeSetting {
     return this
   }
 
-  /** Logs how a stream goes on. */
+  /** Logs the notifications of a stream. */
   readonly observer = (name: string) => ({
     next: (value: unknown) => this.log.push(`${name}: ${show(value)}`),
     error: (error: unknown) => this.log.push(`${name}: ${codeOf(error)}`),

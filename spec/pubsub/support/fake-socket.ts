@@ -1,14 +1,13 @@
 import type { OpenSocket, Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
-/** A JSON frame as a test reads it. */
+/** A parsed JSON frame. */
 export type JsonFrame = Readonly<Record<string, unknown>>
 
-/** A WebSocket whose other end is the test. */
+/** A WebSocket whose peer is the test. */
 export class FakeSocket implements Socket {
   readonly url: string
   readonly subprotocol: string
-  /** Every frame the client has sent, in order. */
   readonly sent: FrameData[] = []
   /** Codes of every `close`; -1 for none. */
   readonly closings: number[] = []
@@ -22,12 +21,11 @@ export class FakeSocket implements Socket {
     this.#handlers = handlers
   }
 
-  /** What the client has sent, parsed. */
+  /** The client's frames, parsed. */
   get frames(): JsonFrame[] {
     return this.sent.map(data => JSON.parse(String(data)))
   }
 
-  /** Frames of one type. */
   of(type: string): JsonFrame[] {
     return this.frames.filter(frame => frame['type'] === type)
   }
@@ -44,13 +42,13 @@ export class FakeSocket implements Socket {
     this.terminated = true
   }
 
-  /** The handshake is done. */
+  /** Completes the handshake. */
   accept(): this {
     this.#handlers.opened()
     return this
   }
 
-  /** The hub's first frame of a new session. */
+  /** Sends the hub's first frame of a new session. */
   greet(connectionId = 'c1', reconnectionToken = 't1', userId: string | null = 'ann'): this {
     return this.receive({ type: 'system', event: 'connected', userId, connectionId, reconnectionToken })
   }
@@ -73,19 +71,18 @@ export class FakeSocket implements Socket {
     return this.receive({ type: 'ack', ackId, success: false, error: { name: error, message: `${error}!` } })
   }
 
-  /** A JSON message of a group. */
+  /** Sends a JSON message of a group. */
   publish(sequenceId: number, group = 'line', data: unknown = sequenceId): this {
     return this.receive({ type: 'message', from: 'group', group, dataType: 'json', data, sequenceId })
   }
 
-  /** The socket is closed, or was not opened. */
+  /** Closes the socket, or fails to open it. */
   drop(code = 1006, reason = ''): this {
     this.#handlers.closed(code, reason)
     return this
   }
 }
 
-/** Opens fake sockets. */
 export class FakeNetwork {
   readonly sockets: FakeSocket[] = []
 
@@ -95,14 +92,13 @@ export class FakeNetwork {
     return socket
   }
 
-  /** The socket opened last. */
+  /** The latest socket. */
   get last(): FakeSocket {
     const socket = this.sockets.at(-1)
     if (socket === undefined) throw new Error('No socket was opened')
     return socket
   }
 
-  /** How many sockets were opened. */
   get count(): number {
     return this.sockets.length
   }

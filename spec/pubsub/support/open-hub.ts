@@ -2,10 +2,10 @@ import { onTestFinished } from 'vitest'
 import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-/** What was said of the sessions of a hub, such as `connected ann` and `disconnected ann: expired`. */
+/** The sessions of a hub as text, such as `connected ann` and `disconnected ann: expired`. */
 export type Story = string[]
 
-/** A server on a free port whose time stands still, with a hub `chat`; closed at the end of the test. */
+/** A server on a free port with a manual clock and a hub `chat`; closed at the end of the test. */
 export async function openHub(options: Partial<ServePubSubOptions> = {}): Promise<{
   server: PubSubServer
   hub: Hub

@@ -58,7 +58,7 @@ export class PacedClient extends VirtualLink {
   }
 }
 
-/** Has a member acknowledge what it gets, from so many ms away. */
+/** Makes a member acknowledge its messages, from `away` ms away. */
 export function acknowledge(member: PacedClient, clock: ManualClock, away: number): void {
   clock.schedule(2 * away, () => {
     member.take({ type: 'sequenceAck', sequenceId: member.sequenceIds.length })

@@ -3,16 +3,15 @@ import { WebSocket } from 'ws'
 
 export const JSON_PROTOCOL = 'json.reliable.webpubsub.azure.v1'
 
-/** A frame as it came, parsed. */
+/** A received frame, parsed. */
 export type RawFrame = Readonly<Record<string, unknown>>
 
-/** Why a socket was closed. */
 export interface RawClose {
   readonly code: number
   readonly reason: string
 }
 
-/** A client that knows JSON and WebSocket but no rules: it sends what it is told and keeps what comes. */
+/** A JSON client that follows no rules: it sends and records raw frames. */
 export class RawPubSubClient {
   readonly socket: WebSocket
   readonly frames: RawFrame[] = []
@@ -37,7 +36,7 @@ export class RawPubSubClient {
     })
   }
 
-  /** Opens a socket; cut at the end of the test. Rejects with the HTTP answer, such as `401 text`. */
+  /** Opens a socket, closed at the end of the test. Rejects with the HTTP response, such as `401 text`. */
   static async open(url: string, protocols: string | readonly string[] = JSON_PROTOCOL): Promise<RawPubSubClient> {
     const socket = new WebSocket(url, typeof protocols === 'string' ? [protocols] : [...protocols])
     onTestFinished(() => socket.terminate())
@@ -56,14 +55,14 @@ export class RawPubSubClient {
     return client
   }
 
-  /** Opens a socket and waits until it is connected. */
+  /** Opens a socket and waits for the `connected` frame. */
   static async connect(url: string): Promise<RawPubSubClient> {
     const client = await RawPubSubClient.open(url)
     await client.seen(frame => frame['event'] === 'connected')
     return client
   }
 
-  /** Goes on with the session of another client. */
+  /** Recovers the session of another client. */
   static async recover(url: string, former: RawPubSubClient): Promise<RawPubSubClient> {
     return RawPubSubClient.open(recoveryUrl(url, former.connectionId, former.reconnectionToken))
   }
@@ -76,12 +75,11 @@ export class RawPubSubClient {
     return String(this.frames.find(frame => frame['event'] === 'connected')?.['reconnectionToken'])
   }
 
-  /** Frames with data, in the order they came. */
+  /** Frames with data, in order of arrival. */
   get messages(): readonly RawFrame[] {
     return this.frames.filter(frame => frame['type'] === 'message')
   }
 
-  /** Their sequence ids. */
   get sequenceIds(): readonly unknown[] {
     return this.messages.map(message => message['sequenceId'])
   }
@@ -101,7 +99,7 @@ export class RawPubSubClient {
     await this.request({ type: 'joinGroup', group })
   }
 
-  /** The first frame, come or to come, that matches. */
+  /** Resolves with the first matching frame, past or future. */
   async seen(matches: (frame: RawFrame) => boolean): Promise<RawFrame> {
     for (;;) {
       const found = this.frames.find(matches)
@@ -110,20 +108,20 @@ export class RawPubSubClient {
     }
   }
 
-  /** So many messages, once they are there. */
+  /** Resolves when this many messages have arrived. */
   async received(count: number): Promise<readonly RawFrame[]> {
     while (this.messages.length < count) await this.#next()
     return this.messages
   }
 
-  /** Settles when everything the hub sent so far is there. */
+  /** Resolves when everything the hub has sent so far has arrived. */
   async settled(): Promise<void> {
     const pongs = this.frames.filter(frame => frame['type'] === 'pong').length
     this.send({ type: 'ping' })
     while (this.frames.filter(frame => frame['type'] === 'pong').length === pongs) await this.#next()
   }
 
-  /** Cuts the connection without a close frame. */
+  /** Closes the connection without a close frame. */
   cut(): void {
     this.socket.terminate()
   }
@@ -139,10 +137,10 @@ export class RawPubSubClient {
   }
 }
 
-/** The URL that asks for a session. */
+/** The URL that recovers a session. */
 export function recoveryUrl(url: string, connectionId: string, token: string): string {
   const { origin, pathname } = new URL(url)
   const query = new URLSearchParams({ awps_connection_id: connectionId, awps_reconnection_token: token })
-  // The origin of a WebSocket URL is `null` nowhere but in some browsers.
+  // Some browsers report the origin `null` for a WebSocket URL.
   return `${origin}${pathname}?${query}`
 }

@@ -15,23 +15,22 @@ import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
 
-/** How frames are written. */
 export type Protocol = 'json' | 'protobuf'
 
 export const PROTOCOLS: readonly Protocol[] = ['json', 'protobuf']
 
 const hubCodecs = { json: jsonHubCodec, protobuf: protobufHubCodec }
 
-/** One connection at a scripted hub. */
+/** A connection of a scripted hub. */
 export class Peer {
   readonly url: URL
   readonly socket: WebSocket
-  /** What the client has sent, as it came and decoded. */
+  /** The client's frames, raw and decoded. */
   readonly data: FrameData[] = []
   readonly frames: (UpFrame | NewerCall | UnknownFrame)[] = []
   /** Code of the client's close frame. */
   closedWith: number | undefined
-  /** Answers every request, and every ping. */
+  /** Answers every request and ping. */
   obliging = false
   readonly #codec: HubCodec
 
@@ -45,12 +44,11 @@ export class Peer {
     })
   }
 
-  /** Frames of one type. */
   of<T extends UpFrame['type']>(type: T): readonly Extract<UpFrame, { type: T }>[] {
     return this.frames.filter((frame): frame is Extract<UpFrame, { type: T }> => frame.type === type)
   }
 
-  /** Settles when so many frames of a type are there. */
+  /** Resolves when this many frames of a type have arrived. */
   async seen<T extends UpFrame['type']>(type: T, count = 1): Promise<readonly Extract<UpFrame, { type: T }>[]> {
     await eventually(() => this.of(type).length >= count)
     return this.of(type)
@@ -66,7 +64,7 @@ export class Peer {
     return this
   }
 
-  /** The first frame of a new session. */
+  /** Sends the first frame of a new session. */
   greet(connectionId = 'c1', reconnectionToken = 't1'): this {
     return this.send({ type: 'connected', connectionId, reconnectionToken, userId: 'ann' })
   }
@@ -76,7 +74,7 @@ export class Peer {
     return this.send({ type: 'ack', ackId: ackId ?? 0n, success: error === undefined, error })
   }
 
-  /** Messages of the group `g`; each says its number. */
+  /** Sends messages of the group `g`, each with its sequence id as data. */
   publish(...sequenceIds: readonly bigint[]): this {
     for (const sequenceId of sequenceIds) {
       this.send({ type: 'groupMessage', group: 'g', payload: { dataType: 'text', data: `${sequenceId}` }, sequenceId })
@@ -84,13 +82,12 @@ export class Peer {
     return this
   }
 
-  /** Answers as a hub does. */
   oblige(): this {
     this.obliging = true
     return this
   }
 
-  /** Breaks the connection without a close frame. */
+  /** Closes the connection without a close frame. */
   drop(): void {
     this.socket.terminate()
   }
@@ -105,12 +102,11 @@ export class Peer {
   }
 }
 
-/** A hub that does what the test says, and nothing else. Closed at the end of the test. */
+/** A hub that only does what the test scripts. Closed at the end of the test. */
 export class ScriptedHub {
   readonly peers: Peer[] = []
-  /** What to do with connections: let them in, answer with an HTTP status, or leave them waiting. */
+  /** How to handle connections: accept them, respond with an HTTP status, or leave them hanging. */
   door: 'open' | 'hanging' | number = 'open'
-  /** How many were not let in. */
   refused = 0
   readonly #http: Server
   readonly #sockets: WebSocketServer
@@ -149,7 +145,7 @@ export class ScriptedHub {
     return `ws://127.0.0.1:${this.#port}/client/hubs/h`
   }
 
-  /** Takes connections, at the same port as before. */
+  /** Listens, on the same port as before. */
   async listen(): Promise<void> {
     this.#http.listen(this.#port, '127.0.0.1')
     await once(this.#http, 'listening')
@@ -157,7 +153,7 @@ export class ScriptedHub {
     this.#port = address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** Breaks all connections and frees the port. */
+  /** Closes all connections and frees the port. */
   async shut(): Promise<void> {
     if (!this.#http.listening) return
     const closed = once(this.#http, 'close')
@@ -166,7 +162,7 @@ export class ScriptedHub {
     await closed
   }
 
-  /** The n-th connection, come or to come. */
+  /** Resolves with the n-th connection, past or future. */
   async peer(n: number): Promise<Peer> {
     await eventually(() => this.peers.length >= n)
     const peer = this.peers[n - 1]

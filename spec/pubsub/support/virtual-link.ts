@@ -1,11 +1,9 @@
 import type { HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
-/** A link without a network: keeps what the hub does with it. */
+/** A link without a network that records the hub's calls. */
 export class VirtualLink implements HubLink {
-  /** Whether it takes messages. */
   writable = true
-  /** Whether nothing is read from it. */
   isReadPaused = false
   pings = 0
   /** `close 1008 reason` or `terminate`. */
@@ -33,14 +31,14 @@ export class VirtualLink implements HubLink {
     this.end = 'terminate'
   }
 
-  /** It cannot wait. */
+  /** This link cannot be held. */
   hold(): boolean {
     return false
   }
 
   release(): void {}
 
-  /** JSON frames, parsed: once, as some ask after each of thousands. */
+  /** JSON frames, each parsed once, because some tests read thousands repeatedly. */
   get parsed(): readonly Record<string, unknown>[] {
     for (const frame of this.frames.slice(this.#parsed.length)) this.#parsed.push(JSON.parse(String(frame)))
     return this.#parsed

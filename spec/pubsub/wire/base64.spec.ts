@@ -17,12 +17,12 @@ const VECTORS = [
 ] as const
 
 describe('base64', () => {
-  it.each(VECTORS)('writes %j as %j and reads it back', (text, base64) => {
+  it.each(VECTORS)('%j is encoded as %j and decoded again', (text, base64) => {
     expect(toBase64(utf8(text))).toBe(base64)
     expect(fromBase64(base64)).toEqual(utf8(text))
   })
 
-  it('agrees with another implementation about any bytes', () => {
+  it('the encoding of any bytes agrees with Buffer', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), bytes => {
         const base64 = Buffer.from(bytes).toString('base64')
@@ -33,11 +33,11 @@ describe('base64', () => {
     )
   })
 
-  it('writes bytes that are a view of others', () => {
+  it('a view of other bytes is encoded', () => {
     expect(toBase64(Uint8Array.of(9, 9, 1, 2, 3, 9).subarray(2, 5))).toBe('AQID')
   })
 
-  it('carries a megabyte', () => {
+  it('a megabyte survives a round trip', () => {
     const bytes = Uint8Array.from({ length: 1_000_001 }, (_, i) => (i * 7_919) % 256)
     expect(sameBytes(fromBase64(toBase64(bytes)) ?? new Uint8Array(), bytes)).toBe(true)
   })
@@ -64,15 +64,15 @@ describe('base64', () => {
     'AQI\u0241',
     'AQI\ud800',
     '{"a"',
-  ])('refuses %j', text => {
+  ])('decoding rejects %j', text => {
     expect(fromBase64(text)).toBeUndefined()
   })
 
-  it('does not look at the bits left over in the last digit', () => {
+  it('unused bits of the last digit are ignored', () => {
     expect([fromBase64('AR=='), fromBase64('AQJ=')]).toEqual([Uint8Array.of(1), Uint8Array.of(1, 2)])
   })
 
-  it('refuses whatever has a character of another alphabet', () => {
+  it('decoding rejects any character outside of the alphabet', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint, maxLength: 12 }), text => {
         const isBase64 = text.length % 4 === 0 && /^([A-Za-z0-9+/]{2,}={0,2})?$/.test(text)

@@ -112,7 +112,7 @@ function input(decoder: Decoder, random: Random): Uint8Array {
   return frame
 }
 
-/** How many of the inputs a decoder took; the others it refused with its own error. */
+/** Returns how many inputs a decoder accepts; it must reject the others with PayloadError. */
 function accepted(decoder: Decoder, random: Random): number {
   let count = 0
   for (let n = 0; n < INPUTS / DECODERS.length; n++) {
@@ -129,22 +129,22 @@ function accepted(decoder: Decoder, random: Random): number {
   return count
 }
 
-describe('Whatever arrives', () => {
-  it(`is read or refused with PayloadError, ${INPUTS / DECODERS.length} times by each decoder`, () => {
+describe('hostile input', () => {
+  it(`each decoder accepts it or throws PayloadError, ${INPUTS / DECODERS.length} times`, () => {
     const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // Most inputs are refused, and stacks are what errors cost.
+    Error.stackTraceLimit = 0 // Most inputs are rejected, and stack traces dominate the cost of errors.
     try {
       const counts = DECODERS.map(decoder => accepted(decoder, new Random(SEED)))
       const list = DECODERS.map(({ name }, i) => `${name} ${counts[i]}`).join(', ')
       console.info(`${INPUTS} hostile inputs to ${DECODERS.length} decoders, SEED=${SEED}; accepted: ${list}`)
-      // Inputs that a decoder refused all, most likely at the first byte, would prove nothing.
+      // A decoder that rejects everything, most likely at the first byte, would prove nothing.
       for (const count of counts) expect(count).toBeGreaterThan(INPUTS / 100)
     } finally {
       Error.stackTraceLimit = stackTraceLimit
     }
   })
 
-  it.each(DECODERS)('is not taken for another frame when it is cut off: $name', decoder => {
+  it.each(DECODERS)('a truncated frame is never accepted: $name', decoder => {
     for (const frame of decoder.valid) {
       for (let end = 0; end < frame.length; end++) {
         const cut = frame.subarray(0, end)
@@ -153,9 +153,9 @@ describe('Whatever arrives', () => {
     }
   })
 
-  /** Bytes; what takes time that grows with the square takes too long with a tenth of it as well. */
+  /** Bytes; quadratic time is too slow even with a tenth of it. */
   const LENGTH = effort(1_000_000, 100_000)
-  it.each(DECODERS)('takes no longer than its length allows: $name', decoder => {
+  it.each(DECODERS)('decoding takes linear time: $name', decoder => {
     for (const piece of [...decoder.hostile, ...decoder.valid]) {
       const bytes = concatBytes(Array.from({ length: Math.floor(LENGTH / piece.length) }, () => piece))
       for (const head of [NOTHING, ...decoder.valid.slice(0, 1)]) {

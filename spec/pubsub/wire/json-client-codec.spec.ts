@@ -14,18 +14,18 @@ import { DOWN_TEXTS, NO_FRAMES, UP_TEXTS } from './json-vectors.js'
 const fault = (words: string): unknown =>
   expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
 
-describe('The client of the JSON subprotocol', () => {
-  it('has the name of the subprotocol', () => {
+describe('jsonClientCodec', () => {
+  it('both codecs have the name of the subprotocol', () => {
     expect(jsonClientCodec.subprotocol).toBe('json.reliable.webpubsub.azure.v1')
     expect(jsonHubCodec.subprotocol).toBe('json.reliable.webpubsub.azure.v1')
   })
 
-  it.each(UP_TEXTS)('writes %o', (frame, json) => {
+  it.each(UP_TEXTS)('the client encodes %o', (frame, json) => {
     expect(jsonClientCodec.encode(frame)).toBe(json)
     expect(parsed(jsonHubCodec.decode(json))).toEqual(frame)
   })
 
-  it.each(DOWN_TEXTS)('reads %o', (frame, json) => {
+  it.each(DOWN_TEXTS)('the client decodes %o', (frame, json) => {
     expect(jsonHubCodec.encode(frame)).toBe(json)
     expect(jsonClientCodec.decode(json)).toEqual(frame)
   })
@@ -50,7 +50,7 @@ describe('The client of the JSON subprotocol', () => {
       '{"type":"message","from":"group","dataType":null,"data":"x","sequenceId":3}',
       { type: 'unknown', sequenceId: 3n },
     ],
-  ])('passes over %s and keeps its number', (json, frame) => {
+  ])('the unknown frame %s keeps its sequence id', (json, frame) => {
     expect(jsonClientCodec.decode(json)).toEqual(frame)
   })
 
@@ -76,7 +76,7 @@ describe('The client of the JSON subprotocol', () => {
       { type: 'ack', ackId: 1n, success: false, error: { name: 'Duplicate', message: '' } },
     ],
     ['{"type":"pong","sequenceId":"x"}', { type: 'pong' }],
-  ])('takes %s', (json, frame) => {
+  ])('the client accepts %s', (json, frame) => {
     expect(jsonClientCodec.decode(json)).toEqual(frame)
   })
 
@@ -92,11 +92,11 @@ describe('The client of the JSON subprotocol', () => {
     ['{"type":"message","from":"server","dataType":"binary","data":[1]}', 'data of type binary must be a string'],
     ['{"type":"message","from":"server","dataType":"binary","data":"AQI"}', 'data of type binary must be base64'],
     ['{"type":"message","from":"server","dataType":"protobuf","data":"A-_="}', 'data of type protobuf must be base64'],
-  ])('refuses %s', (json, words) => {
+  ])('the client rejects %s', (json, words) => {
     expect(() => jsonClientCodec.decode(json)).toThrow(fault(words))
   })
 
-  it('says the number of a message that it cannot read', () => {
+  it('the error of a malformed message has its sequence id', () => {
     const json =
       '{"type":"message","from":"group","group":"g","dataType":"binary","data":"?","sequenceId":9007199254740993}'
     expect(() => jsonClientCodec.decode(json)).toThrow(UnreadableMessageError)
@@ -106,7 +106,7 @@ describe('The client of the JSON subprotocol', () => {
   })
 
   it.each(NO_FRAMES.map(data => [JSON.stringify(data).slice(0, 40), data] as const))(
-    'refuses what is no frame: %s',
+    'the client rejects %s, which is not a frame',
     (_, data) => {
       expect(() => jsonClientCodec.decode(data)).toThrow(PayloadError)
     },
@@ -120,11 +120,11 @@ describe('The client of the JSON subprotocol', () => {
     ['a name with half a character', { type: 'joinGroup', group: '\udc00' }],
     ['a negative id', { type: 'sequenceAck', sequenceId: -1n }],
     ['an id beyond 64 bits', { type: 'joinGroup', group: 'g', ackId: 2n ** 64n }],
-  ])('does not write %s', (_, frame) => {
+  ])('the client does not encode %s', (_, frame) => {
     expect(() => jsonClientCodec.encode(frame)).toThrow(ArgumentError)
   })
 
-  it('does not write JSON that refers to itself', () => {
+  it('the client does not encode cyclic JSON', () => {
     const data: Record<string, unknown> = {}
     data['self'] = data
     const frame: UpFrame = { type: 'event', event: 'e', payload: { dataType: 'json', data } }

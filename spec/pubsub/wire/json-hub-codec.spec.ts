@@ -9,7 +9,7 @@ import { NO_FRAMES } from './json-vectors.js'
 const fault = (words: string): unknown =>
   expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
 
-describe('The hub of the JSON subprotocol', () => {
+describe('jsonHubCodec', () => {
   const send = (members: string): string => `{"type":"sendToGroup","group":"g",${members}}`
 
   it.each<[string, UpFrame | UnknownFrame]>([
@@ -24,7 +24,7 @@ describe('The hub of the JSON subprotocol', () => {
     ],
     ['{"type":"joinGroup","group":" g "}', { type: 'joinGroup', group: ' g ' }],
     ['{"type":"PING"}', { type: 'unknown' }],
-  ])('reads %s', (json, frame) => {
+  ])('the hub decodes %s', (json, frame) => {
     expect(parsed(jsonHubCodec.decode(json))).toEqual(frame)
   })
 
@@ -53,25 +53,25 @@ describe('The hub of the JSON subprotocol', () => {
     ['{"type":"sequenceAck"}', 'sequenceId is missing'],
     ['{"type":"sequenceAck","sequenceId":null}', 'sequenceId is missing'],
     ['{"type":"ping","ackId":"1"}', 'ackId must be an integer from 0 to 2^64-1'],
-  ])('refuses %s', (json, words) => {
+  ])('the hub rejects %s', (json, words) => {
     expect(() => jsonHubCodec.decode(json)).toThrow(fault(words))
   })
 
   it.each(NO_FRAMES.map(data => [JSON.stringify(data).slice(0, 40), data] as const))(
-    'refuses what is no frame: %s',
+    'the hub rejects %s, which is not a frame',
     (_, data) => {
       expect(() => jsonHubCodec.decode(data)).toThrow(PayloadError)
     },
   )
 
-  it('takes names of 1024 characters and no more', () => {
+  it('names may have at most 1024 characters', () => {
     const join = (length: number): unknown =>
       jsonHubCodec.decode(`{"type":"joinGroup","group":"${'g'.repeat(length)}"}`)
     expect(join(1024)).toEqual({ type: 'joinGroup', group: 'g'.repeat(1024) })
     expect(() => join(1025)).toThrow(fault('group must have at most 1024 characters, not 1025'))
   })
 
-  it('shows a short excerpt of what it refuses', () => {
+  it('an error contains a short excerpt of the frame', () => {
     const json = `{"type":"joinGroup","group":"\\n${'g'.repeat(9_000)}"}`
     expect(() => jsonHubCodec.decode(json)).toThrow(fault('in "{\\"type\\":\\"joinGroup\\",\\"group\\":\\"\\\\ngggg'))
     try {
@@ -81,7 +81,7 @@ describe('The hub of the JSON subprotocol', () => {
     }
   })
 
-  it('refuses nesting that could not be written again', () => {
+  it('nesting that could not be encoded again is rejected', () => {
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`
     const inside = jsonHubCodec.decode(send(`"data":${nested(MAX_NESTING - 1)}`))
     if (inside.type !== 'sendToGroup') throw new Error(inside.type)
@@ -91,7 +91,7 @@ describe('The hub of the JSON subprotocol', () => {
     }
   })
 
-  it('keeps a member named __proto__ in data a member', () => {
+  it('a member named __proto__ in data stays a member', () => {
     const json = send('"data":{"__proto__":{"a":1}}')
     const frame = jsonHubCodec.decode(json)
     if (frame.type !== 'sendToGroup') throw new Error(frame.type)

@@ -11,8 +11,8 @@ const EXACT = ['9007199254740993', '9007199254740994', '9007199254740995', '1844
 const sequenceAck = (text: string): unknown => jsonHubCodec.decode(`{"type":"sequenceAck",${text}}`)
 const acked = (sequenceId: bigint): unknown => ({ type: 'sequenceAck', sequenceId })
 
-describe('An id in JSON', () => {
-  it.each(EXACT)('is exact up and down: %s', digits => {
+describe('an id in JSON', () => {
+  it.each(EXACT)('the id %s is exact in both directions', digits => {
     const id = BigInt(digits)
     const up = jsonClientCodec.encode({ type: 'sequenceAck', sequenceId: id })
     expect(up).toBe(`{"type":"sequenceAck","sequenceId":${digits}}`)
@@ -44,7 +44,7 @@ describe('An id in JSON', () => {
     ],
     ['after a string of backslashes', '"data":"\\\\\\\\","sequenceId":9007199254740993'],
     ['after brackets in strings', '"a":"}]","b":["{[\\"",{"c":"}"}],"sequenceId":9007199254740993'],
-  ])('is found: %s', (_, text) => {
+  ])('the id is found in %s', (_, text) => {
     expect(sequenceAck(text)).toEqual(acked(9_007_199_254_740_993n))
   })
 
@@ -54,7 +54,7 @@ describe('An id in JSON', () => {
     ['1e3', 1000n],
     ['5.0', 5n],
     ['9007199254740991', 2n ** 53n - 1n],
-  ])('may be any spelling of a number that doubles hold: %s', (text, id) => {
+  ])('the id may have any spelling of a safe integer: %s', (text, id) => {
     expect(sequenceAck(`"sequenceId":${text}`)).toEqual(acked(id))
   })
 
@@ -84,25 +84,25 @@ describe('An id in JSON', () => {
     '{}',
   ]
 
-  it.each([...REFUSED, '"5"', '"9007199254740993"'])('is refused by the hub: %s', text => {
+  it.each([...REFUSED, '"5"', '"9007199254740993"'])('the hub rejects the id %s', text => {
     expect(() => sequenceAck(`"sequenceId":${text}`)).toThrow(PayloadError)
     expect(() => jsonHubCodec.decode(`{"type":"joinGroup","group":"g","ackId":${text}}`)).toThrow(
       expect.objectContaining({ message: expect.stringContaining('ackId must be an integer from 0 to 2^64-1') }),
     )
   })
 
-  it.each(REFUSED)('is refused by the client: %s', text => {
+  it.each(REFUSED)('the client rejects the id %s', text => {
     const frame = `{"type":"message","from":"server","data":1,"sequenceId":${text}}`
     expect(() => jsonClientCodec.decode(frame)).toThrow(PayloadError)
     expect(() => jsonClientCodec.decode(`{"type":"ack","ackId":${text},"success":true}`)).toThrow(PayloadError)
   })
 
-  it.each(EXACT)('is taken by the client in quotes too: "%s"', digits => {
+  it.each(EXACT)('the client accepts the quoted id "%s"', digits => {
     const frame = `{"type":"message","from":"server","data":1,"sequenceId":"${digits}"}`
     expect(jsonClientCodec.decode(frame)).toMatchObject({ sequenceId: BigInt(digits) })
   })
 
-  it('is absent when it is null, and 0 is not', () => {
+  it('a null id is absent, and 0 is an id', () => {
     const decoded = ['', ',"ackId":null', ',"ackId":0'].map(ackId =>
       jsonHubCodec.decode(`{"type":"joinGroup","group":"g"${ackId}}`),
     )
@@ -113,7 +113,7 @@ describe('An id in JSON', () => {
     ])
   })
 
-  it('is not touched in data, which looks the same', () => {
+  it('numbers inside of data are not touched', () => {
     const payload = { dataType: 'json', data: { sequenceId: 5, text: '"sequenceId":9007199254740993' } } as const
     const frame = jsonHubCodec.encode({ type: 'serverMessage', payload, sequenceId: 2n ** 64n - 1n })
     expect(frame).toBe(
@@ -133,16 +133,16 @@ describe('memberText', () => {
   )
   const space = fc.constantFrom('', ' ', '\n\t')
 
-  /** A name with some of its characters as escapes. */
+  /** Spells some characters of a name as escapes. */
   const spelled = (name: string, escaped: number): string =>
     JSON.stringify(name).replace(/[A-Za-z]/g, (char, at: number) =>
       (escaped >> (at % 31)) & 1 ? `\\u00${char.charCodeAt(0).toString(16)}` : char,
     )
 
-  // Written by JSON.stringify, names have escapes already, in which letters stand for themselves no more.
+  // JSON.stringify already escapes such names, so letters in them cannot be escaped.
   const isPlain = (name: string): boolean => JSON.stringify(name) === `"${name}"`
 
-  it('finds the last member of a name in any object, as JSON.parse does', () => {
+  it('memberText finds the last member with a name, as JSON.parse does', () => {
     fc.assert(
       fc.property(fc.array(anyMember, { maxLength: 6 }), anyId, fc.nat(), space, (members, id, escaped, gap) => {
         const all = [...members, ['sequenceId', String(id)] as const]
@@ -160,12 +160,12 @@ describe('memberText', () => {
     )
   })
 
-  it('finds nothing where there is nothing', () => {
+  it('memberText finds nothing if the member is missing', () => {
     expect(memberText('{}', 'ackId')).toBeUndefined()
     expect(memberText('{"data":{"ackId":1},"b":["ackId"],"c":"ackId"}', 'ackId')).toBeUndefined()
   })
 
-  it('takes time in proportion to the text', () => {
+  it('memberText takes linear time', () => {
     const strings = ['\\\\'.repeat(250_000), '\\"'.repeat(250_000), '\\"\\\\'.repeat(125_000)]
     for (const data of strings) {
       expect(sequenceAck(`"data":"${data}","sequenceId":9007199254740993`)).toEqual(acked(9_007_199_254_740_993n))
@@ -185,7 +185,7 @@ describe('isNestedWithin', () => {
     ['{"a":[{"b":1}]}', 3, true],
     ['["[[[[[[", "{{{\\"{{{"]', 1, true],
     ['"[[[', 1, true],
-  ])('%s in %i: %s', (text, limit, is) => {
+  ])('isNestedWithin: %s within %i levels is %s', (text, limit, is) => {
     expect(isNestedWithin(limit, text)).toBe(is)
   })
 })

@@ -60,7 +60,7 @@ export const DOWN_TEXTS: readonly (readonly [DownFrame, string])[] = [
   [{ type: 'pong' }, '{"type":"pong"}'],
 ]
 
-/** What is no frame of the JSON subprotocol at all. */
+/** Data that is not a frame of the JSON subprotocol. */
 export const NO_FRAMES: readonly FrameData[] = [
   '',
   ' ',

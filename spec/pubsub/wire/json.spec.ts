@@ -11,7 +11,7 @@ const isTaken = (read: () => unknown): boolean => {
   }
 }
 
-/** JSON, and what is nearly JSON: a piece of it replaced by another. */
+/** JSON, and almost JSON: a part of it replaced. */
 const anyText = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc
@@ -28,8 +28,8 @@ const anyText = fc.oneof(
   fc.string({ maxLength: 12, unit: fc.constantFrom(...'{}[]",:\\u0a1-.+eE \n\ttrufalsn') }),
 )
 
-describe('The check of JSON text', () => {
-  it('accepts exactly what JSON.parse accepts', () => {
+describe('validating JSON text', () => {
+  it('checkedJson accepts exactly what JSON.parse accepts', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(
@@ -51,20 +51,20 @@ describe('The check of JSON text', () => {
     ['513 levels', '['.repeat(513) + ']'.repeat(513), false],
     ['a number with a leading zero', '[01]', false],
     ['a byte order mark', '\ufeff1', false],
-  ])('decides on %s', (_, text, taken) => {
+  ])('checkedJson decides on %s', (_, text, taken) => {
     expect(isTaken(() => checkedJson(text))).toBe(taken)
   })
 })
 
-describe('The members of a frame', () => {
+describe('shallowMembers', () => {
   const names = new Set(['a', 'b'])
 
-  it('are those that are wanted, the last of several, and containers as text', () => {
+  it('it returns the wanted members, the last of several, and containers as text', () => {
     const text = '{ "a" : 1 , "b":[ 1,{"a":2} ], "c":{}, "\\u0061":"x", "__proto__":{"b":1} }'
     expect(shallowMembers(text, names)).toEqual({ a: 'x', b: new JsonText('[ 1,{"a":2} ]') })
   })
 
-  it('have the values of JSON.parse', () => {
+  it('its values equal those of JSON.parse', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue({ maxDepth: 3 })), value => {
         const { c: _, ...expected } = value
@@ -75,7 +75,7 @@ describe('The members of a frame', () => {
     )
   })
 
-  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('are not those of %j, which is no object', text => {
+  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('it throws for %j, which is not an object', text => {
     expect(() => shallowMembers(text, names)).toThrow(SyntaxError)
   })
 })

@@ -5,7 +5,7 @@ import { FieldReader } from '../../../src/pubsub/wire/protobuf-fields.js'
 import { effort } from '../../support/effort.js'
 import { hex } from './protobuf-vectors.js'
 
-/** What a protobuf reader says. */
+/** Whether a protobuf reader accepts the bytes. */
 function isReadable(bytes: Uint8Array): boolean {
   const reader = new FieldReader(bytes)
   try {
@@ -19,13 +19,13 @@ function isReadable(bytes: Uint8Array): boolean {
   }
 }
 
-describe('a google.protobuf.Any', () => {
+describe('isAny', () => {
   it.each([
     ['nothing', ''],
     ['type URL and value', '0a0178120101'],
     ['unknown fields of all wire types', '18ff01210102030405060708 2a0100 3d01020304'.replaceAll(' ', '')],
     ['a group with a group', '1b230a01ff241c'],
-  ])('is %s', (_, bytes) => {
+  ])('%s is an Any', (_, bytes) => {
     expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([true, true])
   })
 
@@ -40,15 +40,15 @@ describe('a google.protobuf.Any', () => {
     ['a group with the end of another', '1b24'],
     ['the end of no group', '1c'],
     ['a tag beyond 32 bits', 'ffffffff7f00'],
-  ])('is not what has %s', (_, bytes) => {
+  ])('bytes with %s are not an Any', (_, bytes) => {
     expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([false, false])
   })
 
-  it('is not what has groups without end', () => {
+  it('endless groups are not an Any', () => {
     expect(isAny(new Uint8Array(100_000).fill(0x1b))).toBe(false)
   })
 
-  it('is, of all that is short, nothing that a protobuf reader cannot read', () => {
+  it('a protobuf reader accepts every short input that isAny accepts', () => {
     const byte = fc.oneof(fc.constantFrom(0x0a, 0x12, 0x1b, 0x1c, 0x18, 0x21, 0x3d, 0x80, 0x01, 0x02), fc.nat(255))
     fc.assert(
       fc.property(fc.array(byte, { maxLength: 12 }), bytes => {

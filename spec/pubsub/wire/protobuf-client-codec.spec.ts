@@ -22,27 +22,27 @@ const shown = (data: FrameData): string => (typeof data === 'string' ? data : Bu
 const plain = (text: string): string => text.replaceAll(' ', '')
 const down = (text: string): unknown => protobufClientCodec.decode(hex(text))
 
-describe('The client of the protobuf subprotocol', () => {
-  it('has the name of the subprotocol', () => {
+describe('protobufClientCodec', () => {
+  it('both codecs have the name of the subprotocol', () => {
     expect(protobufClientCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
     expect(protobufHubCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
   })
 
-  it.each(UP_VECTORS)('writes a golden vector: %s', (_, bytes, frame) => {
+  it.each(UP_VECTORS)('the client encodes the golden vector: %s', (_, bytes, frame) => {
     expect(shown(protobufClientCodec.encode(frame))).toBe(plain(bytes))
     expect(parsed(protobufHubCodec.decode(hex(bytes)))).toEqual(frame)
   })
 
-  it.each(DOWN_VECTORS)('reads a golden vector: %s', (_, bytes, frame) => {
+  it.each(DOWN_VECTORS)('the client decodes the golden vector: %s', (_, bytes, frame) => {
     expect(shown(protobufHubCodec.encode(frame))).toBe(plain(bytes))
     expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
   })
 
-  it.each(UNKNOWN_DOWN)('passes over %s and keeps its number', (_, bytes, frame) => {
+  it.each(UNKNOWN_DOWN)('%s is an unknown frame and keeps its sequence id', (_, bytes, frame) => {
     expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
   })
 
-  it('passes over fields it does not know, of every wire type', () => {
+  it('unknown fields of every wire type are ignored', () => {
     const unknown = 'a00601 a1060000000000000000 a206020102 a306a00601a406 a50600000000'
     const hi = { type: 'serverMessage', payload: { dataType: 'text', data: 'hi' }, sequenceId: 6n }
     expect(down('12 16 0a06 736572766572 1a04 0a02 6869 2006 2a04 0a00 1200')).toEqual(hi)
@@ -51,12 +51,12 @@ describe('The client of the protobuf subprotocol', () => {
     expect(protobufClientCodec.decode(bytes)).toEqual(hi)
   })
 
-  it('passes over fields of another wire type than theirs', () => {
+  it('fields with an unexpected wire type are ignored', () => {
     // ack_id as bytes, success as fixed32.
     expect(down('0a 0a 0a01 05 1500000001 0807')).toEqual({ type: 'ack', ackId: 7n, success: false })
   })
 
-  it('takes the last of several values, and all pieces of a message', () => {
+  it('the last of several values wins, and parts of a message are merged', () => {
     expect(down('0a 08 0801 1001 0802 1000')).toEqual({ type: 'ack', ackId: 2n, success: false })
     expect(down('22 00 0a 02 0801')).toEqual({ type: 'ack', ackId: 1n, success: false })
     expect(down('0a 02 0801 0a 02 1001')).toEqual({ type: 'ack', ackId: 1n, success: true })
@@ -64,7 +64,7 @@ describe('The client of the protobuf subprotocol', () => {
     // data: text "a", then binary 01, then text "b".
     const message = { type: 'serverMessage', payload: { dataType: 'text', data: 'b' } }
     expect(down('12 17 0a06 736572766572 1a03 0a0161 1a03 120101 1a03 0a0162')).toEqual(message)
-    // protobuf data: its type_url and its value apart.
+    // protobuf data with its type_url and value split.
     const any = concatBytes([
       field(0x0a, utf8('server')),
       field(0x1a, field(0x1a, ANY.subarray(0, 23)), field(0x1a, ANY.subarray(23))),
@@ -75,12 +75,12 @@ describe('The client of the protobuf subprotocol', () => {
     })
   })
 
-  it('reads a bool and an id of any length of varint', () => {
+  it('a bool or an id may be a varint of any length', () => {
     expect(down('0a 0f 08 818000 10 80808080808080808001')).toEqual({ type: 'ack', ackId: 1n, success: true })
     expect(() => down(`0a 0c 08 ${TOO_LONG_VARINT}01`)).toThrow(PayloadError)
   })
 
-  it('reads json_data as JSON and text_data as text', () => {
+  it('json_data is JSON and text_data is text', () => {
     const message = (tag: number, text: string): Uint8Array =>
       field(0x12, field(0x0a, utf8('server')), field(0x1a, field(tag, utf8(text))), hex('2009'))
     expect(protobufClientCodec.decode(message(0x22, '{"a":1}'))).toMatchObject({
@@ -96,7 +96,7 @@ describe('The client of the protobuf subprotocol', () => {
     }
   })
 
-  it('says the number of a message that it cannot read', () => {
+  it('the error of a malformed message has its sequence id', () => {
     // text_data ff.
     expect(() => down('12 0f 0a06 736572766572 1a03 0a01ff 2005')).toThrow(expect.objectContaining({ sequenceId: 5n }))
     // A group message without a group.
@@ -111,19 +111,19 @@ describe('The client of the protobuf subprotocol', () => {
     ['half a surrogate pair', '1a 07 0a05 0a03 eda080'],
     ['an overlong form', '1a 06 0a04 0a02 c080'],
     ['reason', '1a 05 1203 1201 ff'],
-  ])('refuses text that is not UTF-8: %s', (_, bytes) => {
+  ])('text that is not UTF-8 is rejected: %s', (_, bytes) => {
     expect(() => down(bytes)).toThrow(PayloadError)
   })
 
-  it('refuses connected without a connection', () => {
+  it('`connected` without a connection id is rejected', () => {
     expect(() => down('1a 05 0a03 1a01 74')).toThrow(fault('connection_id is missing'))
   })
 
-  it.each(MALFORMED)('refuses what is no frame: %s', (_, data) => {
+  it.each(MALFORMED)('data that is not a frame is rejected: %s', (_, data) => {
     expect(() => protobufClientCodec.decode(data)).toThrow(PayloadError)
   })
 
-  it('gives bytes as a plain view of the frame', () => {
+  it('bytes are a plain view of the frame', () => {
     const frame = Buffer.from(hex('12 0f 0a06 736572766572 1a03 1201 07 2001'))
     const message = protobufClientCodec.decode(frame)
     if (message.type !== 'serverMessage' || message.payload.dataType !== 'binary') throw new Error(message.type)
@@ -138,11 +138,11 @@ describe('The client of the protobuf subprotocol', () => {
     ['a name with half a character', { type: 'joinGroup', group: '\udc00' }],
     ['a negative id', { type: 'sequenceAck', sequenceId: -1n }],
     ['an id beyond 64 bits', { type: 'joinGroup', group: 'g', ackId: 2n ** 64n }],
-  ])('does not write %s', (_, frame) => {
+  ])('the client does not encode %s', (_, frame) => {
     expect(() => protobufClientCodec.encode(frame)).toThrow(ArgumentError)
   })
 
-  it('does not write bytes of another type', () => {
+  it('the client does not encode bytes of another type', () => {
     const payload = { dataType: 'binary', data: new Uint8Array(2) } as const
     const frame: UpFrame = { type: 'event', event: 'e', payload }
     Reflect.set(payload, 'data', new ArrayBuffer(2))

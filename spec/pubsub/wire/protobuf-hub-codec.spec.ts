@@ -10,13 +10,13 @@ const fault = (words: string): unknown =>
   expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
 const up = (text: string): unknown => protobufHubCodec.decode(hex(text))
 
-describe('The hub of the protobuf subprotocol', () => {
-  it('passes over a message it does not know', () => {
+describe('protobufHubCodec', () => {
+  it('an unknown message is an unknown frame', () => {
     expect(up('5a 03 0a0169')).toEqual({ type: 'unknown' })
     expect(up('9a01 00')).toEqual({ type: 'unknown' })
   })
 
-  it('passes over fields it does not know', () => {
+  it('unknown fields are ignored', () => {
     // no_echo false, ttl_seconds 60, metadata k: v.
     expect(up('0a 15 0a0167 1a04 0a02 6869 2000 283c 3206 0a016b 120176')).toEqual({
       type: 'sendToGroup',
@@ -26,7 +26,7 @@ describe('The hub of the protobuf subprotocol', () => {
     })
   })
 
-  it('takes the last of several values', () => {
+  it('the last of several values wins', () => {
     expect(up('32 0a 0a0167 1001 0a0168 1000')).toEqual({ type: 'joinGroup', group: 'h', ackId: 0n })
     expect(up('42 0d 08ffffffffffffffffff01 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
     expect(up('4a 00 42 02 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
@@ -43,18 +43,18 @@ describe('The hub of the protobuf subprotocol', () => {
     ['2a 0a 0a0165 1205 1a03 010203', 'data of type protobuf must be a google.protobuf.Any'],
     ['2a 0a 0a0165 1205 1a03 0a01ff', 'data of type protobuf must be a google.protobuf.Any'],
     ['2a 09 0a0165 1204 1a02 0a05', 'data of type protobuf must be a google.protobuf.Any'],
-  ])('refuses %s', (bytes, words) => {
+  ])('the hub rejects %s', (bytes, words) => {
     expect(() => up(bytes)).toThrow(fault(words))
   })
 
-  it('shows a short excerpt of what it refuses', () => {
+  it('an error contains a short excerpt of the frame', () => {
     expect(() => up('32 00')).toThrow('Malformed protobuf frame: group must not be blank, in 3200')
     const long = field(0x32, field(0x0a, utf8('g'.repeat(1025))))
     expect(() => protobufHubCodec.decode(long)).toThrow(fault('group must have at most 1024 characters, not 1025'))
     expect(() => up(`12 ffffffff0f ${'00'.repeat(900)}`)).toThrow(fault(`, in 12FFFFFFFF0F${'00'.repeat(18)}...`))
   })
 
-  it('refuses nesting that could not be written again', () => {
+  it('nesting that could not be encoded again is rejected', () => {
     const event = (depth: number): Uint8Array => {
       const json = utf8(`${'['.repeat(depth)}${']'.repeat(depth)}`)
       return field(0x2a, field(0x0a, utf8('e')), field(0x12, field(0x22, json)))
@@ -65,11 +65,11 @@ describe('The hub of the protobuf subprotocol', () => {
     }
   })
 
-  it.each(MALFORMED)('refuses what is no frame: %s', (_, data) => {
+  it.each(MALFORMED)('data that is not a frame is rejected: %s', (_, data) => {
     expect(() => protobufHubCodec.decode(data)).toThrow(PayloadError)
   })
 
-  it('accepts ten thousand fields in a message, and refuses more, wherever they are', () => {
+  it('a message may have ten thousand fields, and more are rejected', () => {
     const fields = (field: string, count: number): Uint8Array =>
       concatBytes([hex('32 03 0a0167'), hex(field.repeat(count))])
     expect(protobufHubCodec.decode(fields('32021007', 9_999))).toEqual({ type: 'joinGroup', group: 'g', ackId: 7n })
@@ -82,7 +82,7 @@ describe('The hub of the protobuf subprotocol', () => {
   it.each<[string, DownFrame]>([
     ['an id beyond 64 bits', { type: 'ack', ackId: MAXIMUM + 1n, success: true }],
     ['a bigint as JSON', { type: 'serverMessage', payload: { dataType: 'json', data: 1n } }],
-  ])('does not write %s', (_, frame) => {
+  ])('the hub does not encode %s', (_, frame) => {
     expect(() => protobufHubCodec.encode(frame)).toThrow(ArgumentError)
   })
 })

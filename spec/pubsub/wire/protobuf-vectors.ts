@@ -4,7 +4,7 @@ import type { DownFrame, FrameData, UnknownFrame, UpFrame } from '../../../src/p
 export const MAXIMUM = 2n ** 64n - 1n
 export const BEYOND_DOUBLES = 2n ** 53n + 1n
 
-/** The bytes of a hexadecimal text, in which spaces part the fields. */
+/** Parses hexadecimal text, in which spaces separate fields. */
 export function hex(text: string): Uint8Array {
   const bytes = fromHex(text.replaceAll(' ', ''))
   if (bytes === undefined) throw new Error(`Not hexadecimal: ${text}`)
@@ -17,7 +17,7 @@ export const ANY = hex(ANY_HEX)
 
 export type Vector<T> = readonly [name: string, bytes: string, frame: T]
 
-/** Every core message of a client, as webpubsub.proto next to this file has it. */
+/** Every core message of a client, according to webpubsub.proto next to this file. */
 export const UP_VECTORS: readonly Vector<UpFrame>[] = [
   ['join', '32 03 0a0167', { type: 'joinGroup', group: 'g' }],
   ['join with ack_id 0', '32 05 0a0167 1000', { type: 'joinGroup', group: 'g', ackId: 0n }],
@@ -120,13 +120,13 @@ export const DOWN_VECTORS: readonly Vector<DownFrame>[] = [
     '1a 0b 0a09 0a01 63 1201 75 1a01 74',
     { type: 'connected', connectionId: 'c', userId: 'u', reconnectionToken: 't' },
   ],
-  ['connected of nobody', '1a 05 0a03 0a01 63', { type: 'connected', connectionId: 'c' }],
+  ['connected of an anonymous client', '1a 05 0a03 0a01 63', { type: 'connected', connectionId: 'c' }],
   ['disconnected: the reason is field 2', '1a 07 1205 1203 627965', { type: 'disconnected', reason: 'bye' }],
   ['disconnected without a reason', '1a 02 1200', { type: 'disconnected', reason: '' }],
   ['pong', '22 00', { type: 'pong' }],
 ]
 
-/** What a client passes over, and the number it keeps. */
+/** Messages that a client ignores, with the sequence ids it keeps. */
 export const UNKNOWN_DOWN: readonly Vector<UnknownFrame>[] = [
   ['stream closed', '42 03 0a01 73', { type: 'unknown' }],
   ['group state update', '4a 0c 0a01 67 1205 0a01 63 2001 1808', { type: 'unknown', sequenceId: 8n }],
@@ -139,7 +139,7 @@ export const UNKNOWN_DOWN: readonly Vector<UnknownFrame>[] = [
   ['a number of nothing', 'a006 01', { type: 'unknown' }],
 ]
 
-/** A field of length-delimited bytes: tag, length, bytes. */
+/** A length-delimited field: tag, length, bytes. */
 export const field = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
   const bytes = concatBytes(parts)
   const length = [...lengthOf(bytes.length)]
@@ -152,9 +152,9 @@ function* lengthOf(length: number): Generator<number> {
   yield rest
 }
 
-/** A varint that goes on beyond 64 bits. */
+/** A varint longer than 64 bits. */
 export const TOO_LONG_VARINT = 'ff'.repeat(10)
-/** What is no frame of the protobuf subprotocol at all. */
+/** Data that is not a frame of the protobuf subprotocol. */
 export const MALFORMED: readonly (readonly [string, FrameData])[] = [
   ['text', 'ping'],
   ['empty text', ''],

@@ -11,7 +11,7 @@ import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js
 import { effort } from '../../support/effort.js'
 import { anyJson, anyText } from './arbitrary-frames.js'
 
-/** JSON that comes out of `JSON.parse` and `JSON.stringify` as something else. */
+/** JSON that changes in a round trip through `JSON.parse` and `JSON.stringify`. */
 const FRAGILE = [
   '12345678901234567890',
   '1.0',
@@ -30,7 +30,7 @@ const FRAGILE = [
 ]
 
 const space = fc.constantFrom('', ' ', '\n', '\t \r')
-/** White space, and spellings of strings and numbers, that no writer has. */
+/** White space and unusual spellings of strings and numbers. */
 const anySpelling: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...FRAGILE),
   fc.tuple(anyJson, fc.constantFrom(0, 1, 3)).map(([value, indent]) => JSON.stringify(value, null, indent)),
@@ -38,14 +38,14 @@ const anySpelling: fc.Arbitrary<string> = fc.oneof(
   fc.bigInt().map(String),
 )
 
-/** What a JSON client sent, as the hub takes it. */
+/** The data of a JSON client's frame, as decoded by the hub. */
 function published(frame: string): JsonText {
   const decoded = jsonHubCodec.decode(frame)
   if (decoded.type !== 'sendToGroup' || !(decoded.payload.data instanceof JsonText)) throw new Error(decoded.type)
   return decoded.payload.data
 }
 
-/** The same of a protobuf client. */
+/** The same for a protobuf client. */
 function publishedBytes(text: string): JsonText {
   const payload = { dataType: 'json', data: new JsonText(text) } as const
   const decoded = protobufHubCodec.decode(
@@ -60,8 +60,8 @@ const bytesOf = (data: FrameData): Uint8Array => (typeof data === 'string' ? utf
 const toMember = (data: JsonText) =>
   ({ type: 'groupMessage', group: 'g', payload: { dataType: 'json', data }, sequenceId: 1n }) as const
 
-describe('JSON that a client publishes', () => {
-  it.each(FRAGILE)('goes on as it is: %s', text => {
+describe('published JSON', () => {
+  it.each(FRAGILE)('JSON is forwarded unchanged: %s', text => {
     const data = published(`{"type":"sendToGroup","group":"g","dataType":"json","data":${text}}`)
     expect(data.text).toBe(text)
     expect(jsonHubCodec.encode(toMember(data))).toContain(`,"data":${text},"sequenceId":1}`)
@@ -69,11 +69,11 @@ describe('JSON that a client publishes', () => {
     expect(publishedBytes(text).text).toBe(text)
   })
 
-  it('goes on as it is when the name of its member is written with escapes', () => {
+  it('JSON is forwarded unchanged if its member name is escaped', () => {
     expect(published('{"type":"sendToGroup","group":"g","d\\u0061ta":1.0}').text).toBe('1.0')
   })
 
-  it('goes on as it is, whatever stands around it', () => {
+  it('JSON is forwarded unchanged for any surrounding members', () => {
     const before = fc.array(fc.tuple(fc.constantFrom('"data"', '"d\\u0061ta"', '"x"', '"data\\""'), anySpelling), {
       maxLength: 3,
     })
@@ -85,14 +85,14 @@ describe('JSON that a client publishes', () => {
         const frame = `${gap}{${gap}${members.join(`${gap},${gap}`)}${gap}}${gap}`
         const { text: taken } = published(frame)
         expect(taken).toBe(text)
-        // The scanner and the parser are of one mind.
+        // The scanner and the parser agree.
         expect(JSON.parse(taken)).toEqual(JSON.parse(frame).data)
       }),
       { numRuns: effort(2_000, 200) },
     )
   })
 
-  it('is what members get, from either subprotocol to either', () => {
+  it('members receive the exact JSON in either subprotocol', () => {
     fc.assert(
       fc.property(anySpelling, text => {
         for (const data of [published(`{"type":"sendToGroup","group":"g","data":${text}}`), publishedBytes(text)]) {
@@ -112,13 +112,13 @@ describe('JSON that a client publishes', () => {
   })
 
   it.each(['', ' ', '1,"x":2', '{', '[1', '01', "'a'", 'undefined', '{}}', '\u00a01', '\ufeff1'])(
-    'has to be JSON: %j',
+    'invalid JSON is rejected: %j',
     text => {
       expect(() => publishedBytes(text)).toThrow(PayloadError)
     },
   )
 
-  it('takes time in proportion to its length, whatever it is made of', { tags: 'slow' }, () => {
+  it('decoding takes linear time for any content', { tags: 'slow' }, () => {
     for (const piece of ['\\\\', '\\"', '[],', '{"data":1},', '"\\u0064ata",', '          ', '1,']) {
       const filler = piece.repeat(Math.floor(900_000 / piece.length))
       const isString = piece.startsWith('\\')

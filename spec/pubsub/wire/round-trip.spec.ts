@@ -17,8 +17,8 @@ const SUBPROTOCOLS = [
 const withoutSender = (frame: DownFrame): DownFrame =>
   frame.type === 'groupMessage' ? { ...frame, fromUserId: undefined } : frame
 
-describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
-  it('carries any frame from the client to the hub', () => {
+describe.each(SUBPROTOCOLS)('the %s subprotocol', (name, client, hub) => {
+  it('any client frame survives a round trip', () => {
     fc.assert(
       fc.property(anyUpFrame, frame => {
         expect(parsed(hub.decode(client.encode(frame)))).toEqual(frame)
@@ -27,7 +27,7 @@ describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
     )
   })
 
-  it('carries any frame from the hub to the client', () => {
+  it('any hub frame survives a round trip', () => {
     fc.assert(
       fc.property(anyDownFrame, frame => {
         expect(client.decode(hub.encode(frame))).toEqual(name === 'protobuf' ? withoutSender(frame) : frame)
@@ -36,7 +36,7 @@ describe.each(SUBPROTOCOLS)('The %s subprotocol', (name, client, hub) => {
     )
   })
 
-  it.each(SUBPROTOCOLS)('hands any payload on to the %s subprotocol', (_, otherClient, otherHub) => {
+  it.each(SUBPROTOCOLS)('any payload can be forwarded to the %s subprotocol', (_, otherClient, otherHub) => {
     fc.assert(
       fc.property(anyPayload, payload => {
         const sent = hub.decode(client.encode({ type: 'sendToGroup', group: 'g', payload, noEcho: false }))

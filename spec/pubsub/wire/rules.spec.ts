@@ -3,9 +3,9 @@ import { checkName, hubKey, isHubName, isName, nameProblem } from '../../../src/
 
 const argument = expect.objectContaining({ code: 'argument' })
 
-describe('The name of a group or an event', () => {
+describe('the name of a group or an event', () => {
   it.each(['a', 'line-1', 'x'.repeat(1024), ' a ', 'a\u0000', 'ÿ', '😀'.repeat(512)])(
-    'is text of 1 to 1024 characters, the same on both sides: %#',
+    'isName and checkName accept 1 to 1024 characters: %#',
     name => {
       expect([isName(name), nameProblem('group', name)]).toEqual([true, undefined])
       expect(() => checkName('group', name)).not.toThrow()
@@ -20,23 +20,23 @@ describe('The name of a group or an event', () => {
     ['1025 characters', 'x'.repeat(1025)],
     ['half a surrogate pair', 'a\uD800'],
     ['513 characters that take two', '😀'.repeat(513)],
-  ])('is nothing else: %s', (_, name) => {
+  ])('an invalid name is rejected: %s', (_, name) => {
     expect(isName(name)).toBe(false)
     expect(nameProblem('event', name)).toMatch(/^event must /)
     expect(() => Reflect.apply(checkName, undefined, ['event', name])).toThrow(argument)
   })
 })
 
-describe('The name of a hub', () => {
-  it.each(['a', 'Chat', 'a1_`,.[]', `a${'1'.repeat(127)}`])('begins with a letter: %s', name => {
+describe('the name of a hub', () => {
+  it.each(['a', 'Chat', 'a1_`,.[]', `a${'1'.repeat(127)}`])('a hub may be named %s', name => {
     expect([isHubName(name), isHubName(hubKey(name))]).toEqual([true, true])
   })
 
-  it.each(['', '1a', 'a b', 'a-b', 'ä', `a${'1'.repeat(128)}`, undefined, ['a']])('is nothing else: %s', name => {
+  it.each(['', '1a', 'a b', 'a-b', 'ä', `a${'1'.repeat(128)}`, undefined, ['a']])('a hub cannot be named %s', name => {
     expect(isHubName(name)).toBe(false)
   })
 
-  it('means the same in upper and lower case', () => {
+  it('hub names are case-insensitive', () => {
     expect(hubKey('Chat')).toBe(hubKey('cHAT'))
   })
 })

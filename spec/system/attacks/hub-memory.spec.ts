@@ -11,8 +11,8 @@ const MIB = 1024 * 1024
 const send = async (attacker: RawSocket, frames: readonly object[]): Promise<void> =>
   attacker.send(Buffer.concat(frames.map(jsonFrame)))
 
-describe('What a user makes a hub hold', () => {
-  it('is bounded: sessions in a thousand groups with long names, kept after they disconnect', async () => {
+describe('the memory of a hub that a user can occupy', () => {
+  it('sessions in a thousand groups with long names take bounded memory after they disconnect', async () => {
     const scene = await openHubScene({ maxWaitingBytes: 32 * MIB, maxByteRatePerUser: 16 * MIB })
     const before = await scene.memory()
     await scene.under(async () => {
@@ -31,7 +31,7 @@ describe('What a user makes a hub hold', () => {
     expect((await scene.stats()).waitingBytes).toBeLessThan(5 * MIB)
   })
 
-  it('ends its own sessions, and not those that wait for what others wait for as well', async () => {
+  it("memory pressure ends the attacker's sessions, not those that share messages with others", async () => {
     const scene = await openHubScene({ maxWaitingBytes: 16 * MIB, maxByteRatePerUser: 1024 * MIB })
     await scene.under(async () => {
       const sender = await scene.connect({ user: 'sender', mayAll: true })
@@ -51,7 +51,7 @@ describe('What a user makes a hub hold', () => {
     })
   })
 
-  it('does not keep others out: sessions without a user id from one address', async () => {
+  it('detached anonymous sessions of one address do not keep other clients out', async () => {
     const scene = await openHubScene({ maxConnections: 120, maxConnectionsPerAddress: 60 })
     await scene.under(async () => {
       for (let n = 0; n < 200; n++) {

@@ -5,13 +5,13 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
-/** How long a sender waits for a member at most, ms. */
+/** Longest pause of a sender for a member, ms. */
 const LONGEST_PAUSE = 4_000
-/** One more than a member may leave unacknowledged before senders wait for it. */
+/** One more message than a member may leave unacknowledged before senders wait for it. */
 const BURST = 751
-/** Messages of the innocent member that come before it acknowledges; few beside the burst. */
+/** Messages of the innocent member before the attacker acknowledges; few compared to the burst. */
 const MEANWHILE = 10
-/** Between two of them, or a slow machine lets so many come that it lags behind with these as well, ms. */
+/** Delay between two of them; shorter ones could make the attacker lag with these messages too, ms. */
 const PAUSE_MS = 20
 
 const send = async (attacker: RawSocket, ...frames: readonly object[]): Promise<void> =>
@@ -24,8 +24,8 @@ const lastSequenceId = ({ last }: RawSocket): number =>
       ?.at(-1) ?? 0,
   )
 
-describe('a member of a group that acknowledges late', () => {
-  it('does not hold up other senders of the group by what it is sent in a group of its own', async () => {
+describe('a group member that acknowledges late', () => {
+  it('lagging with messages of its own group does not hold other senders of the shared group', async () => {
     const scene = await openHubScene({}, PAUSE_MS)
     const { worst } = await scene.under(async () => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))
@@ -35,7 +35,7 @@ describe('a member of a group that acknowledges late', () => {
       let acknowledged = 0
       for (let round = 1; round <= 5; round++) {
         await accomplice.send(repeated(message, BURST * message.length))
-        // Were the innocent member held, these would not come before the longest pause is over.
+        // If the innocent member were held, these would arrive only after the longest pause.
         await member.until(() => lastSequenceId(member) >= acknowledged + BURST + MEANWHILE)
         acknowledged = lastSequenceId(member)
         await send(member, { type: 'sequenceAck', sequenceId: acknowledged })

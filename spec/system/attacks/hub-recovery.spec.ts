@@ -9,15 +9,15 @@ interface Claim {
   readonly token: string
 }
 
-/** What the first frame of a session tells. */
+/** The claim in the first frame of a session. */
 function claimOf(text: string): Claim {
   const [, connectionId = ''] = /"connectionId":"([^"]+)"/.exec(text) ?? []
   const [, token = ''] = /"reconnectionToken":"([^"]+)"/.exec(text) ?? []
   return { connectionId, token }
 }
 
-describe('Claims of sessions of a hub', () => {
-  it('are on record, and wrong ones hold up neither a right one nor a member', async () => {
+describe('recovery claims', () => {
+  it('claims are audited, and invalid ones delay neither a valid one nor a member', async () => {
     const scene = await openHubScene()
     await scene.under(async () => {
       const victim = await scene.connect({ user: 'victim' })

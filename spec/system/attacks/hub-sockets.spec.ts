@@ -5,12 +5,12 @@ import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
 
-/** More than a hub holds besides its sessions. */
+/** More than a hub allows besides its sessions. */
 const SOCKETS = 2_500
 const MOST_HELD = 2_100
 const HEAD = Buffer.from('GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nX: ')
 
-it('Sockets that never ask for anything take no place at a hub from clients', { timeout: 60_000 }, async () => {
+it('silent sockets do not keep clients from connecting to a hub', { timeout: 60_000 }, async () => {
   const scene = await openScene({ hub: true })
   const { hub } = scene.store.addresses
   await scene.under(

@@ -6,7 +6,7 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
-/** Of a flood, ms. */
+/** Duration of a flood, ms. */
 const LASTS = nightly(5_000, 2_500)
 const CONNECTIONS = 8
 const KIB = 1024
@@ -18,7 +18,7 @@ const PING_FRAGMENTS = [
   webSocketFrame(Buffer.from('}'), 0),
 ]
 
-describe('A user without rights does not starve the members of a hub', () => {
+describe('a flood from a user without rights', () => {
   it.each<[string, Buffer, string | undefined]>([
     ['acknowledgements in JSON', jsonFrame({ type: 'sequenceAck', sequenceId: 0 }), undefined],
     ['acknowledgements in protobuf', protobufFrame('42 02 08 00'), PROTOBUF_SUBPROTOCOL],
@@ -34,7 +34,7 @@ describe('A user without rights does not starve the members of a hub', () => {
       undefined,
     ],
     ['pings of a megabyte of spaces', jsonFrame(`{"type":"ping"${' '.repeat(1_000_000)}}`), undefined],
-  ])('with %s', async (_, frame, subprotocol) => {
+  ])('the flood does not starve members: %s', async (_, frame, subprotocol) => {
     const scene = await openHubScene()
     await scene.under(async () => {
       const login = { user: 'mallory', ...(subprotocol !== undefined && { subprotocol }) }

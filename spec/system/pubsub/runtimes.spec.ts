@@ -7,15 +7,15 @@ const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json']
 const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
-/** On a machine that has other things to do, ms. */
+/** Allows for a busy machine, ms. */
 const PATIENCE = 300_000
 
-// The run around this one is on whatever Node there is, at the least 20.
-describe('The specs of the pub/sub client and its hub', () => {
-  it.each([22, 24])('hold under Node %i', { timeout: PATIENCE }, async version => {
+// The outer run uses the installed Node, 20 or later.
+describe('the specs of the pub/sub client and hub', () => {
+  it.each([22, 24])('the specs pass under Node %i', { timeout: PATIENCE }, async version => {
     const node = runtimeOf(version)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))
-    // Neither its coverage nor what it leaves out is of interest.
+    // Its coverage and console output are not needed.
     const { CI: _, ...env } = process.env
     const options = { cwd: ROOT, env, maxBuffer: 64 * 1024 * 1024 }
     const { stdout } = await run(node, [...VITEST, ...SPECS], options).catch(failure => failure)

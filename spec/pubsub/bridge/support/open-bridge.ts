@@ -9,10 +9,10 @@ import { openClient } from '../../../support/open-client.js'
 import { openStore } from '../../../support/open-store.js'
 import { RawPubSubClient } from '../../support/raw-pubsub-client.js'
 
-/** Lets everybody read and write everything. */
+/** Grants full access to every client. */
 export const TRUSTING: BridgeOptions = { read: () => true, write: () => true }
 
-/** A hub with a bridge to a store; whoever connects says with `?user=` who it is, and has no roles. */
+/** A hub with a bridge to a store. Clients give their user id as `?user=` and have no roles. */
 export async function bridgeTo(store: StateStore, options: BridgeOptions = TRUSTING, retention = 60_000) {
   const server = await servePubSub({
     port: 0,
@@ -34,14 +34,14 @@ export async function bridgeTo(store: StateStore, options: BridgeOptions = TRUST
   return { server, hub, keys, errors, raw, browser }
 }
 
-/** A client that comes back quickly, closed at the end of the test. */
+/** A client with short retry delays, closed at the end of the test. */
 export function openBrowser(url: string, options: PubSubOptions = {}): PubSubClient {
   const client = connectPubSub(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client
 }
 
-/** A store, a client of it that writes, and a hub with a bridge over another client. */
+/** A store, a client that writes to it, and a hub with a bridge over another client. */
 export async function openBridge(options: BridgeOptions = TRUSTING, retention?: number) {
   const { store } = await openStore({ clock: systemClock })
   const plant = openClient(store.url)
@@ -49,7 +49,7 @@ export async function openBridge(options: BridgeOptions = TRUSTING, retention?: 
   return { store, plant, bridged, ...(await bridgeTo(bridged, options, retention)) }
 }
 
-/** What a client of ours was sent about a key. */
+/** Records the messages a client receives about a key. */
 export class Follower {
   readonly seen: string[] = []
   readonly #subscription
@@ -66,18 +66,18 @@ export class Follower {
     this.#subscription.unsubscribe()
   }
 
-  /** Entries without what is said of freshness. */
+  /** Entries without freshness messages. */
   get entries(): string[] {
     return this.seen.filter(words => !words.startsWith('is '))
   }
 
-  /** Settles when this was seen. */
+  /** Resolves when this message has been received. */
   async until(words: string): Promise<void> {
     await eventually(() => this.seen.includes(words))
   }
 }
 
-/** A message about a key in a few words: `set 21 (snapshot)`, `is live`, `error closed`. */
+/** Summarizes a message about a key, such as `set 21 (snapshot)`, `is live` or `error closed`. */
 export function inWords(data: unknown): string {
   if (!isMessage(data)) return `unknown: ${JSON.stringify(data)}`
   if (data.type === 'freshness') return `is ${data.state}`

@@ -24,16 +24,16 @@ const JSON_FRAMES: readonly [object, ...object[]] = [
 ]
 const [FIRST, ...OTHERS] = UP_VECTORS.map(([, bytes]) => Buffer.from(hex(bytes)))
 
-/** What one connection sends, made of a seed. */
+/** The input of one connection, derived from a seed. */
 export interface HubFuzzSession {
   readonly seed: number
   readonly subprotocol: string
   readonly frames: readonly Buffer[]
-  /** How many of them are mutated. */
+  /** Number of mutated frames. */
   readonly mutated: number
 }
 
-/** The frames of a session: valid ones, and as many that are somehow wrong. */
+/** Generates a session of valid and as many mutated frames. */
 export function hubSessionOf(seed: number): HubFuzzSession {
   const random = new Random(seed)
   const isJson = random.chance(0.5)
@@ -47,7 +47,7 @@ export function hubSessionOf(seed: number): HubFuzzSession {
     frames.push(webSocketFrame(valid(), opcode))
     const kind = random.next()
     mutated++
-    // Mostly in ways that the codec does not notice, or the session would end with the first.
+    // Mostly mutations that the codec accepts, or the session would end with the first.
     if (kind < 0.7) frames.push(webSocketFrame(reword(random, valid()), opcode))
     else if (kind < 0.95) frames.push(webSocketFrame(mangle(random, valid()), opcode))
     else frames.push(mangle(random, webSocketFrame(valid(), opcode)))

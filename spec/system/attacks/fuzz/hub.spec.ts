@@ -7,18 +7,18 @@ import { type HubFuzzSession, hubSessionOf } from './hub-session.js'
 
 prepareHubScenes()
 
-/** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+/** Manual runs: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
 const FRAMES = Number(process.env['FUZZ_PACKETS'] ?? 20_000)
-/** Sessions at a time, and users they belong to. */
+/** Concurrent sessions, and users they belong to. */
 const AT_ONCE = 24
 const USERS = 1_000
-/** Sessions whose frames may have done it, when a hub dies. */
+/** Sessions to report when the hub crashes. */
 const SUSPECTS = 100
 /** How long the hub may take to answer all frames of a session, ms. */
 const MAX_ANSWER_MS = 20_000
 const CLOSE = webSocketFrame(Buffer.from([0x03, 0xe8]), 8)
 
-/** Sends the frames of a session and waits for the end of the connection, which the client asks for behind them. */
+/** Sends the frames of a session and waits for the close it requests after them. */
 async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSession): Promise<boolean> {
   const attacker = await attackHub(scene.port, { user: `fuzz-${seed % USERS}`, mayAll: true, subprotocol })
   await attacker.send(Buffer.concat([...frames, CLOSE]))
@@ -27,15 +27,15 @@ async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSessi
     late = true
     attacker.hangUp()
   }, MAX_ANSWER_MS)
-  // A mutated header may announce bytes that never come: half a close is an end as well.
+  // A mutated header may announce missing bytes, so the socket is half-closed as well.
   attacker.socket.end()
   await attacker.closed
   clearTimeout(timer)
   return !late
 }
 
-describe('A hub', () => {
-  it(`survives ${FRAMES} mutated frames, and so does an innocent member; SEED=${SEED}`, {
+describe('a hub under fuzzing', () => {
+  it(`the hub survives ${FRAMES} mutated frames, and an innocent member is unaffected; SEED=${SEED}`, {
     timeout: 120_000 + 5 * FRAMES,
   }, async () => {
     const scene = await openHubScene({ retention: 1_000 })

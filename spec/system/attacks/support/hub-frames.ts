@@ -10,23 +10,23 @@ export const jsonFrame = (frame: object | string): Buffer =>
 export const protobufFrame = (hex: string): Buffer =>
   webSocketFrame(Buffer.from(hex.replaceAll(' ', ''), 'hex'), BINARY)
 
-/** What is repeated until it has about so many bytes. */
+/** Repeats a piece up to about `bytes`. */
 export const repeated = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(piece.length * Math.max(1, Math.floor(bytes / piece.length)), piece)
 
-/** Who connects, and how. */
+/** How an attacker connects. */
 export interface HubLogin {
   readonly user?: string
   /** Whether it may join and send to all groups. */
   readonly mayAll?: boolean
-  /** In `X-Forwarded-For`. */
+  /** Value of `X-Forwarded-For`. */
   readonly address?: string
   readonly subprotocol?: string
   /** `connectionId` and `token` of a session to recover. */
   readonly claim?: { readonly connectionId: string; readonly token: string }
 }
 
-/** Opens a WebSocket to a hub and waits for its first bytes, whatever they are. */
+/** Opens a WebSocket to a hub and waits for its first bytes. */
 export async function attackHub(port: number, login: HubLogin = {}): Promise<RawSocket> {
   const { user, mayAll = false, address = '192.0.2.1', subprotocol = JSON_SUBPROTOCOL, claim } = login
   const query = new URLSearchParams({

@@ -9,39 +9,39 @@ import { attackHub, type HubLogin } from './hub-frames.js'
 
 /** bytes */
 export interface HubMemory {
-  /** Heap and what it holds outside, after a garbage collection. */
+  /** Heap and external memory after a garbage collection. */
   readonly held: number
-  /** The largest resident set so far. */
+  /** Largest resident set so far. */
   readonly peak: number
-  /** Time of processors used so far, ms. */
+  /** Processor time used so far, ms. */
   readonly cpu: number
 }
 
-/** What an innocent member has measured. A round is a message to its own group, its acknowledgement, and the message. */
+/** Measurements of an innocent member. A round is a message to its own group, the ack, and the message's arrival. */
 export interface MemberExperience {
   readonly rounds: number
   /** Durations of rounds, ms. */
   readonly p50: number
   readonly p99: number
   readonly worst: number
-  /** What was lost, repeated or closed. */
+  /** Lost or duplicate messages, and closes. */
   readonly complaints: readonly string[]
 }
 
 /** Before an attack, ms. */
 const WARM_UP_MS = 300
-/** Durations of rounds may be this many times those of a hub that is not attacked, or these, ms. */
+/** Allowed round durations: this factor of those at a hub that is not attacked, or these minimums, ms. */
 const MAX_FACTOR = 3
 const MIN_P99_MS = 10
 const MIN_P50_MS = 3
-/** With a longer p99 beside no attack, the machine is too busy to judge by the p99, ms. */
+/** If the unattacked p99 is longer, the machine is too busy to judge by the p99, ms. */
 const BUSY_P99_MS = 5
 /** MB */
 const HEAP = 1_024
 
 let programs: { readonly hub: Program; readonly member: Program } | undefined
 
-/** To be called once in a file: builds what the processes run. */
+/** Builds the child programs. Call once per file. */
 export function prepareHubScenes(): void {
   beforeAll(async () => {
     const [hub, member] = await Promise.all([
@@ -55,7 +55,7 @@ export function prepareHubScenes(): void {
   })
 }
 
-/** A process that answers one question at a time. */
+/** A child process that answers one request at a time. */
 class Child {
   readonly #process: ChildProcess
 
@@ -111,9 +111,9 @@ async function startPair(options: Partial<ServePubSubOptions>, pauseMs: number):
 }
 
 /**
- * A hub with an innocent member for one test, and a second such pair that is not attacked: it shows what is normal.
+ * A hub with an innocent member for one test, and a second, unattacked pair as the baseline.
  *
- * @param pauseMs - between two rounds of the innocent member
+ * @param pauseMs - delay between two rounds of the innocent member
  */
 export async function openHubScene(options: Partial<ServePubSubOptions> = {}, pauseMs = 2): Promise<HubScene> {
   const [attacked, quiet] = await Promise.all([startPair(options, pauseMs), startPair(options, pauseMs)])
@@ -121,12 +121,11 @@ export async function openHubScene(options: Partial<ServePubSubOptions> = {}, pa
   return new HubScene(attacked, quiet.member)
 }
 
-/** A hub, an innocent member, and attackers. */
 export class HubScene {
   readonly port: number
   readonly #hub: Child
   readonly #member: Child
-  /** Of the hub that is not attacked. */
+  /** The unattacked member. */
   readonly #quiet: Child
   readonly #attackers: RawSocket[] = []
 
@@ -143,7 +142,7 @@ export class HubScene {
     return attacker
   }
 
-  /** Several connections, one after the other. */
+  /** Connects several clients, one after the other. */
   async connectAll(count: number, login: (n: number) => HubLogin): Promise<readonly RawSocket[]> {
     const attackers: RawSocket[] = []
     for (let n = 0; n < count; n++) attackers.push(await this.connect(login(n)))
@@ -162,7 +161,7 @@ export class HubScene {
     return this.#hub.ask('audit')
   }
 
-  /** Sends a piece over all connections as fast as they take it, for so many ms. */
+  /** Sends a piece over all connections as fast as possible, for `ms`. */
   async flood(attackers: readonly RawSocket[], piece: Buffer, ms: number): Promise<void> {
     const end = performance.now() + ms
     const late = sleep(ms)
@@ -174,9 +173,9 @@ export class HubScene {
   }
 
   /**
-   * Runs an attack and judges it by what the innocent member measured meanwhile.
+   * Runs an attack and judges it by the innocent member's measurements during it.
    *
-   * @param isTimed - whether its rounds must not take longer: not beside thousands of handshakes
+   * @param isTimed - whether round durations are judged: not during thousands of handshakes
    */
   async under(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
     await this.#experiences()
@@ -200,15 +199,15 @@ export class HubScene {
     return experience
   }
 
-  /** Of the attacked and of the other member, since the last call. */
+  /** Measurements of both members since the last call. */
   async #experiences(): Promise<[MemberExperience, MemberExperience]> {
     return Promise.all([this.#member.ask('experience'), this.#quiet.ask('experience')])
   }
 }
 
 /**
- * Whether an attack has slowed a member. On a machine so busy that even the other member has long rounds, the long ones
- * prove nothing: then the median decides.
+ * Returns whether an attack has slowed a member. If even the unattacked member has long rounds, the machine is busy and
+ * the median decides.
  */
 function isSlower(attacked: MemberExperience, quiet: MemberExperience): boolean {
   if (quiet.p99 > BUSY_P99_MS) return attacked.p50 > MAX_FACTOR * Math.max(quiet.p50, MIN_P50_MS)

@@ -6,7 +6,7 @@ import { Authority } from '../../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 
-it('A hub speaks TLS, and shows another certificate when it is told to', async () => {
+it('a hub serves TLS and can replace its certificate', async () => {
   const server = await servePubSub({ port: 0, authenticate: 'anonymous', tls: authority.issue('/CN=localhost') })
   onTestFinished(async () => server.close())
   const { url } = server.hub('panel')
@@ -24,7 +24,7 @@ it('A hub speaks TLS, and shows another certificate when it is told to', async (
   expect(await connect(other.cert)).toMatchObject({ event: 'connected' })
 })
 
-it('A hub without TLS takes no certificate', async () => {
+it('a hub without TLS rejects a certificate', async () => {
   const server = await servePubSub({ port: 0, authenticate: 'anonymous' })
   onTestFinished(async () => server.close())
   expect(() => server.setTls(authority.issue('/CN=localhost'))).toThrow(/without TLS/)

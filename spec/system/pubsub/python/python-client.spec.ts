@@ -7,10 +7,10 @@ import { eventually } from '../../../support/eventually.js'
 import { layLink } from '../../../support/link.js'
 
 const roles = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroup.news']
-/** A second or two for Python to start, and the pauses of the client, ms. */
+/** Python takes a second or two to start, plus the client's delays, ms. */
 const PATIENCE = 90_000
 
-/** The client hands each message to a thread of its own: in which order they get to tell is not ours to say. */
+/** The client handles each message in a thread, so their order in the log varies. */
 const sorted = (log: readonly string[]): string[] => log.slice(1).sort()
 const said = (count: number): string[] =>
   upTo(count)
@@ -26,10 +26,10 @@ async function open() {
   return { ...opened, link, client }
 }
 
-describe('The official Python client', { timeout: PATIENCE }, () => {
+describe('the official Python client', { timeout: PATIENCE }, () => {
   beforeAll(installPython, 300_000)
 
-  it('joins, sends, receives and leaves', async () => {
+  it('the Python client joins, sends, receives and leaves', async () => {
     const { hub, client, story } = await open()
     expect(await client.call('join', ['news'])).toBe('done')
     expect(await client.call('send', ['news', { a: [1, null] }, 'json'])).toBe('done')
@@ -50,7 +50,7 @@ describe('The official Python client', { timeout: PATIENCE }, () => {
     await eventually(() => hub.connections.every(({ attached }) => !attached))
   })
 
-  it('sends numbers that JavaScript has not, which its members get as they are', async () => {
+  it("members receive numbers beyond JavaScript's precision unchanged", async () => {
     const { hub, client } = await open()
     const member = await RawPubSubClient.connect(`${hub.url}?user=bob`)
     const texts: string[] = []
@@ -64,20 +64,20 @@ describe('The official Python client', { timeout: PATIENCE }, () => {
     expect(texts[1]).toContain('"data":[12345678901234567890, 1.0, 1e-400],')
   })
 
-  it('is refused what it may not, by name', async () => {
+  it('a denied request is rejected by name', async () => {
     const { client } = await open()
     expect(await client.call('join', ['old'])).toBe('Forbidden')
     expect(await client.call('send', ['old', 1, 'json'])).toBe('Forbidden')
   })
 
-  it('sends events and is answered', async () => {
+  it('the Python client sends events and receives replies', async () => {
     const { hub, client } = await open()
     hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
     expect(await client.call('event', ['say', 'hi', 'text'])).toBe('done')
     expect((await client.told(2))[1]).toBe('null, "type": "json", "data": {"heard": "hi"}')
   })
 
-  it('sends with the same ackId, and is told that it was done', async () => {
+  it('a send with the same ackId is reported as a duplicate', async () => {
     const { client } = await open()
     await client.call('join', ['news'])
     for (const data of [1, 1, 2]) {
@@ -89,7 +89,7 @@ describe('The official Python client', { timeout: PATIENCE }, () => {
     ])
   })
 
-  it('recovers from a broken network and misses nothing', async () => {
+  it('the Python client recovers without losing messages', async () => {
     const { hub, client, link, story } = await open()
     await client.call('join', ['news'])
     let sent = 0
@@ -106,7 +106,7 @@ describe('The official Python client', { timeout: PATIENCE }, () => {
     expect(story).toEqual(['connected ann'])
   })
 
-  it('begins a new session when the old one is over, and joins its groups again', async () => {
+  it('the Python client begins a new session and rejoins its groups', async () => {
     const { hub, client, story } = await open()
     await client.call('join', ['news'])
     hub.closeConnection(hub.connections[0]?.connectionId ?? '', 'maintenance')
@@ -116,7 +116,7 @@ describe('The official Python client', { timeout: PATIENCE }, () => {
     expect(story).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
   })
 
-  it('lives through a burst, though it acknowledges once a second', async () => {
+  it('a burst does not end the session of a client with one ack a second', async () => {
     const { hub, client, story } = await open()
     await client.call('join', ['news'])
     const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)

@@ -8,7 +8,7 @@ beforeEach(() => {
   setting = new FakeSetting()
 })
 
-/** Sends a number to the group `line`; logs how it goes on. */
+/** Sends data to the group `line` and logs the outcome. */
 const send = (data: unknown, options: SendOptions = {}) =>
   setting.client
     .group('line')
@@ -31,7 +31,7 @@ describe('a send before the codec is loaded', () => {
   }
   const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-  it('waits, and keeps its place', async () => {
+  it('sends wait for the codec and keep their order', async () => {
     const { loaded } = late()
     send(1)
     send(2)
@@ -41,7 +41,7 @@ describe('a send before the codec is loaded', () => {
     expect(sentData()).toEqual([1, 2])
   })
 
-  it('is forgotten when it is unsubscribed', async () => {
+  it('a send unsubscribed before the codec is loaded is not sent', async () => {
     const { loaded } = late()
     send(1).unsubscribe()
     send(2)
@@ -50,7 +50,7 @@ describe('a send before the codec is loaded', () => {
     expect(sentData()).toEqual([2])
   })
 
-  it('fails when the codec cannot be loaded', async () => {
+  it('a send fails when the codec fails to load', async () => {
     const { failed } = late()
     send(1)
     failed()

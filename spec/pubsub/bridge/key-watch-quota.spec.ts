@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { KeyWatchQuota } from '../../../src/pubsub/bridge/bridge.js'
 
-describe('keys that users follow', () => {
-  it('are counted for a user with all its sessions, and for sessions without a user with all of their address', () => {
+describe('KeyWatchQuota', () => {
+  it("a user's watches are counted over all its sessions", () => {
     const keys = new KeyWatchQuota(2)
     const session = (connectionId: string, userId?: string) => ({
       connectionId,
@@ -20,13 +20,13 @@ describe('keys that users follow', () => {
     expect(isFull()).toEqual([false, false, false])
   })
 
-  it('are counted for all sessions of an address that have no user', () => {
+  it('anonymous watches are counted per address', () => {
     const keys = new KeyWatchQuota(2)
     for (let i = 0; i < 2; i++) keys.add({ owner: '192.0.2.1' })
     expect([keys.isFullFor({ owner: '192.0.2.1' }), keys.isFullFor({ owner: '192.0.2.2' })]).toEqual([true, false])
   })
 
-  it('are ten thousand for a user', () => {
+  it('a user can watch ten thousand keys', () => {
     const keys = new KeyWatchQuota()
     const ann = { connectionId: '1', userId: 'ann', owner: 'ann' }
     let count = 0

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
-/** In a group, at a hub that has answered no ping so far. */
+/** A client with a group, at a hub that has not answered a ping. */
 function atOldHub(): FakeSetting {
   const setting = new FakeSetting(retryDelays({ random: () => 0.5 }))
   setting.client.group('line').messages$.subscribe(setting.observer('line'))
@@ -11,10 +11,10 @@ function atOldHub(): FakeSetting {
   return setting
 }
 
-/** The id of the latest request that asks for a sign of life. */
+/** Id of the latest probe request. */
 const requestAt = ({ socket }: FakeSetting): unknown => socket.of('leaveGroup').at(-1)?.['ackId']
 
-/** A silence of half of `keepAlive`, after which the hub answers the request. */
+/** Half of `keepAlive` without frames, after which the hub answers the probe request. */
 function silence(setting: FakeSetting, error?: string): void {
   setting.clock.advance(20_000)
   setting.socket.ack(requestAt(setting), error)
@@ -22,9 +22,9 @@ function silence(setting: FakeSetting, error?: string): void {
 
 const allOf = ({ network }: FakeSetting, type: string) => network.sockets.flatMap(socket => socket.of(type))
 
-describe('A hub that answers no pings', () => {
+describe('a hub that does not answer pings', () => {
   it.each([undefined, 'Forbidden', 'InternalServerError', 'Duplicate'])(
-    'is alive as long as it answers a request with %s, and nothing is said of that',
+    'any ack of a probe request proves the hub alive, without a report: %s',
     error => {
       const setting = atOldHub()
       for (let round = 0; round < 100; round++) silence(setting, error)
@@ -33,7 +33,7 @@ describe('A hub that answers no pings', () => {
     },
   )
 
-  it('is asked once in a silence, each time by another id', () => {
+  it('a silent hub is probed once per silence, each time with a new id', () => {
     const setting = atOldHub()
     for (let round = 0; round < 3; round++) silence(setting)
     setting.clock.advance(39_999)
@@ -43,7 +43,7 @@ describe('A hub that answers no pings', () => {
     expect(new Set(setting.socket.of('leaveGroup').map(({ ackId }) => ackId)).size).toBe(4)
   })
 
-  it('is found out when the link is half-open, on every link, however many were before', () => {
+  it('a half-open link is detected on every link, after any number of earlier ones', () => {
     const setting = atOldHub()
     setting.socket.publish(1)
     for (let link = 0; link < 6; link++) {
@@ -56,7 +56,7 @@ describe('A hub that answers no pings', () => {
     }
   })
 
-  it('is asked at once after a sleep, and given up when it is silent', () => {
+  it('after computer sleep, the hub is probed immediately and dropped if silent', () => {
     const setting = atOldHub()
     silence(setting)
     setting.clock.jump(3_600_000)
@@ -67,7 +67,7 @@ describe('A hub that answers no pings', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it('has recovered a session as soon as it answers the request', () => {
+  it('an ack of the probe request completes the recovery', () => {
     const setting = atOldHub()
     setting.client.group('line').send('a').subscribe(setting.observer('a'))
     setting.socket.drop()
@@ -77,7 +77,7 @@ describe('A hub that answers no pings', () => {
     expect(recovered.frames.map(({ type }) => type)).toEqual(['leaveGroup', 'sendToGroup'])
   })
 
-  it('has recovered none without a frame, once it is known to answer', () => {
+  it('a hub known to answer probes must send a frame to complete a recovery', () => {
     const setting = atOldHub()
     silence(setting)
     setting.socket.drop()
@@ -88,7 +88,7 @@ describe('A hub that answers no pings', () => {
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 2 })
   })
 
-  it('is sent no request again, and owes no answer to one', () => {
+  it('a probe request is never resent and needs no answer', () => {
     const setting = atOldHub()
     setting.clock.advance(40_000)
     for (let link = 0; link < 3; link++) {
@@ -104,7 +104,7 @@ describe('A hub that answers no pings', () => {
     expect([setting.errors, setting.log]).toEqual([[], ['line: 1', 'line: complete']])
   })
 
-  it('is sent pings alone once it has answered one', () => {
+  it('a hub that has answered a ping is only pinged', () => {
     const setting = atOldHub()
     silence(setting)
     setting.socket.pong()
@@ -116,8 +116,8 @@ describe('A hub that answers no pings', () => {
   })
 })
 
-describe('A hub that says nothing at all', () => {
-  it('is sent again what has no answer, though it says nothing after a recovery', () => {
+describe('a hub that sends no frames', () => {
+  it('a recovery without frames completes after a delay, and unacknowledged messages are resent', () => {
     const setting = atOldHub()
     setting.client.group('line').send('a').subscribe(setting.observer('a'))
     setting.socket.drop()
@@ -135,7 +135,7 @@ describe('A hub that says nothing at all', () => {
     expect(setting.log).toEqual(['a: acked 2', 'a: complete', 'b: acked 3', 'b: complete'])
   })
 
-  it('has until then to say that the session is gone, and nothing of it goes to another', () => {
+  it('until the delay has passed, 1008 ends the session and nothing is resent', () => {
     const setting = atOldHub()
     setting.socket.drop()
     setting.client.group('line').send('b').subscribe(setting.observer('b'))
@@ -149,8 +149,8 @@ describe('A hub that says nothing at all', () => {
   })
 })
 
-describe('A hub that takes a ping for a violation', () => {
-  /** A client whose hub closes over the first ping, and begins another session. */
+describe('a hub that rejects pings', () => {
+  /** A client whose hub closes after the first ping and begins another session. */
   function closedOverPing(code: number, before: (setting: FakeSetting) => unknown = () => undefined): FakeSetting {
     const setting = atOldHub()
     setting.clock.advance(20_000)
@@ -162,7 +162,7 @@ describe('A hub that takes a ping for a violation', () => {
     return setting
   }
 
-  it.each([1003, 1007, 1008])('closes with %i, is sent no more of them, and answers requests', code => {
+  it.each([1003, 1007, 1008])('after close code %i, the hub is probed by requests instead of pings', code => {
     const setting = closedOverPing(code)
     for (let round = 0; round < 10; round++) silence(setting)
     expect([allOf(setting, 'ping').length, setting.socket.of('leaveGroup').length]).toEqual([1, 10])
@@ -171,7 +171,7 @@ describe('A hub that takes a ping for a violation', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it.each([1003, 1008])('closes with %i, and is sent none in a recovery', code => {
+  it.each([1003, 1008])('close code %i during a recovery does not lead to further pings', code => {
     const setting = atOldHub()
     for (let recovery = 0; recovery < 3; recovery++) {
       setting.socket.drop()
@@ -183,21 +183,21 @@ describe('A hub that takes a ping for a violation', () => {
     expect(setting.status).toMatchObject({ state: 'connected', connectionId: 'c1' })
   })
 
-  it('may answer the request before it closes', () => {
+  it('the probe request may be answered before the hub closes', () => {
     const setting = closedOverPing(1007, before => before.socket.ack(requestAt(before)))
     silence(setting)
     expect(allOf(setting, 'ping')).toHaveLength(1)
   })
 
-  it('is not meant when the network may have been at fault', () => {
+  it('a network failure after a ping does not disable pings', () => {
     const setting = closedOverPing(1006)
     silence(setting)
     expect(allOf(setting, 'ping')).toHaveLength(2)
   })
 })
 
-describe('A hub that used to answer pings, and does not any more', () => {
-  /** At a hub that has answered a ping. */
+describe('a hub that stops answering pings', () => {
+  /** A client at a hub that has answered a ping. */
   function atNewHub(): FakeSetting {
     const setting = atOldHub()
     setting.clock.advance(20_000)
@@ -205,7 +205,7 @@ describe('A hub that used to answer pings, and does not any more', () => {
     return setting
   }
 
-  it('costs one recovery, and is asked by requests then', () => {
+  it('a hub that stops answering pings costs one recovery and is probed by requests', () => {
     const setting = atNewHub()
     setting.clock.advance(40_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })
@@ -216,7 +216,7 @@ describe('A hub that used to answer pings, and does not any more', () => {
     expect(setting.status).toMatchObject({ connectionId: 'c1' })
   })
 
-  it('costs one session when it answers nothing at all', () => {
+  it('a hub that stops answering at all costs one session', () => {
     const setting = atNewHub()
     setting.clock.advance(40_000)
     const accepted = new Set<unknown>()

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { LazyCodec } from '../../../src/pubsub/client/connect-pubsub.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 
-describe('a codec that is loaded late', () => {
-  it('is what was loaded, and is loaded once', async () => {
+describe('LazyCodec', () => {
+  it('a codec is loaded once', async () => {
     let loads = 0
     const codec = new LazyCodec('name', async () => {
       loads++
@@ -17,13 +17,13 @@ describe('a codec that is loaded late', () => {
     expect(codec.decode('{"type":"pong"}')).toEqual({ type: 'pong' })
   })
 
-  it('is not used before', () => {
+  it('a codec that is not loaded throws', () => {
     const codec = new LazyCodec('name', async () => jsonClientCodec)
     expect(() => codec.encode({ type: 'ping' })).toThrow('not loaded')
     expect(() => codec.decode('{"type":"pong"}')).toThrow('not loaded')
   })
 
-  it('may be loaded again after it failed', async () => {
+  it('a failed load can be retried', async () => {
     let fails = true
     const codec = new LazyCodec('name', () => {
       if (fails) return Promise.reject(new Error('offline'))
