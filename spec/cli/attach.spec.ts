@@ -73,7 +73,7 @@ describe('attach', () => {
     const policy = join(await mkdtemp(join(tmpdir(), 'attached-')), 'policy.yaml')
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('needs to know who asks')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
   it('ends with 1 for a directory that is none of a store', async () => {

@@ -16,7 +16,6 @@ const POLICY = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["panel/*"] }]`
 
-/** Any broker without a store will do. */
 async function brokerUrl(): Promise<string> {
   const broker = await openBroker()
   return `mqtt://127.0.0.1:${broker.port}`
@@ -40,25 +39,25 @@ const WRONG: readonly (readonly [options: object, words: string])[] = [
 const NOW = (): string => `${Date.now()}:0:C`
 
 describe('attach', () => {
-  it.each(WRONG)('refuses the options %o', async (options, words) => {
+  it.each(WRONG)('invalid options are rejected: %o', async (options, words) => {
     await expect(attach('mqtt://localhost:1', Object.assign({}, options))).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringContaining(words),
     })
   })
 
-  it('refuses an address that is none', async () => {
+  it('a URL of another protocol is rejected', async () => {
     await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('refuses a policy where nobody vouches for who asks, and says why', async () => {
+  it('a policy without an identity property is rejected with an explanation', async () => {
     await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
       code: 'argument',
-      message: expect.stringMatching(/who asks.*identityProperty/s),
+      message: expect.stringMatching(/requires `identityProperty`/),
     })
   })
 
-  it('answers what it was asked before its end, and of all else it is said at once that no store is there', async () => {
+  it('closing answers requests in flight, and later requests fail with no-store', async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     const store = await openAttached(url)
@@ -73,7 +72,7 @@ describe('attach', () => {
     expect(codes.filter(code => code !== 'done' && code !== 'no-store')).toEqual([])
   })
 
-  it('can be closed before there is a broker, and twice', async () => {
+  it('the store can be closed without a broker, and more than once', async () => {
     const store = await attach('mqtt://127.0.0.1:1')
     const states = record(store.state$)
     await store.close()
@@ -81,7 +80,7 @@ describe('attach', () => {
     expect([states.completed, states.values.at(-1)]).toEqual([true, { state: 'closed', cause: undefined }])
   })
 
-  it('ends with the reason when its directory is not one of a store', async () => {
+  it('the store closes with a format error if its directory was not written by a store', async () => {
     const data = await mkdtemp(join(tmpdir(), 'attached-'))
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const store = await attach(await brokerUrl(), { data })
@@ -90,7 +89,7 @@ describe('attach', () => {
     expect(states.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'format' } })
   })
 
-  it('names its life in every answer, and another one after each start', async () => {
+  it('every response contains the instance id, which changes with each start', async () => {
     const url = await brokerUrl()
     const alice = await RawClient.ready(url, 'alice')
     const lives = []
@@ -104,7 +103,7 @@ describe('attach', () => {
     expect(new Set(lives).size).toBe(2)
   })
 
-  it('answers what a broker repeats as before, however long that took, and says that it came before', async () => {
+  it('a request repeated by the broker gets the same response, however late, and is reported as repeated', async () => {
     const url = await brokerUrl()
     let later = 0
     const clock: Clock = { ...systemClock, now: () => Date.now() + later }
@@ -119,7 +118,7 @@ describe('attach', () => {
     expect(reports.values.slice(-2).map(({ repeated }) => repeated)).toEqual([false, true])
   })
 
-  it('tells what it holds', async () => {
+  it('statistics and dump show the content of the store', async () => {
     const url = await brokerUrl()
     const store = await openAttached(url)
     const key = openClient(url).key('a', text)
@@ -130,11 +129,10 @@ describe('attach', () => {
     expect([...store.dump()]).toMatchObject([{ key: 'a', value: 'v' }])
   })
 
-  it('keeps a directory for itself, and gives it back', { tags: 'slow' }, async () => {
+  it('a standby takes over a directory when the active store releases it', { tags: 'slow' }, async () => {
     const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
     await using first = await openAttached(url, { data })
     await openClient(url).key('a', text).set('v')
-    // Another broker, the same directory.
     const elsewhere = await brokerUrl()
     await using second = await attach(elsewhere, { data })
     await untilState(second, 'standby')
@@ -143,8 +141,8 @@ describe('attach', () => {
     expect(await openClient(elsewhere).key('a', text).get()).toMatchObject({ value: 'v' })
   })
 
-  describe('with a policy, and a broker that vouches for its clients', () => {
-    it('lets each do what it may, and believes nobody without the word of the broker', async () => {
+  describe('with a policy and an identity property', () => {
+    it('each client has its rights, and requests without a trusted identity are rejected', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []
@@ -158,7 +156,7 @@ describe('attach', () => {
       expect(await ask('SET other v', { client_id: 'panel-7' })).toBe('200 -ERR not authorized')
       expect(await ask('SET panel/1 v', {})).toBe('400')
       expect(refused).toEqual([['refused', 'write', 'panel-7', 'other']])
-      // Whoever that was, panel-7 hears nothing of it.
+      // Neither forged request gets a response.
       const heard: string[] = []
       for (const client_id of [['panel-7', 'panel-7'], 'panel-8'])
         ask('SET panel/1 v', { client_id })

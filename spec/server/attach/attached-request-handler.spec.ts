@@ -8,12 +8,12 @@ const asks = (
   vouched?: string,
 ) => identifyRequester({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
 
-describe('who asks through a broker', () => {
-  it('is whoever the response topic belongs to', () => {
+describe('the sender of a request through a broker', () => {
+  it('is the owner of the response topic', () => {
     expect(asks(topicOf('panel-7'))).toEqual({ clientId: 'panel-7' })
   })
 
-  it('may have it below the Base16 form of the id that it names', () => {
+  it('is recognised by the Base16 form of its id in the response topic', () => {
     const hex = Buffer.from('panel-7').toString('hex').toUpperCase()
     expect(asks(topicOf(hex), { __srcId: 'panel-7' })).toEqual({ clientId: 'panel-7' })
     expect(asks(topicOf(hex), { __srcId: 'panel-8' })).toEqual({ clientId: hex })
@@ -31,7 +31,7 @@ describe('who asks through a broker', () => {
     topicOf('a#'),
     topicOf('a\0'),
     topicOf('a'.repeat(65_536)),
-  ])('is nobody for the response topic %s', responseTopic => {
+  ])('is unknown for the response topic %s', responseTopic => {
     expect(asks(responseTopic)).toBeUndefined()
   })
 
@@ -40,15 +40,15 @@ describe('who asks through a broker', () => {
     topicOf('a'.repeat(4_096)),
     topicOf('a\u0001'),
     topicOf('a\uffff'),
-  ])('gets no answer at a topic that a broker may not take', responseTopic => {
+  ])('gets no response on a topic that brokers may reject', responseTopic => {
     expect(asks(responseTopic)).toHaveProperty('unanswerable')
   })
 
-  it('gets an answer at a topic of sixteen levels', () => {
+  it('gets a response on a topic with sixteen levels', () => {
     expect(asks(`clients/a/services/statestore/${'x/'.repeat(11)}x`)).toEqual({ clientId: 'a' })
   })
 
-  it('is whoever the broker says, once, with a response topic of the same client', () => {
+  it('is the client in the identity property, if that is unique and owns the response topic', () => {
     expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
     expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')
     for (const who of [

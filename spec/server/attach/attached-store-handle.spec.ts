@@ -14,7 +14,7 @@ import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
 const EVENTS = 'events/+/disconnected'
 
-/** A store whose clock is moved on by `wait`. */
+/** A store whose clock `wait` advances. */
 async function opened(options: AttachOptions = {}) {
   const broker = await openBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
@@ -34,8 +34,8 @@ async function opened(options: AttachOptions = {}) {
 const idsOf = (clients: Iterable<{ readonly clientId: string }>): readonly string[] =>
   Array.from(clients, ({ clientId }) => clientId)
 
-describe('An attached store', () => {
-  it('says where its broker is, without user name and password', async () => {
+describe('an attached store', () => {
+  it('has the URL of its broker without user name and password', async () => {
     const store = await attach('mqtt://user:secret@localhost:1/')
     onTestFinished(async () => store.close())
     expect(store.url).toBe('mqtt://localhost:1')
@@ -44,7 +44,7 @@ describe('An attached store', () => {
     expect(other.url).toBe('ws://localhost:1/mqtt')
   })
 
-  it('knows who asked in the last minute, or watches, since it heard them first', async () => {
+  it('lists clients that watch or sent a request in the last minute, with the time of their first request', async () => {
     const { url, store, clock, wait } = await opened()
     const before = clock.now()
     const [alice, bob] = [await RawClient.ready(url, 'alice'), await RawClient.ready(url, 'bob')]
@@ -70,7 +70,7 @@ describe('An attached store', () => {
     expect(store.clients).toEqual([])
   })
 
-  it('forgets at once a client of which its broker says that it is gone', async () => {
+  it('removes a client from the list as soon as the broker reports its disconnect', async () => {
     const { url, store, wait } = await opened({ disconnectEvents: EVENTS })
     const alice = await RawClient.ready(url, 'alice')
     await alice.request(command('GET k'))
@@ -79,7 +79,7 @@ describe('An attached store', () => {
     await eventually(() => store.clients.length === 0)
   })
 
-  it('loads a dump, and tells who watches', async () => {
+  it('loads a dump and notifies watchers', async () => {
     const { url, store } = await opened()
     const seen = record(openClient(url).key('a', text).value$)
     await seen.until(({ values }) => values.length > 0)
@@ -95,13 +95,13 @@ describe('An attached store', () => {
     await expect(store.load(['nonsense'])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('has nothing, and takes nothing, while another one serves and when it is closed', async () => {
+  it('has no keys and rejects a load on standby and when it is closed', async () => {
     const { url } = await opened()
     const store = await attach(url, { reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => store.close())
     await expect(store.load([])).rejects.toMatchObject({
       code: 'closed',
-      message: expect.stringMatching(/does not serve yet/),
+      message: expect.stringMatching(/is not serving yet/),
     })
     await untilState(store, 'standby')
     const { startedAt, keyspace, drift, cluster, clients } = store
@@ -109,13 +109,13 @@ describe('An attached store', () => {
     expect([store.peek('k'), [...store.watchedBy('alice')], [...store.dump()]]).toEqual([undefined, [], []])
     await expect(store.load([])).rejects.toMatchObject({
       code: 'closed',
-      message: expect.stringMatching(/Another store serves/),
+      message: expect.stringMatching(/on standby/),
     })
     await store.close()
     await expect(store.load([])).rejects.toMatchObject({ code: 'closed', message: expect.stringMatching(/is closed/) })
   })
 
-  it('loads nothing when it stops to serve before all lines are there', async () => {
+  it('loads nothing if it stops serving before the dump is complete', async () => {
     const { store } = await opened()
     let finish = (): void => undefined
     async function* lines(): AsyncGenerator<DumpLine> {
@@ -133,7 +133,7 @@ describe('An attached store', () => {
     })
   })
 
-  it('says that the outcome of a load is unknown when it stops to serve meanwhile', { tags: 'slow' }, async () => {
+  it('reports an unknown outcome if it stops serving during a load', { tags: 'slow' }, async () => {
     const stream = new FakeStream(new FakeCluster(systemClock), 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',

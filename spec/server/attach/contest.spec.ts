@@ -7,9 +7,9 @@ import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 
-// The broker tells the one from whom the client id is taken (142), which ends any other client for good.
-describe('a store that serves while another one was away', () => {
-  it('keeps its keys, and its life, when that one comes back and takes its client id for a moment', {
+// The broker disconnects the previous owner of a client id with 142, which is permanent for any other client.
+describe('a store that took over during an outage of another one', () => {
+  it('keeps its keys and instance id when the other one reconnects and briefly takes its client id', {
     tags: 'slow',
   }, async () => {
     const broker = await openBroker()

@@ -7,12 +7,12 @@ import { RawClient } from '../../support/raw-client.js'
 import { notificationTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-// As EMQX and rmqtt say it, but where a client may publish, who plays the broker here.
+// Like those of EMQX and rmqtt, but on a topic that the client in the broker's role may publish to.
 const EVENTS = 'events/brokers/+/clients/+/disconnected'
 const EVENT = (clientId: string): string => `events/brokers/emqx@127.0.0.1/clients/${clientId}/disconnected`
 const PAYLOAD = JSON.stringify({ clientid: 'alice', reason: 'tcp_closed', disconnected_at: 1_700_000_000_000 })
 
-/** A store that listens to these events, with three keys that `alice` watches. */
+/** A store that handles these events, with three keys watched by `alice`. */
 async function watched() {
   const { port } = await openBroker()
   const url = `mqtt://127.0.0.1:${port}`
@@ -28,8 +28,8 @@ async function watched() {
   return { store, alice, broker, wait }
 }
 
-describe('a store whose broker says that nobody gets a change', () => {
-  it('ends the registrations for that key, by globs as well, and no others', async () => {
+describe('a notification without a receiver', () => {
+  it("ends the client's registrations for that key, glob registrations included, and no others", async () => {
     const { port } = await openBroker()
     const url = `mqtt://127.0.0.1:${port}`
     const store = await openAttached(url)
@@ -48,8 +48,8 @@ describe('a store whose broker says that nobody gets a change', () => {
   })
 })
 
-describe('a store that is told by its broker who is gone', () => {
-  it('ends all registrations of that client at once, and of nobody else', async () => {
+describe('a disconnect message of the broker', () => {
+  it('ends all registrations of that client and of no other', async () => {
     const { store, broker, wait } = await watched()
     await broker.request(command('KEYNOTIFY d'))
     wait(10_000)
@@ -57,7 +57,7 @@ describe('a store that is told by its broker who is gone', () => {
     await eventually(() => store.stats.watches === 1)
   })
 
-  it('takes no word of a client that was just heard: it is back', async () => {
+  it('is ignored shortly after a request of the client, which has reconnected', async () => {
     const { store, alice, broker, wait } = await watched()
     wait(10_000)
     await alice.request(command('KEYNOTIFY a'))
@@ -68,7 +68,7 @@ describe('a store that is told by its broker who is gone', () => {
     expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
   })
 
-  it('is not confused by what is hostile', async () => {
+  it('with malformed or foreign content has no effect', async () => {
     const { store, broker, wait } = await watched()
     wait(10_000)
     const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]

@@ -13,7 +13,7 @@ import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
 const TIMEOUT = new StateStoreError('timeout', 'for the test')
 
-/** A controller at a broker without a store; each connection to the log comes to what `attempts` says, in turn. */
+/** A controller at a broker without a store; `attempts` are the results of connecting to the log, in order. */
 async function open(...attempts: readonly Observable<Stream>[]) {
   const broker = await openBroker()
   const opened: number[] = []
@@ -34,7 +34,7 @@ async function open(...attempts: readonly Observable<Stream>[]) {
 const newStream = (): Stream =>
   Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
 
-it('a claim has no retry beside it, and leaves no connection behind when it is closed', async () => {
+it('an activation cancels the pending retry, and closing leaves no connection behind', async () => {
   const second$ = new Subject<Stream>()
   const { broker, controller, clock, opened } = await open(
     throwError(() => TIMEOUT),
@@ -49,7 +49,7 @@ it('a claim has no retry beside it, and leaves no connection behind when it is c
   await eventually(() => Array.from(broker.connections).length === 0)
 })
 
-it('a claim that cannot open its log looks again after a second, and serves when the log is there', async () => {
+it('an activation that cannot open its log retries after a second, and then serves', async () => {
   const { controller, clock, opened } = await open(
     throwError(() => TIMEOUT),
     throwError(() => TIMEOUT),
@@ -61,7 +61,7 @@ it('a claim that cannot open its log looks again after a second, and serves when
   expect(opened).toHaveLength(3)
 })
 
-it('an attempt that fails just as the controller is closed schedules no other', async () => {
+it('an attempt that fails while the controller is closing schedules no retry', async () => {
   const first$ = new Subject<Stream>()
   const { controller, clock, opened } = await open(first$)
   await eventually(() => opened.length === 1)

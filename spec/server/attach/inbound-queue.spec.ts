@@ -23,10 +23,10 @@ function open() {
   return { inward, acknowledged, dealt, gate, done: (id: number) => dealt.get(String(id))?.() }
 }
 
-describe('a message of the broker', () => {
-  it('is acknowledged when it is dealt with, in the order in which they came', () => {
+describe('the inbound queue', () => {
+  it('acknowledges messages in order of arrival, once they are handled', () => {
     const { inward, acknowledged, done } = open()
-    for (const id of [1, 2, 3]) inward.take(messageOf(id))
+    for (const id of [1, 2, 3]) inward.push(messageOf(id))
     inward.skip(messageOf(4))
     done(3)
     done(2)
@@ -35,40 +35,40 @@ describe('a message of the broker', () => {
     expect(acknowledged).toEqual([1, 2, 3, 4])
   })
 
-  it('with QoS 0 is not', () => {
+  it('does not acknowledge QoS 0', () => {
     const { inward, acknowledged, done } = open()
-    inward.take(messageOf(0))
+    inward.push(messageOf(0))
     done(0)
     expect(acknowledged).toEqual([])
   })
 
-  it('waits as long as nothing is taken, in its order', () => {
+  it('keeps messages in order while it is closed', () => {
     const { inward, dealt, gate } = open()
     gate.isOpen = false
-    inward.take(messageOf(1))
+    inward.push(messageOf(1))
     gate.isOpen = true
-    inward.take(messageOf(2))
+    inward.push(messageOf(2))
     expect([...dealt.keys()]).toEqual([])
     inward.resume()
     expect([...dealt.keys()]).toEqual(['1', '2'])
   })
 
-  it('of a connection that is gone is not acknowledged on the next one', () => {
+  it('does not acknowledge a message of a previous connection', () => {
     const { inward, acknowledged, done } = open()
-    inward.take(messageOf(1))
+    inward.push(messageOf(1))
     inward.clear()
-    inward.take(messageOf(2))
+    inward.push(messageOf(2))
     done(1)
     expect(acknowledged).toEqual([])
     done(2)
     expect(acknowledged).toEqual([2])
   })
 
-  it('is dropped when too much waits', () => {
+  it('drops and acknowledges messages above its limit', () => {
     const { inward, acknowledged, dealt, done, gate } = open()
     gate.isOpen = false
-    inward.take(messageOf(1, 100 * 1024 * 1024))
-    inward.take(messageOf(2, 100 * 1024 * 1024))
+    inward.push(messageOf(1, 100 * 1024 * 1024))
+    inward.push(messageOf(2, 100 * 1024 * 1024))
     gate.isOpen = true
     inward.resume()
     done(1)

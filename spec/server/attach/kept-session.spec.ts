@@ -5,10 +5,10 @@ import { openAttached, untilState } from '../../support/open-attached.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
-const NOBODY = 16
+const NO_MATCHING_SUBSCRIBERS = 16
 
-// HiveMQ CE delivers nothing any more in a session in which messages expired that were under way when it was cut.
-describe('a store beside a broker that delivers nothing in the session it kept', () => {
+// HiveMQ CE stops delivering in a session in which in-flight messages expired during an interruption.
+describe('a store whose broker does not deliver in the resumed session', () => {
   const broker = async (clientId: string, delivers: (side: BrokerSide) => boolean) =>
     scriptedBroker(
       ({ connect, send }) =>
@@ -17,12 +17,14 @@ describe('a store beside a broker that delivers nothing in the session it kept',
         grant(side, packet)
         if (packet.cmd !== 'publish') return
         const isLife = packet.topic === LIFE_TOPIC
-        side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: isLife ? 0 : NOBODY })
+        side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: isLife ? 0 : NO_MATCHING_SUBSCRIBERS })
         if (isLife && delivers(side)) side.send({ ...packet, messageId: 1 })
       },
     )
 
-  it('begins a new one when it does not hear itself, and another life', { tags: 'slow' }, async () => {
+  it('starts a new session with a new instance id when its own announcement does not arrive', {
+    tags: 'slow',
+  }, async () => {
     const clientId = `store-${randomUUID()}`
     const { url, sides } = await broker(clientId, ({ connect }) => connect.clean === true)
     const store = await openAttached(url, { clientId })

@@ -21,7 +21,7 @@ function open() {
     () => drained++,
     ({ message, reasonCode, cause }) => drops.push(`${message.topic} ${cause} ${reasonCode}`),
   )
-  const connect = (info: Partial<ConnectionInfo> = {}): void => outgoing.connected({ ...CONNECTION, ...info })
+  const connect = (info: Partial<ConnectionInfo> = {}): void => outgoing.onConnected({ ...CONNECTION, ...info })
   const push = (topic: string, bytes?: number, handling?: Handling): void =>
     outgoing.push(messageOf(topic, bytes), refusal => told.push(`${topic} ${refusal?.status ?? 'ok'}`), handling)
   return {
@@ -38,8 +38,8 @@ function open() {
 
 const MiB = 1024 * 1024
 
-describe('what is published', () => {
-  it('waits for the connection, and is never more unacknowledged than the broker takes', () => {
+describe('the outbound queue', () => {
+  it("sends once connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, told } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)
     expect(topics()).toEqual([])
@@ -53,19 +53,19 @@ describe('what is published', () => {
     ])
   })
 
-  it('makes watchers register again after a notification that is too large or rejected', () => {
+  it('reports a loss after a notification that is too large or rejected', () => {
     const { outgoing, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
-    expect(outgoing.takeLost()).toBe(true)
+    expect(outgoing.takeNotificationLoss()).toBe(true)
     push('rejected', 1, { isNotification: true })
     sent[0]?.done(new RequestRejectedError(151, 'quota exceeded'))
-    expect(outgoing.takeLost()).toBe(true)
+    expect(outgoing.takeNotificationLoss()).toBe(true)
     push('answer', 11)
-    expect(outgoing.takeLost()).toBe(false)
+    expect(outgoing.takeNotificationLoss()).toBe(false)
   })
 
-  it('lets answers to others pass all but 256 notifications', () => {
+  it('lets responses to other clients overtake all but 256 notifications', () => {
     const { connect, push, topics, sent } = open()
     connect()
     for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true, receiver: 'watcher' })
@@ -75,7 +75,7 @@ describe('what is published', () => {
     expect(topics().at(-1)).toBe('n256')
   })
 
-  it('keeps the answers and notifications of one client in their order', () => {
+  it('keeps responses and notifications of one client in order', () => {
     const { connect, push, topics } = open()
     push('watcher: change', 1, { isNotification: true, receiver: 'watcher' })
     push('watcher: answer to GET', 1, { receiver: 'watcher' })
@@ -85,7 +85,7 @@ describe('what is published', () => {
     expect(topics()).toEqual(['watcher: change', 'other: answer', 'watcher: answer to GET', 'watcher: next change'])
   })
 
-  it('sends a notification beside a client that keeps asking, however little the broker takes', () => {
+  it('sends a notification despite a client that floods requests, even at a receive maximum of 1', () => {
     const { connect, push, topics, sent } = open()
     connect({ receiveMaximum: 1 })
     for (let i = 0; i < 10; i++) push(`asker: answer ${i}`, 1, { receiver: 'asker' })
@@ -96,7 +96,7 @@ describe('what is published', () => {
     expect(topics().indexOf('watcher: answer')).toBeLessThan(5)
   })
 
-  it('notifies clients by turns', () => {
+  it('notifies clients round-robin', () => {
     const { connect, push, topics } = open()
     for (const topic of ['a1', 'a2', 'a3', 'b1', 'c1'])
       push(topic, 1, { isNotification: true, receiver: topic.slice(0, 1) })
@@ -104,12 +104,12 @@ describe('what is published', () => {
     expect(topics()).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
   })
 
-  it('goes once more, first and in its order, when the broker kept the session', () => {
+  it('resends unacknowledged messages first and in order when the session is resumed', () => {
     const { outgoing, connect, push, topics, sent, told } = open()
     connect()
     for (const topic of ['a', 'b', 'c']) push(topic)
     sent[1]?.done(undefined)
-    outgoing.disconnected(undefined)
+    outgoing.onDisconnected(undefined)
     push('d')
     sent[0]?.done(undefined)
     connect({ sessionPresent: true })
@@ -121,16 +121,16 @@ describe('what is published', () => {
     ])
   })
 
-  it('is gone with the session, but for what was never sent', () => {
+  it('drops unacknowledged messages with the session, and keeps unsent ones', () => {
     const { outgoing, connect, push, topics } = open()
     connect({ receiveMaximum: 1 })
     for (const topic of ['a', 'b']) push(topic)
-    outgoing.disconnected(undefined)
+    outgoing.onDisconnected(undefined)
     connect({ sessionPresent: false })
     expect(topics()).toEqual(['a', 'b'])
   })
 
-  it('is not sent when the broker would not take the packet', () => {
+  it("drops a message that exceeds the broker's packet size", () => {
     const { connect, push, topics, told } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11)
@@ -138,24 +138,24 @@ describe('what is published', () => {
     expect([topics(), told]).toEqual([['small'], ['large ok']])
   })
 
-  it('is bounded: it says when it is busy, when there is room again, and that something was lost', () => {
+  it('is bounded, and reports backpressure and losses', () => {
     const { outgoing, connect, push, sent, told, drained } = open()
     connect({ receiveMaximum: 1 })
     push('a', 33 * MiB)
-    expect([outgoing.isBusy, outgoing.takeLost()]).toEqual([true, false])
+    expect([outgoing.isBusy, outgoing.takeNotificationLoss()]).toEqual([true, false])
     push('b', 33 * MiB)
-    expect([told, outgoing.takeLost(), outgoing.takeLost()]).toEqual([['b ok'], true, false])
+    expect([told, outgoing.takeNotificationLoss(), outgoing.takeNotificationLoss()]).toEqual([['b ok'], true, false])
     sent[0]?.done(undefined)
     expect([outgoing.isBusy, drained()]).toEqual([false, 1])
   })
 })
 
-describe('a message over which the broker may have ended the connection', () => {
-  it('goes again in groups, each twice as large as the one before, with nothing else', () => {
+describe('a message that may have closed the connection', () => {
+  it('is resent in groups of doubling size, with nothing else in flight', () => {
     const { outgoing, connect, push, topics, sent } = open()
     connect()
     for (const topic of ['a', 'b', 'c', 'd']) push(topic)
-    outgoing.disconnected(130)
+    outgoing.onDisconnected(130)
     push('new')
     connect({ sessionPresent: true })
     const groups = [topics().slice(4)]
@@ -168,11 +168,11 @@ describe('a message over which the broker may have ended the connection', () => 
     expect(groups).toEqual([['a'], ['b', 'c'], ['d'], ['new'], []])
   })
 
-  it('is dropped when it was alone and the broker objects, and never sent again', () => {
+  it('is dropped permanently if it was alone in flight and the broker gave a matching reason code', () => {
     const { outgoing, connect, push, topics, told, drops } = open()
     connect()
     push('poison')
-    outgoing.disconnected(144)
+    outgoing.onDisconnected(144)
     push('poison')
     connect({ sessionPresent: true })
     push('other')
@@ -181,20 +181,20 @@ describe('a message over which the broker may have ended the connection', () => 
     expect(drops).toEqual(['poison connection-ended 144'])
   })
 
-  it('is dropped when it was alone three times and the broker says nothing; watchers have to register again', () => {
+  it('is dropped after three losses alone in flight without a matching reason code, and watchers must register again', () => {
     const { outgoing, connect, push, topics, drops } = open()
     connect()
     push('poison')
     for (const reasonCode of [undefined, 139, undefined]) {
-      expect([drops, outgoing.takeLost()]).toEqual([[], false])
-      outgoing.disconnected(reasonCode)
+      expect([drops, outgoing.takeNotificationLoss()]).toEqual([[], false])
+      outgoing.onDisconnected(reasonCode)
       connect({ sessionPresent: true })
     }
-    expect([drops, outgoing.takeLost()]).toEqual([['poison connection-ended undefined'], true])
+    expect([drops, outgoing.takeNotificationLoss()]).toEqual([['poison connection-ended undefined'], true])
     expect(topics()).toEqual(['poison', 'poison', 'poison'])
   })
 
-  it.each([1, 2, 7, 100])('is found among %i others, of which none is lost', count => {
+  it.each([1, 2, 7, 100])('is found among %i others, and none of them is lost', count => {
     const { outgoing, connect, push, topics, sent, told, drops } = open()
     const names = [...Array.from({ length: count }, (_, i) => String(i))]
     names.splice(Math.floor(count / 2), 0, 'poison')
@@ -204,9 +204,9 @@ describe('a message over which the broker may have ended the connection', () => 
       const group = topics().slice(known)
       const acknowledged = sent.slice(known)
       known = sent.length
-      // It reads until it is shocked, and has acknowledged nothing of what it read last.
+      // The client reads up to the message that ends the connection, and acknowledges none of that read.
       if (group.includes('poison')) {
-        outgoing.disconnected(130)
+        outgoing.onDisconnected(130)
         connect({ sessionPresent: true })
       } else for (const { done } of acknowledged) done(undefined)
     }

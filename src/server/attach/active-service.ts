@@ -19,35 +19,34 @@ import { DropReporter, OutboundQueue } from './outbound-queue.js'
 import { PresenceSweep } from './remote-clients.js'
 import { RivalProbe } from './service-probe.js'
 
-/** Called by an {@link ActiveService}; nothing follows `ended`. */
+/** No event follows `onEnded`. */
 export interface ActiveServiceEvents extends RequestHandlerEvents {
-  serving(life: string): void
-  reconnecting(cause: StateStoreError): void
-  /** For good; without a cause another store serves now. */
-  ended(cause: StateStoreError | undefined): void
+  onServing(instanceId: string): void
+  onReconnecting(cause: StateStoreError): void
+  /** Permanent. Without a cause, another store serves now. */
+  onEnded(cause: StateStoreError | undefined): void
 }
 
-/** Where an {@link ActiveService} stands. */
 type ServiceState =
   /** Not connected, or not subscribed to requests yet. */
   | { readonly state: 'connecting' }
   /**
-   * Connected again: another store may have taken over since, whose life is retained then. With `isContested` one is, and it
-   * has not come for its client id yet.
+   * Reconnected: another store may have taken over, and its retained announcement would arrive now. `isContested`: it
+   * did
+   * arrive, but that store has not reclaimed the client id yet.
    */
   | { readonly state: 'confirming'; readonly connection: ConnectionInfo; readonly isContested: boolean }
   | { readonly state: 'serving'; readonly connection: ConnectionInfo }
-  /** It takes no more requests, and answers those that came. */
+  /** Accepts no further requests, and answers those in flight. */
   | { readonly state: 'draining'; readonly connection: ConnectionInfo }
-  /** For good; the session is being closed. */
   | { readonly state: 'ended' }
   | { readonly state: 'closed' }
 
-/** How long a retained message may take after its subscription was granted, ms. */
+/** How long a retained message may take after its subscription was granted. */
 const RETAINED_TIMEOUT_MS = 300
-/** How long the last answers may take, the last announcement, and our own one to come back after its PUBACK, ms. */
-const TIMEOUT_MS = 1_000
-/** How long another store may take to come back for its client id, ms; see {@link ActiveService.contests}. */
+/** For the last responses, the last announcement, and the echo of the service's own announcement after its PUBACK. */
+const STEP_TIMEOUT_MS = 1_000
+/** How long another store may take to reclaim its client id; see {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
 
 /** One period as the active service, from takeover until another service takes over. */
@@ -58,22 +57,22 @@ export class ActiveService {
   readonly #events: ActiveServiceEvents
   readonly #outbound: OutboundQueue
   readonly #inbound: InboundQueue
-  readonly #requests: SubscribeRetry
-  readonly #announcements: SubscribeRetry
-  readonly #disconnects: SubscribeRetry
+  readonly #requestSubscription: SubscribeRetry
+  readonly #announcementSubscription: SubscribeRetry
+  readonly #disconnectSubscription: SubscribeRetry
   readonly #disconnectEvents: DisconnectTopicFilter | undefined
   #state: ServiceState = { state: 'connecting' }
-  /** Whether it served before; then registrations and notifications may have been lost with a connection. */
+  /** After a first period, registrations and notifications may have been lost with the connection. */
   #hasServed = false
-  /** Whether the broker delivers our announcements to us. */
-  #hasHeardItself = false
+  /** Whether the broker delivers the service's announcements back to it. */
+  #hasReceivedOwnAnnouncement = false
   #cancelConfirmation: () => void = () => undefined
   #cancelVerification: () => void = () => undefined
-  #onClosed: () => void = () => undefined
-  readonly #lives = new OwnInstanceIds()
+  #resolveClosed: () => void = () => undefined
+  readonly #instanceIds = new OwnInstanceIds()
   readonly #announcer: InstanceAnnouncer
-  readonly #rivals: RivalProbe
-  readonly #sweep: PresenceSweep
+  readonly #rivalProbe: RivalProbe
+  readonly #presenceSweep: PresenceSweep
 
   constructor(
     session: ServiceSession,
@@ -85,243 +84,245 @@ export class ActiveService {
     this.#session = session
     this.#clock = clock
     this.#events = events
-    const drops = new DropReporter(clock, error => events.faulted(error))
+    const drops = new DropReporter(clock, error => events.onFault(error))
     this.#outbound = new OutboundQueue(
       session,
       () => this.#inbound.resume(),
-      drop => drops.dropped(drop),
+      drop => drops.report(drop),
     )
     this.handler = new AttachedRequestHandler(opened, settings, this.#outbound, events)
     this.#inbound = new InboundQueue(
       packetId => session.acknowledge(packetId),
       () => this.#isOpen && !this.#outbound.isBusy,
-      (message, done) => this.handler.take(message, done),
+      (message, done) => this.handler.handle(message, done),
     )
-    this.#requests = new SubscribeRetry(session, clock)
-    this.#announcements = new SubscribeRetry(session, clock)
-    this.#disconnects = new SubscribeRetry(session, clock)
+    this.#requestSubscription = new SubscribeRetry(session, clock)
+    this.#announcementSubscription = new SubscribeRetry(session, clock)
+    this.#disconnectSubscription = new SubscribeRetry(session, clock)
     this.#disconnectEvents = settings.disconnectEvents
-    this.#sweep = new PresenceSweep(
+    this.#presenceSweep = new PresenceSweep(
       this.handler.clients,
       () => this.#isOpen && 2 * opened.engine.watchers.count > settings.watches.max,
       (message, done) => this.#outbound.push(message, done),
       clock,
     )
     this.#announcer = new InstanceAnnouncer(clock, () => this.#announce(() => undefined))
-    this.#rivals = new RivalProbe(
+    this.#rivalProbe = new RivalProbe(
       session,
       clock,
       (message, done) => this.#outbound.push(message, done),
-      life => this.#lives.has(life),
-      { found: () => this.#stepDown(), alone: () => this.#announcer.repeat() },
+      life => this.#instanceIds.has(life),
+      { onFound: () => this.#stepDown(), onAlone: () => this.#announcer.scheduleRepeat() },
     )
     this.handler.server.resume()
     session.open({
-      connected: info => this.#connected(info),
-      disconnected: cause => this.#disconnected(cause),
-      closed: cause => this.#closed(cause),
-      message: message => this.#received(message),
+      connected: info => this.#onConnected(info),
+      disconnected: cause => this.#onDisconnected(cause),
+      closed: cause => this.#onSessionClosed(cause),
+      message: message => this.#onMessage(message),
     })
   }
 
-  /** Whether to come back to a client id that was taken: of two that read the life that is retained, one steps back. */
-  get contests(): boolean {
-    const now = this.#state
-    const mayServe = now.state === 'connecting' || now.state === 'serving'
-    return this.#hasHeardItself && (mayServe || (now.state === 'confirming' && !now.isContested))
+  /**
+   * Whether to reclaim a client id that another service took. Of two services that both read the retained announcement,
+   * only
+   * one does.
+   */
+  get shouldReclaimClientId(): boolean {
+    const current = this.#state
+    const mayServe = current.state === 'connecting' || current.state === 'serving'
+    return this.#hasReceivedOwnAnnouncement && (mayServe || (current.state === 'confirming' && !current.isContested))
   }
 
-  /** Answers what was asked, announces that it leaves, and leaves. */
-  async end(): Promise<void> {
+  /** Answers requests in flight, announces the departure, and disconnects. */
+  async close(): Promise<void> {
     if (this.#state.state === 'serving') await this.#drain(this.#state.connection)
     this.#stop()
     if (this.#isClosed) return
     await new Promise<void>(resolve => {
-      this.#onClosed = resolve
+      this.#resolveClosed = resolve
       this.#session.close()
     })
   }
 
-  /** With its session the broker forgets what it has not delivered: nothing may be left in it. */
+  /** The broker discards undelivered requests with the session, so none may be left in it. */
   async #drain(connection: ConnectionInfo): Promise<void> {
     this.#state = { state: 'draining', connection }
-    await this.#inTime(done => this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inbound.whenIdle(done)))
+    await this.#withTimeout(done => this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inbound.whenIdle(done)))
     if (!this.#isOpen) return
     this.#stop()
-    await this.#inTime(done => this.#publishLife('', connection, done))
+    await this.#withTimeout(done => this.#publishInstance('', connection, done))
   }
 
-  /** Settles when something is done, or takes too long. */
-  #inTime(begin: (done: () => void) => void): Promise<void> {
+  #withTimeout(start: (done: () => void) => void): Promise<void> {
     return new Promise(resolve => {
-      const cancel = this.#clock.schedule(TIMEOUT_MS, resolve)
-      begin(() => {
+      const cancel = this.#clock.schedule(STEP_TIMEOUT_MS, resolve)
+      start(() => {
         cancel()
         resolve()
       })
     })
   }
 
-  #connected(connection: ConnectionInfo): void {
+  #onConnected(connection: ConnectionInfo): void {
     if (this.#isEnded) return
-    // Only a service that was away can have been replaced.
+    // Only a service that was disconnected can have been replaced.
     const mayBeReplaced = this.#hasServed && connection.canRetain
     this.#state = mayBeReplaced ? { state: 'confirming', connection, isContested: false } : { state: 'connecting' }
-    this.#announcements.subscribe(undefined, [
+    this.#announcementSubscription.subscribe(undefined, [
       {
         filter: LIFE_TOPIC,
         granted: () => this.#awaitRetained(),
-        refused: () => this.#confirm(),
+        refused: () => this.#confirmActive(),
       },
     ])
-    if (!mayBeReplaced) this.#serve(connection)
+    if (!mayBeReplaced) this.#subscribeToRequests(connection)
   }
 
   #awaitRetained(): void {
     if (this.#state.state !== 'confirming' || this.#state.isContested) return
-    this.#cancelConfirmation = this.#clock.schedule(RETAINED_TIMEOUT_MS, () => this.#confirm())
+    this.#cancelConfirmation = this.#clock.schedule(RETAINED_TIMEOUT_MS, () => this.#confirmActive())
   }
 
-  /** No other store has taken over. */
-  #confirm(): void {
+  #confirmActive(): void {
     if (this.#state.state !== 'confirming') return
     const { connection } = this.#state
     this.#cancelConfirmation()
     this.#state = { state: 'connecting' }
-    this.#serve(connection)
+    this.#subscribeToRequests(connection)
   }
 
-  #serve(connection: ConnectionInfo): void {
+  #subscribeToRequests(connection: ConnectionInfo): void {
     const isNew = !this.#hasServed || !connection.sessionPresent
-    // Registrations of before are not known then, or not all of their notifications.
-    if (this.#outbound.takeLost() || isNew) this.handler.life = this.#lives.next()
-    this.#outbound.connected(connection)
-    this.#requests.subscribe(undefined, [
+    // Clients must register again if the session is new or notifications were lost.
+    if (this.#outbound.takeNotificationLoss() || isNew) this.handler.instanceId = this.#instanceIds.next()
+    this.#outbound.onConnected(connection)
+    this.#requestSubscription.subscribe(undefined, [
       {
         filter: INVOKE_TOPIC,
-        granted: () => this.#begin(connection),
-        refused: (error, forGood) => {
-          if (forGood) this.#giveUp(error)
-          else this.#events.reconnecting(error)
+        granted: () => this.#startServing(connection),
+        refused: (error, isPermanent) => {
+          if (isPermanent) this.#endWith(error)
+          else this.#events.onReconnecting(error)
         },
       },
     ])
   }
 
-  #begin(connection: ConnectionInfo): void {
+  #startServing(connection: ConnectionInfo): void {
     if (this.#state.state !== 'connecting') return
     this.#state = { state: 'serving', connection }
     this.#hasServed = true
     this.#announce(() => {
-      this.#cancelVerification = this.#clock.schedule(TIMEOUT_MS, () => this.#session.verifyConnection())
+      this.#cancelVerification = this.#clock.schedule(STEP_TIMEOUT_MS, () => this.#session.verifyConnection())
     })
     this.#subscribeToDisconnects()
-    this.#sweep.start()
-    this.#events.serving(this.handler.life)
+    this.#presenceSweep.start()
+    this.#events.onServing(this.handler.instanceId)
     this.#inbound.resume()
   }
 
   #subscribeToDisconnects(): void {
     if (this.#disconnectEvents === undefined) return
     const { filter } = this.#disconnectEvents
-    const refused = (error: RequestRejectedError): void => this.#events.faulted(error)
-    this.#disconnects.subscribe(undefined, [{ filter, granted: () => undefined, refused }])
+    const refused = (error: RequestRejectedError): void => this.#events.onFault(error)
+    this.#disconnectSubscription.subscribe(undefined, [{ filter, granted: () => undefined, refused }])
   }
 
-  /** @param done - called on the PUBACK */
   #announce(done: () => void): void {
-    const now = this.#state
-    if (now.state === 'serving' || now.state === 'draining') this.#publishLife(this.handler.life, now.connection, done)
+    const current = this.#state
+    if (current.state === 'serving' || current.state === 'draining')
+      this.#publishInstance(this.handler.instanceId, current.connection, done)
   }
 
-  #publishLife(life: string, { canRetain: retain }: ConnectionInfo, done: () => void): void {
+  #publishInstance(instanceId: string, { canRetain: retain }: ConnectionInfo, done: () => void): void {
     if (!retain) done()
-    else this.#outbound.push({ topic: LIFE_TOPIC, payload: utf8(life), userProperties: {} }, done, { retain: true })
+    else
+      this.#outbound.push({ topic: LIFE_TOPIC, payload: utf8(instanceId), userProperties: {} }, done, { retain: true })
   }
 
-  #disconnected(cause: StateStoreError): void {
-    const before = this.#state
+  #onDisconnected(cause: StateStoreError): void {
+    const previous = this.#state
     const wasEnded = this.#isEnded
-    this.#pause(cause)
+    this.#suspend(cause)
     if (wasEnded) return
-    if (before.state === 'confirming' && before.isContested) this.#stepDown()
-    else this.#events.reconnecting(cause)
+    if (previous.state === 'confirming' && previous.isContested) this.#stepDown()
+    else this.#events.onReconnecting(cause)
   }
 
-  #pause(cause?: StateStoreError): void {
-    // What was not answered while it drained comes again, to the next service.
+  #suspend(cause?: StateStoreError): void {
+    // The next service gets the requests that were not answered.
     if (this.#state.state === 'draining') this.#stop()
     else if (!this.#isEnded) this.#state = { state: 'connecting' }
     this.#stopTimers()
-    this.#requests.cancel()
-    this.#announcements.cancel()
-    this.#disconnects.cancel()
-    // What is acknowledged from here on is not for the next connection.
+    this.#requestSubscription.cancel()
+    this.#announcementSubscription.cancel()
+    this.#disconnectSubscription.cancel()
+    // Acknowledgements from here on must not reach the next connection.
     this.#inbound.clear()
-    this.#outbound.disconnected(cause instanceof ConnectionLostError ? cause.reasonCode : undefined)
+    this.#outbound.onDisconnected(cause instanceof ConnectionLostError ? cause.reasonCode : undefined)
   }
 
-  #received(message: InboundMessage): void {
+  #onMessage(message: InboundMessage): void {
     if (this.#isEnded) return
-    if (this.#rivals.take(message)) {
+    if (this.#rivalProbe.handle(message)) {
       this.#inbound.skip(message)
       return
     }
-    const leftClient = this.#disconnectEvents?.clientOf(message.topic)
-    if (message.topic !== LIFE_TOPIC && leftClient === undefined) {
-      this.#inbound.take(message)
+    const disconnectedClient = this.#disconnectEvents?.clientOf(message.topic)
+    if (message.topic !== LIFE_TOPIC && disconnectedClient === undefined) {
+      this.#inbound.push(message)
       return
     }
     this.#inbound.skip(message)
-    if (leftClient !== undefined) this.handler.gone(leftClient)
+    if (disconnectedClient !== undefined) this.handler.onClientDisconnected(disconnectedClient)
     else this.#onAnnouncement(displayText(message.payload), message.retain === true)
   }
 
-  /** What is retained when nobody asks for it any more is of a store that is gone. */
-  #onAnnouncement(life: string, isRetained: boolean): void {
-    if (life === this.handler.life) {
-      this.#hasHeardItself = true
-      this.#confirm()
-    } else if (life === '' || life === AWAY) this.#announcer.repeat()
-    else if (this.#hasServed && !this.#lives.has(life)) this.#onRival(isRetained)
+  #onAnnouncement(instanceId: string, isRetained: boolean): void {
+    if (instanceId === this.handler.instanceId) {
+      this.#hasReceivedOwnAnnouncement = true
+      this.#confirmActive()
+    } else if (instanceId === '' || instanceId === AWAY) this.#announcer.scheduleRepeat()
+    else if (this.#hasServed && !this.#instanceIds.has(instanceId)) this.#onRival(isRetained)
   }
 
-  /** Another store serves, or a client that is none announces one. */
+  /** Another store serves, or a client forges its announcement. */
   #onRival(isRetained: boolean): void {
-    // With our client id it serves again as soon as it has that back.
+    // A store with the same client id is confirmed when it reclaims the id.
     if (this.#state.state === 'confirming') this.#awaitContest(this.#state)
-    else if (this.#isOpen && !isRetained) this.#rivals.look()
+    else if (this.#isOpen && !isRetained) this.#rivalProbe.start()
   }
 
   #awaitContest({ connection, isContested }: ServiceState & { state: 'confirming' }): void {
     if (isContested) return
     this.#state = { state: 'confirming', connection, isContested: true }
     this.#cancelConfirmation()
-    this.#cancelConfirmation = this.#clock.schedule(CONTEST_TIMEOUT_MS, () => this.#confirm())
+    this.#cancelConfirmation = this.#clock.schedule(CONTEST_TIMEOUT_MS, () => this.#confirmActive())
   }
 
-  /** What waits in the session is for the other store. */
+  /** Keeps the session, whose queued requests belong to the other store. */
   #stepDown(): void {
     this.#stop()
     this.#session.close(true)
-    this.#events.ended(undefined)
+    this.#events.onEnded(undefined)
   }
 
-  #giveUp(error: RequestRejectedError): void {
+  #endWith(error: RequestRejectedError): void {
     this.#stop()
     this.#session.close()
-    this.#events.ended(error)
+    this.#events.onEnded(error)
   }
 
-  #closed(cause: StateStoreError | undefined): void {
+  #onSessionClosed(cause: StateStoreError | undefined): void {
     const wasEnded = this.#isEnded
-    this.#pause()
+    this.#suspend()
     this.#stop()
     this.#state = { state: 'closed' }
-    this.#onClosed()
+    this.#resolveClosed()
     if (wasEnded) return
     const isReplaced = cause instanceof ConnectionRefusedError && cause.reasonCode === TAKEN_OVER
-    this.#events.ended(isReplaced ? undefined : cause)
+    this.#events.onEnded(isReplaced ? undefined : cause)
   }
 
   #stop(): void {
@@ -335,11 +336,10 @@ export class ActiveService {
     this.#cancelConfirmation()
     this.#cancelVerification()
     this.#announcer.stop()
-    this.#rivals.stop()
-    this.#sweep.stop()
+    this.#rivalProbe.stop()
+    this.#presenceSweep.stop()
   }
 
-  /** Whether requests are dealt with. */
   get #isOpen(): boolean {
     return this.#state.state === 'serving' || this.#state.state === 'draining'
   }

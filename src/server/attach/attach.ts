@@ -3,10 +3,10 @@ import type { AttachedStore } from './attached-store.js'
 import { type AttachOptions, settingsFrom } from './options.js'
 
 /**
- * Serves a state store through a broker of somebody else (MQTT 5): connects to it as a client, takes the requests of the
- * others, answers them and tells watchers. Returns when it has begun; it waits for the broker, comes back after every cut,
- * and waits while another one serves: see {@link AttachedStore.state$}. Throws `argument` for wrong options, and for a policy
- * where the broker does not vouch for who asks.
+ * Serves a state store through an existing MQTT 5 broker: connects as a client, receives the requests of other clients,
+ * answers them and notifies watchers. Returns immediately; the store then waits for the broker, reconnects after every
+ * interruption, and stands by while another one serves: see {@link AttachedStore.state$}. Throws `argument` for invalid
+ * options, and for a policy when the broker does not identify the sender of a request.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ import { type AttachOptions, settingsFrom } from './options.js'
 export async function attach(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
   checkObject('options', options)
   const settings = settingsFrom(options)
-  // It brings mqtt.js along, which a store with a broker of its own does not need.
+  // Loads mqtt.js, which a store with the built-in broker does not need.
   const { AttachedStoreHandle } = await import('./attached-store-handle.js')
   return new AttachedStoreHandle(url, settings)
 }

@@ -14,41 +14,35 @@ import type { Settings } from './options.js'
 import type { Handling, OutboundQueue } from './outbound-queue.js'
 import { type RemoteClient, RemoteClients } from './remote-clients.js'
 
-/** Called by an {@link AttachedRequestHandler}. */
 export interface RequestHandlerEvents {
   readonly requests$: Subject<RequestReport>
-  drifted(drift: number): void
-  stored(failure: Parameters<StoreService['report']>[0]): void
-  faulted(error: unknown): void
+  onDrift(drift: number): void
+  onStorageChange(failure: Parameters<StoreService['report']>[0]): void
+  onFault(error: unknown): void
   /**
-   * A request got no answer: its response topic is another client's, or none that a broker can be trusted to take.
+   * A request got no response: its response topic belongs to another client, or some brokers would reject it.
    *
-   * @param clientId - of the requester, as far as it is known
+   * @param clientId - the requester, if known
    */
-  unanswered(clientId: string | undefined, responseTopic: string): void
+  onUnanswered(clientId: string | undefined, responseTopic: string): void
 }
 
-/** A request as it came. */
 interface PendingRequest {
   readonly message: InboundMessage
   readonly client: RemoteClient
-  /** How often its client had been heard by then. */
-  readonly heard: number
+  readonly requestCount: number
   readonly done: () => void
 }
 
-/** Takes requests that came through a broker to the store, and answers and notifications to the broker. */
 export class AttachedRequestHandler {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
-  /** Clients that asked for something. */
   readonly clients: RemoteClients
-  /** Since when requests may be taken, ms since the Unix epoch. */
+  /** ms since the Unix epoch */
   readonly startedAt: number
   readonly #settings: Settings
   readonly #outbound: OutboundQueue
   readonly #events: RequestHandlerEvents
-  /** As they came, by what was made of them, with how to say that they are done. */
   readonly #pending = new Map<Incoming, PendingRequest>()
   #template = new ResponseTemplate('')
 
@@ -58,7 +52,7 @@ export class AttachedRequestHandler {
     outbound: OutboundQueue,
     events: RequestHandlerEvents,
   ) {
-    const { dialect, clock } = settings.keeping
+    const { dialect, clock } = settings.keyspace
     this.#settings = settings
     this.#outbound = outbound
     this.#events = events
@@ -72,214 +66,217 @@ export class AttachedRequestHandler {
       log,
       requests$: events.requests$,
       dialect,
-      isVolatile: volatileRule(settings.keeping),
+      isVolatile: volatileRule(settings.keyspace),
       clock: logClock ?? clock,
       notifications: 'registered',
       publish: () => undefined,
-      sendResponse: (_, message, content) => this.#answer(message, content),
-      onDrift: events.drifted,
-      onLogHealth: events.stored,
-      onError: events.faulted,
+      sendResponse: (_, message, content) => this.#respond(message, content),
+      onDrift: events.onDrift,
+      onLogHealth: events.onStorageChange,
+      onError: events.onFault,
     })
     if (failure !== undefined) this.server.report(failure)
   }
 
-  /** Of the store, named in every answer. */
-  get life(): string {
-    return this.#template.life
+  get instanceId(): string {
+    return this.#template.instanceId
   }
 
-  set life(life: string) {
-    this.#template = new ResponseTemplate(life)
+  set instanceId(instanceId: string) {
+    this.#template = new ResponseTemplate(instanceId)
   }
 
-  /** Deals with a message; `done` is called when it may be acknowledged: its answer has been published. */
-  take(message: InboundMessage, done: () => void): void {
+  /** Handles a message; `done` is called when it may be acknowledged, after its response was published. */
+  handle(message: InboundMessage, done: () => void): void {
     const { topic, correlationData, responseTopic } = message
-    const identity = topic === INVOKE_TOPIC && correlationData ? identifyRequester(message, this.#vouched) : undefined
+    const identity =
+      topic === INVOKE_TOPIC && correlationData ? identifyRequester(message, this.#identityProperty) : undefined
     if (identity === undefined || responseTopic === undefined) {
       done()
       return
     }
     if ('impostor' in identity) {
-      this.#events.unanswered(identity.impostor, responseTopic)
+      this.#events.onUnanswered(identity.impostor, responseTopic)
       done()
       return
     }
     if ('unanswerable' in identity) {
-      this.#events.unanswered(identity.unanswerable, responseTopic)
+      this.#events.onUnanswered(identity.unanswerable, responseTopic)
       done()
       return
     }
     if ('refused' in identity) {
       const { refused, property, value } = identity
-      const answer = this.#template.answerTo(message, responseTopic, refusalOf(refused, property, value))
-      this.#outbound.push(answer, done, handlingOf(message))
+      const response = this.#template.responseTo(message, responseTopic, badRequest(refused, property, value))
+      this.#outbound.push(response, done, handlingOf(message))
       return
     }
-    const client = this.clients.heard(identity.clientId)
-    const request = requestOf(message)
-    this.#pending.set(request, { message, client, heard: client.heard, done })
+    const client = this.clients.recordRequest(identity.clientId)
+    const request = toRequest(message)
+    this.#pending.set(request, { message, client, requestCount: client.requestCount, done })
     this.server.handleRequest(client, request)
   }
 
-  /** The broker says that a client is gone. */
-  gone(clientId: string): void {
-    this.clients.gone(clientId)
+  onClientDisconnected(clientId: string): void {
+    this.clients.onDisconnected(clientId)
   }
 
-  get #vouched(): string | undefined {
+  get #identityProperty(): string | undefined {
     return this.#settings.identityProperty
   }
 
-  #answer(request: Incoming, content: Content): void {
+  #respond(request: Incoming, content: Content): void {
     const pending = this.#pending.get(request)
     this.#pending.delete(request)
     const topic = pending?.message.responseTopic
     if (pending === undefined || topic === undefined) return
-    const { message, client, heard, done } = pending
-    const acknowledged: Done = refusal => {
-      this.clients.answered(client, heard, topic, refusal)
+    const { message, client, requestCount, done } = pending
+    const onAcknowledged: Done = refusal => {
+      this.clients.onDelivered(client, requestCount, topic, refusal)
       done()
     }
-    this.#outbound.push(this.#template.answerTo(message, topic, content), acknowledged, {
+    this.#outbound.push(this.#template.responseTo(message, topic, content), onAcknowledged, {
       ...handlingOf(message),
       receiver: client.clientId,
     })
   }
 }
 
-/** What is not acknowledged comes again; of QoS 0 nothing is. */
+/** Unacknowledged requests are redelivered, except those with QoS 0. */
 const handlingOf = ({ qos = 0 }: InboundMessage): Handling => ({ isRepeatable: qos > 0 })
 
-const NOTHING = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 
 /**
- * A request as the store is to take it. Brokers do not pass on that a client repeats a PUBLISH (MQTT 5.0, section 3.3.1.1), so
- * any may be a repetition: it is known by its correlation data together with its timestamp, which only a repetition has in
- * common with the request before. Without a timestamp the broker's own word is all there is.
+ * Converts a message to a request for the store. Brokers do not forward the DUP flag of a PUBLISH (MQTT 5.0, section
+ * 3.3.1.1), so any request may be a repetition. It is recognised by its correlation data and timestamp, which together
+ * are
+ * unique to a request. Without a timestamp, only the flag set by the broker is known.
  *
- * How long a client waits is left out, as what was answered would be forgotten then: a broker that had begun to deliver a
- * message repeats it after any cut, long after its expiry (MQTT 5.0, section 3.3.2.3.3).
+ * Omits the message expiry, because the store forgets a reply when its request expires. A broker that has started to
+ * deliver
+ * a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
  */
-function requestOf(request: InboundMessage): Incoming {
-  const { topic, payload, contentType, responseTopic, correlationData = NOTHING, userProperties } = request
+function toRequest(request: InboundMessage): Incoming {
+  const { topic, payload, contentType, responseTopic, correlationData = NO_BYTES, userProperties } = request
   const timestamp = userProperties[PROPERTY.timestamp]
-  const isMarked = typeof timestamp === 'string'
-  const place = isMarked ? marked(correlationData, timestamp) : new Uint8Array(correlationData)
+  const hasTimestamp = typeof timestamp === 'string'
+  const correlation = hasTimestamp ? appendText(correlationData, timestamp) : new Uint8Array(correlationData)
   const { qos = 0, dup = false } = request
-  // One by one: there is one for every request, and a spread object takes many times as long.
+  // Spelled out for speed: this runs for every request, and spreading is many times slower.
   return {
     topic,
     payload,
     contentType,
     responseTopic,
-    correlationData: place,
+    correlationData: correlation,
     userProperties,
     qos,
-    dup: dup || isMarked,
+    dup: dup || hasTimestamp,
   }
 }
 
-/** Bytes, and a text behind them. */
-function marked(bytes: Uint8Array, text: string): Uint8Array {
-  const place = new Uint8Array(bytes.length + text.length)
-  if (putAscii(place, bytes.length, text) === undefined) return concatBytes([bytes, utf8(text)])
-  place.set(bytes)
-  return place
+function appendText(bytes: Uint8Array, text: string): Uint8Array {
+  const result = new Uint8Array(bytes.length + text.length)
+  if (putAscii(result, bytes.length, text) === undefined) return concatBytes([bytes, utf8(text)])
+  result.set(bytes)
+  return result
 }
 
-/** What all answers of a life of the store have in common. */
 class ResponseTemplate {
-  readonly life: string
-  /** By the properties that answers of a kind have in common: one object for all of them, so that it is encoded once. */
-  readonly #signed = new WeakMap<PropertiesByName, PropertiesByName>()
+  readonly instanceId: string
+  /** Cached by identity, so that the packet encoder can reuse the encoded properties. */
+  readonly #propertiesWithId = new WeakMap<PropertiesByName, PropertiesByName>()
 
-  constructor(life: string) {
-    this.life = life
+  constructor(instanceId: string) {
+    this.instanceId = instanceId
   }
 
-  /** The answer for the client: it belongs to the request as it came, lives no longer, and names the life of the store. */
-  answerTo({ correlationData, messageExpiry }: InboundMessage, topic: string, content: Content): Publish {
+  responseTo({ correlationData, messageExpiry }: InboundMessage, topic: string, content: Content): Publish {
     const { payload, contentType, userProperties, commonProperties = NO_USER_PROPERTIES } = content
     return {
       topic,
       payload,
       contentType,
-      // With a view, all that was read with the request would be kept.
+      // A copy, because a view would retain the whole read buffer.
       correlationData: correlationData && new Uint8Array(correlationData),
       messageExpiry,
       userProperties,
-      commonProperties: this.#sign(commonProperties),
+      commonProperties: this.#withInstanceId(commonProperties),
     }
   }
 
-  #sign(properties: PropertiesByName): PropertiesByName {
-    const known = this.#signed.get(properties)
+  #withInstanceId(properties: PropertiesByName): PropertiesByName {
+    const known = this.#propertiesWithId.get(properties)
     if (known !== undefined) return known
-    const signed = { ...properties, [PROPERTY.life]: this.life }
-    this.#signed.set(properties, signed)
+    const signed = { ...properties, [PROPERTY.life]: this.instanceId }
+    this.#propertiesWithId.set(properties, signed)
     return signed
   }
 }
 
-/** The answer to a request of which it is not known who sent it. */
-const refusalOf = (words: string, property: string, value: string): Content => ({
-  payload: NOTHING,
+/** Response to a request whose sender is unknown. */
+const badRequest = (statusMessage: string, property: string, value: string): Content => ({
+  payload: NO_BYTES,
   contentType: CONTENT_TYPE,
   userProperties: {
     [PROPERTY.status]: String(STATUS.badRequest),
     [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
     [PROPERTY.sourceId]: 'StateStore',
-    [PROPERTY.statusMessage]: words,
+    [PROPERTY.statusMessage]: statusMessage,
     [PROPERTY.invalidProperty]: property,
     [PROPERTY.invalidValue]: value.slice(0, 80),
     [PROPERTY.highPriority]: '',
   },
 })
 
-/** Who asks, or why that cannot be known; then with the property that is wrong. */
 export type RequesterIdentity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
-  /** The response topic is one over which some brokers end the connection of the client that publishes there. */
+  /** Some brokers disconnect clients that publish to this response topic. */
   | { readonly unanswerable: string }
-  /** The answer would go to somebody else, or might, as far as it is known who asks: nobody gets one. */
+  /** The response might go to another client, so none is sent. */
   | { readonly impostor: string | undefined }
 
-/** Those of known clients have eight. Mosquitto ends a connection over 202 and AWS over nine; others have their own limits. */
+/**
+ * Official clients use eight levels. Mosquitto disconnects above 202, AWS above nine; other brokers have other limits.
+ */
 const MAX_RESPONSE_LEVELS = 16
 
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
 /**
- * Finds out who sent a request through a broker that does not say. Without a property it is whoever the response topic
- * belongs to, which holds as far as the broker lets nobody else subscribe and publish there; with one, whoever the broker
- * says in it, and the response topic has to belong to the same client. A client may send that property as well, so one that
- * comes twice is believed of nobody. `undefined`: there is nowhere to answer.
+ * Identifies the sender of a request, which brokers do not report. Without `identityProperty`, it is the owner of the
+ * response topic; that holds if the broker lets no other client publish and subscribe there. With it, it is the client
+ * that the
+ * broker names in that user property, and the response topic must belong to the same client. A client may also send the
+ * property itself, so a request that contains it twice is not trusted. Returns `undefined` if no response is possible.
  *
- * @param vouched - user property in which the broker names the client
+ * @param identityProperty - user property in which the broker names the client
  */
-export function identifyRequester(message: Content, vouched: string | undefined): RequesterIdentity | undefined {
+export function identifyRequester(
+  message: Content,
+  identityProperty: string | undefined,
+): RequesterIdentity | undefined {
   const { responseTopic, userProperties } = message
   const [, owner] = RESPONSE_TOPIC.exec(responseTopic ?? '') ?? []
   if (responseTopic === undefined || owner === undefined || !isTopicName(responseTopic) || /[+#]/.test(responseTopic))
     return undefined
   if (!isPublishable(responseTopic, MAX_RESPONSE_LEVELS)) return { unanswerable: owner }
-  if (vouched === undefined) return { clientId: nameOf(owner, userProperties[PROPERTY.sourceId]) }
-  const value = userProperties[vouched]
+  if (identityProperty === undefined) return { clientId: clientIdOf(owner, userProperties[PROPERTY.sourceId]) }
+  const value = userProperties[identityProperty]
   if (value === undefined)
     return {
-      refused: `the broker has to say in the user property ${vouched} who a client is`,
-      property: vouched,
+      refused: `the request lacks the user property ${identityProperty}, in which the broker must name the client`,
+      property: identityProperty,
       value: '',
     }
   if (typeof value !== 'string') return { impostor: undefined }
   return responseTopicRejection(value, responseTopic) === undefined ? { clientId: value } : { impostor: value }
 }
 
-/** Some clients have their response topic below the Base16 form of their id. */
-function nameOf(owner: string, source: string | readonly string[] | undefined): string {
-  const isHidden = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
-  return isHidden ? source : owner
+/** Some clients use the Base16 form of their id in the response topic. */
+function clientIdOf(owner: string, source: string | readonly string[] | undefined): string {
+  const isEncoded = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
+  return isEncoded ? source : owner
 }

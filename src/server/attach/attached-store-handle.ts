@@ -14,7 +14,6 @@ import type { Settings } from './options.js'
 
 const IDLE: AttachedStats = { keys: 0, bytes: 0, watches: 0, requests: 0, errors: 0, notifications: 0 }
 
-/** What others see of an attached store, whether it serves or not. */
 export class AttachedStoreHandle implements AttachedStore {
   readonly clientId: string
   readonly url: string
@@ -24,10 +23,9 @@ export class AttachedStoreHandle implements AttachedStore {
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
   readonly audit$: Observable<AuditEvent>
-  readonly #service: FailoverController
-  readonly #keeping: Settings['keeping']
+  readonly #controller: FailoverController
+  readonly #keyspace: Settings['keyspace']
 
-  /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
   constructor(url: string, settings: Settings) {
     const service = new FailoverController(url, settings)
     const { protocol, host, pathname } = new URL(url)
@@ -39,12 +37,12 @@ export class AttachedStoreHandle implements AttachedStore {
     this.faults$ = service.faults$
     this.storage$ = service.storage$
     this.audit$ = service.audit$
-    this.#service = service
-    this.#keeping = settings.keeping
+    this.#controller = service
+    this.#keyspace = settings.keyspace
   }
 
   get state(): AttachedState {
-    return this.#service.state
+    return this.#controller.state
   }
 
   get startedAt(): number | undefined {
@@ -63,15 +61,15 @@ export class AttachedStoreHandle implements AttachedStore {
   }
 
   get drift(): number {
-    return this.#handler?.engine.drift(this.#keeping.clock.now()) ?? 0
+    return this.#handler?.engine.drift(this.#keyspace.clock.now()) ?? 0
   }
 
   get cluster(): ClusterStatus | undefined {
-    return this.#service.cluster
+    return this.#controller.cluster
   }
 
   get clients(): readonly ConnectedClient[] {
-    return this.#handler?.clients.present ?? []
+    return this.#handler?.clients.recentClients ?? []
   }
 
   peek(key: string | Uint8Array): StoredKey | undefined {
@@ -92,16 +90,17 @@ export class AttachedStoreHandle implements AttachedStore {
     options: LoadOptions = {},
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
-    const handler = this.#serving()
-    const records = await parseDump(lines, handler.engine.latestClock(this.#keeping.clock.now()))
-    // Another one may have its place by now, or it has other keys.
-    if (this.#handler !== handler) throw new ClosedError('The store does not serve any more; nothing was loaded')
-    const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keeping)
+    const handler = this.#requireHandler()
+    const records = await parseDump(lines, handler.engine.latestClock(this.#keyspace.clock.now()))
+    // Another store may serve by now, or this one may have reopened with other keys.
+    if (this.#handler !== handler)
+      throw new ClosedError('The store stopped serving; nothing was loaded. Try again when it serves')
+    const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keyspace)
     return { loaded, versionsKept, expired, deleted }
   }
 
   close(): Promise<void> {
-    return this.#service.close()
+    return this.#controller.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -109,14 +108,14 @@ export class AttachedStoreHandle implements AttachedStore {
   }
 
   get #handler(): AttachedRequestHandler | undefined {
-    return this.#service.handler
+    return this.#controller.handler
   }
 
-  #serving(): AttachedRequestHandler {
+  #requireHandler(): AttachedRequestHandler {
     if (this.#handler !== undefined) return this.#handler
     const { state } = this.state
-    if (state === 'standby') throw new ClosedError('Another store serves, and has the keys; load them there')
-    if (state === 'closed') throw new ClosedError('The store is closed; attach another one')
-    throw new ClosedError('The store does not serve yet; try again when it does')
+    if (state === 'standby') throw new ClosedError('This store is on standby; load the keys through the active store')
+    if (state === 'closed') throw new ClosedError('The store is closed; attach a new one')
+    throw new ClosedError('The store is not serving yet; try again when it is')
   }
 }

@@ -6,72 +6,77 @@ import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, St
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
-/** What an attached store does. */
+/** State of an attached store. */
 export type AttachedState =
-  /** On its way to the broker, or finding out whether another store serves there. */
+  /** Connecting to the broker, or checking whether another store serves. */
   | { readonly state: 'connecting' }
-  /** Another store serves; this one takes over when it is gone. */
+  /** Another store serves; this one takes over when that stops. */
   | { readonly state: 'standby' }
-  /** `life` is another one after every start, and whenever registrations of before are not known any more. */
+  /** `life` changes with every start, and whenever registrations may have been lost. */
   | { readonly state: 'serving'; readonly life: string }
   | { readonly state: 'reconnecting'; readonly cause: StateStoreError }
-  /** For good; without a cause by `close`. Anything but an error of ours is one of the system, about the directory. */
+  /** Permanent. No cause after `close`; otherwise an error of this library, or of the system about the directory. */
   | { readonly state: 'closed'; readonly cause: unknown }
 
-/** A glance at an attached store. */
+/** Statistics of an attached store. */
 export interface AttachedStats {
   readonly keys: number
-  /** What keys, values and watched keys take, bytes. */
+  /** Bytes. */
   readonly bytes: number
   readonly watches: number
-  /** Counts since it began to serve. */
+  /** Counted since the store started serving. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number
 }
 
 /**
- * A store that serves at a broker of somebody else; see {@link attach}. It has keys and clients of its own while it serves,
- * through cuts of its connection as well, and none as a standby.
+ * A store that serves through an existing broker; see {@link attach}. It has keys and clients while it serves, even
+ * while it
+ * reconnects; on standby it has none.
  */
 export interface AttachedStore extends AsyncDisposable {
   readonly clientId: string
-  /** Of the broker, without user name and password. */
+  /** URL of the broker, without user name and password. */
   readonly url: string
   readonly state: AttachedState
-  /** The latest first; completes after `closed`. */
+  /** Replays the current state; completes after `closed`. */
   readonly state$: Observable<AttachedState>
   /** All 0 while it does not serve. */
   readonly stats: AttachedStats
-  /** Since when it has been serving, ms since the Unix epoch; `undefined` while it does not. */
+  /** When it started serving, ms since the Unix epoch; `undefined` while it does not serve. */
   readonly startedAt: number | undefined
-  /** Rises when a key is made or removed; 0 while it does not serve. */
+  /** Increases when a key is created or removed; 0 while it does not serve. */
   readonly keyspace: number
-  /** How far versions are ahead of the wall clock, ms, because that was set back by more than a minute; else 0. */
+  /** How far versions are ahead of the wall clock, ms, after it was set back by more than a minute; otherwise 0. */
   readonly drift: number
-  /** The nodes that share the log, of a store with a `log`; as a standby, too. */
+  /** Nodes of a store with `log`, also on standby. */
   readonly cluster: ClusterStatus | undefined
-  /** Who watches, or asked in the last minute; `since` is when it was heard first. No broker tells more. */
+  /**
+   * Clients that watch or sent a request in the last minute; `since` is the time of the first request. Brokers report
+   * nothing else.
+   */
   readonly clients: readonly ConnectedClient[]
-  /** Every request, as it is answered. Hot. */
+  /** Every answered request. Hot. */
   readonly requests$: Observable<RequestReport>
-  /** How far versions are ahead of the wall clock, ms, when that begins, and 0 when it is over. Hot. */
+  /** Emits the drift when it begins, ms, and 0 when it ends. Hot. */
   readonly drift$: Observable<number>
   /** Errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
-  /** Refusals: keys by the policy, and answers that would have gone to another client. Hot. */
+  /** Keys denied by the policy, and responses that would have gone to another client. Hot. */
   readonly audit$: Observable<AuditEvent>
-  /** Whether what is written is kept on the disk, when it changes. Hot. */
+  /** Emits when the storage status changes. Hot. */
   readonly storage$: Observable<StorageStatus>
-  /** What the store holds of a key, if anything. No request: it counts nowhere, and no client sees it. */
+  /** Returns the details of a key, or `undefined`. Not a request: it is not counted, and clients do not notice. */
   peek(key: string | Uint8Array): StoredKey | undefined
-  /** The keys a client watches, in the order it asked for them. */
+  /** Returns the keys that a client watches, in the order of its requests. */
   watchedBy(clientId: string): Iterable<Uint8Array>
-  /** All keys as they are at this moment, one line for each; none while it does not serve. */
+  /** Returns a snapshot of all keys, one line for each; none while it does not serve. */
   dump(): Iterable<DumpLine>
   /**
-   * Sets the keys of a dump, as {@link StoreServer.load} does. Rejects besides with `closed` while it does not serve, and
-   * when it stops to serve before anything is loaded; with `outcome-unknown` when it stops meanwhile.
+   * Loads the keys of a dump, like {@link StoreServer.load}. Also rejects with `closed` while it does not serve or if
+   * it stops
+   * serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
    *
    * @example
    * ```ts
@@ -82,6 +87,6 @@ export interface AttachedStore extends AsyncDisposable {
     lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
     options?: LoadOptions,
   ): Promise<LoadResult>
-  /** Says that it is away, and leaves the broker. What `data` does not hold is lost. */
+  /** Announces the departure and disconnects from the broker. Keys are lost unless `data` is set. */
   close(): Promise<void>
 }

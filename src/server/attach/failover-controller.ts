@@ -20,21 +20,16 @@ import { RemoteClientRights } from './remote-clients.js'
 import { ServiceProbe } from './service-probe.js'
 import { StorageManager } from './storage-manager.js'
 
-/** A directory that another process has, or a log that cannot be reached, is asked for again, ms. */
+/** For a directory in use by another process, or an unreachable log. */
 const RETRY_MS = 1_000
 
-/** What an attached store does. */
 type Role =
-  /** Looks whether another one serves. */
   | { readonly role: 'standby'; readonly probe: ServiceProbe }
-  /** None does: it stops to look, and opens its storage. */
   | { readonly role: 'claiming' }
-  /** Serves, or tries to. */
   | { readonly role: 'active'; readonly service: ActiveService }
-  /** Releases its storage, or waits for the next attempt to open it. */
   | { readonly role: 'none' }
 
-/** Looks whether it is needed, serves, and steps back when it is replaced. */
+/** Active/standby state machine of an attached store. */
 export class FailoverController {
   readonly requests$: Observable<RequestReport>
   readonly drift$: Observable<number>
@@ -46,7 +41,7 @@ export class FailoverController {
   readonly #settings: Settings
   readonly #clock: Clock
   readonly #audit = new Audit(systemClock)
-  readonly #outlets = {
+  readonly #subjects = {
     requests$: new Subject<RequestReport>(),
     drift$: new Subject<number>(),
     faults$: new Subject<Fault>(),
@@ -55,15 +50,14 @@ export class FailoverController {
   }
   readonly #storage: StorageManager
   #role: Role = { role: 'none' }
-  #startsOver = false
+  #isReopening = false
   #cancelRetry: () => void = () => undefined
   #closed: Promise<void> | undefined
-  /** Settles when what is being opened or released is. */
-  #turn: Promise<void> = Promise.resolve()
+  /** Opening and releasing the storage run one after another; resolves when the last task is done. */
+  #lastTask: Promise<void> = Promise.resolve()
 
-  /** Throws {@link ArgumentError} for what is wrong with the address or how to connect. */
   constructor(url: string, settings: Settings, clock: Clock = systemClock) {
-    const { requests$, drift$, faults$, storage$, state$ } = this.#outlets
+    const { requests$, drift$, faults$, storage$, state$ } = this.#subjects
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
@@ -74,27 +68,25 @@ export class FailoverController {
     this.#settings = settings
     this.#clock = clock
     const { policy } = settings
-    const rights = policy && new RemoteClientRights(policy, (...refusal) => this.#refused(...refusal))
+    const rights = policy && new RemoteClientRights(policy, (...refusal) => this.#recordDenied(...refusal))
     this.#storage = new StorageManager(settings, rights, {
       clients: () => this.handler?.clients.size ?? 0,
-      stored: status => storage$.next(status),
-      outdated: () => this.#startOver(),
-      failed: error => this.#end(error),
-      faulted: error => this.#faulted(error),
+      onStatus: status => storage$.next(status),
+      onOutdated: () => this.#reopen(),
+      onFailed: error => this.#closeWith(error),
+      onFault: error => this.#reportFault(error),
     })
-    this.#look()
+    this.#startProbing()
   }
 
   get state(): AttachedState {
-    return this.#outlets.state$.value
+    return this.#subjects.state$.value
   }
 
-  /** Where requests are taken, with the keys, while it serves or tries to. */
   get handler(): AttachedRequestHandler | undefined {
     return this.#role.role === 'active' ? this.#role.service.handler : undefined
   }
 
-  /** The nodes that share the log; those that wait know of them as well. */
   get cluster(): ClusterStatus | undefined {
     return this.#storage.opened?.cluster?.()
   }
@@ -104,43 +96,42 @@ export class FailoverController {
     return this.#closed
   }
 
-  /** Looks whether another store serves, and takes its place when none does; with the keys at hand, where that can be. */
-  #look(wasReplaced = false): void {
+  /** Probes for an active service in order to take over. Opens the storage early if a standby can. */
+  #startProbing(wasReplaced = false): void {
     if (this.#closed) return
     if (this.#role.role === 'none') this.#role = { role: 'standby', probe: this.#newProbe(wasReplaced) }
-    if (this.#storage.isEarly) this.#then(() => this.#openEarly())
+    if (this.#storage.isOpenOnStandby) this.#enqueue(() => this.#openEarly())
   }
 
-  /** What a claim could not open is for the next look. */
   async #openEarly(): Promise<void> {
     if (this.#role.role === 'standby') await this.#open()
   }
 
   #newProbe(wasReplaced: boolean): ServiceProbe {
-    const { clientId, connecting } = this.#settings
+    const { clientId, connection } = this.#settings
     const id = `${clientId}-${toHex(randomBytes(4)).toLowerCase()}`
-    const store = connect(this.#url, { ...connecting, clientId: id, sessionExpiry: 0 })
+    const store = connect(this.#url, { ...connection, clientId: id, sessionExpiry: 0 })
     const events = {
-      served: () => {
-        if (this.state.state !== 'standby') this.#tell({ state: 'standby' })
+      onServed: () => {
+        if (this.state.state !== 'standby') this.#setState({ state: 'standby' })
       },
-      free: () => this.#then(() => this.#claim()),
-      away: (cause: StateStoreError) => this.#tell({ state: 'reconnecting', cause }),
-      failed: (cause: StateStoreError) => this.#end(cause),
+      onFree: () => this.#enqueue(() => this.#activate()),
+      onDisconnected: (cause: StateStoreError) => this.#setState({ state: 'reconnecting', cause }),
+      onFailed: (cause: StateStoreError) => this.#closeWith(cause),
     }
     return new ServiceProbe(store, this.#clock, events, wasReplaced)
   }
 
-  /** One after the other: what fails ends it all. */
-  #then(task: () => Promise<void>): void {
-    this.#turn = this.#turn.then(async () => {
+  /** Runs tasks one after another; a failure closes the store. */
+  #enqueue(task: () => Promise<void>): void {
+    this.#lastTask = this.#lastTask.then(async () => {
       if (!this.#closed) await task()
     })
-    this.#turn = this.#turn.catch(cause => this.#end(cause))
+    this.#lastTask = this.#lastTask.catch(cause => this.#closeWith(cause))
   }
 
-  async #claim(): Promise<void> {
-    // It has begun to start over since.
+  async #activate(): Promise<void> {
+    // The store has started to reopen in the meantime.
     if (this.#role.role !== 'standby') return
     const { probe } = this.#role
     this.#role = { role: 'claiming' }
@@ -152,66 +143,67 @@ export class FailoverController {
       return
     }
     this.#role = { role: 'none' }
-    if (!this.#storage.isEarly) this.#tell({ state: 'standby' })
+    if (!this.#storage.isOpenOnStandby) this.#setState({ state: 'standby' })
   }
 
-  /** What cannot be opened now is tried again, when nobody else serves then. */
+  /** Retries later if the storage cannot be opened now. */
   async #open(): Promise<OpenedStorage | undefined> {
     this.#cancelRetry()
     const opened = await this.#storage.open()
-    if (opened === undefined && !this.#closed) this.#cancelRetry = this.#clock.schedule(RETRY_MS, () => this.#look())
+    if (opened === undefined && !this.#closed)
+      this.#cancelRetry = this.#clock.schedule(RETRY_MS, () => this.#startProbing())
     return opened
   }
 
-  async #stopLooking(): Promise<void> {
+  async #stopProbing(): Promise<void> {
     if (this.#role.role !== 'standby') return
     const { probe } = this.#role
     this.#role = { role: 'none' }
     await probe.stop()
   }
 
-  /** The log goes on without this one: others may serve until it has caught up. */
-  #startOver(): void {
-    if (this.#startsOver) return
-    this.#startsOver = true
-    this.#then(async () => {
-      await this.#stopLooking()
-      await this.#endService()
-      this.#startsOver = false
-      this.#tell({ state: 'connecting' })
-      this.#look()
+  /** The log has moved past this node: another service may take over until it has caught up. */
+  #reopen(): void {
+    if (this.#isReopening) return
+    this.#isReopening = true
+    this.#enqueue(async () => {
+      await this.#stopProbing()
+      await this.#closeService()
+      this.#isReopening = false
+      this.#setState({ state: 'connecting' })
+      this.#startProbing()
     })
   }
 
   #newService(opened: OpenedStorage): ActiveService {
-    const session = connectService(this.#url, this.#settings, () => service.contests, this.#clock)
-    const { requests$, drift$, storage$ } = this.#outlets
+    const session = connectService(this.#url, this.#settings, () => service.shouldReclaimClientId, this.#clock)
+    const { requests$, drift$, storage$ } = this.#subjects
     const service = new ActiveService(session, opened, this.#settings, this.#clock, {
       requests$,
-      drifted: drift => drift$.next(drift),
-      stored: failure => storage$.next(storageStatusOf(failure)),
-      faulted: error => this.#faulted(error),
-      unanswered: (clientId, topic) => this.#refused(clientId, 'publish', topic),
-      serving: life => this.#tell({ state: 'serving', life }),
-      reconnecting: cause => this.#tell({ state: 'reconnecting', cause }),
-      ended: cause => this.#ended(cause),
+      onDrift: drift => drift$.next(drift),
+      onStorageChange: failure => storage$.next(storageStatusOf(failure)),
+      onFault: error => this.#reportFault(error),
+      onUnanswered: (clientId, topic) => this.#recordDenied(clientId, 'publish', topic),
+      onServing: life => this.#setState({ state: 'serving', life }),
+      onReconnecting: cause => this.#setState({ state: 'reconnecting', cause }),
+      onEnded: cause => this.#onServiceEnded(cause),
     })
     return service
   }
 
-  #ended(cause: StateStoreError | undefined): void {
-    if (cause) this.#end(cause)
-    // Its keys are older than those of the store that took its place.
+  #onServiceEnded(cause: StateStoreError | undefined): void {
+    if (cause) this.#closeWith(cause)
+    // The store that took over has newer keys.
     else
-      this.#then(async () => {
+      this.#enqueue(async () => {
         await this.#release()
-        this.#tell({ state: 'standby' })
-        this.#look(true)
+        this.#setState({ state: 'standby' })
+        this.#startProbing(true)
       })
   }
 
-  async #endService(): Promise<void> {
-    if (this.#role.role === 'active') await this.#role.service.end()
+  async #closeService(): Promise<void> {
+    if (this.#role.role === 'active') await this.#role.service.close()
     await this.#release()
   }
 
@@ -220,70 +212,76 @@ export class FailoverController {
     await this.#storage.release()
   }
 
-  #end(cause: unknown): void {
+  #closeWith(cause: unknown): void {
     this.#closed ??= this.#close(cause)
   }
 
   async #close(cause: unknown): Promise<void> {
     this.#cancelRetry()
-    this.#storage.end()
-    const stopped = this.#stopLooking()
-    // By then #closed is set, and nothing more is begun.
+    this.#storage.cancel()
+    const stopped = this.#stopProbing()
+    // Lets the caller set `#closed` first, after which no task starts.
     await Promise.resolve()
-    await Promise.all([this.#turn, stopped])
-    await this.#endService()
-    this.#tell({ state: 'closed', cause })
-    for (const outlet of Object.values(this.#outlets)) outlet.complete()
+    await Promise.all([this.#lastTask, stopped])
+    await this.#closeService()
+    this.#setState({ state: 'closed', cause })
+    for (const subject of Object.values(this.#subjects)) subject.complete()
     this.#audit.close()
   }
 
-  #tell(state: AttachedState): void {
-    this.#outlets.state$.next(state)
+  #setState(state: AttachedState): void {
+    this.#subjects.state$.next(state)
   }
 
-  #refused(clientId: string | undefined, action: AuditEvent['action'], target: string): void {
+  #recordDenied(clientId: string | undefined, action: AuditEvent['action'], target: string): void {
     this.#audit.tell({ event: 'refused', action, clientId, target })
   }
 
-  #faulted(error: unknown): void {
-    this.#outlets.faults$.next({ clientId: '', error })
+  #reportFault(error: unknown): void {
+    this.#subjects.faults$.next({ clientId: '', error })
   }
 }
 
-/** ms the broker keeps the session: so long requests wait for a store that comes back. */
-const SESSION_EXPIRY = 30_000
-/** s until the broker says that the store is away. */
-const WILL_DELAY = 1
+/** How long the broker keeps the session, and queued requests wait for a reconnect. */
+const SESSION_EXPIRY_MS = 30_000
+/** Delay until the broker announces that the store is offline. */
+const WILL_DELAY_SECONDS = 1
 /**
- * Requests that are under way at a time. Not few: of what waits for its turn beyond them Mosquitto 2.0 lets newer ones
- * overtake older ones after some have expired. Not many: all of them may come again, and be known then.
+ * Limits the requests in flight. Lower, and Mosquitto 2.0 may reorder queued requests after some of them expire.
+ * Higher, and
+ * redelivered requests may no longer be recognised as repetitions.
  */
 const RECEIVE_MAXIMUM = 16_384
 
 /**
- * The session in which requests come, under the client id that all services have in common.
+ * Opens the session for requests, with the client id that all services share.
  *
- * @param contests - whether to come back to the client id when it was taken
+ * @param shouldReclaimClientId - called when another service took the client id
  */
 export function connectService(
   url: string,
-  { clientId, connecting, maxPacketSize: maximumPacketSize }: Settings,
-  contests: () => boolean,
+  { clientId, connection, maxPacketSize: maximumPacketSize }: Settings,
+  shouldReclaimClientId: () => boolean,
   clock: Clock,
 ): ServiceSession {
-  const { reconnect = {}, credentials } = connecting
+  const { reconnect = {}, credentials } = connection
   const options = {
-    ...connecting,
+    ...connection,
     urls: [url],
     clientId,
     maximumPacketSize,
-    keepAlive: connecting.keepAlive ?? 10_000,
-    connectTimeout: connecting.connectTimeout ?? 10_000,
-    sessionExpiry: SESSION_EXPIRY,
+    keepAlive: connection.keepAlive ?? 10_000,
+    connectTimeout: connection.connectTimeout ?? 10_000,
+    sessionExpiry: SESSION_EXPIRY_MS,
     cleanStart: false,
     receiveMaximum: RECEIVE_MAXIMUM,
-    will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY },
+    will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY_SECONDS },
   }
-  const reconnecting = { strategy: backoffStrategy(reconnect), credentials, contests, isPersistent: true }
+  const reconnecting = {
+    strategy: backoffStrategy(reconnect),
+    credentials,
+    contests: shouldReclaimClientId,
+    isPersistent: true,
+  }
   return openServiceSession(options, reconnecting, clock)
 }

@@ -1,97 +1,95 @@
 import type { InboundMessage } from '../../client/session/session.js'
 import { Fifo } from '../../core/util/collections.js'
 
-/** A message that came. */
-interface Taken {
+interface InboundEntry {
   readonly packetId: number
   isDone: boolean
 }
 
-/** What waits to be dealt with may have so many bytes; what comes on top is dropped. */
-const MOST_BYTES = 128 * 1024 * 1024
+/** Messages beyond this limit are dropped. */
+const MAX_QUEUED_BYTES = 128 * 1024 * 1024
 
 /**
- * Messages of the broker, which are acknowledged when they are dealt with, in the order in which they came (MQTT 5.0, section
- * 4.6): what is not acknowledged comes again after a cut. They wait as long as `isOpen` says no.
+ * Acknowledges messages in the order of their arrival (MQTT 5.0, section 4.6), once they are handled. Unacknowledged
+ * messages
+ * are redelivered after an interruption. Queues messages while `isOpen` returns false.
  */
 export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void
   readonly #isOpen: () => boolean
-  readonly #deal: (message: InboundMessage, done: () => void) => void
-  readonly #held = new Fifo<{ readonly message: InboundMessage; readonly done: () => void }>()
-  #order = new Fifo<Taken>()
+  readonly #handle: (message: InboundMessage, done: () => void) => void
+  readonly #queued = new Fifo<{ readonly message: InboundMessage; readonly done: () => void }>()
+  #unacknowledged = new Fifo<InboundEntry>()
   #bytes = 0
-  #idle: (() => void) | undefined
+  #onIdle: (() => void) | undefined
 
   constructor(
     acknowledge: (packetId: number) => void,
     isOpen: () => boolean,
-    deal: (message: InboundMessage, done: () => void) => void,
+    handle: (message: InboundMessage, done: () => void) => void,
   ) {
     this.#acknowledge = acknowledge
     this.#isOpen = isOpen
-    this.#deal = deal
+    this.#handle = handle
   }
 
-  take(message: InboundMessage): void {
-    const done = this.#note(message)
-    if (this.#held.length === 0 && this.#isOpen()) this.#deal(message, done)
-    else if (this.#bytes + message.payload.length > MOST_BYTES) done()
+  push(message: InboundMessage): void {
+    const done = this.#track(message)
+    if (this.#queued.length === 0 && this.#isOpen()) this.#handle(message, done)
+    else if (this.#bytes + message.payload.length > MAX_QUEUED_BYTES) done()
     else {
       this.#bytes += message.payload.length
-      this.#held.push({ message, done })
+      this.#queued.push({ message, done })
     }
   }
 
-  /** Takes a message with which there is nothing to do. */
   skip(message: InboundMessage): void {
-    this.#note(message)()
+    this.#track(message)()
   }
 
-  /** Goes on with what waits. */
   resume(): void {
     while (this.#isOpen()) {
-      const next = this.#held.shift()
+      const next = this.#queued.shift()
       if (next === undefined) return
       this.#bytes -= next.message.payload.length
-      this.#deal(next.message, next.done)
+      this.#handle(next.message, next.done)
     }
   }
 
-  /** Runs a task when everything that came is acknowledged; not when the connection is lost before that. */
+  /** Runs a task when every message is acknowledged; never, if the connection is lost first. */
   whenIdle(task: () => void): void {
-    this.#idle = task
-    this.#release()
+    this.#onIdle = task
+    this.#acknowledgeDone()
   }
 
-  /** The connection is gone: what was not acknowledged comes again. */
+  /** Forgets all messages after a disconnect; the broker redelivers them. */
   clear(): void {
-    this.#order = new Fifo()
-    this.#held.clear()
-    this.#idle = undefined
+    this.#unacknowledged = new Fifo()
+    this.#queued.clear()
+    this.#onIdle = undefined
     this.#bytes = 0
   }
 
-  #note({ packetId = 0, qos = 0 }: InboundMessage): () => void {
+  #track({ packetId = 0, qos = 0 }: InboundMessage): () => void {
     if (qos === 0) return () => undefined
-    const order = this.#order
-    const taken = { packetId, isDone: false }
-    order.push(taken)
+    const unacknowledged = this.#unacknowledged
+    const entry = { packetId, isDone: false }
+    unacknowledged.push(entry)
     return () => {
-      taken.isDone = true
-      // What came over another connection is not for this one.
-      if (order === this.#order) this.#release()
+      entry.isDone = true
+      // Messages of a previous connection must not be acknowledged on this one.
+      if (unacknowledged === this.#unacknowledged) this.#acknowledgeDone()
     }
   }
 
-  #release(): void {
-    while (this.#order.peek()?.isDone) {
-      const taken = this.#order.shift()
-      if (taken) this.#acknowledge(taken.packetId)
+  #acknowledgeDone(): void {
+    while (this.#unacknowledged.peek()?.isDone) {
+      const entry = this.#unacknowledged.shift()
+      if (entry) this.#acknowledge(entry.packetId)
     }
-    if (this.#order.length > 0) return
-    const idle = this.#idle
-    this.#idle = undefined
-    idle?.()
+    if (this.#unacknowledged.length > 0) return
+    const onIdle = this.#onIdle
+    this.#onIdle = undefined
+    onIdle?.()
   }
 }

@@ -6,137 +6,130 @@ import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 
-/** How a message is queued. */
 export interface Handling {
-  /** Default `false`. */
   readonly retain?: boolean
-  /** Whether this is the answer to a request that comes again when the connection is lost. Default `false`. */
+  /** Whether the message is a response, whose request is redelivered after an interruption. Default `false`. */
   readonly isRepeatable?: boolean
-  /** Whether it is a notification: answers and notifications take turns. Default `false`. */
+  /** Responses and notifications alternate. Default `false`. */
   readonly isNotification?: boolean
-  /** Client id of the receiver, which gets all its messages in order. Default '': no single client. */
+  /** Client id of the receiver; its messages stay in order. Default '': no single client. */
   readonly receiver?: string
 }
 
-/** A message that was not delivered, and why. */
 export interface Drop {
   readonly message: Publish
-  /** MQTT 5.0, section 2.4, if the broker gave one. */
+  /** Reason code of the broker, if any (MQTT 5.0, section 2.4). */
   readonly reasonCode: number | undefined
   readonly cause: 'connection-ended' | 'too-large' | 'rejected'
 }
 
-/** A message, and who is told of its PUBACK. */
 interface PendingMessage extends Required<Handling> {
   readonly message: Publish
   readonly done: Done
   readonly bytes: number
-  /** How often the connection ended while nothing else was in flight. */
+  /** How often the connection ended while only this message was in flight. */
   losses: number
 }
 
-/** What waits may have so many bytes; from half of it on no more requests are taken. */
-const MOST_BYTES = 64 * 1024 * 1024
-/** Notifications in flight: behind more of them answers would wait in the connection and at the broker. */
+/** Above half of it, no further requests are handled. */
+const MAX_QUEUED_BYTES = 64 * 1024 * 1024
+/** With more notifications in flight, responses would be delayed in the connection and at the broker. */
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
-/** What a message takes besides its payload, generously, bytes. */
-const OVERHEAD = 500
-/** A message that was alone in flight whenever so many connections in a row ended is taken for the cause. */
+/** Generous estimate of a message's memory besides its payload. */
+const MESSAGE_OVERHEAD_BYTES = 500
+/** After this number of losses in a row, the message is assumed to be their cause. */
 const MAX_LOSSES = 3
-/** MQTT 5.0, section 3.4.2.1: nobody gets the message. */
+/** MQTT 5.0, section 3.4.2.1. */
 const NO_MATCHING_SUBSCRIBERS = 16
 
 /**
- * Answers and notifications on their way to the broker, those of one client in their order ({@link ReceiverQueues}). Never more
- * unacknowledged than the broker takes, and those that had no PUBACK once more when the connection is back and the broker
- * kept the session. They have new packet ids then, which a broker cannot tell from others: it keeps none of QoS 1.
+ * Sends responses and notifications to the broker, in order for each receiver ({@link ReceiverQueues}). Respects the
+ * broker's
+ * receive maximum, and resends messages without PUBACK after a reconnect if the session was resumed. They get new
+ * packet ids,
+ * which brokers accept: they do not remember ids of QoS 1.
  *
- * One of them may be why the connection ended, as it has more levels or bytes than the broker takes. So they go again in
- * groups, the first of one message and each twice as large as the one before: the message that ends the connection is alone
- * in the end, and is dropped.
+ * The broker may have closed the connection because of one message, with too many topic levels or bytes. So messages
+ * are resent
+ * in groups that start with one message and double: the culprit is eventually alone in flight, and is dropped.
  */
 export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
-  readonly #drained: () => void
-  readonly #dropped: (drop: Drop) => void
-  readonly #waiting = new ReceiverQueues<PendingMessage>()
+  readonly #onDrained: () => void
+  readonly #onDropped: (drop: Drop) => void
+  readonly #queues = new ReceiverQueues<PendingMessage>()
   #notificationsInFlight = 0
-  /** Sent over a connection that ended, not acknowledged, and not sent again yet. */
+  /** In flight when the connection ended, and not resent yet. */
   #suspects = new Fifo<PendingMessage>()
-  /** Sent and not acknowledged, in the order in which they were sent. */
-  #sent = new Set<PendingMessage>()
-  /** How many suspects may be sent together next. */
+  #inFlight = new Set<PendingMessage>()
   #groupSize = 1
-  /** Whether a group of suspects is in flight, with which nothing else may be. */
+  /** Nothing else may be sent while a group of suspects is in flight. */
   #isProbing = false
   readonly #poison = new PoisonMessages()
   #bytes = 0
   #connection: ConnectionInfo | undefined
   #epoch = 0
-  #lost = false
+  #hasLostNotification = false
 
   /**
-   * @param drained - called when there is room for more after there was little
-   * @param dropped - called for each message that the broker does not take
+   * @param onDrained - called when the queue stops being busy
+   * @param onDropped - called for each message that the broker does not accept
    */
   constructor(
     session: Pick<ServiceSession, 'publish' | 'sizeOf'>,
-    drained: () => void,
-    dropped: (drop: Drop) => void = () => undefined,
+    onDrained: () => void,
+    onDropped: (drop: Drop) => void = () => undefined,
   ) {
     this.#session = session
-    this.#drained = drained
-    this.#dropped = dropped
+    this.#onDrained = onDrained
+    this.#onDropped = onDropped
   }
 
-  /** Whether nothing should be asked for that makes more of it. */
   get isBusy(): boolean {
-    return this.#bytes > MOST_BYTES / 2
+    return this.#bytes > MAX_QUEUED_BYTES / 2
   }
 
-  /** Whether something was dropped since this was asked last, so that watchers do not know what they should. */
-  takeLost(): boolean {
-    const lost = this.#lost
-    this.#lost = false
-    return lost
+  /** Returns whether notifications were dropped since the last call, so that watchers may be stale. */
+  takeNotificationLoss(): boolean {
+    const hasLost = this.#hasLostNotification
+    this.#hasLostNotification = false
+    return hasLost
   }
 
-  /** Publishes, in turn. `done` is told of the PUBACK, or that the message was dropped. */
+  /** Queues a message. `done` is called on PUBACK, or when the message is dropped. */
   push(message: Publish, done: Done, handling: Handling = {}): void {
-    const bytes = message.payload.length + OVERHEAD
+    const bytes = message.payload.length + MESSAGE_OVERHEAD_BYTES
     if (this.#poison.has(message)) {
       done(undefined)
       return
     }
-    if (this.#bytes + bytes > MOST_BYTES) {
-      this.#lost = true
+    if (this.#bytes + bytes > MAX_QUEUED_BYTES) {
+      this.#hasLostNotification = true
       done(undefined)
       return
     }
     this.#bytes += bytes
     const { retain = false, isRepeatable = false, isNotification = false, receiver = '' } = handling
-    this.#waiting.push({ message, done, bytes, retain, isRepeatable, isNotification, receiver, losses: 0 })
+    this.#queues.push({ message, done, bytes, retain, isRepeatable, isNotification, receiver, losses: 0 })
     this.#flush()
   }
 
-  /** The connection is there. What was sent before goes once more, unless the broker has lost the session. */
-  connected(info: ConnectionInfo): void {
+  onConnected(info: ConnectionInfo): void {
     this.#connection = info
     if (!info.sessionPresent) this.#suspects = this.#without(this.#suspects, () => true)
-    // Their requests come again, and are answered again.
-    else for (const { bytes } of this.#waiting.remove(({ isRepeatable }) => isRepeatable)) this.#bytes -= bytes
+    // The broker redelivers their requests, which are answered again.
+    else for (const { bytes } of this.#queues.remove(({ isRepeatable }) => isRepeatable)) this.#bytes -= bytes
     this.#flush()
   }
 
-  /** @param reasonCode - with which the broker ended the connection, if it gave one */
-  disconnected(reasonCode: number | undefined): void {
+  onDisconnected(reasonCode: number | undefined): void {
     this.#connection = undefined
     this.#epoch++
-    const unacknowledged = Array.from(this.#sent)
+    const unacknowledged = Array.from(this.#inFlight)
     const suspects = new Fifo<PendingMessage>()
-    for (const parcel of [...unacknowledged, ...this.#suspects]) suspects.push(parcel)
+    for (const pending of [...unacknowledged, ...this.#suspects]) suspects.push(pending)
     this.#suspects = suspects
-    this.#sent = new Set()
+    this.#inFlight = new Set()
     this.#notificationsInFlight = 0
     this.#groupSize = 1
     this.#isProbing = false
@@ -144,26 +137,25 @@ export class OutboundQueue {
     if (only !== undefined && others.length === 0) this.#suspect(only, reasonCode)
   }
 
-  /** A message was alone in flight when the connection ended. */
-  #suspect(parcel: PendingMessage, reasonCode: number | undefined): void {
-    const isObjected = isObjection(reasonCode)
-    parcel.losses++
-    if (!isObjected && parcel.losses < MAX_LOSSES) return
-    this.#suspects = this.#without(this.#suspects, suspect => suspect === parcel)
-    const { message, done } = parcel
+  #suspect(pending: PendingMessage, reasonCode: number | undefined): void {
+    const isRejected = isObjection(reasonCode)
+    pending.losses++
+    if (!isRejected && pending.losses < MAX_LOSSES) return
+    this.#suspects = this.#without(this.#suspects, suspect => suspect === pending)
+    const { message, done } = pending
     const isAnswer = message.correlationData !== undefined
-    // Without a word of the broker it may have been chance, and another notification may pass.
-    if (isAnswer || isObjected) this.#poison.add(message)
-    if (!isAnswer) this.#lost = true
+    // Without a reason code the cause may be chance, so later notifications to the topic are not dropped.
+    if (isAnswer || isRejected) this.#poison.add(message)
+    if (!isAnswer) this.#hasLostNotification = true
     done(undefined)
-    this.#dropped({ message, reasonCode, cause: 'connection-ended' })
+    this.#onDropped({ message, reasonCode, cause: 'connection-ended' })
   }
 
-  #without(parcels: Fifo<PendingMessage>, isUnwanted: (parcel: PendingMessage) => boolean): Fifo<PendingMessage> {
+  #without(messages: Fifo<PendingMessage>, isUnwanted: (pending: PendingMessage) => boolean): Fifo<PendingMessage> {
     const others = new Fifo<PendingMessage>()
-    for (const parcel of parcels) {
-      if (isUnwanted(parcel)) this.#bytes -= parcel.bytes
-      else others.push(parcel)
+    for (const pending of messages) {
+      if (isUnwanted(pending)) this.#bytes -= pending.bytes
+      else others.push(pending)
     }
     return others
   }
@@ -173,75 +165,70 @@ export class OutboundQueue {
     if (connection === undefined) return
     this.#probe(connection)
     if (this.#isProbing) return
-    while (this.#sent.size < connection.receiveMaximum) {
-      const parcel = this.#waiting.shift(this.#notificationsInFlight >= MAX_NOTIFICATIONS_IN_FLIGHT)
-      if (parcel === undefined) return
-      this.#send(parcel, connection)
+    while (this.#inFlight.size < connection.receiveMaximum) {
+      const pending = this.#queues.shift(this.#notificationsInFlight >= MAX_NOTIFICATIONS_IN_FLIGHT)
+      if (pending === undefined) return
+      this.#send(pending, connection)
     }
   }
 
-  /** Sends the next group of suspects when the one before is acknowledged. */
   #probe(connection: ConnectionInfo): void {
-    while (this.#sent.size === 0 && this.#suspects.length > 0) {
+    while (this.#inFlight.size === 0 && this.#suspects.length > 0) {
       this.#isProbing = true
       const groupSize = Math.min(this.#groupSize, connection.receiveMaximum)
       this.#groupSize *= 2
       for (let i = 0; i < groupSize; i++) {
-        const parcel = this.#suspects.shift()
-        if (parcel !== undefined) this.#send(parcel, connection)
+        const pending = this.#suspects.shift()
+        if (pending !== undefined) this.#send(pending, connection)
       }
     }
-    if (this.#sent.size === 0) this.#isProbing = false
+    if (this.#inFlight.size === 0) this.#isProbing = false
   }
 
-  #send(parcel: PendingMessage, { maximumPacketSize }: ConnectionInfo): void {
-    const { message, done, bytes, retain, isNotification } = parcel
+  #send(pending: PendingMessage, { maximumPacketSize }: ConnectionInfo): void {
+    const { message, done, bytes, retain, isNotification } = pending
     if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
       this.#bytes -= bytes
-      if (isNotification) this.#lost = true
+      if (isNotification) this.#hasLostNotification = true
       done(undefined)
-      this.#dropped({ message, reasonCode: undefined, cause: 'too-large' })
+      this.#onDropped({ message, reasonCode: undefined, cause: 'too-large' })
       return
     }
-    this.#sent.add(parcel)
+    this.#inFlight.add(pending)
     if (isNotification) this.#notificationsInFlight++
     const epoch = this.#epoch
-    const acknowledged: Done = refusal => {
-      if (epoch !== this.#epoch || !this.#sent.delete(parcel)) return
+    const onAcknowledged: Done = refusal => {
+      if (epoch !== this.#epoch || !this.#inFlight.delete(pending)) return
       if (isNotification) this.#notificationsInFlight--
       const wasBusy = this.isBusy
       this.#bytes -= bytes
       done(refusal)
       if (refusal !== undefined && refusal.status !== NO_MATCHING_SUBSCRIBERS) {
-        if (isNotification) this.#lost = true
-        this.#dropped({ message, reasonCode: refusal.status, cause: 'rejected' })
+        if (isNotification) this.#hasLostNotification = true
+        this.#onDropped({ message, reasonCode: refusal.status, cause: 'rejected' })
       }
       this.#flush()
-      if (wasBusy && !this.isBusy) this.#drained()
+      if (wasBusy && !this.isBusy) this.#onDrained()
     }
-    this.#session.publish(message, acknowledged, retain)
+    this.#session.publish(message, onAcknowledged, retain)
   }
 }
 
-/** What a queue has to know of a message. */
-interface Queued {
-  /** Client id of the receiver; '' for messages to no single client. */
+interface Routed {
   readonly receiver: string
   readonly isNotification: boolean
 }
 
 /**
- * One queue for each receiver. A client gets its answers and notifications in the order in which the store made them:
- * an answer that passed a notification would show a value before the changes that led to it. Receivers take turns, and
- * answers and notifications too: neither a flood of notifications nor a client that keeps asking holds up other clients.
+ * One queue per receiver. A client gets responses and notifications in the order in which the store made them: a
+ * response that
+ * overtook a notification would show a value before the changes that led to it. Receivers are served round-robin, and
+ * responses alternate with notifications, so that neither many notifications nor one busy client delay other clients.
  */
-class ReceiverQueues<T extends Queued> {
+class ReceiverQueues<T extends Routed> {
   readonly #byReceiver = new Map<string, Fifo<T>>()
-  /** Receivers whose next message is an answer, in their turn. */
-  readonly #answered = new Fifo<string>()
-  /** Receivers whose next message is a notification, in their turn. */
-  readonly #notified = new Fifo<string>()
-  /** Whether the message taken last was a notification. */
+  readonly #responseTurns = new Fifo<string>()
+  readonly #notificationTurns = new Fifo<string>()
   #wasNotification = false
 
   push(message: T): void {
@@ -253,29 +240,27 @@ class ReceiverQueues<T extends Queued> {
     const fresh = new Fifo<T>()
     fresh.push(message)
     this.#byReceiver.set(message.receiver, fresh)
-    this.#takeTurn(message)
+    this.#enqueueReceiver(message)
   }
 
-  /** Takes the next message; an answer if `onlyAnswers`. */
-  shift(onlyAnswers: boolean): T | undefined {
-    const canNotify = !onlyAnswers && this.#notified.length > 0
-    this.#wasNotification = canNotify && (this.#answered.length === 0 || !this.#wasNotification)
-    const receiver = (this.#wasNotification ? this.#notified : this.#answered).shift()
+  shift(onlyResponses: boolean): T | undefined {
+    const canNotify = !onlyResponses && this.#notificationTurns.length > 0
+    this.#wasNotification = canNotify && (this.#responseTurns.length === 0 || !this.#wasNotification)
+    const receiver = (this.#wasNotification ? this.#notificationTurns : this.#responseTurns).shift()
     const queue = receiver === undefined ? undefined : this.#byReceiver.get(receiver)
     const message = queue?.shift()
     const next = queue?.peek()
-    if (next !== undefined) this.#takeTurn(next)
+    if (next !== undefined) this.#enqueueReceiver(next)
     else if (receiver !== undefined) this.#byReceiver.delete(receiver)
     return message
   }
 
-  /** Takes all that match out, and returns them. */
   remove(matches: (message: T) => boolean): T[] {
     const removed: T[] = []
     const queues = Array.from(this.#byReceiver.values())
     this.#byReceiver.clear()
-    this.#answered.clear()
-    this.#notified.clear()
+    this.#responseTurns.clear()
+    this.#notificationTurns.clear()
     for (const queue of queues)
       for (const message of queue) {
         if (matches(message)) removed.push(message)
@@ -284,18 +269,18 @@ class ReceiverQueues<T extends Queued> {
     return removed
   }
 
-  #takeTurn({ receiver, isNotification }: T): void {
-    if (isNotification) this.#notified.push(receiver)
-    else this.#answered.push(receiver)
+  #enqueueReceiver({ receiver, isNotification }: T): void {
+    if (isNotification) this.#notificationTurns.push(receiver)
+    else this.#responseTurns.push(receiver)
   }
 }
 
-/** How many are remembered; the oldest are forgotten first. */
 const MAX_REMEMBERED = 1_000
 
 /**
- * Messages over which the broker ended the connection. A request that was not acknowledged comes again and its answer would
- * end the next connection too, so an answer is known by its topic and correlation data, a notification by its topic.
+ * Messages because of which the broker closed the connection. An unacknowledged request is redelivered, and its
+ * response would
+ * end the next connection. A response is identified by topic and correlation data, a notification by its topic.
  */
 class PoisonMessages {
   readonly #digests = new Set<string>()
@@ -311,19 +296,18 @@ class PoisonMessages {
   }
 }
 
-/** Clients choose both parts, as long as they like. */
+/** Hashed, because clients choose both parts and their length. */
 function digestOf({ topic, correlationData }: Publish): string {
   const hash = createHash('sha256').update(topic)
   if (correlationData !== undefined) hash.update('\0').update(correlationData)
   return hash.digest('base64')
 }
 
-/** Clients can cause drops as often as they like, and each report may become a line of a log, ms. */
+/** Clients can cause any number of drops, and each report may become a log line. */
 const MIN_INTERVAL_MS = 1_000
-/** Of a topic, characters. */
-const LONGEST_TOPIC = 200
+const MAX_TOPIC_LENGTH = 200
 
-/** Reports messages that the broker did not take: one in a second, with the number of those that were not reported. */
+/** Reports at most one dropped message per second, with the number of unreported ones. */
 export class DropReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: RequestRejectedError) => void
@@ -335,7 +319,7 @@ export class DropReporter {
     this.#report = report
   }
 
-  dropped(drop: Drop): void {
+  report(drop: Drop): void {
     const now = this.#clock.monotonic()
     if (now - this.#reportedAt < MIN_INTERVAL_MS) {
       this.#unreported++
@@ -344,20 +328,20 @@ export class DropReporter {
     const others = this.#unreported === 0 ? '' : `; ${this.#unreported} more were dropped since the last report`
     this.#reportedAt = now
     this.#unreported = 0
-    this.#report(new RequestRejectedError(drop.reasonCode ?? 0, messageOf(drop) + others))
+    this.#report(new RequestRejectedError(drop.reasonCode ?? 0, describeDrop(drop) + others))
   }
 }
 
-function messageOf({ message, reasonCode, cause }: Drop): string {
+function describeDrop({ message, reasonCode, cause }: Drop): string {
   const { topic, correlationData } = message
-  const what = correlationData === undefined ? 'message' : 'response'
-  const shown =
-    topic.length > LONGEST_TOPIC ? `${topic.slice(0, LONGEST_TOPIC)}... (${topic.length} characters)` : topic
-  const words = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonName(reasonCode)}`
+  const kind = correlationData === undefined ? 'message' : 'response'
+  const shownTopic =
+    topic.length > MAX_TOPIC_LENGTH ? `${topic.slice(0, MAX_TOPIC_LENGTH)}... (${topic.length} characters)` : topic
+  const reasonText = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonName(reasonCode)}`
   const event = {
-    'connection-ended': `The broker ended the connection ${words} over`,
-    'too-large': 'The broker takes no packet as large as',
-    rejected: `The broker rejected ${words}`,
+    'connection-ended': `The broker ended the connection ${reasonText} over`,
+    'too-large': 'The broker accepts no packet as large as',
+    rejected: `The broker rejected ${reasonText}`,
   }[cause]
-  return `${event} a ${what} to ${shown}, which was dropped; check which topics and sizes the broker allows`
+  return `${event} a ${kind} to ${shownTopic}, which was dropped; check which topics and sizes the broker allows`
 }

@@ -9,57 +9,50 @@ import { StreamError } from '../log/cluster/stream.js'
 import { type NodeHost, type OpenedStorage, type Storage, storageOf } from '../storage/storage.js'
 import type { Settings } from './options.js'
 
-/** What it tells, and what it has to know. */
 export interface StorageManagerHost {
-  /** Clients of the store that serves. */
   readonly clients: () => number
-  /** What is kept, when that changes. */
-  stored(status: StorageStatus): void
-  /** What is open is of no use any more, or not for now: it has to be opened anew. */
-  outdated(): void
-  /** It has stopped for good. */
-  failed(error: unknown): void
-  /** An error that does not keep it from going on. */
-  faulted(error: unknown): void
+  onStatus(status: StorageStatus): void
+  /** The storage must be reopened, now or later. */
+  onOutdated(): void
+  onFailed(error: unknown): void
+  onFault(error: unknown): void
 }
 
-/** The keys of an attached store: opened when it is to serve, or before that when others share their log. */
+/** Opens and closes the storage of an attached store: on activation, or already on standby if it shares a log. */
 export class StorageManager {
-  /** Whether it is open from the start on: a standby follows the log, and has all keys when its turn comes. */
-  readonly isEarly: boolean
+  /** A standby with a shared log follows it, and has all keys when it takes over. */
+  readonly isOpenOnStandby: boolean
   readonly #settings: Settings
   readonly #rights: KeyRights<Client> | undefined
   readonly #host: StorageManagerHost
-  readonly #unwanted$ = new ReplaySubject<void>(1)
+  readonly #cancelled$ = new ReplaySubject<void>(1)
   #open: { readonly storage: Storage; readonly opened: OpenedStorage } | undefined
   #status: StorageStatus['state'] = 'kept'
 
   constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: StorageManagerHost) {
-    this.isEarly = settings.keeping.log !== undefined
+    this.isOpenOnStandby = settings.keyspace.log !== undefined
     this.#settings = settings
     this.#rights = rights
     this.#host = host
   }
 
-  /** What is open. */
   get opened(): OpenedStorage | undefined {
     return this.#open?.opened
   }
 
-  /** Opens it unless it is open; `undefined` while that may go better later. Rejects with what will not. */
+  /** Opens the storage once. Returns `undefined` after a transient error, and rejects after any other. */
   async open(): Promise<OpenedStorage | undefined> {
     if (this.#open !== undefined) return this.#open.opened
     try {
-      this.#open = await this.#opening()
-      this.#tell(STORAGE_KEPT)
+      this.#open = await this.#openStorage()
+      this.#setStatus(STORAGE_KEPT)
     } catch (error) {
-      if (!this.#mayPass(error)) throw error
-      if (this.isEarly) this.#tell({ state: 'waiting', error })
+      if (!this.#isTransient(error)) throw error
+      if (this.isOpenOnStandby) this.#setStatus({ state: 'waiting', error })
     }
     return this.opened
   }
 
-  /** Closes what is open. */
   async release(): Promise<void> {
     const open = this.#open
     this.#open = undefined
@@ -67,15 +60,14 @@ export class StorageManager {
     await open?.storage.release()
   }
 
-  /** Nothing more is opened: what is being opened fails. */
-  end(): void {
-    this.#unwanted$.next()
+  cancel(): void {
+    this.#cancelled$.next()
   }
 
-  async #opening(): Promise<{ readonly storage: Storage; readonly opened: OpenedStorage }> {
-    const { keeping, watches } = this.#settings
+  async #openStorage(): Promise<{ readonly storage: Storage; readonly opened: OpenedStorage }> {
+    const { keyspace, watches } = this.#settings
     const quotas: WatchQuotas<Client> = { ...watches, ownerOf: ({ clientId }) => clientId }
-    const storage = await storageOf({ options: keeping, watches: quotas, rights: this.#rights, host: this.#nodeHost })
+    const storage = await storageOf({ options: keyspace, watches: quotas, rights: this.#rights, host: this.#nodeHost })
     try {
       return { storage, opened: await storage.open() }
     } catch (error) {
@@ -85,45 +77,44 @@ export class StorageManager {
   }
 
   get #nodeHost(): NodeHost {
-    const { clients, outdated, failed, faulted } = this.#host
+    const { clients, onOutdated, onFailed, onFault } = this.#host
     return {
       clients,
-      kept: concern => this.#tellKept(concern),
-      unwanted$: this.#unwanted$,
+      kept: concern => this.#onConcern(concern),
+      unwanted$: this.#cancelled$,
       events: {
-        outrun: outdated,
-        failed,
-        available: (availability, cause) => this.#available(availability, cause),
-        // While the log cannot be reached that is said once.
+        outrun: onOutdated,
+        failed: onFailed,
+        available: (availability, cause) => this.#onAvailability(availability, cause),
+        // Outages of the log servers are reported by `available` once.
         troubled: error => {
-          if (!(error instanceof StreamError)) faulted(error)
+          if (!(error instanceof StreamError)) onFault(error)
         },
       },
     }
   }
 
-  #available(availability: Availability, cause: unknown): void {
-    this.#tell(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
-    // Another one may reach it.
-    if (availability === 'away') this.#host.outdated()
+  #onAvailability(availability: Availability, cause: unknown): void {
+    this.#setStatus(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
+    // Another service may reach the log.
+    if (availability === 'away') this.#host.onOutdated()
   }
 
-  /** What is worse is said already. */
-  #tellKept(concern: unknown): void {
+  /** A concern is not reported while a worse status holds. */
+  #onConcern(concern: unknown): void {
     if (this.#status !== 'kept' && this.#status !== 'degraded') return
-    this.#tell(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
+    this.#setStatus(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
   }
 
-  #tell(status: StorageStatus): void {
+  #setStatus(status: StorageStatus): void {
     if (status.state === this.#status) return
     this.#status = status.state
-    this.#host.stored(status)
+    this.#host.onStatus(status)
   }
 
-  /** Another process has the directory, or the log cannot be reached. */
-  #mayPass(error: unknown): boolean {
+  #isTransient(error: unknown): boolean {
     if (!(error instanceof StateStoreError)) return false
-    if (!this.isEarly) return error.code === 'in-use'
+    if (!this.isOpenOnStandby) return error.code === 'in-use'
     const isRefused = error instanceof StreamError && error.problem === 'refused'
     return error.code === 'timeout' || (error.code === 'connection-lost' && !isRefused)
   }

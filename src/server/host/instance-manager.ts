@@ -173,7 +173,7 @@ export class NodeMonitor {
   #onLogEvent(event: LogEvent): void {
     const { storage$ } = this.#events
     if (event.type === 'outrun') this.#reopen()
-    else if (event.type === 'failed') this.#fail(event.error)
+    else if (event.type === 'failed') this.#onFailure(event.error)
     else if (event.availability === 'kept') {
       this.#instances.instance.unavailableReason = undefined
       storage$.next(STORAGE_KEPT)
@@ -197,12 +197,12 @@ export class NodeMonitor {
   #reopen(): void {
     this.#instances.instance.unavailableReason = 'this node is catching up with the log'
     this.#instances.restart('kept').catch(error => {
-      this.#fail(error)
+      this.#onFailure(error)
       this.#cancel = systemClock.schedule(REOPEN_RETRY_MS, () => this.#reopen())
     })
   }
 
-  #fail(error: unknown): void {
+  #onFailure(error: unknown): void {
     this.#instances.instance.unavailableReason = 'this node has stopped'
     this.#events.storage$.next({ state: 'broken', error })
   }

@@ -38,11 +38,11 @@ export interface AddressUsage {
 }
 
 export function* addressesOf(
-  visits: Iterable<[address: string, Visits]>,
+  connectionsByAddress: Iterable<[address: string, Visits]>,
   throttle: Authorizer['failedLogins'] | undefined,
 ): Iterable<AddressUsage> {
   const failures = new Map(throttle?.failures())
-  for (const [address, { connections, refused: refusedConnections }] of visits) {
+  for (const [address, { connections, refused: refusedConnections }] of connectionsByAddress) {
     const failedLogins = failures.get(address) ?? 0
     failures.delete(address)
     yield { address, connections, refusedConnections, failedLogins, pause: throttle?.pause(address) ?? 0 }
