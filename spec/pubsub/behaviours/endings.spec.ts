@@ -1,14 +1,14 @@
 import { lastValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
-import { atScriptedHub, atShippedHub, texts } from '../support/behaviour.js'
+import { openScriptedHub, openShippedHub, texts } from '../support/behaviour.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
 const tcpSockets = (): number => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
 
 describe.each(PROTOCOLS)('%s', protocol => {
   it('a client reports the reason with which the application closed its connection', async () => {
-    const { hub, open } = await atShippedHub(protocol)
+    const { hub, open } = await openShippedHub(protocol)
     const { reached, statuses, states } = open()
     await reached('connected')
     hub.closeConnection(hub.connections[0]?.connectionId ?? '', 'licence expired')
@@ -17,15 +17,15 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('a session replaced by the hub during a recovery is reported as lost', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
     const gaps: string[] = []
     watched.client.group('g').gaps$.subscribe(({ group }) => gaps.push(group))
-    const first = (await watched.hub.peer(1)).greet().oblige().publish(1n, 2n)
+    const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n)
     await first.seen('joinGroup')
     await eventually(() => said.length === 2)
     first.drop()
-    const second = (await watched.hub.peer(2)).oblige().greet('c2', 't2')
+    const second = (await watched.hub.peer(2)).answerRequests().greet('c2', 't2')
     await second.seen('joinGroup')
     second.publish(1n)
     await eventually(() => said.length === 3)
@@ -34,7 +34,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('the client rejects a payload for which the hub would end the session', async () => {
-    const { open, hub } = await atShippedHub(protocol)
+    const { open, hub } = await openShippedHub(protocol)
     const { client, reached, states } = open()
     await reached('connected')
     const levels = (count: number): unknown => JSON.parse('['.repeat(count) + ']'.repeat(count))
@@ -47,7 +47,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('closing against an unresponsive hub leaves no socket that keeps the process alive', async () => {
-    const { hub, clock, client, reached } = await atScriptedHub(protocol)
+    const { hub, clock, client, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
     peer.socket.pause()

@@ -7,7 +7,7 @@ import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-co
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
 import { record } from '../../support/open-client.js'
-import { atScriptedHub, atShippedHub, texts, watch } from '../support/behaviour.js'
+import { openScriptedHub, openShippedHub, texts, watch } from '../support/behaviour.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 import { DOWN_TEXTS, UP_TEXTS } from '../wire/json-vectors.js'
 import { ANY, DOWN_VECTORS, hex, UNKNOWN_DOWN, UP_VECTORS } from '../wire/protobuf-vectors.js'
@@ -31,7 +31,7 @@ const MALFORMED: Record<'json' | 'protobuf', readonly FrameData[]> = {
 
 describe.each(PROTOCOLS)('%s', protocol => {
   it('1. Handshake offers the exact subprotocol; `connected` yields id and token; state is not "connected" before that frame.', async () => {
-    const { hub, statuses, states, reached } = await atScriptedHub(protocol)
+    const { hub, statuses, states, reached } = await openScriptedHub(protocol)
     const peer = await hub.peer(1)
     expect(peer.socket.protocol).toBe(`${protocol}.reliable.webpubsub.azure.v1`)
     const answered = new Promise(resolve => peer.socket.once('pong', resolve))
@@ -47,7 +47,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('2. join/leave/send/event with ackId produce the exact JSON of section 3 and resolve on their own ack, acks arriving in any order.', async () => {
-    const { hub, client, reached } = await atScriptedHub(protocol)
+    const { hub, client, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
     client.group('g').messages$.subscribe().unsubscribe()
@@ -73,7 +73,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('3. Without ackId (fire and forget) no ackId key is sent and nothing waits.', async () => {
-    const { hub, client, reached } = await atScriptedHub(protocol)
+    const { hub, client, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
     const results = await Promise.all([
@@ -90,7 +90,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it("4. noEcho true hides the message from the sender's connection only; default echoes.", async () => {
-    const { open, joined } = await atShippedHub(protocol)
+    const { open, joined } = await openShippedHub(protocol)
     const [ann, bob] = [open('ann'), open('bob')]
     const [toAnn, toBob] = [texts(ann), texts(bob)]
     await Promise.all([joined('g', 'ann'), joined('g', 'bob')])
@@ -101,7 +101,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('5. Round trip of json, text, binary, protobuf over JSON, over protobuf, and mixed in one group.', async () => {
-    const { open, urlOf, joined } = await atShippedHub(protocol)
+    const { open, urlOf, joined } = await openShippedHub(protocol)
     const sender = open('ann')
     const readers = PROTOCOLS.map(other => {
       const reader = watch(urlOf(other), { protocol: other })
@@ -129,7 +129,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
       for (const [frame, text] of UP_TEXTS) expect(jsonClientCodec.encode(frame)).toBe(text)
       for (const [frame, text] of DOWN_TEXTS) expect(jsonHubCodec.encode(frame)).toBe(text)
     }
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const peer = (await watched.hub.peer(1)).greet()
     texts(watched)
     await peer.seen('joinGroup')
@@ -138,7 +138,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('7. Unknown type, event, from, dataType, protobuf field: ignored, connection lives, sequenceId still counted.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
     const peer = (await watched.hub.peer(1)).greet()
     await peer.seen('joinGroup')
@@ -155,7 +155,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('8. Malformed or wrong-kind frame: error reported, later frames still processed.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
     const peer = (await watched.hub.peer(1)).greet()
     await peer.seen('joinGroup')

@@ -1,12 +1,12 @@
 import { WebPubSubClient, type WebPubSubClientOptions, WebPubSubJsonReliableProtocol } from '@azure/web-pubsub-client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../../support/eventually.js'
-import { atShippedHub, upTo } from '../support/behaviour.js'
+import { openShippedHub, upTo } from '../support/behaviour.js'
 import { CodecClient } from '../support/codec-client.js'
 
 /** The official client, with short retry delays, connected to the shipped hub through a link that can be cut. */
 async function openOfficial(options: WebPubSubClientOptions = {}) {
-  const opened = await atShippedHub('json')
+  const opened = await openShippedHub('json')
   const retry = { retryDelayInMs: 5, maxRetries: 10_000 }
   const client = new WebPubSubClient(opened.urlOf('ann'), {
     protocol: WebPubSubJsonReliableProtocol(),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { record } from '../../support/open-client.js'
-import { atScriptedHub, atShippedHub, texts, upTo } from '../support/behaviour.js'
+import { openScriptedHub, openShippedHub, texts, upTo } from '../support/behaviour.js'
 import { CodecClient } from '../support/codec-client.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
@@ -12,20 +12,20 @@ const MAXIMUM = 2n ** 64n - 1n
 
 describe.each(PROTOCOLS)('%s', protocol => {
   it('9. Abrupt drop: recovery URL has both parameters, percent-encoded, same subprotocol; the token callback is not called.', async () => {
-    const { hub, reached, urlsAsked } = await atScriptedHub(protocol)
+    const { hub, reached, urlsAsked } = await openScriptedHub(protocol)
     const first = (await hub.peer(1)).greet('a b/c+d', 'x=&y?')
     await reached('connected')
     first.drop()
     const second = await hub.peer(2)
     expect(second.url.search).toBe('?awps_connection_id=a%20b%2Fc%2Bd&awps_reconnection_token=x%3D%26y%3F')
     expect([second.url.pathname, second.socket.protocol]).toEqual([first.url.pathname, first.socket.protocol])
-    second.oblige()
+    second.answerRequests()
     await reached('connected')
     expect(urlsAsked()).toBe(1)
   })
 
   it('10. Recovery with 5 un-acked and 3 sent while detached: all 8 once, in order, numbering continuous.', async () => {
-    const { hub, link, open, joined, attached } = await atShippedHub(protocol)
+    const { hub, link, open, joined, attached } = await openShippedHub(protocol)
     const clock = new ManualClock()
     const ann = open('ann', { clock })
     const said = record(ann.client.group('g').messages$)
@@ -47,12 +47,12 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('11. Redelivered ids <= largest are dropped and the largest is re-acked.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
-    const first = (await watched.hub.peer(1)).greet().oblige().publish(1n, 2n, 3n)
+    const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n, 3n)
     await eventually(() => said.length === 3)
     first.drop()
-    const second = (await watched.hub.peer(2)).oblige()
+    const second = (await watched.hub.peer(2)).answerRequests()
     await watched.reached('connected')
     expect((await second.seen('sequenceAck'))[0]?.sequenceId).toBe(3n)
     second.publish(2n, 3n, 4n)
@@ -63,7 +63,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('12. sequenceAck is cumulative: acking n releases all <= n; an ack for the future or the past is harmless.', async () => {
-    const { hub, server } = await atShippedHub(protocol)
+    const { hub, server } = await openShippedHub(protocol)
     const reader = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
     for (let i = 1; i <= 10; i++) hub.sendToGroup('g', i)
     await reader.received(10)
@@ -77,7 +77,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
 
   it('13. Ids 2^53+1 .. 2^53+3 and 2^64-1 survive exactly, in both codecs.', async () => {
     const ids = [1n, 2n, 3n].map(i => BEYOND_DOUBLES + i).concat(MAXIMUM)
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = record(watched.client.group('g').messages$)
     const peer = (await watched.hub.peer(1)).greet()
     await peer.seen('joinGroup')
@@ -88,7 +88,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
       expect((await peer.seen('sequenceAck', i + 1)).at(-1)?.sequenceId).toBe(id)
     }
     expect(said.values.map(({ sequenceId }) => sequenceId)).toEqual(ids)
-    const { server } = await atShippedHub(protocol)
+    const { server } = await openShippedHub(protocol)
     const sender = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
     for (const ackId of ids) sender.send({ type: 'joinGroup', group: 'g', ackId })
     await sender.settled()
@@ -96,7 +96,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('14. Burst of 5000 messages faster than the ack tick: never 1000 un-acked.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
     const peer = (await watched.hub.peer(1)).greet()
     await peer.seen('joinGroup')
@@ -105,7 +105,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const acked = peer.of('sequenceAck').map(({ sequenceId }) => Number(sequenceId))
     const steps = acked.map((id, i) => id - (acked[i - 1] ?? 0))
     expect([said.length, Math.max(...steps) <= 100]).toEqual([5_000, true])
-    const { hub, open, joined, story } = await atShippedHub(protocol)
+    const { hub, open, joined, story } = await openShippedHub(protocol)
     const ann = open('ann', { clock: new ManualClock() })
     const reader = texts(ann)
     await joined()
@@ -121,7 +121,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', {
     tags: 'slow',
   }, async () => {
-    const { hub, server, open, joined, story } = await atShippedHub(protocol)
+    const { hub, server, open, joined, story } = await openShippedHub(protocol)
     const others = texts(open('bob'))
     await joined('g', 'bob')
     const url = `${server.url}/client/hubs/chat`
@@ -145,7 +145,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('16. Lost ack, session recovered: resend uses the same ackId, hub answers Duplicate, caller sees success, subscribers got one copy.', async () => {
-    const { open, joined, link, hub } = await atShippedHub(protocol)
+    const { open, joined, link, hub } = await openShippedHub(protocol)
     const direct = await CodecClient.join(hub.url, protocol)
     const ann = open('ann')
     await ann.reached('connected')

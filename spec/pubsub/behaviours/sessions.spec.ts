@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { PubSubRefusedError } from '../../../src/pubsub/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { record } from '../../support/open-client.js'
-import { atScriptedHub, atShippedHub, texts, upTo, watch } from '../support/behaviour.js'
+import { openScriptedHub, openShippedHub, texts, upTo, watch } from '../support/behaviour.js'
 import { CodecClient } from '../support/codec-client.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
@@ -18,7 +18,7 @@ const failure = (of: Promise<unknown>): Promise<unknown> =>
 
 describe.each(PROTOCOLS)('%s', protocol => {
   it('17. InternalServerError then success: same ackId reused; Forbidden: no retry.', async () => {
-    const { hub, client, clock } = await atScriptedHub(protocol)
+    const { hub, client, clock } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     const good = lastValueFrom(client.sendEvent('good', 1))
     await peer.seen('event')
@@ -45,16 +45,16 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('18. Drop, then 1008 on recovery: exactly one `disconnected`, then a new connection with a fresh URL, sequenceId reset.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
-    const first = (await watched.hub.peer(1)).greet().oblige()
+    const first = (await watched.hub.peer(1)).greet().answerRequests()
     await first.seen('joinGroup')
     first.publish(1n, 2n)
     await eventually(() => said.length === 2)
     watched.clock.advance(STABLE)
     first.drop()
     ;(await watched.hub.peer(2)).socket.close(1008, 'gone')
-    const third = (await watched.hub.peer(3)).oblige().greet('c2', 't2').publish(1n)
+    const third = (await watched.hub.peer(3)).answerRequests().greet('c2', 't2').publish(1n)
     await eventually(() => said.length === 3)
     expect(third.url.search).toBe('?access_token=2')
     expect(watched.states().slice(2)).toEqual(['recovering', 'disconnected', 'connecting', 'connected'])
@@ -63,12 +63,12 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('19. After 18: acked groups rejoined once, left groups not; a refused rejoin raises its event; `connected` fires with the new id.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const { client, hub } = watched
     const left = client.group('left').messages$.subscribe()
     const [kept, refused] = [texts(watched, 'g'), texts(watched, 'refused')]
     const gaps = record(client.group('g').gaps$)
-    const first = (await hub.peer(1)).greet().oblige()
+    const first = (await hub.peer(1)).greet().answerRequests()
     await first.seen('joinGroup', 3)
     left.unsubscribe()
     await first.seen('leaveGroup')
@@ -86,19 +86,19 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('20. After a plain recovery: no `connected` event, no joins sent, group messages still arrive.', async () => {
-    const watched = await atScriptedHub(protocol)
+    const watched = await openScriptedHub(protocol)
     const said = texts(watched)
-    const first = (await watched.hub.peer(1)).greet().oblige()
+    const first = (await watched.hub.peer(1)).greet().answerRequests()
     await first.seen('joinGroup')
     first.publish(1n)
     await eventually(() => said.length === 1)
     first.drop()
-    const second = (await watched.hub.peer(2)).oblige()
+    const second = (await watched.hub.peer(2)).answerRequests()
     await watched.reached('connected')
     second.publish(2n)
     await eventually(() => said.length === 2)
     expect([second.of('joinGroup'), watched.statuses.at(-1)]).toMatchObject([[], { connectionId: 'c1' }])
-    const { hub, link, open, joined, attached, story } = await atShippedHub(protocol)
+    const { hub, link, open, joined, attached, story } = await openShippedHub(protocol)
     const reader = texts(open())
     await joined()
     link.cut()
@@ -113,14 +113,14 @@ describe.each(PROTOCOLS)('%s', protocol => {
   it.each([['502'], ['404'], ['refused TCP']])(
     '21. HTTP 502/404 or refused TCP during recovery: keeps trying until the window ends, then reconnects; window configurable. (%s)',
     async how => {
-      const watched = await atScriptedHub(protocol, { recoveryWindow: 5_000 })
+      const watched = await openScriptedHub(protocol, { recoveryWindow: 5_000 })
       const { hub, clock, statuses, states } = watched
       const first = (await hub.peer(1)).greet()
       await watched.reached('connected')
       clock.advance(STABLE)
       const lostAt = clock.now()
-      if (how === 'refused TCP') await hub.shut()
-      else hub.door = Number(how)
+      if (how === 'refused TCP') await hub.close()
+      else hub.admission = Number(how)
       first.drop()
       const failures = (): number => statuses.filter(({ state }) => state === 'recovering').length
       for (let attempt = 2; states().at(-1) !== 'connecting'; attempt++) {
@@ -128,7 +128,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
         clock.advance(1_000)
       }
       expect([clock.now() - lostAt >= 5_000, clock.now() - lostAt < 6_000, failures() >= 5]).toEqual([true, true, true])
-      hub.door = 'open'
+      hub.admission = 'open'
       if (how === 'refused TCP') await hub.listen()
       // The current attempt may or may not find the port open.
       await eventually(() => hub.peers.length === 2 || states().at(-1) === 'disconnected')
@@ -143,7 +143,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   )
 
   it('22. Retention expiry at the hub: valid token after the window is rejected with 1008; wrong token, id or hub is too, without harming the live session.', async () => {
-    const { hub, server, clock, attached, story } = await atShippedHub(protocol)
+    const { hub, server, clock, attached, story } = await openShippedHub(protocol)
     const url = `${server.url}/client/hubs/chat`
     const reader = await CodecClient.join(url, protocol)
     const attempts = [
@@ -167,7 +167,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('23. Recovery while the old socket is still open: new socket takes over, no message lost or doubled.', async () => {
-    const { hub, link, open, joined, story } = await atShippedHub(protocol)
+    const { hub, link, open, joined, story } = await openShippedHub(protocol)
     const ann = open()
     const said = texts(ann)
     await joined()
@@ -189,20 +189,20 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it('24. Half-open link: pings go out, idle timeout closes, recovery follows; a hung connect attempt is abandoned.', async () => {
-    const { hub, clock, statuses, reached } = await atScriptedHub(protocol)
+    const { hub, clock, statuses, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
     clock.advance(20_000)
     await peer.seen('ping')
-    hub.door = 'hanging'
+    hub.admission = 'hanging'
     clock.advance(20_000)
-    await eventually(() => hub.refused === 1 && peer.closedWith !== undefined)
-    expect(peer.closedWith).toBe(1005)
+    await eventually(() => hub.refused === 1 && peer.closeCode !== undefined)
+    expect(peer.closeCode).toBe(1005)
     clock.advance(4_000)
     expect(statuses.at(-1)).toMatchObject({ state: 'recovering', attempt: 2 })
-    hub.door = 'open'
+    hub.admission = 'open'
     clock.advance(1_000)
-    ;(await hub.peer(2)).oblige()
+    ;(await hub.peer(2)).answerRequests()
     await reached('connected')
     expect(statuses.at(-1)).toMatchObject({ connectionId: 'c1' })
   })
@@ -210,13 +210,13 @@ describe.each(PROTOCOLS)('%s', protocol => {
   it.each(['connecting', 'connected', 'recovering', 'disconnected'] as const)(
     '25. stop() in each state ends timers and attempts, fires `stopped` once, and start() works again. (%s)',
     async state => {
-      const watched = await atScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
+      const watched = await openScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
       const { hub, clock, states, client } = watched
       const peer = await hub.peer(1)
       if (state !== 'connecting') {
         peer.greet()
         await watched.reached('connected')
-        hub.door = 'hanging'
+        hub.admission = 'hanging'
         if (state === 'recovering') peer.drop()
         if (state === 'disconnected') peer.socket.close(1008)
       }
@@ -226,7 +226,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
       expect([states().at(-1), clock.pending]).toEqual(['stopped', 0])
       clock.advance(120_000)
       expect(states().filter(name => name === 'stopped')).toHaveLength(1)
-      hub.door = 'open'
+      hub.admission = 'open'
       const before = hub.peers.length
       const again = watch(hub.url, { protocol })
       ;(await hub.peer(before + 1)).greet('c2')

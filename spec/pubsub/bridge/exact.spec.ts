@@ -2,7 +2,7 @@ import { firstValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { type Codec, json, text } from '../../../src/client/index.js'
 import { eventually } from '../../support/eventually.js'
-import { openBridge, TRUSTING } from './support/open-bridge.js'
+import { FULL_ACCESS, openBridge } from './support/open-bridge.js'
 
 const EXACT = ['12345678901234567890', '1.0', '{"b":1, "a":[2],"10":null}', '"\\u0041"', 'null', '"}],\\"value\\":1"']
 
@@ -31,7 +31,7 @@ describe('a JSON value', () => {
   it('a key with the codec `json()` is exact, and a custom codec converts values', async () => {
     const plain = json<unknown>()
     const own: Codec<unknown> = { encode: value => plain.encode(value), decode: bytes => plain.decode(bytes) }
-    const { plant, raw } = await openBridge({ ...TRUSTING, codec: key => (key === 'plain' ? plain : own) })
+    const { plant, raw } = await openBridge({ ...FULL_ACCESS, codec: key => (key === 'plain' ? plain : own) })
     const ann = await raw()
     for (const [ackId, key] of ['plain', 'own'].entries()) {
       ann.send(`{"type":"event","event":"key:set","ackId":${ackId},"data":{"key":"${key}","value":1.0}}`)

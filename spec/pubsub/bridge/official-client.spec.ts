@@ -3,7 +3,7 @@ import { firstValueFrom } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import { json } from '../../../src/client/index.js'
 import { eventually } from '../../support/eventually.js'
-import { inWords, openBridge } from './support/open-bridge.js'
+import { openBridge, summarize } from './support/open-bridge.js'
 
 it('the official client reads and writes keys', { tags: 'slow' }, async () => {
   const { plant, hub } = await openBridge()
@@ -11,7 +11,7 @@ it('the official client reads and writes keys', { tags: 'slow' }, async () => {
   const client = new WebPubSubClient(`${hub.url}?user=ann`, { protocol: WebPubSubJsonReliableProtocol() })
   onTestFinished(() => client.stop())
   const seen: string[] = []
-  client.on('group-message', ({ message }) => seen.push(inWords(message.data)))
+  client.on('group-message', ({ message }) => seen.push(summarize(message.data)))
   await client.start()
   await client.joinGroup('key:a')
   await eventually(() => seen.includes('is live'))

@@ -5,7 +5,7 @@ import { serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
-import { bridgeTo, Follower, openBridge, openBrowser, TRUSTING } from './support/open-bridge.js'
+import { bridgeTo, Follower, FULL_ACCESS, openBridge, openBrowser } from './support/open-bridge.js'
 
 const through = (hubUrl: string, linkUrl: string): string => {
   const url = new URL(`${hubUrl}?user=ann`)
@@ -32,7 +32,7 @@ describe('a browser that loses its connection', () => {
   })
 
   it('a new session receives the current entry, and the key is watched once', async () => {
-    const { plant, hub, store } = await openBridge(TRUSTING, 20)
+    const { plant, hub, store } = await openBridge(FULL_ACCESS, 20)
     const link = await layLink(hub.url.replace(/\/client.*/, ''))
     const client = openBrowser(through(hub.url, link.url))
     const follower = new Follower(client, 'a')

@@ -4,7 +4,7 @@ import { json } from '../../../src/client/index.js'
 import { type BridgeOptions, bridge } from '../../../src/pubsub/bridge/index.js'
 import { eventually } from '../../support/eventually.js'
 import type { RawFrame } from '../support/raw-pubsub-client.js'
-import { openBridge, TRUSTING } from './support/open-bridge.js'
+import { FULL_ACCESS, openBridge } from './support/open-bridge.js'
 
 const nameOf = ({ success, error }: RawFrame): string => (success === true ? 'done' : Object(error).name)
 const join = (key: string) => ({ type: 'joinGroup', group: `key:${key}` })
@@ -59,7 +59,7 @@ describe('permissions of a bridge', () => {
 
   it("no client may send to a key's group, and every client may leave it", async () => {
     let open = true
-    const { raw, hub } = await openBridge({ ...TRUSTING, read: () => open })
+    const { raw, hub } = await openBridge({ ...FULL_ACCESS, read: () => open })
     const ann = await raw('ann', '&role=webpubsub.sendToGroup&role=webpubsub.joinLeaveGroup')
     const send = { type: 'sendToGroup', dataType: 'json', data: 1 }
     expect(nameOf(await ann.request({ ...send, group: 'key:a' }))).toBe('Forbidden')
@@ -79,7 +79,7 @@ describe('permissions of a bridge', () => {
     const ann = await raw()
     expect(nameOf(await ann.request(join('a')))).toBe('Forbidden')
     expect(nameOf(await ann.request(write('a')))).toBe('NotFound')
-    using again = bridge(bridged, hub, TRUSTING)
+    using again = bridge(bridged, hub, FULL_ACCESS)
     expect(nameOf(await ann.request(join('a')))).toBe('done')
     expect(again.keys).toEqual(['a'])
   })
@@ -98,7 +98,7 @@ describe('options of a bridge', () => {
   })
 
   it('the prefix names groups and events', async () => {
-    const options: BridgeOptions = { ...TRUSTING, prefix: 'plant/' }
+    const options: BridgeOptions = { ...FULL_ACCESS, prefix: 'plant/' }
     const { raw, plant } = await openBridge(options)
     const ann = await raw()
     await ann.request({ type: 'event', event: 'plant/set', dataType: 'json', data: { key: 'a', value: 7 } })
@@ -112,7 +112,7 @@ describe('options of a bridge', () => {
     const codec = (): never => {
       throw new Error('no codec')
     }
-    const { raw, errors, keys } = await openBridge({ ...TRUSTING, codec })
+    const { raw, errors, keys } = await openBridge({ ...FULL_ACCESS, codec })
     const ann = await raw()
     await ann.join('key:a')
     await ann.received(1)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { bytes, json, text } from '../../../src/client/index.js'
 import { base64, bridge } from '../../../src/pubsub/bridge/index.js'
 import { eventually } from '../../support/eventually.js'
-import { bridgeTo, Follower, inWords, openBridge, TRUSTING } from './support/open-bridge.js'
+import { bridgeTo, Follower, FULL_ACCESS, openBridge, summarize } from './support/open-bridge.js'
 
 const SET_POINT = 'thermostat1\\setPoint'
 
@@ -65,8 +65,8 @@ describe('a browser that joins the group of a key', () => {
     for (const client of crowd) await client.join('key:a')
     await writing
     for (const client of crowd) {
-      await client.seen(frame => inWords(frame['data']).startsWith('set 100 '))
-      const said = client.messages.map(({ data }) => /^set (\d+)/.exec(inWords(data))?.[1])
+      await client.seen(frame => summarize(frame['data']).startsWith('set 100 '))
+      const said = client.messages.map(({ data }) => /^set (\d+)/.exec(summarize(data))?.[1])
       const values = said.filter(value => value !== undefined).map(Number)
       const first = values[0] ?? 0
       expect(values).toEqual(Array.from({ length: 101 - first }, (_, i) => first + i))
@@ -85,13 +85,13 @@ describe('a browser that joins the group of a key', () => {
     hub.addToGroup('key:a', eve.connectionId)
     for (const client of [ann, bob, eve]) {
       await client.received(1)
-      expect(inWords(client.messages[0]?.['data'])).toBe('set 1 (snapshot)')
+      expect(summarize(client.messages[0]?.['data'])).toBe('set 1 (snapshot)')
     }
     expect(second.keys).toEqual(['a'])
   })
 
   it('the watch ends with the last member, its session or the bridge', async () => {
-    const { store, hub, raw, keys } = await openBridge(TRUSTING, 0)
+    const { store, hub, raw, keys } = await openBridge(FULL_ACCESS, 0)
     const [ann, bob] = [await raw('ann'), await raw('bob')]
     await Promise.all([ann.join('key:a'), ann.join('key:b'), bob.join('key:a'), bob.join('key:c')])
     await eventually(() => store.stats.watches === 3)
@@ -112,7 +112,7 @@ describe('a browser that joins the group of a key', () => {
 
   it("a member receives values as encoded by the key's codec", async () => {
     const codec = (key: string) => ({ text, base64, bytes })[key] ?? json<unknown>()
-    const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec })
+    const { plant, browser, errors } = await openBridge({ ...FULL_ACCESS, codec })
     for (const key of ['text', 'base64', 'bytes', 'none'])
       await firstValueFrom(plant.key(key, bytes).set(new Uint8Array([65, 66])))
     await firstValueFrom(plant.set('null', null, json()))
@@ -131,7 +131,7 @@ describe('a browser that joins the group of a key', () => {
 
   it('a member receives the version of a value that cannot be sent, and later values', async () => {
     const odd = { encode: () => new Uint8Array(), decode: (value: Uint8Array) => (value[0] === 0 ? 1n : 'fine') }
-    const { plant, browser, errors } = await openBridge({ ...TRUSTING, codec: odd })
+    const { plant, browser, errors } = await openBridge({ ...FULL_ACCESS, codec: odd })
     await firstValueFrom(plant.key('a', bytes).set(new Uint8Array([0])))
     const follower = new Follower(browser(), 'a')
     await follower.until('is live')

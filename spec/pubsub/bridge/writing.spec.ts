@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { json, text } from '../../../src/client/index.js'
 import { PubSubRefusedError } from '../../../src/pubsub/client/index.js'
 import type { RawPubSubClient } from '../support/raw-pubsub-client.js'
-import { Follower, openBridge, TRUSTING } from './support/open-bridge.js'
+import { Follower, FULL_ACCESS, openBridge } from './support/open-bridge.js'
 
 const event = (name: string, data: unknown, dataType = 'json') => ({ type: 'event', event: name, dataType, data })
 
@@ -61,7 +61,7 @@ describe('a browser that writes a key', () => {
   })
 
   it('a failed write is rejected with the code of the error', async () => {
-    const { raw, browser, bridged } = await openBridge({ ...TRUSTING, codec: text })
+    const { raw, browser, bridged } = await openBridge({ ...FULL_ACCESS, codec: text })
     const ann = await raw()
     expect(await outcome(ann, 'key:set', { key: 'a', value: 21 })).toBe('argument')
     await bridged.close()

@@ -3,7 +3,7 @@ import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 /** A client with a group, at a hub that has not answered a ping. */
-function atOldHub(): FakeSetting {
+function openWithoutPings(): FakeSetting {
   const setting = new FakeSetting(retryDelays({ random: () => 0.5 }))
   setting.client.group('line').messages$.subscribe(setting.observer('line'))
   setting.socket.accept().greet().ack(1)
@@ -26,7 +26,7 @@ describe('a hub that does not answer pings', () => {
   it.each([undefined, 'Forbidden', 'InternalServerError', 'Duplicate'])(
     'any ack of a probe request proves the hub alive, without a report: %s',
     error => {
-      const setting = atOldHub()
+      const setting = openWithoutPings()
       for (let round = 0; round < 100; round++) silence(setting, error)
       expect(setting.states).toEqual(['connecting', 'connected'])
       expect([setting.errors, setting.log]).toEqual([[], []])
@@ -34,7 +34,7 @@ describe('a hub that does not answer pings', () => {
   )
 
   it('a silent hub is probed once per silence, each time with a new id', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     for (let round = 0; round < 3; round++) silence(setting)
     setting.clock.advance(39_999)
     const frames = setting.socket.frames.slice(1)
@@ -44,7 +44,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('a half-open link is detected on every link, after any number of earlier ones', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.socket.publish(1)
     for (let link = 0; link < 6; link++) {
       setting.clock.advance(39_999)
@@ -57,7 +57,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('after computer sleep, the hub is probed immediately and dropped if silent', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     silence(setting)
     setting.clock.jump(3_600_000)
     setting.clock.advance(20_000)
@@ -68,7 +68,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('an ack of the probe request completes the recovery', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.client.group('line').send('a').subscribe(setting.observer('a'))
     setting.socket.drop()
     const recovered = setting.socket.accept()
@@ -78,7 +78,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('a hub known to answer probes must send a frame to complete a recovery', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     silence(setting)
     setting.socket.drop()
     setting.socket.accept()
@@ -89,7 +89,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('a probe request is never resent and needs no answer', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.clock.advance(40_000)
     for (let link = 0; link < 3; link++) {
       setting.socket.accept().publish(1).drop()
@@ -105,7 +105,7 @@ describe('a hub that does not answer pings', () => {
   })
 
   it('a hub that has answered a ping is only pinged', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     silence(setting)
     setting.socket.pong()
     for (let round = 0; round < 10; round++) {
@@ -118,7 +118,7 @@ describe('a hub that does not answer pings', () => {
 
 describe('a hub that sends no frames', () => {
   it('a recovery without frames completes after a delay, and unacknowledged messages are resent', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.client.group('line').send('a').subscribe(setting.observer('a'))
     setting.socket.drop()
     setting.client.group('line').send('b').subscribe(setting.observer('b'))
@@ -136,7 +136,7 @@ describe('a hub that sends no frames', () => {
   })
 
   it('until the delay has passed, 1008 ends the session and nothing is resent', () => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.socket.drop()
     setting.client.group('line').send('b').subscribe(setting.observer('b'))
     const refused = setting.socket.accept()
@@ -152,7 +152,7 @@ describe('a hub that sends no frames', () => {
 describe('a hub that rejects pings', () => {
   /** A client whose hub closes after the first ping and begins another session. */
   function closedOverPing(code: number, before: (setting: FakeSetting) => unknown = () => undefined): FakeSetting {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     setting.clock.advance(20_000)
     before(setting)
     setting.socket.drop(code)
@@ -172,7 +172,7 @@ describe('a hub that rejects pings', () => {
   })
 
   it.each([1003, 1008])('close code %i during a recovery does not lead to further pings', code => {
-    const setting = atOldHub()
+    const setting = openWithoutPings()
     for (let recovery = 0; recovery < 3; recovery++) {
       setting.socket.drop()
       const recovered = setting.socket.accept()
@@ -198,15 +198,15 @@ describe('a hub that rejects pings', () => {
 
 describe('a hub that stops answering pings', () => {
   /** A client at a hub that has answered a ping. */
-  function atNewHub(): FakeSetting {
-    const setting = atOldHub()
+  function openWithPings(): FakeSetting {
+    const setting = openWithoutPings()
     setting.clock.advance(20_000)
     setting.socket.pong()
     return setting
   }
 
   it('a hub that stops answering pings costs one recovery and is probed by requests', () => {
-    const setting = atNewHub()
+    const setting = openWithPings()
     setting.clock.advance(40_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })
     setting.socket.accept().ack(requestAt(setting))
@@ -217,7 +217,7 @@ describe('a hub that stops answering pings', () => {
   })
 
   it('a hub that stops answering at all costs one session', () => {
-    const setting = atNewHub()
+    const setting = openWithPings()
     setting.clock.advance(40_000)
     const accepted = new Set<unknown>()
     while (setting.status?.state === 'recovering') {

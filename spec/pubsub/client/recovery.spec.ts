@@ -205,7 +205,7 @@ describe('the recovery window', () => {
 
 describe('close code 1008', () => {
   it('1008 ends the recovery: disconnected once, then a new connection with a fresh URL', () => {
-    setting.connect().reset()
+    setting.connect().beginNewSession()
     expect(setting.states).toEqual([
       ...['connecting', 'connected', 'recovering'],
       ...['disconnected', 'connecting', 'connected'],
@@ -222,7 +222,7 @@ describe('close code 1008', () => {
   it('sequence ids start over after 1008', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.connect().socket.publish(1).publish(2)
-    setting.reset().socket.publish(1)
+    setting.beginNewSession().socket.publish(1)
     expect(setting.log).toEqual(['line: 1', 'line: 2', 'line: 1'])
   })
 })

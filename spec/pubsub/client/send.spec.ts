@@ -282,10 +282,10 @@ describe('sends during an outage', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     for (let session = 2; session <= 3; session++) {
-      setting.reset().clock.advance(6_000)
+      setting.beginNewSession().clock.advance(6_000)
       expect([setting.log, sentData()]).toEqual([[], ['a']])
     }
-    setting.reset()
+    setting.beginNewSession()
     expect(setting.log).toEqual(['a: outcome-unknown'])
     expect(sentData()).toEqual([])
   })
@@ -306,7 +306,7 @@ describe('sends during an outage', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
-    setting.reset()
+    setting.beginNewSession()
     setting.clock.advance(1_000)
     expect(sentData()).toEqual(['a'])
     setting.socket.ack(1)

@@ -13,7 +13,7 @@ function build() {
 }
 
 /** Sends messages of the application, which is not subject to backpressure. */
-function tellGroup(hub: HubDriver, group: string, count: number): void {
+function sendToGroup(hub: HubDriver, group: string, count: number): void {
   const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
   for (let i = 0; i < count; i++) hub.deliver(hub.engine.sessionIndex.ofGroup(group), message)
 }
@@ -91,7 +91,7 @@ describe('backpressure', () => {
   it('a sender that recovers its session is held at its new link', () => {
     const { hub } = build()
     const [member, sender, link] = [new PacedClient(hub, ['g']), new PacedClient(hub), new PacedClient(hub)]
-    tellGroup(hub, 'g', 1_000)
+    sendToGroup(hub, 'g', 1_000)
     sender.publish('g', 1)
     const { connectionId } = sender.session
     const token = String(sender.parsed[0]?.['reconnectionToken'])
@@ -237,8 +237,8 @@ describe('backpressure', () => {
       new PacedClient(hub, ['g', 's']),
       new PacedClient(hub),
     ]
-    tellGroup(hub, 'g', 760)
-    tellGroup(hub, 's', 140)
+    sendToGroup(hub, 'g', 760)
+    sendToGroup(hub, 's', 140)
     sender.publish('g', 2)
     quick.take({ type: 'sequenceAck', sequenceId: 761 })
     expect(sender.acks).toBe(1)

@@ -6,17 +6,21 @@ import { effort } from '../../support/effort.js'
 const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)
 
 /** Matches recursively, as the documentation describes it; exponential on long input. */
-function naive(pattern: string, name: string): boolean {
+function matchesNaively(pattern: string, name: string): boolean {
   if (pattern === '') return name === ''
   const [first = '', second = ''] = pattern
-  if (first === '\\' && '\\*?'.includes(second)) return name[0] === second && naive(pattern.slice(2), name.slice(1))
+  if (first === '\\' && '\\*?'.includes(second))
+    return name[0] === second && matchesNaively(pattern.slice(2), name.slice(1))
   if (pattern.startsWith('**')) {
-    return naive(pattern.slice(2), name) || (name !== '' && naive(pattern, name.slice(1)))
+    return matchesNaively(pattern.slice(2), name) || (name !== '' && matchesNaively(pattern, name.slice(1)))
   }
   if (first === '*')
-    return naive(pattern.slice(1), name) || (name !== '' && name[0] !== '.' && naive(pattern, name.slice(1)))
-  if (first === '?') return name !== '' && name[0] !== '.' && naive(pattern.slice(1), name.slice(1))
-  return name[0] === first && naive(pattern.slice(1), name.slice(1))
+    return (
+      matchesNaively(pattern.slice(1), name) ||
+      (name !== '' && name[0] !== '.' && matchesNaively(pattern, name.slice(1)))
+    )
+  if (first === '?') return name !== '' && name[0] !== '.' && matchesNaively(pattern.slice(1), name.slice(1))
+  return name[0] === first && matchesNaively(pattern.slice(1), name.slice(1))
 }
 
 describe('GroupPattern', () => {
@@ -53,7 +57,7 @@ describe('GroupPattern', () => {
         (pattern, name) => {
           const parsed = GroupPattern.parse(pattern)
           fc.pre(parsed !== undefined)
-          expect(parsed?.matches(name)).toBe(naive(pattern, name))
+          expect(parsed?.matches(name)).toBe(matchesNaively(pattern, name))
         },
       ),
       { numRuns: effort(3_000, 300) },

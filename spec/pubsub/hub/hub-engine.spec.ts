@@ -56,10 +56,10 @@ describe('HubEngine', () => {
     const { engine, connect, tellGroup } = build()
     const { link, session } = connect()
     tellGroup(2)
-    link.writable = false
+    link.isWritable = false
     tellGroup(3, 3)
     expect(link.sequenceIds).toEqual([1, 2])
-    link.writable = true
+    link.isWritable = true
     engine.onDrain(session, link)
     tellGroup(1, 6)
     expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
@@ -69,10 +69,10 @@ describe('HubEngine', () => {
     const { engine, connect, tellGroup } = build()
     const { link, session, send } = connect()
     tellGroup(2)
-    link.writable = false
+    link.isWritable = false
     tellGroup(2, 3)
     send({ type: 'sequenceAck', sequenceId: 3 })
-    link.writable = true
+    link.isWritable = true
     engine.onDrain(session, link)
     const again = new VirtualLink()
     engine.recover(claimOf(link), again, 0)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-async function openNotebook() {
+async function openRecordingHub() {
   const opened = await openHub({
     retention: 0,
     authenticate: ({ query }) => ({
@@ -23,7 +23,7 @@ const ALL = 'role=webpubsub.joinLeaveGroup&role=webpubsub.sendToGroup'
 
 describe('memberships of a hub', () => {
   it('every membership is reported once, whatever its cause', async () => {
-    const { hub, notes, connect } = await openNotebook()
+    const { hub, notes, connect } = await openRecordingHub()
     const ann = await connect(`${ALL}&group=a`)
     await ann.join('b')
     await ann.join('b')
@@ -41,7 +41,7 @@ describe('memberships of a hub', () => {
   })
 
   it('a membership ended before its report is not reported', async () => {
-    const { hub, notes, connect } = await openNotebook()
+    const { hub, notes, connect } = await openRecordingHub()
     hub.connections$.subscribe(({ type, connection }) => {
       if (type === 'connected') hub.removeFromGroup('a', connection.connectionId)
     })
@@ -51,7 +51,7 @@ describe('memberships of a hub', () => {
   })
 
   it('a message sent on join precedes the ack of the join', async () => {
-    const { hub, connect } = await openNotebook()
+    const { hub, connect } = await openRecordingHub()
     hub.memberships$.subscribe(({ group, connection }) => hub.sendToMember(group, connection.connectionId, 'welcome'))
     const [ann, other] = [await connect(ALL), await connect(ALL)]
     await other.join('a')
@@ -71,7 +71,7 @@ describe('memberships of a hub', () => {
   })
 
   it('a guard decides what clients may do with groups', async () => {
-    const { hub, connect } = await openNotebook()
+    const { hub, connect } = await openRecordingHub()
     const asked: string[] = []
     const end = hub.guard(({ userId }, action, group) => {
       asked.push(`${userId} ${action} ${group}`)
@@ -99,7 +99,7 @@ describe('memberships of a hub', () => {
   })
 
   it('a guard that is not a function is rejected', async () => {
-    const { hub } = await openNotebook()
+    const { hub } = await openRecordingHub()
     const guard: object = { guard: 'all' }
     expect(() => Reflect.apply(hub.guard, hub, [guard])).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -25,7 +25,7 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
 const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
 
 /** Connects from another machine and returns the response's status. */
-const knockAt =
+const connectRemotely =
   ({ port }: { readonly port: number }) =>
   async (query: string): Promise<number | undefined> => {
     const url = `ws://127.0.0.1:${port}/client/hubs/chat${query}`
@@ -70,7 +70,7 @@ describe('limits of a hub', () => {
 
   it('logins are audited, and an address with repeated failures is throttled', async () => {
     const { server, events, clock } = await open({ publicUrl: 'wss://hub.example' })
-    const knock = knockAt(server)
+    const knock = connectRemotely(server)
     expect(await knock('?user=ann')).toBe(101)
     for (let i = 0; i < 5; i++) expect(await knock('')).toBe(401)
     expect(await knock('?user=bob')).toBe(429)
@@ -94,7 +94,7 @@ describe('limits of a hub', () => {
       authenticate: way === 'key' ? { key } : { verify: NAMED },
     })
     const good = way === 'key' ? new URL((await hub.token({ userId: 'ann' })).url).search : '?user=ann'
-    const knock = knockAt(server)
+    const knock = connectRemotely(server)
     for (let i = 0; i < 10; i++) expect(await knock('?access_token=x')).toBe(401)
     expect(await knock(good)).toBe(101)
   })

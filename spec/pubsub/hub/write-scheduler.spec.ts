@@ -42,7 +42,7 @@ class Writer implements ScheduledWriter {
 }
 
 /** The messages written immediately, and in each of the next turns. */
-async function turnsOf(log: string[], count: number): Promise<string[]> {
+async function writesPerTurn(log: string[], count: number): Promise<string[]> {
   const turns = [log.splice(0).join(' ')]
   while (turns.length < count) {
     await nextTurn()
@@ -55,27 +55,27 @@ describe('a turn of the event loop', () => {
   it('a turn writes a limited number of bytes; other sockets wait in order', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdefghij') new Writer(scheduler, log, name, 1)
-    expect(await turnsOf(log, 4)).toEqual(['a b c d', 'e f g h', 'i j', ''])
+    expect(await writesPerTurn(log, 4)).toEqual(['a b c d', 'e f g h', 'i j', ''])
   })
 
   it('a socket with more to write queues behind waiting ones', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     new Writer(scheduler, log, 'a', 10)
     new Writer(scheduler, log, 'b', 2)
-    expect(await turnsOf(log, 5)).toEqual(['a a a a', 'a a a a', 'b b a a', '', ''])
+    expect(await writesPerTurn(log, 5)).toEqual(['a a a a', 'a a a a', 'b b a a', '', ''])
   })
 
   it('small messages are written regardless of the queue', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdef') new Writer(scheduler, log, name, 1)
     new Writer(scheduler, log, 'small', 2, SMALL_FRAME_BYTES)
-    expect(await turnsOf(log, 2)).toEqual(['a b c d small small', 'e f'])
+    expect(await writesPerTurn(log, 2)).toEqual(['a b c d small small', 'e f'])
   })
 
   it("a message larger than a turn's budget is written alone", async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * WRITE_BYTES_PER_TURN)
-    expect(await turnsOf(log, 4)).toEqual(['a', 'b', 'c', ''])
+    expect(await writesPerTurn(log, 4)).toEqual(['a', 'b', 'c', ''])
   })
 
   it('written data leaves at the end of the turn, which frees the budget', async () => {
@@ -83,7 +83,7 @@ describe('a turn of the event loop', () => {
     const first = new Writer(scheduler, log, 'a', 4)
     scheduler.add(first)
     new Writer(scheduler, log, 'b', 1)
-    expect(await turnsOf(log, 3)).toEqual(['a a a a', 'a leaves b', ''])
+    expect(await writesPerTurn(log, 3)).toEqual(['a a a a', 'a leaves b', ''])
   })
 })
 

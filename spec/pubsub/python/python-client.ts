@@ -52,7 +52,7 @@ export class PythonClient {
   }
 
   /** The log, once it has this many lines. */
-  async told(count: number): Promise<readonly string[]> {
+  async logged(count: number): Promise<readonly string[]> {
     await eventually(() => this.log.length >= count)
     return this.log
   }

@@ -7,17 +7,17 @@ import { isTrue, type Knowledge } from '../../judges/outcomes.js'
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
 
 /** A message that the hub queued for a session; its index is its sequence id minus one. */
-export interface Queued {
+export interface QueuedMessage {
   readonly id: number
   /** Undefined for a server message. */
   readonly group: string | undefined
   readonly at: number
   /** The session has left the group since, and may be in it again. */
-  left: boolean
+  hasLeft: boolean
 }
 
 /** A message or an event that a client sent. */
-export interface Sent {
+export interface SentMessage {
   readonly id: number
   readonly kind: 'message' | 'event'
   readonly sender: string
@@ -25,24 +25,24 @@ export interface Sent {
   /** Outcome: `acked`, or the code of its error. */
   outcome: string
   /** It was in flight when its session was lost, its timeout expired or its client was closed. */
-  excused: () => boolean
+  isExcused: () => boolean
 }
 
 /** The youngest published message of a sender, and the session it was sent in. */
-interface Youngest {
+interface LatestPublished {
   readonly id: number
   readonly session: string
 }
 
 /** Ground truth of the hub, independent of the clients' beliefs. */
 export class Ledger {
-  readonly sent = new Map<number, Sent>()
+  readonly sent = new Map<number, SentMessage>()
   readonly complaints: string[] = []
-  readonly #queued = new Map<string, Queued[]>()
+  readonly #queued = new Map<string, QueuedMessage[]>()
   readonly #times = new Map<number, number>()
-  readonly #youngest = new Map<string, Youngest>()
+  readonly #youngest = new Map<string, LatestPublished>()
   /** Messages published after younger ones of a later session. */
-  readonly #late: Sent[] = []
+  readonly #late: SentMessage[] = []
   #lastId = 0
 
   nextId(): number {
@@ -59,18 +59,18 @@ export class Ledger {
   }
 
   /** Records a published message. `from`: the session of the sending client, if any. */
-  published(frame: DataFrame, sessions: readonly string[], at: number, from: string): void {
+  onPublished(frame: DataFrame, sessions: readonly string[], at: number, from: string): void {
     const id = idIn(frame.payload)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
-    for (const session of sessions) this.queuedFor(session).push({ id, group, at, left: false })
+    for (const session of sessions) this.queuedFor(session).push({ id, group, at, hasLeft: false })
     const sent = this.sent.get(id)
     if (sent && !this.#times.has(id)) this.#judgeOrder(sent, from)
     this.processedOnceMore(id)
   }
 
   /** Records a membership ended on request. */
-  left(session: string, group: string): void {
-    for (const queued of this.queuedFor(session)) if (queued.group === group) queued.left = true
+  onLeft(session: string, group: string): void {
+    for (const queued of this.queuedFor(session)) if (queued.group === group) queued.hasLeft = true
   }
 
   processedOnceMore(id: number): void {
@@ -81,10 +81,10 @@ export class Ledger {
     return this.#times.get(id) ?? 0
   }
 
-  queuedFor(session: string): Queued[] {
+  queuedFor(session: string): QueuedMessage[] {
     const known = this.#queued.get(session)
     if (known) return known
-    const queued: Queued[] = []
+    const queued: QueuedMessage[] = []
     this.#queued.set(session, queued)
     return queued
   }
@@ -93,17 +93,17 @@ export class Ledger {
   judgeSent(): void {
     for (const sent of this.sent.values()) {
       const times = this.timesOf(sent.id)
-      if (!isTrueOf(sent, times))
+      if (!isConsistent(sent, times))
         this.complain(`${nameOf(sent)} ended as ${sent.outcome}, but was processed ${times} times`)
       if (sent.outcome === 'acked' && sent.how !== 'noAck' && this.#late.includes(sent)) {
         this.complain(`${nameOf(sent)} was published after a younger one of a later session`)
       }
-      if (sent.outcome === 'outcome-unknown' && !sent.excused()) this.complain(`${nameOf(sent)} has a known outcome`)
+      if (sent.outcome === 'outcome-unknown' && !sent.isExcused()) this.complain(`${nameOf(sent)} has a known outcome`)
     }
   }
 
   /** A message in flight when its session was lost may be late, unless its sender received an ack. */
-  #judgeOrder(sent: Sent, session: string): void {
+  #judgeOrder(sent: SentMessage, session: string): void {
     const { id, sender } = sent
     const youngest = this.#youngest.get(sender)
     if (youngest === undefined || id > youngest.id) this.#youngest.set(sender, { id, session })
@@ -112,7 +112,7 @@ export class Ledger {
   }
 }
 
-const nameOf = ({ kind, id, sender, how }: Sent): string => `${kind} ${id} of ${sender} (${how})`
+const nameOf = ({ kind, id, sender, how }: SentMessage): string => `${kind} ${id} of ${sender} (${how})`
 
 const KNOWN: Readonly<Record<string, Knowledge>> = {
   acked: 'done',
@@ -123,7 +123,7 @@ const KNOWN: Readonly<Record<string, Knowledge>> = {
 }
 
 /** Returns whether an outcome allows the message to have been processed this many times. */
-function isTrueOf({ outcome, how }: Sent, times: number): boolean {
+function isConsistent({ outcome, how }: SentMessage, times: number): boolean {
   const known = KNOWN[outcome]
   if (known === undefined) return false
   // A message without an ack may be lost, and an at-least-once message may be duplicated.

@@ -1,7 +1,7 @@
 import type { PubSubStatus } from '../../../src/pubsub/client/events.js'
 import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
 import type { VirtualTime } from '../../simulation/virtual-time.js'
-import type { Place } from './sim-client.js'
+import type { ClientEnvironment } from './sim-client.js'
 import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
@@ -15,13 +15,13 @@ export class LinkWitness {
   readonly #keepAlive: number
   readonly #complain: (what: string) => void
   #wire: Wire | undefined
-  #connected = false
+  #isConnected = false
   /** When the link last seemed alive, or the client could not act, ms. */
-  #since = 0
+  #lastAliveAt = 0
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
 
-  constructor({ nature, hub }: Place, keepAlive: number, complain: (what: string) => void) {
+  constructor({ nature, hub }: ClientEnvironment, keepAlive: number, complain: (what: string) => void) {
     this.#time = nature.time
     this.#hub = hub
     this.#keepAlive = keepAlive
@@ -32,40 +32,40 @@ export class LinkWitness {
     this.#wire = wire
   }
 
-  heard(): void {
-    this.#since = this.#time.now
+  onFrame(): void {
+    this.#lastAliveAt = this.#time.now
   }
 
   /** The client is frozen for a while. */
-  frozen(duration: number): void {
+  onFrozen(duration: number): void {
     this.#thawsAt = this.#time.now + duration
   }
 
   /** The peer closed a socket that the client had not dropped. */
-  closed(code: number): void {
+  onClosed(code: number): void {
     if (code === CLOSE.malformed && ++this.#refusals > 1) this.#complain('sent a ping to a hub that had refused one')
   }
 
   note(status: PubSubStatus): void {
-    if (status.state === 'connected') this.#since = this.#time.now
+    if (status.state === 'connected') this.#lastAliveAt = this.#time.now
     if (status.state !== 'connected') this.judge()
-    if (this.#connected && status.state === 'recovering' && /stopped responding/.test(status.cause.message)) {
+    if (this.#isConnected && status.state === 'recovering' && /stopped responding/.test(status.cause.message)) {
       this.#judgeDistrust()
     }
-    this.#connected = status.state === 'connected'
+    this.#isConnected = status.state === 'connected'
   }
 
   judge(): void {
     const { deadSince } = this.#wire ?? {}
-    if (!this.#connected || deadSince === undefined) return
-    const late = this.#time.now - Math.max(deadSince, this.#since, this.#thawsAt) - this.#keepAlive
+    if (!this.#isConnected || deadSince === undefined) return
+    const late = this.#time.now - Math.max(deadSince, this.#lastAliveAt, this.#thawsAt) - this.#keepAlive
     if (late > 0) this.#complain(`found out ${late} ms too late that its link was dead`)
   }
 
   #judgeDistrust(): void {
     if (this.#hub.signs === 'none') return
     const wire = this.#wire
-    if (wire === undefined || wire.deadSince !== undefined || wire.up.stalled || wire.down.stalled) return
+    if (wire === undefined || wire.deadSince !== undefined || wire.up.hasStalled || wire.down.hasStalled) return
     // A response may have waited while the client was frozen.
     if (this.#time.now - this.#thawsAt > this.#keepAlive) this.#complain('gave up a link that was alive')
   }

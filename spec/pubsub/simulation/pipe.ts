@@ -21,7 +21,7 @@ export interface Conditions {
 }
 
 /** A network and a hub without faults. */
-export const CALM: Conditions = {
+export const NO_FAULTS: Conditions = {
   latency: 2,
   breakage: 0,
   refused: 0,
@@ -34,7 +34,7 @@ export const CALM: Conditions = {
 }
 
 /** Shared state of a simulation. */
-export interface Nature {
+export interface SimulationContext {
   readonly time: VirtualTime
   readonly random: Random
   readonly conditions: Conditions
@@ -42,11 +42,11 @@ export interface Nature {
 
 /** One direction of a connection: frames arrive in order, late, or not at all. */
 export class Pipe {
-  underWay = 0
+  inFlight = 0
   /** Nothing arrives, and neither side is notified. */
-  dead = false
-  stalled = false
-  readonly #nature: Nature
+  isDead = false
+  hasStalled = false
+  readonly #nature: SimulationContext
   readonly #broken: () => void
   readonly #drained: () => void
   #last = 0
@@ -56,16 +56,16 @@ export class Pipe {
    * @param broken - called when the connection breaks
    * @param drained - called when a frame has arrived
    */
-  constructor(nature: Nature, broken: () => void, drained: () => void = () => undefined) {
+  constructor(nature: SimulationContext, broken: () => void, drained: () => void = () => undefined) {
     this.#nature = nature
     this.#broken = broken
     this.#drained = drained
   }
 
   push(arrive: () => void): void {
-    if (this.dead) return
+    if (this.isDead) return
     const { time, random, conditions } = this.#nature
-    this.underWay++
+    this.inFlight++
     this.#last = Math.max(this.#last, time.now + random.int(0, conditions.latency))
     time.after(this.#last - time.now, () => this.#take(arrive))
   }
@@ -74,7 +74,7 @@ export class Pipe {
   stall(duration: number): void {
     if (this.#held) return
     this.#held = []
-    this.stalled = true
+    this.hasStalled = true
     this.#nature.time.after(duration, () => this.#release())
   }
 
@@ -85,7 +85,7 @@ export class Pipe {
   }
 
   #take(arrive: () => void): void {
-    if (this.dead) return
+    if (this.isDead) return
     if (this.#held) {
       this.#held.push(arrive)
       return
@@ -95,7 +95,7 @@ export class Pipe {
       this.#broken()
       return
     }
-    this.underWay--
+    this.inFlight--
     arrive()
     this.#drained()
   }

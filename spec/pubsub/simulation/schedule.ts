@@ -35,7 +35,7 @@ export interface ClientPlan {
 }
 
 /** Probes that the hub answers: pings; only requests, while it ignores pings or ends a session over one; or none. */
-export type Signs = 'pongs' | 'acks' | 'acks, no pings' | 'none'
+export type ProbeSupport = 'pongs' | 'acks' | 'acks, no pings' | 'none'
 
 /** The events of a simulation, derived from its seed. */
 export interface Schedule {
@@ -43,21 +43,21 @@ export interface Schedule {
   readonly clients: readonly ClientPlan[]
   readonly retention: number
   readonly idleTimeout: number
-  readonly signs: Signs
+  readonly signs: ProbeSupport
   readonly conditions: Conditions
   readonly actions: readonly Action[]
 }
 
 /** Duration of the faults, ms. */
-export const TROUBLE = 8_000
+export const FAULT_PERIOD_MS = 8_000
 export const GROUPS = 2
 /** Longer than a simulation. */
-export const AGES = 90_000
+export const BEYOND_SIMULATION_MS = 90_000
 /** Exceeds what the hub keeps for a client without acks. */
-const FLOOD = 1_100
+const FLOOD_MESSAGES = 1_100
 
 /** Longer than a recovery, and shorter than the final phase, ms. */
-const PATIENCE = 2_000
+const MIN_RECOVERY_WINDOW_MS = 2_000
 const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
 
@@ -66,10 +66,10 @@ export function scheduleOf(seed: number): Schedule {
   const clients = Array.from({ length: random.int(2, 3) }, () => planOf(random))
   const conditions = conditionsOf(random)
   // Races occur in bursts: actions cluster around a few moments.
-  const moments = Array.from({ length: 3 }, () => random.int(0, TROUBLE - 1_000))
+  const moments = Array.from({ length: 3 }, () => random.int(0, FAULT_PERIOD_MS - 1_000))
   const actions = Array.from({ length: random.int(8, 28) }, () => {
     const near = random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 80)
-    return actionOf(random, random.chance(0.4) ? random.int(0, TROUBLE) : near, clients.length)
+    return actionOf(random, random.chance(0.4) ? random.int(0, FAULT_PERIOD_MS) : near, clients.length)
   })
   const joins = clients.map((_, client): Action => ({ at: 0, type: 'join', client, group: random.int(0, GROUPS - 1) }))
   const [retention, idleTimeout] = [random.pick([300, 2_000, 6_000]), random.pick([3_000, 8_000])]
@@ -77,7 +77,7 @@ export function scheduleOf(seed: number): Schedule {
   return {
     seed,
     clients: signs === 'none' ? clients.map(patient) : clients,
-    retention: signs === 'none' ? PATIENCE : retention,
+    retention: signs === 'none' ? MIN_RECOVERY_WINDOW_MS : retention,
     idleTimeout,
     signs,
     conditions,
@@ -90,7 +90,7 @@ const planOf = (random: Random): ClientPlan => ({
   recoveryWindow: random.pick([400, 3_000, 8_000]),
   keepAlive: random.pick([1_000, 3_000]),
   connectTimeout: random.pick([300, 1_500]),
-  timeout: random.pick([300, 2_000, AGES, AGES]),
+  timeout: random.pick([300, 2_000, BEYOND_SIMULATION_MS, BEYOND_SIMULATION_MS]),
 })
 
 /**
@@ -136,7 +136,7 @@ function actionOf(random: Random, at: number, clients: number): Action {
   }
   if (dice <= 965) return { at, type: 'kick', client }
   if (dice <= 975) return { at, type: 'reopen', client }
-  if (dice <= 979) return { at, type: 'publish', group, count: random.pick([150, FLOOD]) }
+  if (dice <= 979) return { at, type: 'publish', group, count: random.pick([150, FLOOD_MESSAGES]) }
   return { at, type: 'restart', outage: random.int(0, 600) }
 }
 

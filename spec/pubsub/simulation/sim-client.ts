@@ -7,22 +7,22 @@ import type { Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socke
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { EventLoop, type Thaw } from '../../simulation/event-loop.js'
-import type { Ledger, Sent } from './ledger.js'
+import type { Ledger, SentMessage } from './ledger.js'
 import { LinkWitness } from './link-witness.js'
-import type { Nature } from './pipe.js'
-import { type ClientPlan, TROUBLE } from './schedule.js'
+import type { SimulationContext } from './pipe.js'
+import { type ClientPlan, FAULT_PERIOD_MS } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
 import { Wire } from './wire.js'
 import { Witness } from './witness.js'
 
 /** When the network works again, ms. */
-const WORKS_SINCE = TROUBLE + 100
+const FAULTS_END_MS = FAULT_PERIOD_MS + 100
 /** Enough time for a recovery, ms. */
-const ENOUGH = 3_000
+const RECOVERY_TIME_MS = 3_000
 
 /** The surroundings of a client. */
-export interface Place {
-  readonly nature: Nature
+export interface ClientEnvironment {
+  readonly nature: SimulationContext
   readonly hub: SimHub
   readonly ledger: Ledger
 }
@@ -38,7 +38,7 @@ export class SimClient {
   readonly loop: EventLoop
   closed = false
   readonly #plan: ClientPlan
-  readonly #place: Place
+  readonly #place: ClientEnvironment
   readonly #client: PubSubClient
   readonly #groups = new Map<string, Subscribed>()
   readonly #serverMessages: Witness
@@ -52,7 +52,7 @@ export class SimClient {
   /** When sessions were lost, ms. */
   readonly #losses: number[] = []
 
-  constructor(name: string, plan: ClientPlan, place: Place) {
+  constructor(name: string, plan: ClientPlan, place: ClientEnvironment) {
     const { nature, ledger } = place
     this.name = name
     this.#plan = plan
@@ -78,7 +78,7 @@ export class SimClient {
       // A join or a leave may time out, and is then retried.
       if (code !== 'timeout' && code !== 'outcome-unknown') ledger.complain(`${name} reports ${message}`)
     })
-    this.#client.serverMessages$.subscribe(message => this.#serverMessages.take(message, this.#session ?? ''))
+    this.#client.serverMessages$.subscribe(message => this.#serverMessages.onMessage(message, this.#session ?? ''))
   }
 
   /** The current session, if connected. At a hub that answers no probes, each silence ends in a recovery. */
@@ -88,7 +88,7 @@ export class SimClient {
     return isIn ? this.#session : undefined
   }
 
-  get wanted(): readonly string[] {
+  get wantedGroups(): readonly string[] {
     return Array.from(this.#groups.keys())
   }
 
@@ -98,9 +98,9 @@ export class SimClient {
     const witness = new Witness(ledger, this.name, group, nature.time.now)
     this.#witnesses.push(witness)
     const { messages$, gaps$ } = this.#client.group(group)
-    const subscription = gaps$.subscribe(() => witness.gap())
+    const subscription = gaps$.subscribe(() => witness.onGap())
     const error = (cause: unknown): void => ledger.complain(`${this.name} cannot be in ${group}: ${cause}`)
-    subscription.add(messages$.subscribe({ next: message => witness.take(message, this.#session ?? ''), error }))
+    subscription.add(messages$.subscribe({ next: message => witness.onMessage(message, this.#session ?? ''), error }))
     this.#groups.set(group, { witness, subscription })
   }
 
@@ -109,7 +109,7 @@ export class SimClient {
     this.#groups.delete(group)
   }
 
-  send(group: string, how: Sent['how']): void {
+  send(group: string, how: SentMessage['how']): void {
     const id = this.#place.ledger.nextId()
     const options = { noEcho: how === 'noEcho', atLeastOnce: how === 'atLeastOnce', ack: how !== 'noAck' }
     this.#follow(this.#client.group(group).send(id, options), { id, kind: 'message', how })
@@ -129,7 +129,7 @@ export class SimClient {
   }
 
   freeze(duration: number, first: Thaw): void {
-    if (!this.loop.frozen) this.#linkWitness.frozen(duration)
+    if (!this.loop.frozen) this.#linkWitness.onFrozen(duration)
     this.loop.freeze(duration, first)
   }
 
@@ -160,12 +160,12 @@ export class SimClient {
       opened: () => this.loop.run(() => opened()),
       message: data =>
         this.loop.run(() => {
-          this.#linkWitness.heard()
+          this.#linkWitness.onFrame()
           message(data)
         }),
       closed: (code, reason) =>
         this.loop.run(() => {
-          if (!wire.near.closing) this.#linkWitness.closed(code)
+          if (!wire.near.isClosing) this.#linkWitness.onClosed(code)
           closed(code, reason)
         }),
     }
@@ -179,9 +179,9 @@ export class SimClient {
     return wire.near
   }
 
-  #follow(result: Observable<SendResult>, what: Pick<Sent, 'id' | 'kind' | 'how'>): void {
+  #follow(result: Observable<SendResult>, what: Pick<SentMessage, 'id' | 'kind' | 'how'>): void {
     const { nature, ledger } = this.#place
-    const sent: Sent = { ...what, sender: this.name, outcome: 'pending', excused: () => false }
+    const sent: SentMessage = { ...what, sender: this.name, outcome: 'pending', isExcused: () => false }
     ledger.sent.set(sent.id, sent)
     const since = nature.time.now
     result.subscribe({
@@ -192,7 +192,7 @@ export class SimClient {
         sent.outcome = error instanceof StateStoreError ? error.code : String(error)
         const { now } = nature.time
         const isOver = this.closed || now - since >= this.#plan.timeout
-        sent.excused = () => isOver || this.#losses.some(at => since <= at && at <= now)
+        sent.isExcused = () => isOver || this.#losses.some(at => since <= at && at <= now)
       },
     })
   }
@@ -200,7 +200,12 @@ export class SimClient {
   /** In a working network, a session that the hub still has is recovered. */
   #judgeLoss(session: string): void {
     const { hub, ledger } = this.#place
-    if (this.#recoveringSince < WORKS_SINCE || this.#plan.recoveryWindow < ENOUGH || !hub.keeps(session)) return
+    if (
+      this.#recoveringSince < FAULTS_END_MS ||
+      this.#plan.recoveryWindow < RECOVERY_TIME_MS ||
+      !hub.hasSession(session)
+    )
+      return
     ledger.complain(`${this.name} gave up session ${Number(session)}, which the hub has`)
   }
 

@@ -10,8 +10,8 @@ import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { idIn, type Ledger } from './ledger.js'
-import type { Nature } from './pipe.js'
-import type { Schedule, Signs } from './schedule.js'
+import type { SimulationContext } from './pipe.js'
+import type { ProbeSupport, Schedule } from './schedule.js'
 import type { Wire } from './wire.js'
 
 const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
@@ -21,7 +21,7 @@ const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 
 /** Returns the kind of probe in a frame. */
-function asks(data: FrameData): 'ping' | 'request' | undefined {
+function probeKind(data: FrameData): 'ping' | 'request' | undefined {
   const frame = (typeof data === 'string' ? jsonHubCodec : protobufHubCodec).decode(data)
   if (frame.type === 'ping') return 'ping'
   return frame.type === 'leaveGroup' && frame.group === PROBE_GROUP ? 'request' : undefined
@@ -30,11 +30,11 @@ function asks(data: FrameData): 'ping' | 'request' | undefined {
 /** The shipped engine, observed by the ledger. */
 class RecordedEngine extends HubEngine {
   readonly #ledger: Ledger
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   /** Session of the latest frame. */
   #session = ''
 
-  constructor(options: HubEngineOptions, ledger: Ledger, nature: Nature) {
+  constructor(options: HubEngineOptions, ledger: Ledger, nature: SimulationContext) {
     super(options)
     this.#ledger = ledger
     this.#nature = nature
@@ -49,7 +49,7 @@ class RecordedEngine extends HubEngine {
     const getters = Array.from(targets, ({ connectionId }) => connectionId).filter(id => !spared?.has(id))
     const deliveries = super.deliver(targets, frame, now, spared)
     if (deliveries !== getters.length) this.#ledger.complain(`delivered to ${deliveries}, not ${getters.length}`)
-    this.#ledger.published(frame, getters, this.#nature.time.now, this.#session)
+    this.#ledger.onPublished(frame, getters, this.#nature.time.now, this.#session)
     return deliveries
   }
 
@@ -60,14 +60,14 @@ class RecordedEngine extends HubEngine {
 
   override leave(session: HubSession, group: string): void {
     super.leave(session, group)
-    this.#ledger.left(session.connectionId, group)
+    this.#ledger.onLeft(session.connectionId, group)
   }
 }
 
 /** A hub on virtual time, which can lose all its state. */
 export class SimHub {
   engine: HubEngine
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   readonly #ledger: Ledger
   readonly #limits: Limits
   #wires = new Set<Wire>()
@@ -76,22 +76,22 @@ export class SimHub {
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
 
-  constructor(nature: Nature, ledger: Ledger, limits: Limits) {
+  constructor(nature: SimulationContext, ledger: Ledger, limits: Limits) {
     this.#nature = nature
     this.#ledger = ledger
     this.#limits = limits
     this.engine = this.#emptyEngine()
   }
 
-  get signs(): Signs {
+  get signs(): ProbeSupport {
     return this.#limits.signs
   }
 
-  get armed(): boolean {
+  get hasTimer(): boolean {
     return this.#disarm !== undefined
   }
 
-  keeps(connectionId: string): boolean {
+  hasSession(connectionId: string): boolean {
     return this.engine.sessionIndex.get(connectionId) !== undefined
   }
 
@@ -170,7 +170,7 @@ export class SimHub {
     }
     link.listener = {
       receive: data => {
-        const asked = this.signs === 'pongs' ? undefined : asks(data)
+        const asked = this.signs === 'pongs' ? undefined : probeKind(data)
         if (asked === undefined || (asked === 'request' && this.signs !== 'none')) {
           current(now => engine.receive(session, link, data, now))
         } else if (this.signs === 'acks, no pings') {

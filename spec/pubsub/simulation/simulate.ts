@@ -11,7 +11,7 @@ export interface Failure {
 }
 
 /** Results of many schedules. */
-export interface Tally {
+export interface SimulationResult {
   readonly schedules: number
   readonly failures: readonly Failure[]
   readonly processed: number
@@ -44,7 +44,7 @@ export function explain(seed: number): string {
  * for (const { seed } of failures.slice(0, 3)) console.log(explain(seed))
  * ```
  */
-export function simulateAll(firstSeed: number, count: number): Tally {
+export function simulateAll(firstSeed: number, count: number): SimulationResult {
   const failures: Failure[] = []
   const outcomes: Record<string, number> = {}
   let processed = 0

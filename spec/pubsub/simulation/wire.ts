@@ -1,13 +1,13 @@
 import type { Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import type { CloseCode, HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
-import { type Nature, Pipe } from './pipe.js'
+import { Pipe, type SimulationContext } from './pipe.js'
 
 /** Close code of a lost socket, or of a close frame without a code (RFC 6455, section 7.4.1). */
-const ABNORMAL = 1006
+const ABNORMAL_CLOSURE = 1006
 const NO_CODE = 1005
 /** How long a client waits for the hub's close frame, ms. */
-const CLOSE_PATIENCE = 1_500
+const CLOSE_TIMEOUT_MS = 1_500
 /** Bytes per unsent frame: a client may buffer four before it must wait. */
 const BYTES_PER_FRAME = 300_000
 
@@ -25,12 +25,12 @@ export class Wire {
   readonly far: FarEnd
   readonly up: Pipe
   readonly down: Pipe
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   /** When frames stopped arriving permanently, ms. */
   deadSince: number | undefined
   #cut = false
 
-  constructor(nature: Nature, handlers: SocketHandlers) {
+  constructor(nature: SimulationContext, handlers: SocketHandlers) {
     this.#nature = nature
     this.up = new Pipe(nature, () => this.cut())
     this.down = new Pipe(
@@ -48,34 +48,34 @@ export class Wire {
     this.#cut = true
     this.silence('both')
     const { time, random, conditions } = this.#nature
-    time.after(random.int(0, conditions.clientNotice), () => this.near.ended(ABNORMAL, ''))
-    time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL))
+    time.after(random.int(0, conditions.clientNotice), () => this.near.ended(ABNORMAL_CLOSURE, ''))
+    time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL_CLOSURE))
   }
 
   /** Makes the connection half-open: data vanishes, and neither side is notified. */
   silence(direction: 'up' | 'down' | 'both'): void {
     this.deadSince ??= this.#nature.time.now
-    if (direction !== 'down') this.up.dead = true
-    if (direction !== 'up') this.down.dead = true
+    if (direction !== 'down') this.up.isDead = true
+    if (direction !== 'up') this.down.isDead = true
   }
 }
 
 /** The client's end. */
 export class NearEnd implements Socket {
-  closing = false
+  isClosing = false
   readonly #wire: Wire
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   readonly #handlers: SocketHandlers
   #open = true
 
-  constructor(wire: Wire, nature: Nature, handlers: SocketHandlers) {
+  constructor(wire: Wire, nature: SimulationContext, handlers: SocketHandlers) {
     this.#wire = wire
     this.#nature = nature
     this.#handlers = handlers
   }
 
   get bufferedAmount(): number {
-    return this.#wire.up.underWay * BYTES_PER_FRAME
+    return this.#wire.up.inFlight * BYTES_PER_FRAME
   }
 
   opened(): void {
@@ -83,19 +83,19 @@ export class NearEnd implements Socket {
   }
 
   send(data: FrameData): void {
-    if (this.#open && !this.closing) this.#wire.up.push(() => this.#wire.far.take(data))
+    if (this.#open && !this.isClosing) this.#wire.up.push(() => this.#wire.far.take(data))
   }
 
   close(code: number = NO_CODE): void {
-    if (this.closing) return
-    this.closing = true
+    if (this.isClosing) return
+    this.isClosing = true
     if (!this.#open) return
     this.#wire.up.push(() => {
       this.#wire.far.ended(code)
       this.#wire.down.push(() => this.ended(code, ''))
     })
-    this.#nature.time.after(CLOSE_PATIENCE, () => {
-      this.ended(ABNORMAL, '')
+    this.#nature.time.after(CLOSE_TIMEOUT_MS, () => {
+      this.ended(ABNORMAL_CLOSURE, '')
       this.#wire.cut()
     })
   }
@@ -119,16 +119,16 @@ export class NearEnd implements Socket {
 export class FarEnd implements HubLink {
   listener: HubListener | undefined
   readonly #wire: Wire
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   #open = true
 
-  constructor(wire: Wire, nature: Nature) {
+  constructor(wire: Wire, nature: SimulationContext) {
     this.#wire = wire
     this.#nature = nature
   }
 
   canSend(): boolean {
-    return this.#wire.down.underWay < this.#nature.conditions.window
+    return this.#wire.down.inFlight < this.#nature.conditions.window
   }
 
   send(data: FrameData): void {
@@ -148,7 +148,7 @@ export class FarEnd implements HubLink {
   }
 
   terminate(): void {
-    this.ended(ABNORMAL)
+    this.ended(ABNORMAL_CLOSURE)
     this.#wire.cut()
   }
 

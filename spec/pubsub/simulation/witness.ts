@@ -1,7 +1,7 @@
 import type { GroupMessage, ServerMessage } from '../../../src/pubsub/client/events.js'
 import type { Ledger } from './ledger.js'
 
-interface Visit {
+interface SessionVisit {
   readonly session: string
   /** Sequence ids of received messages, in order. */
   readonly numbers: number[]
@@ -15,27 +15,27 @@ export class Witness {
   readonly group: string | undefined
   #gaps = 0
   /** Whether a gap was reported since the last message. */
-  #told = false
+  #hasGap = false
   /** When the subscription began, ms. */
-  readonly #since: number
+  readonly #subscribedAt: number
   readonly #name: string
   readonly #ledger: Ledger
-  readonly #visits: Visit[] = []
+  readonly #visits: SessionVisit[] = []
 
   constructor(ledger: Ledger, name: string, group: string | undefined, since: number) {
     this.#ledger = ledger
     this.#name = name
     this.group = group
-    this.#since = since
+    this.#subscribedAt = since
   }
 
-  gap(): void {
+  onGap(): void {
     this.#gaps++
-    this.#told = true
+    this.#hasGap = true
   }
 
   /** Checks a message, and the session in which it arrived. */
-  take({ sequenceId, data }: GroupMessage | ServerMessage, session: string): void {
+  onMessage({ sequenceId, data }: GroupMessage | ServerMessage, session: string): void {
     const number = Number(sequenceId)
     const queued = this.#ledger.queuedFor(session)[number - 1]
     if (queued?.id !== data || queued?.group !== this.group) {
@@ -46,7 +46,7 @@ export class Witness {
     const last = visit.numbers.at(-1) ?? 0
     if (number <= last) this.#complain(`got ${number} after ${last} in session ${Number(session)}`)
     visit.numbers.push(number)
-    this.#told = false
+    this.#hasGap = false
   }
 
   /** Runs at the end. `session`: the remaining one, if the subscription remains. */
@@ -59,12 +59,12 @@ export class Witness {
     if (this.#gaps > sessionsLost) this.#complain(`${sessionsLost} sessions lost, received ${this.#gaps} gaps`)
   }
 
-  #visitOf(session: string): Visit {
+  #visitOf(session: string): SessionVisit {
     const latest = this.#visits.at(-1)
     if (latest?.session === session) return latest
-    if (latest && !this.#told && this.#wasMember(latest)) this.#complain('is in a new session and received no gap')
+    if (latest && !this.#hasGap && this.#wasMember(latest)) this.#complain('is in a new session and received no gap')
     if (this.#visits.some(visit => visit.session === session)) this.#complain(`is back in session ${Number(session)}`)
-    const visit: Visit = { session, numbers: [] }
+    const visit: SessionVisit = { session, numbers: [] }
     this.#visits.push(visit)
     return visit
   }
@@ -73,17 +73,17 @@ export class Witness {
    * Returns whether the subscription was a member then. Messages queued before a leave belong to an earlier
    * subscription, not to this one, which may not have been joined when the session was lost.
    */
-  #wasMember({ session, numbers }: Visit): boolean {
+  #wasMember({ session, numbers }: SessionVisit): boolean {
     const queued = this.#ledger.queuedFor(session)
-    return this.group !== undefined && numbers.some(number => queued[number - 1]?.left === false)
+    return this.group !== undefined && numbers.some(number => queued[number - 1]?.hasLeft === false)
   }
 
-  #judgeHoles({ session, numbers }: Visit, complete: boolean): void {
+  #judgeHoles({ session, numbers }: SessionVisit, complete: boolean): void {
     const came = new Set(numbers)
     const last = complete ? Number.POSITIVE_INFINITY : (numbers.at(-1) ?? 0)
     const missing = this.#ledger
       .queuedFor(session)
-      .map(({ group, at }, i) => ({ number: i + 1, isOurs: group === this.group && at > this.#since }))
+      .map(({ group, at }, i) => ({ number: i + 1, isOurs: group === this.group && at > this.#subscribedAt }))
       .filter(({ number, isOurs }) => isOurs && number < last && !came.has(number))
     const [first] = missing
     if (first) this.#complain(`missed ${missing.length} messages of session ${Number(session)}, first ${first.number}`)

@@ -1,9 +1,9 @@
 import { Random } from '../../simulation/random.js'
 import { VirtualTime } from '../../simulation/virtual-time.js'
 import { Ledger } from './ledger.js'
-import { CALM, type Nature } from './pipe.js'
-import { type Action, GROUPS, type Schedule, TROUBLE } from './schedule.js'
-import { type Place, SimClient } from './sim-client.js'
+import { NO_FAULTS, type SimulationContext } from './pipe.js'
+import { type Action, FAULT_PERIOD_MS, GROUPS, type Schedule } from './schedule.js'
+import { type ClientEnvironment, SimClient } from './sim-client.js'
 import { SimHub } from './sim-hub.js'
 
 /** Result of a simulation. */
@@ -15,19 +15,19 @@ export interface Verdict {
 }
 
 /** Longer than any timeout, backoff and expiry during the faults, and than any freeze. */
-const SETTLE = 22_000
+const SETTLE_MS = 22_000
 /** Enough time for a message, and for closing a client. */
-const MOMENT = 4_000
+const CLOSE_MS = 4_000
 
 const groupName = (group: number): string => `group${group}`
 
 /** A hub, clients and a network on virtual time. */
 export class World {
   readonly #schedule: Schedule
-  readonly #nature: Nature
+  readonly #nature: SimulationContext
   readonly #ledger = new Ledger()
   readonly #hub: SimHub
-  readonly #place: Place
+  readonly #place: ClientEnvironment
   /** The client of each plan, and all former ones. */
   readonly #clients: SimClient[] = []
   readonly #everyone: SimClient[] = []
@@ -44,14 +44,14 @@ export class World {
   run(): Verdict {
     const { time, conditions } = this.#nature
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(TROUBLE)
-    Object.assign(conditions, CALM)
-    time.runUntil(TROUBLE + SETTLE)
+    time.runUntil(FAULT_PERIOD_MS)
+    Object.assign(conditions, NO_FAULTS)
+    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS)
     this.#judgeConvergence()
-    time.runUntil(TROUBLE + SETTLE + MOMENT)
+    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS + CLOSE_MS)
     for (const client of this.#everyone) client.judge()
     for (const client of this.#clients) client.close()
-    time.runUntil(TROUBLE + SETTLE + 2 * MOMENT)
+    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS + 2 * CLOSE_MS)
     this.#judgeEnd()
     this.#ledger.judgeSent()
     return this.#verdict()
@@ -130,7 +130,7 @@ export class World {
     for (let i = 0; i < GROUPS; i++) {
       const group = groupName(i)
       const members = Array.from(sessionIndex.ofGroup(group), ({ connectionId }) => connectionId)
-      const wanting = this.#clients.filter(({ wanted }) => wanted.includes(group))
+      const wanting = this.#clients.filter(({ wantedGroups: wanted }) => wanted.includes(group))
       const wanted = wanting.map(({ connectionId }) => connectionId)
       if (!sameItems(members, wanted)) complain(`${group} has members ${members}, wanted by ${wanted}`)
       this.#hub.publish(group)

@@ -40,7 +40,7 @@ export function watch(url: string | (() => string), options: PubSubOptions = {})
 }
 
 /** The shipped client at a scripted hub, on a manual clock. */
-export async function atScriptedHub(protocol: Protocol, options: PubSubOptions = {}) {
+export async function openScriptedHub(protocol: Protocol, options: PubSubOptions = {}) {
   const hub = await ScriptedHub.open(protocol)
   const clock = new ManualClock()
   let asked = 0
@@ -65,7 +65,7 @@ export function texts({ client }: Watched, group = 'g'): unknown[] {
 }
 
 /** The shipped hub behind a link that can be cut, with anonymous access. */
-export async function atShippedHub(protocol: Protocol, options: Partial<ServePubSubOptions> = {}) {
+export async function openShippedHub(protocol: Protocol, options: Partial<ServePubSubOptions> = {}) {
   const roles = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
   const opened = await openHub({
     authenticate: ({ query }) => ({ userId: query.get('user') ?? 'ann', roles }),

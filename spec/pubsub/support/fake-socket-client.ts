@@ -67,7 +67,7 @@ export class FakeSetting {
   }
 
   /** Breaks the connection and begins a new session, because the hub has lost the old one. */
-  reset(connectionId = 'c2'): this {
+  beginNewSession(connectionId = 'c2'): this {
     this.socket.drop()
     this.socket.accept().drop(1008, 'gone')
     this.socket.accept().greet(connectionId, 't2')

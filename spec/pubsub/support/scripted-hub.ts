@@ -29,9 +29,9 @@ export class Peer {
   readonly data: FrameData[] = []
   readonly frames: (UpFrame | NewerCall | UnknownFrame)[] = []
   /** Code of the client's close frame. */
-  closedWith: number | undefined
+  closeCode: number | undefined
   /** Answers every request and ping. */
-  obliging = false
+  answersRequests = false
   readonly #codec: HubCodec
 
   constructor(socket: WebSocket, url: string, codec: HubCodec) {
@@ -40,7 +40,7 @@ export class Peer {
     this.#codec = codec
     socket.on('message', (data: Buffer, isBinary) => this.#take(isBinary ? new Uint8Array(data) : String(data)))
     socket.on('close', code => {
-      this.closedWith = code
+      this.closeCode = code
     })
   }
 
@@ -82,8 +82,8 @@ export class Peer {
     return this
   }
 
-  oblige(): this {
-    this.obliging = true
+  answerRequests(): this {
+    this.answersRequests = true
     return this
   }
 
@@ -96,7 +96,7 @@ export class Peer {
     const frame = this.#codec.decode(data)
     this.data.push(data)
     this.frames.push(frame)
-    if (!this.obliging) return
+    if (!this.answersRequests) return
     if (frame.type === 'ping') this.send({ type: 'pong' })
     else if ('ackId' in frame) this.ack(frame.ackId)
   }
@@ -106,7 +106,7 @@ export class Peer {
 export class ScriptedHub {
   readonly peers: Peer[] = []
   /** How to handle connections: accept them, respond with an HTTP status, or leave them hanging. */
-  door: 'open' | 'hanging' | number = 'open'
+  admission: 'open' | 'hanging' | number = 'open'
   refused = 0
   readonly #http: Server
   readonly #sockets: WebSocketServer
@@ -122,22 +122,22 @@ export class ScriptedHub {
     this.#http.on('upgrade', (request, stream: Duplex, head) => {
       this.#streams.add(stream)
       stream.on('error', () => undefined)
-      if (this.door === 'open') {
+      if (this.admission === 'open') {
         this.#sockets.handleUpgrade(request, stream, head, socket => {
           this.peers.push(new Peer(socket, request.url ?? '', codec))
         })
         return
       }
       this.refused++
-      if (this.door !== 'hanging')
-        stream.end(`HTTP/1.1 ${this.door} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+      if (this.admission !== 'hanging')
+        stream.end(`HTTP/1.1 ${this.admission} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
     })
   }
 
   static async open(protocol: Protocol): Promise<ScriptedHub> {
     const hub = new ScriptedHub(protocol)
     await hub.listen()
-    onTestFinished(() => hub.shut())
+    onTestFinished(() => hub.close())
     return hub
   }
 
@@ -154,7 +154,7 @@ export class ScriptedHub {
   }
 
   /** Closes all connections and frees the port. */
-  async shut(): Promise<void> {
+  async close(): Promise<void> {
     if (!this.#http.listening) return
     const closed = once(this.#http, 'close')
     this.#http.close()

@@ -3,7 +3,7 @@ import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
 /** A link without a network that records the hub's calls. */
 export class VirtualLink implements HubLink {
-  writable = true
+  isWritable = true
   isReadPaused = false
   pings = 0
   /** `close 1008 reason` or `terminate`. */
@@ -12,7 +12,7 @@ export class VirtualLink implements HubLink {
   readonly #parsed: Record<string, unknown>[] = []
 
   canSend(): boolean {
-    return this.writable
+    return this.isWritable
   }
 
   send(frame: FrameData): void {

@@ -6,7 +6,7 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 prepareHubScenes()
 
 /** Longest pause of a sender for a member, ms. */
-const LONGEST_PAUSE = 4_000
+const MAX_PAUSE_MS = 4_000
 /** One more message than a member may leave unacknowledged before senders wait for it. */
 const BURST = 751
 /** Messages of the innocent member before the attacker acknowledges; few compared to the burst. */
@@ -41,6 +41,6 @@ describe('a group member that acknowledges late', () => {
         await send(member, { type: 'sequenceAck', sequenceId: acknowledged })
       }
     }, false)
-    expect(worst).toBeLessThan(LONGEST_PAUSE / 2)
+    expect(worst).toBeLessThan(MAX_PAUSE_MS / 2)
   })
 })

@@ -7,7 +7,7 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 prepareHubScenes()
 
 /** Duration of a flood, ms. */
-const LASTS = nightly(5_000, 2_500)
+const FLOOD_MS = nightly(5_000, 2_500)
 const CONNECTIONS = 8
 const KIB = 1024
 
@@ -39,7 +39,7 @@ describe('a flood from a user without rights', () => {
     await scene.under(async () => {
       const login = { user: 'mallory', ...(subprotocol !== undefined && { subprotocol }) }
       const attackers = await scene.connectAll(CONNECTIONS, () => login)
-      await scene.flood(attackers, repeated(frame, 256 * KIB), LASTS)
+      await scene.flood(attackers, repeated(frame, 256 * KIB), FLOOD_MS)
     })
   })
 })

@@ -8,11 +8,11 @@ const ROOT = new URL('../../..', import.meta.url).pathname
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json']
 const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
 /** Allows for a busy machine, ms. */
-const PATIENCE = 300_000
+const TIMEOUT_MS = 300_000
 
 // The outer run uses the installed Node, 20 or later.
 describe('the specs of the pub/sub client and hub', () => {
-  it.each([22, 24])('the specs pass under Node %i', { timeout: PATIENCE }, async version => {
+  it.each([22, 24])('the specs pass under Node %i', { timeout: TIMEOUT_MS }, async version => {
     const node = runtimeOf(version)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))
     // Its coverage and console output are not needed.

@@ -10,10 +10,10 @@ import { openStore } from '../../../support/open-store.js'
 import { RawPubSubClient } from '../../support/raw-pubsub-client.js'
 
 /** Grants full access to every client. */
-export const TRUSTING: BridgeOptions = { read: () => true, write: () => true }
+export const FULL_ACCESS: BridgeOptions = { read: () => true, write: () => true }
 
 /** A hub with a bridge to a store. Clients give their user id as `?user=` and have no roles. */
-export async function bridgeTo(store: StateStore, options: BridgeOptions = TRUSTING, retention = 60_000) {
+export async function bridgeTo(store: StateStore, options: BridgeOptions = FULL_ACCESS, retention = 60_000) {
   const server = await servePubSub({
     port: 0,
     retention,
@@ -42,7 +42,7 @@ export function openBrowser(url: string, options: PubSubOptions = {}): PubSubCli
 }
 
 /** A store, a client that writes to it, and a hub with a bridge over another client. */
-export async function openBridge(options: BridgeOptions = TRUSTING, retention?: number) {
+export async function openBridge(options: BridgeOptions = FULL_ACCESS, retention?: number) {
   const { store } = await openStore({ clock: systemClock })
   const plant = openClient(store.url)
   const bridged = openClient(store.url)
@@ -56,7 +56,7 @@ export class Follower {
 
   constructor(client: PubSubClient, key: string) {
     this.#subscription = client.group(`key:${key}`).messages$.subscribe({
-      next: ({ data }) => this.seen.push(inWords(data)),
+      next: ({ data }) => this.seen.push(summarize(data)),
       error: error => this.seen.push(String(error)),
     })
     onTestFinished(() => this.stop())
@@ -78,7 +78,7 @@ export class Follower {
 }
 
 /** Summarizes a message about a key, such as `set 21 (snapshot)`, `is live` or `error closed`. */
-export function inWords(data: unknown): string {
+export function summarize(data: unknown): string {
   if (!isMessage(data)) return `unknown: ${JSON.stringify(data)}`
   if (data.type === 'freshness') return `is ${data.state}`
   if (data.type === 'error') return `error ${data.error.code}`

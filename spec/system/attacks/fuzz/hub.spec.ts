@@ -10,7 +10,7 @@ prepareHubScenes()
 /** Manual runs: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
 const FRAMES = Number(process.env['FUZZ_PACKETS'] ?? 20_000)
 /** Concurrent sessions, and users they belong to. */
-const AT_ONCE = 24
+const CONCURRENT_SESSIONS = 24
 const USERS = 1_000
 /** Sessions to report when the hub crashes. */
 const SUSPECTS = 100
@@ -54,7 +54,7 @@ describe('a hub under fuzzing', () => {
     }
     const failed = await scene
       .under(async () => {
-        await Promise.all(Array.from({ length: AT_ONCE }, work))
+        await Promise.all(Array.from({ length: CONCURRENT_SESSIONS }, work))
       }, false)
       .then(
         () => undefined,

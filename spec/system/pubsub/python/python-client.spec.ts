@@ -8,7 +8,7 @@ import { layLink } from '../../../support/link.js'
 
 const roles = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroup.news']
 /** Python takes a second or two to start, plus the client's delays, ms. */
-const PATIENCE = 90_000
+const TIMEOUT_MS = 90_000
 
 /** The client handles each message in a thread, so their order in the log varies. */
 const sorted = (log: readonly string[]): string[] => log.slice(1).sort()
@@ -22,11 +22,11 @@ async function open() {
   const link = await layLink(opened.server.url)
   const client = new PythonClient(through(opened.hub.url, link))
   expect(await client.call('open')).toBe('done')
-  expect(await client.told(1)).toEqual(['connected ann'])
+  expect(await client.logged(1)).toEqual(['connected ann'])
   return { ...opened, link, client }
 }
 
-describe('the official Python client', { timeout: PATIENCE }, () => {
+describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
   beforeAll(installPython, 300_000)
 
   it('the Python client joins, sends, receives and leaves', async () => {
@@ -37,7 +37,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
     expect(await client.call('send', ['news', 'AQID', 'binary'])).toBe('done')
     expect(await client.call('send', ['news', 'quiet', 'text'], { no_echo: true })).toBe('done')
     hub.sendToUser('ann', 'hello')
-    expect(sorted(await client.told(5))).toEqual([
+    expect(sorted(await client.logged(5))).toEqual([
       '"news", "type": "binary", "data": "AQID"',
       '"news", "type": "json", "data": {"a": [1, null]}',
       '"news", "type": "text", "data": "gr\\u00fcn"',
@@ -59,7 +59,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
     await client.call('join', ['news'])
     const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)
     sender.send('{"type":"sendToGroup","group":"news","ackId":1,"data":[12345678901234567890, 1.0, 1e-400]}')
-    expect((await client.told(2))[1]).toBe('"news", "type": "json", "data": [12345678901234567890, 1.0, 0.0]')
+    expect((await client.logged(2))[1]).toBe('"news", "type": "json", "data": [12345678901234567890, 1.0, 0.0]')
     await eventually(() => texts.length === 2)
     expect(texts[1]).toContain('"data":[12345678901234567890, 1.0, 1e-400],')
   })
@@ -74,7 +74,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
     const { hub, client } = await open()
     hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
     expect(await client.call('event', ['say', 'hi', 'text'])).toBe('done')
-    expect((await client.told(2))[1]).toBe('null, "type": "json", "data": {"heard": "hi"}')
+    expect((await client.logged(2))[1]).toBe('null, "type": "json", "data": {"heard": "hi"}')
   })
 
   it('a send with the same ackId is reported as a duplicate', async () => {
@@ -83,7 +83,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
     for (const data of [1, 1, 2]) {
       expect(await client.call('send', ['news', data, 'json'], { ack_id: 70 + data })).toBe('done')
     }
-    expect(sorted(await client.told(3))).toEqual([
+    expect(sorted(await client.logged(3))).toEqual([
       '"news", "type": "json", "data": 1',
       '"news", "type": "json", "data": 2',
     ])
@@ -99,7 +99,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
       await eventually(() => hub.connections[0]?.attached === false)
       for (let i = 0; i < 50; i++) hub.sendToGroup('news', ++sent)
       link.restore()
-      await client.told(1 + sent)
+      await client.logged(1 + sent)
     }
     expect(sorted(client.log)).toEqual(said(200))
     expect(hub.connections).toMatchObject([{ groups: ['news'] }])
@@ -121,7 +121,7 @@ describe('the official Python client', { timeout: PATIENCE }, () => {
     await client.call('join', ['news'])
     const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)
     for (const ackId of upTo(2_500)) sender.send({ type: 'sendToGroup', group: 'news', data: ackId, ackId })
-    await client.told(2_501)
+    await client.logged(2_501)
     expect(sorted(client.log)).toEqual(said(2_500))
     expect(story).toEqual(['connected ann', 'connected eve'])
   })
