@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { dirname, join, posix, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { API, PARTS } from '../site/parts.js'
+import { arrange } from './reference.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
@@ -80,9 +81,9 @@ function gather() {
 async function reference() {
   await run(process.execPath, ['node_modules/typedoc/bin/typedoc', '--options', 'typedoc.json'], { cwd: SITE })
   rmSync(join(PAGES, 'api/modules.md'))
-  for (const [page, entry] of Object.entries(API)) {
-    const file = join(PAGES, 'api', `${page}.md`)
-    writeFileSync(file, readFileSync(file, 'utf8').replace(/^# .*$/m, `# ${entry}`))
+  for (const part of API) {
+    const file = join(PAGES, 'api', `${part.page}.md`)
+    writeFileSync(file, arrange(readFileSync(file, 'utf8'), part))
   }
 }
 

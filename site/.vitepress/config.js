@@ -60,7 +60,7 @@ export default defineConfig({
     ],
     sidebar: [
       ...PARTS.map(({ title, pages }) => ({ text: title, items: pages.map(([, page]) => item(page)) })),
-      { text: 'API', items: Object.entries(API).map(([page, text]) => ({ text, link: `/api/${page}` })) },
+      { text: 'API', items: API.map(({ page, entry }) => ({ text: entry, link: `/api/${page}` })) },
       { text: 'Decisions', collapsed: true, items: decisions.map(item) },
     ],
   },

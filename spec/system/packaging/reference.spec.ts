@@ -1,0 +1,133 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { arrange } from '../../../scripts/reference.js'
+import { API, PARTS } from '../../../site/parts.js'
+
+const ROOT = new URL('../../..', import.meta.url).pathname
+
+const PAGE = `# client
+
+## Classes
+
+<a id="store"></a>
+
+### Store
+
+A store.
+
+#### Constructors
+
+##### Constructor
+
+\`\`\`ts
+new Store(host): Store;
+\`\`\`
+
+#### Properties
+
+##### \\[HOST\\]
+
+\`\`\`ts
+readonly [HOST]: Host;
+\`\`\`
+
+***
+
+### LostError
+
+Lost.
+
+## Functions
+
+### open()
+
+#### Call Signature
+
+\`\`\`ts
+function open(url): Store;
+\`\`\`
+
+Opens a store.
+
+##### Returns
+
+[\`Store\`](#store)
+
+##### Example
+
+\`\`\`ts
+open('a')
+## not a heading
+\`\`\`
+
+#### Call Signature
+
+\`\`\`ts
+function open(options): Store;
+\`\`\`
+
+Opens a store.
+
+##### Returns
+
+[\`Store\`](#store)
+
+##### Example
+
+\`\`\`ts
+open('a')
+## not a heading
+\`\`\`
+`
+
+const arranged = arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['open', 'Store']]] })
+
+describe('A page of the API reference', () => {
+  it('begins with the first group, and has errors behind the groups', () => {
+    expect(arranged.match(/^#{1,3} (?!not).+/gm)).toEqual([
+      '# a-package',
+      '## Start',
+      '### open()',
+      '### Store',
+      '## Errors',
+      '### LostError',
+    ])
+    expect(arranged).toContain('<a id="store"></a>\n\n### Store\n\nA store.\n\n## Errors')
+  })
+
+  it('shows an example before the parameters, once for all overloads', () => {
+    expect(arranged).toMatch(
+      /Opens a store\.\n\n##### Example\n\n```ts\nopen\('a'\)\n## not a heading\n```\n\n##### Returns/,
+    )
+    expect(arranged.match(/Opens a store/g)).toHaveLength(1)
+    expect(arranged.match(/Call Signature/g)).toHaveLength(2)
+  })
+
+  it('has no constructor without a comment and no member keyed by a symbol of the package', () => {
+    expect(arranged).not.toMatch(/Constructor|HOST/)
+  })
+
+  it('fails for a name that the entry does not export', () => {
+    expect(() => arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['close']]] })).toThrow(
+      'a-package does not export close',
+    )
+  })
+})
+
+describe('The table of the API reference', () => {
+  it('has every entry of the package, with a guide that is on the site', () => {
+    const { exports }: { exports: object } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const entries = Object.keys(exports).filter(name => name !== './package.json')
+    expect(API.map(({ entry }) => entry.replace('rx-statestore', '.')).sort()).toEqual(entries.sort())
+    const pages = PARTS.flatMap(part => part.pages.map(([, page]) => page))
+    expect(API.filter(({ guide }) => !pages.includes(guide))).toEqual([])
+  })
+
+  it('names only what the reports of the API have', () => {
+    const reports = readdirSync(join(ROOT, 'api')).map(name => readFileSync(join(ROOT, 'api', name), 'utf8'))
+    const names = API.flatMap(({ groups }) => groups.flatMap(([, members]) => members))
+    expect(names.length).toBeGreaterThan(50)
+    expect(names.filter(name => !reports.some(report => new RegExp(`\\b${name}\\b`).test(report)))).toEqual([])
+  })
+})
