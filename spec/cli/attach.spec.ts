@@ -62,7 +62,7 @@ describe('attach', () => {
   it.each([
     [['http://localhost'], /Expected a broker URL/],
     [['mqtt://localhost', '--policy', '/nowhere'], /cannot read the file of --policy/],
-    [['mqtt://localhost', '--persist', 'none'], /Expected `data` beside `persist`/],
+    [['mqtt://localhost', '--persist', 'none'], /Expected `data` together with `persist`/],
   ])('ends with 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', ...args])
     expect(code).toBe(2)

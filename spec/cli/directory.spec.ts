@@ -93,7 +93,7 @@ describe('serve --data', () => {
   it('is asked for by whoever says what to persist', async () => {
     expect(await execute(['serve', '--port', '0', '--ws-port', '0', '--persist', 'none'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Expected `data` beside `persist`'),
+      stderr: expect.stringContaining('Expected `data` together with `persist`'),
     })
   })
 })

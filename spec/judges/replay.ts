@@ -5,7 +5,7 @@ import { recordsOf } from '../../chaos/recorder.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import { type Answer, Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
-import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
+import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
 /** What the log of several nodes comes to. */
 export interface Replayed {
@@ -47,14 +47,14 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   const tokens: Map<string, string> = new Map()
   let requests = 0
   const replica = new MessageJudge()
-  const engine = new Engine({ onResult: result => replica.digest.see(result) })
+  const engine = new Engine({ onResult: result => replica.digest.addResult(result) })
   for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
     const from = time - epoch - 1
     latest[position] = Number.POSITIVE_INFINITY
     const judged = replica.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
     if (judged.type === 'foreign') complaints.add('audit', `message ${position} is none of a node`)
-    if (judged.type === 'entry') apply(entryOf(judged.body, judged.time), position, from)
-    replica.close(position)
+    if (judged.type === 'entry') apply(decodeNodeEntry(judged.body, judged.time), position, from)
+    replica.finishPosition(position)
   }
   writeJournal(journal, noted, latest)
   return { messages: latest.length, requests, versions }

@@ -1,26 +1,26 @@
 import type { Mutants } from './mutant.js'
 
-const NEXT = 'return row?.life === life && row.next === number ? row : undefined'
-const PUSH = "this.#push(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })"
+const NEXT = 'return row?.epoch === epoch && row.nextNumber === number ? row : undefined'
+const PUSH = "this.#send(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })"
 
 /** What keeps the promises of nodes that share a log. */
 export const cluster: Mutants = {
   'src/server/log/cluster/node-table.ts': {
     'an entry is applied once': {
       seed: 24,
-      code: 'const { time } = arrival',
-      becomes: `const { time } = arrival
-    const known = this.#rows.get(envelope.node)
-    if (envelope.kind !== 'start' && known?.life === envelope.life && envelope.number < known.next) return true`,
+      code: 'const { time } = context',
+      becomes: `const { time } = context
+    const known = this.#rows.get(nodeMessage.node)
+    if (nodeMessage.kind !== 'start' && known?.epoch === nodeMessage.epoch && nodeMessage.number < known.nextNumber) return true`,
     },
     'entries of a node are applied in their order': {
       seed: 1,
       code: NEXT,
-      becomes: NEXT.replace('row.next === number', 'row.next <= number'),
+      becomes: NEXT.replace('row.nextNumber === number', 'row.nextNumber <= number'),
     },
     'an epoch that has been replaced does not begin': {
       seed: 7,
-      code: "if (number !== 1 || replaces !== (this.#rows.get(node)?.life ?? '')) return undefined",
+      code: "if (number !== 1 || previousEpoch !== (this.#rows.get(node)?.epoch ?? '')) return undefined",
       becomes: 'if (number !== 1) return undefined',
     },
   },
@@ -29,12 +29,12 @@ export const cluster: Mutants = {
       seed: 1,
       code: PUSH,
       becomes: `${PUSH}\n      if (isLast) this.#listener?.onCommitted(entry)`,
-      also: [{ code: 'else this.#listener?.onCommitted({ ...parcel.entry, time })' }],
+      also: [{ code: 'else this.#listener?.onCommitted({ ...message.entry, time })' }],
     },
     'entries are applied at the time of the log': {
       seed: 1,
-      code: 'this.#entry(judged, own, position)',
-      becomes: 'this.#entry({ ...judged, time: this.#host.clock.now() }, own, position)',
+      code: 'this.#applyEntry(verdict, own, position)',
+      becomes: 'this.#applyEntry({ ...verdict, time: this.#host.clock.now() }, own, position)',
     },
     'reads are linearizable': {
       seed: 59,
@@ -46,8 +46,8 @@ export const cluster: Mutants = {
   'src/server/log/cluster/message-judge.ts': {
     'a snapshot has the position of its content': {
       seed: 1,
-      code: 'for (const number of [this.#position, this.digest.value, stream, time])',
-      becomes: 'for (const number of [this.#position + 1, this.digest.value, stream, time])',
+      code: 'for (const number of [this.#position, this.digest.value, streamTime, time])',
+      becomes: 'for (const number of [this.#position + 1, this.digest.value, streamTime, time])',
     },
   },
   'src/server/service/commit-loop.ts': {
@@ -67,8 +67,8 @@ export const cluster: Mutants = {
   'src/server/log/cluster/follower.ts': {
     'a node stops at a gap in the log': {
       seed: 96,
-      code: 'this.#host.take(message)',
-      becomes: 'this.#host.take({ ...message, position: Math.min(message.position, this.#host.position() + 1) })',
+      code: 'this.#host.onMessage(message)',
+      becomes: 'this.#host.onMessage({ ...message, position: Math.min(message.position, this.#host.position() + 1) })',
     },
   },
   'src/server/log/cluster/snapshot-writer.ts': {
@@ -85,7 +85,7 @@ export const faultyEngine: Mutants = {
   'src/server/log/cluster/message-judge.ts': {
     'nodes compare digests': {
       seed: 2,
-      code: "const known = kind === 'start' ? undefined : this.digest.at(applied)",
+      code: "const known = kind === 'start' ? undefined : this.digest.at(appliedPosition)",
       becomes: 'const known = undefined',
       complaint: 'nobody found out',
     },

@@ -5,7 +5,7 @@ import type { StoredRecord } from '../../src/server/engine/apply.js'
 import type { CommandResult, KeyChange } from '../../src/server/engine/command-result.js'
 import { Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
-import { entryOf, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
+import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import { textOf } from '../support/words.js'
 
@@ -77,7 +77,7 @@ export class ClusterHistory {
   #stopped = false
 
   constructor() {
-    this.engine = new Engine<never>({ onResult: result => this.replica.digest.see(result) })
+    this.engine = new Engine<never>({ onResult: result => this.replica.digest.addResult(result) })
     this.#remember()
   }
 
@@ -86,14 +86,14 @@ export class ClusterHistory {
     if (this.#stopped) return
     try {
       const judged = this.replica.judge(message)
-      if (judged.type === 'entry') this.#apply(entryOf(judged.body, judged.time))
+      if (judged.type === 'entry') this.#apply(decodeNodeEntry(judged.body, judged.time))
     } catch (error) {
       // Nodes find out as well; what comes behind cannot be judged.
       this.violations.push(`the stream has a message that no node can take: ${String(error)}`)
       this.#stopped = true
       return
     }
-    this.replica.close(message.position)
+    this.replica.finishPosition(message.position)
     this.#remember()
   }
 

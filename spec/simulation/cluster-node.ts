@@ -97,22 +97,22 @@ export class ClusterNode implements LogEvents {
     this.#server?.removeConnection(peer)
   }
 
-  available(availability: Availability): void {
+  onAvailability(availability: Availability): void {
     this.#availability = availability
     if (availability === 'away') this.#sendAway()
   }
 
-  outrun(): void {
+  onOutrun(): void {
     this.#close()
     this.#later(() => this.#open())
   }
 
-  failed(error: unknown): void {
+  onFailed(error: unknown): void {
     this.failure = error
     this.#close()
   }
 
-  troubled(): void {}
+  onError(): void {}
 
   #open(): void {
     const { cluster, history, snapshots, newLife } = this.#setting
@@ -123,14 +123,14 @@ export class ClusterNode implements LogEvents {
     stream.follow = after => this.#compared(follow(after), stream)
     this.#availability = 'kept'
     this.#opening = openNode<Client>(stream, {
-      bounds: {},
+      limits: {},
       settings: { nodeId: this.name, stallTimeout: PATIENCE, snapshots: { messages: snapshots } },
       clock: this.#clock(process),
       random: cluster.random.next,
-      newLife,
-      clients: () => this.peers.size,
+      newEpochId: newLife,
+      countClients: () => this.peers.size,
       events: this,
-      silence: SILENCE,
+      silenceTimeoutMs: SILENCE,
     }).subscribe({
       next: opened => this.#serve(opened, process),
       error: error => {
@@ -159,7 +159,7 @@ export class ClusterNode implements LogEvents {
   #compare(): void {
     const { history, isFaulty } = this.#setting
     if (this.opened === undefined) return
-    const difference = history.difference(this.opened.replica, this.opened.engine)
+    const difference = history.difference(this.opened.judge, this.opened.engine)
     if (difference === undefined) return
     if (isFaulty) this.erred = true
     else history.violations.push(`${this.name} ${difference}`)
@@ -190,7 +190,7 @@ export class ClusterNode implements LogEvents {
     this.#server.report(undefined)
     this.#compare()
     // What else nodes share is the same from here on if it is the same now.
-    if (!history.shares(opened.replica))
+    if (!history.shares(opened.judge))
       history.violations.push(`${this.name} begins with something else than others share`)
   }
 

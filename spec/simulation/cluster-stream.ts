@@ -16,7 +16,7 @@ const lost = (): StreamError => new StreamError('lost', 'no answer')
 
 /** One node's connection to the stream, for one life of the node. */
 export class SimStream implements Stream {
-  readonly largest: number
+  readonly maxMessageBytes: number
   readonly #cluster: SimCluster
   readonly #troubles: ReadonlySet<Trouble>
   /** Messages do not overtake each other. */
@@ -27,7 +27,7 @@ export class SimStream implements Stream {
   constructor(cluster: SimCluster, troubles: ReadonlySet<Trouble>) {
     this.#cluster = cluster
     this.#troubles = troubles
-    this.largest = cluster.largest
+    this.maxMessageBytes = cluster.largest
   }
 
   /** The feed fails. */
@@ -37,7 +37,7 @@ export class SimStream implements Stream {
 
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
     return new Observable(subscriber => {
-      if (bytes.length > this.largest) {
+      if (bytes.length > this.maxMessageBytes) {
         subscriber.error(new StreamError('refused', 'the message is too large'))
         return
       }
@@ -123,15 +123,15 @@ export class SimStream implements Stream {
     return this.#does(() => this.#cluster.snapshots.delete(name))
   }
 
-  sweep(): Observable<never> {
+  removeOrphans(): Observable<never> {
     return EMPTY
   }
 
-  ask(): Observable<string | undefined> {
+  queryNode(): Observable<string | undefined> {
     return this.#answer(() => undefined)
   }
 
-  answer(): Observable<never> {
+  respondForNode(): Observable<never> {
     return EMPTY
   }
 

@@ -95,7 +95,7 @@ class ClusterWorld {
       if (peer?.open) for (const watch of peer.watches.values()) watch.until = node?.version
     }
     const late = this.#nodes.filter(
-      ({ accepts, opened }) => !accepts || (opened?.replica.position ?? 0) < this.#cluster.last - 3,
+      ({ accepts, opened }) => !accepts || (opened?.judge.position ?? 0) < this.#cluster.last - 3,
     )
     return [
       ...stopped.map(({ name, failure }) => `${name} has stopped: ${String(failure)}`),

@@ -23,7 +23,7 @@ async function brokerUrl(): Promise<string> {
 
 const WRONG: readonly (readonly [options: object, words: string])[] = [
   [{ data: '' }, 'data'],
-  [{ persist: 'none' }, '`data` beside `persist`'],
+  [{ persist: 'none' }, '`data` together with `persist`'],
   [{ maxKeys: 0 }, 'maxKeys'],
   [{ maxWatches: -1 }, 'maxWatches'],
   [{ identityProperty: '' }, 'identityProperty'],

@@ -4,15 +4,15 @@ import { checkOptions } from '../../../src/server/host/options.js'
 import { watchQuotas } from '../../../src/server/host/quotas.js'
 import { createAccessControl } from '../../../src/server/host/security.js'
 import { concernListener, logEventListener, newStoreEvents } from '../../../src/server/host/store-events.js'
-import { storageOf } from '../../../src/server/storage/storage.js'
+import { createStorage } from '../../../src/server/storage/storage.js'
 import { record } from '../../support/open-client.js'
 
 it('a restart reports kept storage only if writes were not kept before', async () => {
   const options = checkOptions({ port: 0, wsPort: 0 })
   const events = newStoreEvents()
   const access = createAccessControl(options, events.faults$)
-  const host = { events: logEventListener(events), kept: concernListener(events), clients: () => 0 }
-  const storage = await storageOf({ options, watches: watchQuotas(options), rights: undefined, host })
+  const host = { events: logEventListener(events), onLogHealth: concernListener(events), countClients: () => 0 }
+  const storage = await createStorage({ options, watches: watchQuotas(options), rights: undefined, host })
   const instances = await InstanceManager.start({ options, events, storage, access })
   onTestFinished(() => instances.close())
   const statuses = record(events.storage$)

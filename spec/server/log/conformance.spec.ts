@@ -47,19 +47,19 @@ async function onMemoryDisk(): Promise<LogTarget> {
 
 async function inCluster(): Promise<LogTarget> {
   const cluster = new FakeCluster(systemClock)
-  let lives = 0
-  const nothing = { available: raise, outrun: raise, failed: raise, troubled: raise }
+  let epochs = 0
+  const nothing = { onAvailability: raise, onFailed: raise, onError: raise }
   return {
     open: async () =>
       firstValueFrom(
         openNode<never>(new FakeStream(cluster), {
-          bounds: {},
+          limits: {},
           settings: { nodeId: 'a' },
           clock: systemClock,
           random: () => 0.5,
-          newLife: () => `life-${++lives}`,
-          clients: () => 0,
-          events: { ...nothing, outrun: () => raise('outrun') },
+          newEpochId: () => `epoch-${++epochs}`,
+          countClients: () => 0,
+          events: { ...nothing, onOutrun: () => raise('outrun') },
         }),
       ),
     lasting: true,

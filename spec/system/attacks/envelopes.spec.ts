@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { type StateStore, text } from '../../../src/client/index.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
-import { encodeEnvelope, LogKeys } from '../../../src/server/log/cluster/node-message.js'
+import { encodeNodeMessage, LogKeys } from '../../../src/server/log/cluster/node-message.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -23,16 +23,16 @@ function message(format: number, ...rest: readonly number[]): Uint8Array {
 }
 
 const forged = (kind: 'start' | 'entry', keys?: LogKeys): Uint8Array =>
-  encodeEnvelope(
+  encodeNodeMessage(
     {
       kind,
       node: 'nobody',
-      life: 'x',
+      epoch: 'x',
       number: 1,
-      replaces: '',
-      applied: 0,
+      previousEpoch: '',
+      appliedPosition: 0,
       digest: 1,
-      clients: 0,
+      clientCount: 0,
       body: new Uint8Array(0),
     },
     keys,

@@ -9,7 +9,7 @@ import type { Outcome } from '../../../chaos/writers.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
 import { type EntryCommand, parseWriteCommand } from '../../../src/server/engine/entry.js'
 import { MessageJudge } from '../../../src/server/log/cluster/message-judge.js'
-import { encodeEnvelope, type NodeMessage } from '../../../src/server/log/cluster/node-message.js'
+import { encodeNodeMessage, type NodeMessage } from '../../../src/server/log/cluster/node-message.js'
 import { encodeEntry } from '../../../src/server/log/entry-codec.js'
 import type { LogRecord } from '../../judges/replay.js'
 import { START } from '../../support/manual-clock.js'
@@ -84,9 +84,13 @@ describe('the judge of several nodes under chaos', () => {
       const kind = command === undefined ? 'start' : 'entry'
       // Of a node that has applied nothing yet; digests are judged elsewhere.
       const { value: digest } = replica.digest
-      const place: Pick<NodeMessage, 'applied' | 'digest'> = { applied: 0, digest }
-      const node = { node: 'a', life: 'x', number: at + 1, replaces: '', clients: 0 }
-      recorder.write([at + 1, time, Buffer.from(encodeEnvelope({ kind, ...node, ...place, body })).toString('base64')])
+      const place: Pick<NodeMessage, 'appliedPosition' | 'digest'> = { appliedPosition: 0, digest }
+      const node = { node: 'a', epoch: 'x', number: at + 1, previousEpoch: '', clientCount: 0 }
+      recorder.write([
+        at + 1,
+        time,
+        Buffer.from(encodeNodeMessage({ kind, ...node, ...place, body })).toString('base64'),
+      ])
     }
     recorder.close()
     return path

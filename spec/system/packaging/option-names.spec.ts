@@ -6,7 +6,7 @@ import { checkLeaseOptions } from '../../../src/client/lease/lease-options.js'
 import { checkServeOptions } from '../../../src/pubsub/hub/serve-options.js'
 import { settingsFrom as checkAttachOptions } from '../../../src/server/attach/options.js'
 import { checkOptions } from '../../../src/server/host/options.js'
-import { settingsFrom as checkLogOptions } from '../../../src/server/log/jetstream/options.js'
+import { parseOptions as checkLogOptions } from '../../../src/server/log/jetstream/options.js'
 import { optionsIn } from './support/options-in.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname

@@ -6,7 +6,7 @@ import { STORAGE_KEPT } from '../host/store-events.js'
 import type { StorageStatus } from '../host/store-server.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import { StreamError } from '../log/cluster/stream.js'
-import { type NodeHost, type OpenedStorage, type Storage, storageOf } from '../storage/storage.js'
+import { createStorage, type NodeHost, type OpenedStorage, type Storage } from '../storage/storage.js'
 import type { Settings } from './options.js'
 
 export interface StorageManagerHost {
@@ -67,7 +67,12 @@ export class StorageManager {
   async #openStorage(): Promise<{ readonly storage: Storage; readonly opened: OpenedStorage }> {
     const { keyspace, watches } = this.#settings
     const quotas: WatchQuotas<Client> = { ...watches, ownerOf: ({ clientId }) => clientId }
-    const storage = await storageOf({ options: keyspace, watches: quotas, rights: this.#rights, host: this.#nodeHost })
+    const storage = await createStorage({
+      options: keyspace,
+      watches: quotas,
+      rights: this.#rights,
+      host: this.#nodeHost,
+    })
     try {
       return { storage, opened: await storage.open() }
     } catch (error) {
@@ -79,15 +84,15 @@ export class StorageManager {
   get #nodeHost(): NodeHost {
     const { clients, onOutdated, onFailed, onFault } = this.#host
     return {
-      clients,
-      kept: concern => this.#onConcern(concern),
-      unwanted$: this.#cancelled$,
+      countClients: clients,
+      onLogHealth: concern => this.#onConcern(concern),
+      cancelled$: this.#cancelled$,
       events: {
-        outrun: onOutdated,
-        failed: onFailed,
-        available: (availability, cause) => this.#onAvailability(availability, cause),
-        // Outages of the log servers are reported by `available` once.
-        troubled: error => {
+        onOutrun: onOutdated,
+        onFailed,
+        onAvailability: (availability, cause) => this.#onAvailability(availability, cause),
+        // Outages of the log servers are reported by `onAvailability` once.
+        onError: error => {
           if (!(error instanceof StreamError)) onFault(error)
         },
       },

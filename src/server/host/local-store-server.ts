@@ -8,7 +8,7 @@ import type { TlsMaterial } from '../../node/net/tls.js'
 import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
-import { type ClusterStatus, type OpenedStorage, storageOf } from '../storage/storage.js'
+import { type ClusterStatus, createStorage, type OpenedStorage } from '../storage/storage.js'
 import { dumpLines, isReplacing, parseDump, restore } from './dump-and-load.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { CheckedOptions } from './options.js'
@@ -68,14 +68,14 @@ export class LocalStoreServer implements StoreServer {
     const events = newStoreEvents()
     const access = createAccessControl(options, events.faults$)
     let store: LocalStoreServer | undefined
-    const storage = await storageOf({
+    const storage = await createStorage({
       options,
       watches: watchQuotas(options),
       rights: rightsOf(access),
       host: {
         events: logEventListener(events),
-        kept: concernListener(events),
-        clients: () => store?.stats.connections ?? 0,
+        onLogHealth: concernListener(events),
+        countClients: () => store?.stats.connections ?? 0,
       },
     })
     try {

@@ -39,11 +39,11 @@ export const newStoreEvents = (): StoreEvents => ({
 })
 
 export const logEventListener = ({ log$, faults$ }: StoreEvents): LogEvents => ({
-  available: (availability, cause) => log$.next({ type: 'available', availability, cause }),
-  outrun: () => log$.next({ type: 'outrun' }),
-  failed: error => log$.next({ type: 'failed', error }),
-  troubled: error => {
-    // Outages of the log servers are reported by `available` once.
+  onAvailability: (availability, cause) => log$.next({ type: 'available', availability, cause }),
+  onOutrun: () => log$.next({ type: 'outrun' }),
+  onFailed: error => log$.next({ type: 'failed', error }),
+  onError: error => {
+    // Outages of the log servers are reported by `onAvailability` once.
     if (!(error instanceof StreamError)) faults$.next({ clientId: '', error })
   },
 })

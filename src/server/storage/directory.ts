@@ -10,48 +10,47 @@ import { type Salvaged, salvage } from '../log/disk/salvage.js'
 
 export { CONSOLE_TOKEN_FILE as CONSOLE_TOKEN } from '../log/disk/format.js'
 
-/** What is found in the directory of a store. */
+/** Content of a store directory. */
 export interface DirectoryReport {
-  /** Keys, with those whose time is over by now. */
+  /** Number of keys, including expired ones. */
   readonly keys: number
-  /** Of the last entry. */
+  /** Position of the last entry. */
   readonly position: number
-  /** Entries behind the last state that was written, and the keys of that. */
+  /** Number of entries after the last snapshot, and number of keys in that snapshot. */
   readonly entries: number
   readonly stateKeys: number
-  /** What was being written when the process ended, and was never answered, bytes. */
+  /** Bytes being written when the process ended, which were never acknowledged. */
   readonly torn: number
-  /** Names of files that no store made. A store ignores them. */
+  /** Names of files that no store created. A store ignores them. */
   readonly strays: readonly string[]
 }
 
 /**
- * Reads every record in the directory of a store that does not run, and changes nothing. Rejects with `damaged` when it is
- * not all that was answered, `format` when it is none of a store or of another version, `in-use` when a store runs there.
+ * Reads every record of a stopped store's directory, without changing it. Rejects with `damaged` if acknowledged data
+ * is missing or corrupt, `format` if it belongs to another program or version, and `in-use` if a store runs there.
  */
 export async function checkDirectory(
   directory: string,
   progress?: (progress: ReadProgress) => void,
 ): Promise<DirectoryReport> {
-  const { engine, position, entries, keys, tornBytes: torn, strays } = await read(directory, progress)
+  const { engine, position, entries, keys, tornBytes: torn, strays } = await recoverStopped(directory, progress)
   return { keys: engine.size, position, entries, stateKeys: keys, torn, strays }
 }
 
-/** The keys in the directory of a store that does not run, one line for each; rejects as {@link checkDirectory}. */
+/** Returns the keys in a stopped store's directory, one dump line each; rejects like {@link checkDirectory}. */
 export async function readDirectory(directory: string): Promise<Iterable<DumpLine>> {
-  const { engine } = await read(directory)
-  return linesOf(engine)
+  const { engine } = await recoverStopped(directory)
+  return dumpLines(engine)
 }
 
 export type { Omission } from '../log/disk/salvage.js'
 
-/** A directory that was recovered. */
 export type RecoveryReport = Omit<Salvaged, 'capture'>
 
 /**
- * Writes all that can be proven of the directory of a store that does not run into another one, which must be empty or not
- * be there. Changes nothing in the first. Rejects with `format` when it is none of a store or of another version, `in-use`
- * when a store runs in one of them, and {@link ArgumentError} when the second has files or lies in the first.
+ * Writes the provable content of a stopped store's directory to another directory, which must be empty or missing. Does
+ * not change the source. Rejects with `format` if the source belongs to another program or version, `in-use` if a store
+ * runs in one of the directories, and {@link ArgumentError} if the target has files or lies inside the source.
  *
  * @param now - wall time, ms
  */
@@ -81,21 +80,24 @@ async function checkTarget(source: string, target: string): Promise<void> {
     if (hasCode(error, 'ENOENT')) return []
     throw error
   })
-  if (names.length > 0) throw new ArgumentError(`Expected a directory that is empty or not there, got ${target}`)
+  if (names.length > 0) throw new ArgumentError(`Expected an empty or missing directory, got ${target}`)
 }
 
 async function checkUnused(directory: string): Promise<void> {
   await access(directory)
   const holder = await lockOwner(directory)
   if (holder !== undefined)
-    throw new StateStoreError('in-use', `${holder} holds the directory ${directory}: stop it or use another directory`)
+    throw new StateStoreError('in-use', `${holder} holds the directory ${directory}: stop it first`)
 }
 
-async function read(directory: string, progress?: (progress: ReadProgress) => void): Promise<Recovered<never>> {
+async function recoverStopped(
+  directory: string,
+  progress?: (progress: ReadProgress) => void,
+): Promise<Recovered<never>> {
   await checkUnused(directory)
   return recover<never>(await directoryFiles(directory), {}, progress)
 }
 
-function* linesOf(engine: Recovered<never>['engine']): Generator<DumpLine, void> {
+function* dumpLines(engine: Recovered<never>['engine']): Generator<DumpLine, void> {
   for (const [key, record] of engine.records()) yield toDumpLine({ key, ...record })
 }

@@ -7,92 +7,90 @@ import { type Checked, checkValues, choice, type OptionEntry, text, texts } from
 import type { SharedLog } from '../log/cluster/settings.js'
 import { requestsPersistence, type VolatileRule } from '../service/request-processor.js'
 
-/** What a store keeps, and where; the same for `serve` and `attach`. */
+/** Storage options shared by `serve` and `attach`. */
 export interface StorageOptions {
   /**
-   * Directory in which all is kept, for this store alone; it is made if need be. A write is answered when it has been
-   * flushed to the disk, and a start reads back what was answered. Default: none, all is lost with the process.
+   * Directory for the data of this store only; created if necessary. A write is acknowledged once it is flushed to
+   * disk, and a restart recovers all acknowledged writes. Default: none; all data is lost when the process ends.
    */
   readonly data?: string | undefined
   /**
-   * With `data`, which keys are there after a restart: `all` (default), `none`, or `keys`: those of {@link persistKeys}, and
-   * those that were set with the user property `aio-persistence: true`.
+   * With `data`, which keys survive a restart: `all` (default), `none`, or `keys`: those that match {@link persistKeys}
+   * or were set with the user property `aio-persistence: true`.
    */
   readonly persist?: 'all' | 'none' | 'keys' | undefined
-  /** Globs of keys as for a scan, with `persist: 'keys'`. Default none. */
+  /** With `persist: 'keys'`, globs of keys, as for a scan. Default none. */
   readonly persistKeys?: readonly string[] | undefined
   /**
-   * A log that several nodes of one store share, in place of `data`: `jetStreamLog` of `rx-statestore/jetstream` makes one.
-   * Then this store is a node: it has the keys of all, and answers a write when a quorum has it. Default: none.
+   * A log shared by several nodes of one store, instead of `data`; create it with `jetStreamLog` of
+   * `rx-statestore/jetstream`. This store is then a node: it has all keys and acknowledges a write once a quorum has
+   * it. Default: none.
    */
   readonly log?: SharedLog | undefined
-  /** Hears how far the reading of `data` has come, in bytes, or of `log`, in entries, over and over while it opens. */
+  /** Called repeatedly with the progress of opening: bytes read of `data`, or entries of `log`. */
   readonly onProgress?: ((progress: RecoveryProgress) => void) | undefined
 }
 
-/** Those of them that are plain values: what they may be, are without, and are for. */
+/** Kinds, defaults and help texts of the options with plain values. */
 export const STORAGE_OPTIONS = {
-  data: { kind: text('<dir>'), help: 'directory to keep everything in; made if need be' },
+  data: { kind: text('<dir>'), help: 'directory for all data; created if necessary' },
   persist: {
     kind: choice('<which>', ['all', 'none', 'keys']),
     default: 'all',
-    help: 'with --data: keys that are there after a restart',
+    help: 'with --data: which keys survive a restart',
   },
   persistKeys: {
     kind: texts('<glob>', 'a list of globs'),
     flag: '--persist-key',
-    help: 'with --persist keys: such keys, and those set with aio-persistence; repeatable',
+    help: 'with --persist keys: keys that survive, besides those set with aio-persistence; repeatable',
   },
 } satisfies Partial<Record<keyof StorageOptions, OptionEntry<unknown>>>
 
-/** How far the reading of a directory has come, bytes, or that of a log, entries. */
+/** Progress of opening: bytes of a directory, or entries of a log. */
 export interface RecoveryProgress {
   readonly read: number
   readonly of: number
 }
 
-/** Checked {@link StorageOptions}. */
 export type CheckedStorage = Checked<StorageOptions, 'log'>
 
-/** Options with their defaults. Throws {@link ArgumentError}. */
+/** Validates options and applies defaults. Throws {@link ArgumentError}. */
 export function checkStorage(options: StorageOptions): CheckedStorage {
   checkValues(STORAGE_OPTIONS, options)
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
   checkLog(log, options)
   if (options.data !== undefined && data === '')
-    throw new ArgumentError(`Expected \`data\` to be the name of a directory, got \`${formatValue(data)}\``)
-  const idle = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
-  if (data === '' && idle !== undefined) throw new ArgumentError(`Expected \`data\` beside \`${idle}\`, got none`)
+    throw new ArgumentError(`Expected \`data\` to be the path of a directory, got \`${formatValue(data)}\``)
+  const unused = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
+  if (data === '' && unused !== undefined)
+    throw new ArgumentError(`Expected \`data\` together with \`${unused}\`, got none`)
   if (persistKeys.length > 0 && persist !== 'keys')
-    throw new ArgumentError(`Expected \`persist\` to be \`keys\` beside \`persistKeys\`, got \`${persist}\``)
+    throw new ArgumentError(`Expected \`persist\` to be \`keys\` together with \`persistKeys\`, got \`${persist}\``)
   return { data, persist, persistKeys, log, onProgress }
 }
 
-/** Throws {@link ArgumentError} unless a log is one, and the only place for what is kept. */
+/** Throws {@link ArgumentError} unless a log is valid and no other storage option is set. */
 function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (log === undefined) return
   if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
-    throw new ArgumentError(
-      `Expected \`log\` to be a log such as that of \`jetStreamLog\`, got \`${formatValue(log)}\``,
-    )
+    throw new ArgumentError(`Expected \`log\` to be created by \`jetStreamLog\`, got \`${formatValue(log)}\``)
   const other = (['data', 'persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (other !== undefined) throw new ArgumentError(`Expected \`log\` or \`${other}\`, got both`)
 }
 
-const MOST = 1024 ** 3
+const MAX_DEFAULT_BYTES = 1024 ** 3
 
 /**
- * How much a store may keep by default, bytes: 1 GiB, or half of the heap that Node may use (`--max-old-space-size`),
- * or a quarter of the memory of the machine, or of the container, whichever is least. What lies besides the keys, and
- * what the garbage collector needs to work, has to find room as well.
+ * Default limit on the stored data, bytes: the least of 1 GiB, half of Node's heap limit (`--max-old-space-size`), and
+ * a quarter of the memory of the machine or container. The remainder is for other data and for the garbage collector.
  */
 export function defaultMaxBytes(): number {
-  // No limit is told as 0 or as a very large number.
+  // Without a limit, Node returns 0 or a very large number.
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
-  return Math.floor(Math.min(MOST, getHeapStatistics().heap_size_limit / 2, memory / 4))
+  return Math.floor(Math.min(MAX_DEFAULT_BYTES, getHeapStatistics().heap_size_limit / 2, memory / 4))
 }
 
-/** Which keys are not to outlive the store; `undefined` for none. */
+/** Returns which keys do not survive a restart; `undefined` if all do. */
 export function volatileRule({
   persist,
   persistKeys,

@@ -5,7 +5,7 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, StateStoreError } from '../../core/util/errors.js'
 import { Engine, type EngineOptions, type KeyRights, type WatchQuotas } from '../engine/engine.js'
-import { degraded } from '../log/cluster/errors.js'
+import { degradedError } from '../log/cluster/errors.js'
 import { type OpenedNode, openNode } from '../log/cluster/open.js'
 import type { LogEvents, SharedLog } from '../log/cluster/settings.js'
 import type { Stream, StreamBounds } from '../log/cluster/stream.js'
@@ -16,21 +16,20 @@ import { withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
 import type { RecoveryProgress } from './storage-options.js'
 
-/** Where a store begins, and where what it does goes. */
+/** An engine and its log. */
 export interface OpenedStorage {
   readonly engine: Engine<Client>
   readonly log: Log
-  /** Why the log takes nothing as yet, if so: the disk is full. */
+  /** Set if the log accepts no entries yet because the disk is full. */
   readonly failure?: LogFailure | undefined
-  /** The clock of the log, if that has one of its own. */
+  /** The clock of the log, if it has one. */
   readonly clock?: Clock | undefined
-  /** The nodes that share the log, as this one sees them. */
+  /** Returns the status of the cluster as seen by this node. */
   readonly cluster?: (() => ClusterStatus) | undefined
 }
 
-/** What opening a storage takes, with all defaults filled in. */
 export interface StorageSettings {
-  /** A directory, or the empty string for memory alone. */
+  /** A directory, or an empty string for memory only. */
   readonly data: string
   readonly clock: Clock
   readonly onProgress: (progress: RecoveryProgress) => void
@@ -38,62 +37,61 @@ export interface StorageSettings {
   readonly maxBytes: number
 }
 
-/** Who hears of a log that nodes share, and what they have to know of this one. */
+/** Receives the events of a shared log, and provides the state of this node. */
 export interface NodeHost {
   readonly events: LogEvents
-  /** Hears every few seconds how the log is kept: what is wrong with it, or `undefined`. */
-  readonly kept: (concern: unknown) => void
-  /** Connections at this node. */
-  readonly clients: () => number
-  /** What is being opened is not wanted any more when this emits; default never. */
-  readonly unwanted$?: Observable<unknown> | undefined
+  /** Called every few seconds with a problem of the log's replication, or `undefined`. */
+  readonly onLogHealth: (concern: unknown) => void
+  /** Returns the number of connections at this node. */
+  readonly countClients: () => number
+  /** Cancels an opening in progress. Default never. */
+  readonly cancelled$?: Observable<unknown> | undefined
 }
 
-/** What is kept of a store from one start to the next. */
+/** Storage of a store across restarts. */
 export interface Storage {
-  /** Opens it, or opens it again when the log before is closed. */
+  /** Opens the storage, or reopens it after the previous log was closed. */
   open(): Promise<OpenedStorage>
-  /** As {@link open}, with nothing in it. */
+  /** Like {@link open}, but deletes all content first. */
   openEmpty(): Promise<OpenedStorage>
-  /** It is not used any more. */
+  /** Releases the storage. */
   release(): Promise<void>
 }
 
-/** A node of a store, as another one knows it. */
+/** A node of a store, as seen by another node. */
 export interface ClusterNode {
   readonly id: string
-  /** How far it had applied the log when it was heard of last. */
+  /** Position it had applied at its last message. */
   readonly position: number
-  /** Clients that were connected to it then. */
+  /** Number of its clients at that time. */
   readonly clients: number
-  /** When it was heard of last, by the log's time, ms since the Unix epoch; a node that runs is heard of every 3 s. */
+  /** Log time of its last message, ms since the Unix epoch. A running node sends one at least every 3 s. */
   readonly seenAt: number
 }
 
-/** A store of several nodes, as one of them sees it; see {@link StoreServer.cluster}. */
+/** A cluster as seen by one of its nodes; see {@link StoreServer.cluster}. */
 export interface ClusterStatus {
-  /** Of the store. */
+  /** Name of the store. */
   readonly name: string
-  /** Of this node. */
+  /** Id of this node. */
   readonly nodeId: string
-  /** How far this node has applied the log. */
+  /** Position this node has applied. */
   readonly position: number
-  /** By how many messages it is behind what it knows to be in the log. */
+  /** Number of messages in the log, as far as known, that this node has not applied yet. */
   readonly lag: number
-  /** Which NATS server leads the log, if that is known. */
+  /** NATS server that leads the log, if known. */
   readonly leader: string | undefined
-  /** Time of the log, ms since the Unix epoch. */
+  /** Log time, ms since the Unix epoch. */
   readonly time: number
   /**
-   * From which position on the log takes only what is signed with the key that nodes share; `undefined` while whoever may
-   * publish to it counts as a node.
+   * Position from which the log accepts only messages signed with the nodes' key; `undefined` while any permitted
+   * publisher counts as a node.
    */
   readonly signedSince: number | undefined
-  /** All nodes that were heard of in the last seven days, this one included. */
+  /** All nodes active in the last seven days, including this one. */
   readonly nodes: readonly ClusterNode[]
 }
 
-/** What a storage is opened with. */
 export interface StorageParts {
   readonly options: StorageSettings & { readonly log: SharedLog | undefined }
   readonly watches: WatchQuotas<Client>
@@ -102,49 +100,49 @@ export interface StorageParts {
 }
 
 /**
- * Memory, the directory that the options name, or the log that nodes share. Raises `in-use`, `damaged`, `format`, the
- * system's error, or, of a log, `connection-lost`, `not-installed` and `closed`.
+ * Creates the storage that the options name: memory, a directory, or a shared log. Raises `in-use`, `damaged`, `format`
+ * or a system error, and for a log `connection-lost`, `not-installed` or `closed`.
  */
-export async function storageOf({ options, watches, rights, host }: StorageParts): Promise<Storage> {
+export async function createStorage({ options, watches, rights, host }: StorageParts): Promise<Storage> {
   const { log, data, maxKeys, maxBytes } = options
-  const bounds = { maxKeys, maxBytes, rights, watches }
-  if (log !== undefined) return inCluster(log, options, bounds, host)
-  return data === '' ? inMemory(bounds) : onDisk(options, bounds, host.events)
+  const limits = { maxKeys, maxBytes, rights, watches }
+  if (log !== undefined) return clusterStorage(log, options, limits, host)
+  return data === '' ? memoryStorage(limits) : diskStorage(options, limits, host.events)
 }
 
-function inMemory(bounds: EngineOptions<Client>): Storage {
-  let kept: Engine<Client> | undefined
+function memoryStorage(limits: EngineOptions<Client>): Storage {
+  let current: Engine<Client> | undefined
   const open = async (engine: Engine<Client>): Promise<OpenedStorage> => {
-    kept = engine
+    current = engine
     return { engine, log: new MemoryLog() }
   }
   return {
-    open: async () => open(kept ?? new Engine(bounds)),
-    openEmpty: async () => open(new Engine(bounds)),
+    open: async () => open(current ?? new Engine(limits)),
+    openEmpty: async () => open(new Engine(limits)),
     release: async () => undefined,
   }
 }
 
-async function onDisk(
+async function diskStorage(
   options: StorageSettings,
-  bounds: EngineOptions<Client>,
-  { failed, troubled }: NodeHost['events'],
+  limits: EngineOptions<Client>,
+  { onFailed, onError }: NodeHost['events'],
 ): Promise<Storage> {
   const directory = resolve(options.data)
-  const lock = await lockDirectory(directory, { onLost: failed, onError: troubled })
+  const lock = await lockDirectory(directory, { onLost: onFailed, onError })
   const files = guardedFiles(await directoryFiles(directory), lock)
   const takeover: TakeoverOptions = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
   const { clock, onProgress: progress } = options
   const open = async (): Promise<OpenedStorage> => {
     const { strays, ...opened } = await openLog<Client>(files, {
-      ...bounds,
+      ...limits,
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
       progress,
-      onError: troubled,
+      onError,
       ...takeover,
     })
-    warnOfStrays(directory, strays)
+    warnAboutStrays(directory, strays)
     return opened
   }
   return {
@@ -157,126 +155,140 @@ async function onDisk(
   }
 }
 
-function warnOfStrays(directory: string, strays: readonly string[]): void {
+function warnAboutStrays(directory: string, strays: readonly string[]): void {
   if (strays.length === 0) return
   const names = strays.map(name => JSON.stringify(name)).join(', ')
-  process.emitWarning(`${directory} holds ${names}, which no state store made: ignored; move it elsewhere`, {
+  process.emitWarning(`${directory} contains ${names}, which no state store created: ignored; move it elsewhere`, {
     code: 'RX_STATESTORE_STRAY_FILE',
   })
 }
 
-/** The stream is asked who leads it so often, ms. */
-const LOOK = 5_000
+const BOUNDS_INTERVAL_MS = 5_000
 
-const newLife = (): string => toHex(randomBytes(8)).toLowerCase()
-/** In [0, 1). */
+const newEpochId = (): string => toHex(randomBytes(8)).toLowerCase()
+/** Returns a number in [0, 1). */
 const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 
-/** A log that nodes share. Raises `in-use` when a node with this id lives, `closed`, and what connecting comes to. */
-async function inCluster(
+/** Opens a log shared by nodes. Raises `in-use` if a node with this id runs, `closed`, or a connection error. */
+async function clusterStorage(
   log: SharedLog,
   { clock, onProgress }: StorageSettings,
-  bounds: EngineOptions<Client>,
-  { events, kept, clients, unwanted$ = NEVER }: NodeHost,
+  limits: EngineOptions<Client>,
+  { events, onLogHealth, countClients, cancelled$ = NEVER }: NodeHost,
 ): Promise<Storage> {
   const { settings } = log
-  const unwanted = (): never => {
-    throw new ClosedError('The store was closed before the log was open')
+  const throwClosed = (): never => {
+    throw new ClosedError('The store was closed before its log was open')
   }
-  const first = <T>(source$: Observable<T>): Promise<T> => firstValueFrom(merge(source$, unwanted$.pipe(map(unwanted))))
-  const stream = await first(log.connect())
-  const answering = await claim(stream, settings.nodeId)
-  const onlooker = new RemoteApplyListener(stream, clock, kept)
+  const firstUnlessCancelled = <T>(source$: Observable<T>): Promise<T> =>
+    firstValueFrom(merge(source$, cancelled$.pipe(map(throwClosed))))
+  const stream = await firstUnlessCancelled(log.connect())
+  const registration = await claimNodeId(stream, settings.nodeId)
+  const poller = new StreamHealthPoller(stream, clock, onLogHealth)
   const open = async (): Promise<OpenedStorage> => {
-    const options = { bounds, settings, clock, random, newLife, clients, events, progress: onProgress }
-    const node = await first(openNode<Client>(stream, options))
+    const options = { limits, settings, clock, random, newEpochId, countClients, events, onProgress }
+    const node = await firstUnlessCancelled(openNode<Client>(stream, options))
     const logClock: Clock = {
       now: () => node.log.now,
       monotonic: () => clock.monotonic(),
       schedule: (delay, task) => clock.schedule(delay, task),
     }
-    return { engine: node.engine, log: node.log, clock: logClock, cluster: () => statusOf(log, node, onlooker.last) }
+    return {
+      engine: node.engine,
+      log: node.log,
+      clock: logClock,
+      cluster: () => clusterStatus(log, node, poller.lastBounds),
+    }
   }
   return {
     open,
     openEmpty: async () => {
-      throw new ArgumentError('One node cannot lose the keys of all')
+      throw new ArgumentError('A node of a cluster cannot delete the keys of all nodes')
     },
     release: async () => {
-      onlooker.stop()
-      answering.unsubscribe()
+      poller.stop()
+      registration.unsubscribe()
       await lastValueFrom(stream.close(), { defaultValue: undefined })
     },
   }
 }
 
-/** Answers for a node from now on, unless another process does. */
-async function claim(stream: Stream, nodeId: string): Promise<Subscription> {
+/** Registers this process as a node, unless another process is. */
+async function claimNodeId(stream: Stream, nodeId: string): Promise<Subscription> {
   try {
-    const life = await firstValueFrom(stream.ask(nodeId))
-    if (life === undefined) return stream.answer(nodeId, newLife()).subscribe()
-    throw new StateStoreError('in-use', `a node with the id ${nodeId} runs already: every node needs an id of its own`)
+    const instanceId = await firstValueFrom(stream.queryNode(nodeId))
+    if (instanceId === undefined) return stream.respondForNode(nodeId, newEpochId()).subscribe()
+    throw new StateStoreError('in-use', `a node with the id ${nodeId} already runs: give every node a unique id`)
   } catch (error) {
     await lastValueFrom(stream.close(), { defaultValue: undefined })
     throw error
   }
 }
 
-function statusOf(
+function clusterStatus(
   { name, settings }: SharedLog,
-  { replica, log }: OpenedNode<Client>,
-  bounds: StreamBounds | undefined,
+  { judge, log }: OpenedNode<Client>,
+  limits: StreamBounds | undefined,
 ): ClusterStatus {
-  const { position, nodes: table, trust } = replica
-  const nodes = Array.from(table.entries(), ([id, { applied, clients, seenAt }]) => ({
+  const { position, nodes: table, signingPolicy } = judge
+  const nodes = Array.from(table.entries(), ([id, { appliedPosition: applied, clientCount: clients, seenAt }]) => ({
     id,
     position: id === settings.nodeId ? position : applied,
     clients,
     seenAt,
   }))
-  const lag = Math.max(0, Math.max(bounds?.last ?? 0, log.known) - position)
-  const leader = bounds?.leader
-  return { name, nodeId: settings.nodeId, position, lag, leader, time: log.now, signedSince: trust.since, nodes }
+  const lag = Math.max(0, Math.max(limits?.last ?? 0, log.knownEnd) - position)
+  const leader = limits?.leader
+  return {
+    name,
+    nodeId: settings.nodeId,
+    position,
+    lag,
+    leader,
+    time: log.now,
+    signedSince: signingPolicy.signedSince,
+    nodes,
+  }
 }
 
-/** Looks at a stream from time to time, for those who want to know how it is. */
-class RemoteApplyListener {
-  /** What it was like at the last look. */
-  last: StreamBounds | undefined
+/** Polls the state of a stream, for the cluster status and to report problems. */
+class StreamHealthPoller {
+  /** State at the last poll. */
+  lastBounds: StreamBounds | undefined
   readonly #stream: Stream
   readonly #clock: Clock
-  readonly #kept: (concern: unknown) => void
-  /** Whether something was wrong at the last look: a server that begins again is behind for a moment. */
+  readonly #onHealth: (problem: unknown) => void
+  /** Whether the last poll found a problem. A single one is not reported, because a restarting server lags briefly. */
   #wasDegraded = false
   #cancel: () => void
-  #looking: Subscription | undefined
+  #request: Subscription | undefined
 
-  constructor(stream: Stream, clock: Clock, kept: (concern: unknown) => void) {
-    this.#kept = kept
+  constructor(stream: Stream, clock: Clock, onHealth: (problem: unknown) => void) {
+    this.#onHealth = onHealth
     this.#stream = stream
     this.#clock = clock
-    this.#cancel = clock.schedule(0, () => this.#look())
+    this.#cancel = clock.schedule(0, () => this.#poll())
   }
 
   stop(): void {
     this.#cancel()
-    this.#looking?.unsubscribe()
+    this.#request?.unsubscribe()
   }
 
-  #look(): void {
-    this.#looking?.unsubscribe()
-    this.#looking = this.#stream.bounds().subscribe({
-      next: bounds => {
-        this.last = bounds
-        const concern = degraded(bounds)
-        if (concern === undefined || this.#wasDegraded) this.#kept(concern)
-        this.#wasDegraded = concern !== undefined
+  #poll(): void {
+    this.#request?.unsubscribe()
+    this.#request = this.#stream.bounds().subscribe({
+      next: limits => {
+        this.lastBounds = limits
+        const problem = degradedError(limits)
+        if (problem === undefined || this.#wasDegraded) this.#onHealth(problem)
+        this.#wasDegraded = problem !== undefined
       },
-      // The log itself says when it cannot be reached.
+      // The log itself reports that it is unreachable.
       error: () => {
-        this.last = undefined
+        this.lastBounds = undefined
       },
     })
-    this.#cancel = this.#clock.schedule(LOOK, () => this.#look())
+    this.#cancel = this.#clock.schedule(BOUNDS_INTERVAL_MS, () => this.#poll())
   }
 }

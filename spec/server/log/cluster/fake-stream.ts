@@ -80,21 +80,21 @@ export class FakeCluster {
 /** A node's connection to it. */
 export class FakeStream implements Stream {
   readonly faults: Faults = { deaf: false, mute: false, stalled: false, loses: () => false, copies: 1, stolen: 0 }
-  readonly largest: number
+  readonly maxMessageBytes: number
   readonly #cluster: FakeCluster
   published = 0
   trims: number[] = []
 
   constructor(cluster: FakeCluster, largest = 4_000) {
     this.#cluster = cluster
-    this.largest = largest
+    this.maxMessageBytes = largest
   }
 
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
     return new Observable(subscriber => {
       this.published++
       const { clock } = this.#cluster
-      if (bytes.length > this.largest) {
+      if (bytes.length > this.maxMessageBytes) {
         subscriber.error(new StreamError('refused', 'the message is too large'))
         return undefined
       }
@@ -174,15 +174,15 @@ export class FakeStream implements Stream {
     return this.#done(() => this.#cluster.snapshots.delete(name))
   }
 
-  sweep(): Observable<never> {
+  removeOrphans(): Observable<never> {
     return EMPTY
   }
 
-  ask(nodeId: string): Observable<string | undefined> {
+  queryNode(nodeId: string): Observable<string | undefined> {
     return this.#answer(() => this.#cluster.living.get(nodeId))
   }
 
-  answer(nodeId: string, life: string): Observable<never> {
+  respondForNode(nodeId: string, life: string): Observable<never> {
     return new Observable(() => {
       this.#cluster.living.set(nodeId, life)
       return () => this.#cluster.living.delete(nodeId)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { degraded } from '../../../../src/server/log/cluster/errors.js'
+import { degradedError } from '../../../../src/server/log/cluster/errors.js'
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
@@ -83,11 +83,11 @@ describe('a hole in the stream', () => {
 
 describe('a stream that is not kept as it should be', () => {
   it('is one with fewer messages than it has positions, or with servers that are behind', () => {
-    expect(degraded({ first: 1, last: 9, missing: 0, behind: [] })).toBeUndefined()
-    expect(degraded({ first: 1, last: 9, missing: 3, behind: ['b'] })).toMatchObject({
+    expect(degradedError({ first: 1, last: 9, missingCount: 0, laggingServers: [] })).toBeUndefined()
+    expect(degradedError({ first: 1, last: 9, missingCount: 3, laggingServers: ['b'] })).toMatchObject({
       code: 'damaged',
-      message: expect.stringContaining('lacks 3 of the messages between the positions 1 and 9'),
+      message: expect.stringContaining('lacks 3 of the messages between positions 1 and 9'),
     })
-    expect(degraded({ first: 1, last: 9, behind: ['b', 'c'] })?.message).toContain('b, c cannot be reached')
+    expect(degradedError({ first: 1, last: 9, laggingServers: ['b', 'c'] })?.message).toContain('b, c are unreachable')
   })
 })

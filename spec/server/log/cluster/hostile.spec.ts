@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { encodeEnvelope, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
+import { encodeNodeMessage, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from './node.js'
 import { set, valueAt, World } from './world.js'
 
@@ -11,12 +11,12 @@ const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
 const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   kind: 'start',
   node: 'nobody',
-  life: 'x',
+  epoch: 'x',
   number: 1,
-  replaces: '',
-  applied: 0,
+  previousEpoch: '',
+  appliedPosition: 0,
   digest: 1,
-  clients: 0,
+  clientCount: 0,
   body: new Uint8Array(0),
   ...change,
 })
@@ -28,7 +28,7 @@ function summed(bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-const ofFormat = (format: number, bytes = encodeEnvelope(forged())): Uint8Array => {
+const ofFormat = (format: number, bytes = encodeNodeMessage(forged())): Uint8Array => {
   const copy = new Uint8Array(bytes)
   copy[4] = format
   return summed(copy)
@@ -39,14 +39,14 @@ const MESSAGES: Readonly<Record<string, Uint8Array>> = {
   'nine bytes of another format': ofFormat(2, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
   'nine bytes': ofFormat(1, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
   'a later format': ofFormat(99),
-  'a message that is cut': summed(encodeEnvelope(forged()).subarray(0, 30)),
-  'a message with more behind it': summed(new Uint8Array([...encodeEnvelope(forged()), 0])),
-  'a kind that there is not': summed(encodeEnvelope(forged()).map((byte, at) => (at === 9 ? 77 : byte))),
-  'a name that is no text': summed(encodeEnvelope(forged()).map((byte, at) => (at === 14 ? 0xff : byte))),
-  'a name of 100,000 letters': encodeEnvelope(forged({ node: 'n'.repeat(100_000) })),
-  'a wrong digest of a node that is none': encodeEnvelope(forged({ kind: 'entry', number: 7 })),
-  'a wrong digest of a node that begins': encodeEnvelope(forged()),
-  'a message of another stream': encodeEnvelope(forged({ applied: Number.MAX_SAFE_INTEGER })),
+  'a message that is cut': summed(encodeNodeMessage(forged()).subarray(0, 30)),
+  'a message with more behind it': summed(new Uint8Array([...encodeNodeMessage(forged()), 0])),
+  'a kind that there is not': summed(encodeNodeMessage(forged()).map((byte, at) => (at === 9 ? 77 : byte))),
+  'a name that is no text': summed(encodeNodeMessage(forged()).map((byte, at) => (at === 14 ? 0xff : byte))),
+  'a name of 100,000 letters': encodeNodeMessage(forged({ node: 'n'.repeat(100_000) })),
+  'a wrong digest of a node that is none': encodeNodeMessage(forged({ kind: 'entry', number: 7 })),
+  'a wrong digest of a node that begins': encodeNodeMessage(forged()),
+  'a message of another stream': encodeNodeMessage(forged({ appliedPosition: Number.MAX_SAFE_INTEGER })),
 }
 
 function expectWell(world: World, ...nodes: readonly TestNode[]): void {
@@ -100,7 +100,7 @@ describe.each([
     for (let at = 0; at < 5_000; at++) world.cluster.put(utf8(`noise ${at}`))
     world.clock.advance(15_000)
     expect(a.troubles).toMatchObject([
-      { code: 'damaged', message: expect.stringMatching(/position 2 of the stream is ignored/) },
+      { code: 'damaged', message: expect.stringMatching(/ignore the message at position 2 of the stream/) },
       { code: 'damaged', message: expect.stringMatching(/\(and 4998 more before it\)$/) },
     ])
     expectWell(world, a)
@@ -110,19 +110,19 @@ describe.each([
     const world = new World()
     const { node: a } = world.open('a', { keys: own })
     const position = world.cluster.last + 1
-    const applied = a.replica.position
-    world.cluster.put(encodeEnvelope(forged({ applied }), own))
-    world.cluster.put(encodeEnvelope(forged({ kind: 'entry', number: 2, applied }), own))
+    const applied = a.judge.position
+    world.cluster.put(encodeNodeMessage(forged({ appliedPosition: applied }), own))
+    world.cluster.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, appliedPosition: applied }), own))
     world.clock.advance(100)
     expect(a.failures).toMatchObject([
-      { code: 'diverged', message: expect.stringContaining(`leave it out with --log-skip ${position + 1}`) },
+      { code: 'diverged', message: expect.stringContaining(`exclude its message with --log-skip ${position + 1}`) },
     ])
     const { node: again } = world.node('a', { keys: own })
     world.clock.advance(5_000)
     expect(again.error).toMatchObject({ code: 'diverged' })
     const { node: b } = world.open('a', { keys: own, skip: new Set([position + 1]) })
     expectWell(world, b)
-    expect(b.troubles).toMatchObject([{ message: expect.stringContaining('as --log-skip says') }])
+    expect(b.troubles).toMatchObject([{ message: expect.stringContaining('--log-skip excludes it') }])
   })
 })
 
@@ -130,11 +130,11 @@ it('nodes without a key go on after an entry that cannot be read, which is none 
   const world = new World()
   const { node: a } = world.open('a')
   const { node: b } = world.open('b')
-  const digest = a.replica.digest.at(0) ?? 0
-  world.cluster.put(encodeEnvelope(forged({ digest })))
-  world.cluster.put(encodeEnvelope(forged({ kind: 'entry', number: 2, digest, body: utf8('no entry at all') })))
+  const digest = a.judge.digest.at(0) ?? 0
+  world.cluster.put(encodeNodeMessage(forged({ digest })))
+  world.cluster.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, digest, body: utf8('no entry at all') })))
   expectWell(world, a, b)
-  expect(a.troubles).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be read') }])
+  expect(a.troubles).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be decoded') }])
 })
 
 it('a node with a key stops for the message of another version that is signed with it, and for no other', () => {
@@ -146,9 +146,9 @@ it('a node with a key stops for the message of another version that is signed wi
     copy.set(keys.sign(copy.subarray(4, 5), copy.subarray(25)), 9)
     return summed(copy)
   }
-  world.cluster.put(ofFormat(99, encodeEnvelope(forged(), keys)))
+  world.cluster.put(ofFormat(99, encodeNodeMessage(forged(), keys)))
   expectWell(world, a, b)
-  world.cluster.put(later(encodeEnvelope(forged(), keys)))
+  world.cluster.put(later(encodeNodeMessage(forged(), keys)))
   world.clock.advance(10)
   expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'format' }, { code: 'format' }])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { encodeEnvelope, LogKeys } from '../../../../src/server/log/cluster/node-message.js'
+import { encodeNodeMessage, LogKeys } from '../../../../src/server/log/cluster/node-message.js'
 import { set, valueAt, World } from './world.js'
 
 const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {
@@ -12,12 +12,22 @@ const keys = keyed('one')
 /** The message that is next from a node, by somebody who reads the log and may write to it. */
 function pretended(world: World, node: string, signedWith?: LogKeys): Uint8Array {
   const { node: reader } = world.open('reader', { keys })
-  const { life = '', next = 0 } = reader.replica.nodes.get(node) ?? {}
-  const applied = reader.replica.position
-  const digest = reader.replica.digest.value
+  const { epoch: life = '', nextNumber: next = 0 } = reader.judge.nodes.get(node) ?? {}
+  const applied = reader.judge.position
+  const digest = reader.judge.digest.value
   reader.kill()
-  return encodeEnvelope(
-    { kind: 'claim', node, life, number: next, replaces: '', applied, digest, clients: 0, body: new Uint8Array(0) },
+  return encodeNodeMessage(
+    {
+      kind: 'claim',
+      node,
+      epoch: life,
+      number: next,
+      previousEpoch: '',
+      appliedPosition: applied,
+      digest,
+      clientCount: 0,
+      body: new Uint8Array(0),
+    },
     signedWith,
   )
 }
@@ -27,12 +37,12 @@ describe('a log with a key', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
     const { node: b } = world.open('b', { keys })
-    expect([a.replica.trust.since, b.replica.trust.since]).toEqual([1, 1])
+    expect([a.judge.signingPolicy.signedSince, b.judge.signingPolicy.signedSince]).toEqual([1, 1])
     for (const other of [undefined, keyed('two')]) {
-      const before = b.replica.nodes.get('a')
+      const before = b.judge.nodes.get('a')
       world.cluster.put(pretended(world, 'a', other))
       world.clock.advance(5)
-      expect(b.replica.nodes.get('a')?.next).toBe(before?.next)
+      expect(b.judge.nodes.get('a')?.nextNumber).toBe(before?.nextNumber)
     }
     a.log.append(set('x', '1'))
     world.clock.advance(100)
@@ -64,16 +74,16 @@ describe('a log with a key', () => {
     world.clock.advance(5_000)
     expect([without.error, other.error]).toMatchObject([{ code: 'log-key' }, { code: 'log-key' }])
     const { node: d } = world.open('d', { keys })
-    expect([d.replica.trust.since, valueAt(d, 'x')]).toEqual([1, '39'])
+    expect([d.judge.signingPolicy.signedSince, valueAt(d, 'x')]).toEqual([1, '39'])
   })
 
   it('says nothing about the log of another store: a message of that is of no node here', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
-    const next = a.replica.nodes.get('a')?.next
+    const next = a.judge.nodes.get('a')?.nextNumber
     world.cluster.put(pretended(world, 'a', new LogKeys([utf8('one')], 'another')))
     world.clock.advance(5)
-    expect(a.replica.nodes.get('a')?.next).toBe(next)
+    expect(a.judge.nodes.get('a')?.nextNumber).toBe(next)
   })
 
   it('does not take again what it took from a node that was forgotten', () => {
@@ -85,11 +95,11 @@ describe('a log with a key', () => {
     const sent = world.cluster.messages.map(({ bytes }) => bytes)
     world.clock.advance(8 * 24 * 3_600_000)
     const { node: a } = world.open('a', { keys })
-    expect([...a.replica.nodes.entries()].map(([id]) => id)).toEqual(['a'])
+    expect([...a.judge.nodes.entries()].map(([id]) => id)).toEqual(['a'])
     a.log.append(set('x', 'new'))
     for (const bytes of sent) world.cluster.put(bytes)
     world.clock.advance(1_000)
-    expect([...a.replica.nodes.entries()].map(([id]) => id)).toEqual(['a'])
+    expect([...a.judge.nodes.entries()].map(([id]) => id)).toEqual(['a'])
     expect(valueAt(a, 'x')).toBe('new')
     const { node: again } = world.open('gone', { keys })
     expect(again.picture).toBe(a.picture)
@@ -109,20 +119,20 @@ describe('nodes that run without a key', () => {
       world.clock.advance(100)
       expect(nodes.map(({ failures }) => failures)).toEqual([[], [], []])
       expect(nodes.map(({ picture }) => picture)).toEqual(nodes.map(() => nodes[0]?.picture))
-      expect(nodes.map(({ replica }) => replica.trust.since)).toEqual([undefined, undefined, undefined])
+      expect(nodes.map(({ judge }) => judge.signingPolicy.signedSince)).toEqual([undefined, undefined, undefined])
     }
     expect(nodes[0]?.troubles).toMatchObject([
-      { code: 'log-key', message: expect.stringContaining('the node b does not sign') },
-      { code: 'log-key', message: expect.stringContaining('the node c does not sign') },
+      { code: 'log-key', message: expect.stringContaining('node b does not yet sign') },
+      { code: 'log-key', message: expect.stringContaining('node c does not yet sign') },
     ])
     world.clock.advance(20_000)
-    const [since] = nodes.map(({ replica }) => replica.trust.since)
+    const [since] = nodes.map(({ judge }) => judge.signingPolicy.signedSince)
     expect(since).toBeGreaterThan(1)
-    expect(nodes.map(({ replica }) => replica.trust.since)).toEqual([since, since, since])
-    const next = nodes[0]?.replica.nodes.get('b')?.next
+    expect(nodes.map(({ judge }) => judge.signingPolicy.signedSince)).toEqual([since, since, since])
+    const next = nodes[0]?.judge.nodes.get('b')?.nextNumber
     world.cluster.put(pretended(world, 'b'))
     world.clock.advance(5)
-    expect(nodes[0]?.replica.nodes.get('b')?.next).toBe(next)
+    expect(nodes[0]?.judge.nodes.get('b')?.nextNumber).toBe(next)
     const { node: forgotten } = world.node('d')
     world.clock.advance(5_000)
     expect(forgotten.error).toMatchObject({ code: 'log-key' })
@@ -133,9 +143,9 @@ describe('nodes that run without a key', () => {
     const { node: without } = world.open('without')
     const { node: a } = world.open('a', { keys })
     world.clock.advance(30 * 60_000)
-    expect([a.replica.trust.since, without.failures]).toEqual([undefined, []])
+    expect([a.judge.signingPolicy.signedSince, without.failures]).toEqual([undefined, []])
     world.clock.advance(31 * 60_000)
-    expect(a.replica.trust.since).toBeGreaterThan(1)
+    expect(a.judge.signingPolicy.signedSince).toBeGreaterThan(1)
     expect(without.failures).toMatchObject([{ code: 'log-key' }])
     expect(a.failures).toEqual([])
   })

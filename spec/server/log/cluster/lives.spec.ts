@@ -120,9 +120,9 @@ describe('the lives of a node', () => {
     const { node: a } = world.open('a')
     world.open('b')
     world.clock.advance(10_000)
-    const members = new Map(a.replica.nodes.entries())
+    const members = new Map(a.judge.nodes.entries())
     expect([...members.keys()].sort()).toEqual(['a', 'b'])
-    expect((members.get('b')?.applied ?? 0) > 3).toBe(true)
+    expect((members.get('b')?.appliedPosition ?? 0) > 3).toBe(true)
   })
 })
 
@@ -148,7 +148,9 @@ describe('a stream that is not what it was', () => {
     world.cluster.last = 3
     a.log.append(set('x', 'y'))
     world.clock.advance(1_000)
-    expect(a.failures).toMatchObject([{ code: 'damaged', message: expect.stringContaining('it has lost what it had') }])
+    expect(a.failures).toMatchObject([
+      { code: 'damaged', message: expect.stringContaining('the stream lost acknowledged') },
+    ])
   })
 
   it('is not taken for the log of a snapshot', () => {

@@ -15,11 +15,11 @@ function open() {
   }
   const pulse = new LogHealthMonitor(10_000, {
     clock,
-    late: () => late,
-    busy: () => late > 0,
-    beat: () => beats++,
-    changed: availability => told.push(availability),
-    looked: () => undefined,
+    oldestAgeMs: () => late,
+    isBusy: () => late > 0,
+    sendHeartbeat: () => beats++,
+    onAvailabilityChange: availability => told.push(availability),
+    onCheck: () => undefined,
   })
   pulse.start()
   /** The next look is so much later, ms. */
@@ -40,7 +40,7 @@ describe('the pulse of a node', () => {
     look(500, 10_000)
     look(500, 11_000)
     expect(told).toEqual(['waiting', 'away'])
-    pulse.arrived()
+    pulse.recordArrival()
     expect(told).toEqual(['waiting', 'away', 'kept'])
   })
 
@@ -58,7 +58,7 @@ describe('the pulse of a node', () => {
     expect(beats()).toBe(0)
     look(500)
     expect(beats()).toBe(1)
-    pulse.sent()
+    pulse.recordSent()
     look(500)
     expect(beats()).toBe(1)
   })

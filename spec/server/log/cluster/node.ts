@@ -22,8 +22,8 @@ export class TestNode implements LogEvents {
   opened: OpenedNode<never> | undefined
   readonly #subscription
 
-  constructor(stream: Stream, clock: Clock, settings: LogSettings, life: () => string) {
-    const options = { bounds: {}, settings, clock, random: () => 0.5, newLife: life, clients: () => 0, events: this }
+  constructor(stream: Stream, clock: Clock, settings: LogSettings, newEpochId: () => string) {
+    const options = { limits: {}, settings, clock, random: () => 0.5, newEpochId, countClients: () => 0, events: this }
     this.#subscription = openNode<never>(stream, options).subscribe({
       next: opened => this.#begin(opened),
       error: error => {
@@ -37,8 +37,8 @@ export class TestNode implements LogEvents {
     return this.#open.log
   }
 
-  get replica(): OpenedNode<never>['replica'] {
-    return this.#open.replica
+  get judge(): OpenedNode<never>['judge'] {
+    return this.#open.judge
   }
 
   get engine(): OpenedNode<never>['engine'] {
@@ -50,19 +50,19 @@ export class TestNode implements LogEvents {
     return pictureOf(this.engine)
   }
 
-  available(availability: Availability): void {
+  onAvailability(availability: Availability): void {
     this.availabilities.push(availability)
   }
 
-  outrun(): void {
+  onOutrun(): void {
     this.outruns++
   }
 
-  failed(error: unknown): void {
+  onFailed(error: unknown): void {
     this.failures.push(error)
   }
 
-  troubled(error: unknown): void {
+  onError(error: unknown): void {
     this.troubles.push(error)
   }
 

@@ -15,7 +15,7 @@ describe('a log that nodes share', () => {
     expect(b.foreign.at(-1)?.commands).toEqual(entry.commands)
     expect([valueAt(a, 'x'), valueAt(b, 'x')]).toEqual(['1', '1'])
     expect(a.picture).toBe(b.picture)
-    expect(a.replica.digest.value).toBe(b.replica.digest.value)
+    expect(a.judge.digest.value).toBe(b.judge.digest.value)
   })
 
   it('takes the time of an entry from the stream', () => {

@@ -40,7 +40,7 @@ describe('snapshots', () => {
     const { world, a, b } = written()
     expect(world.cluster.snapshots.size).toBe(2)
     expect(world.cluster.first).toBeGreaterThan(20)
-    expect(a.replica.snapshots.before?.position).toBe(world.cluster.first - 1)
+    expect(a.judge.snapshots.previous?.position).toBe(world.cluster.first - 1)
     expect(a.picture).toBe(b.picture)
   })
 
@@ -49,7 +49,7 @@ describe('snapshots', () => {
     const { node: c } = world.open('c')
     world.clock.advance(100)
     expect(c.picture).toBe(a.picture)
-    expect(c.replica.digest.value).toBe(a.replica.digest.value)
+    expect(c.judge.digest.value).toBe(a.judge.digest.value)
     c.log.append(set('x', 'from c'))
     world.clock.advance(100)
     expect(valueAt(a, 'x')).toBe('from c')
@@ -139,9 +139,9 @@ describe('snapshots', () => {
     const stream = new FakeStream(world.cluster)
     const swept: (number | undefined)[] = []
     const { node: a } = world.open('a', OFTEN, stream)
-    stream.sweep = () =>
+    stream.removeOrphans = () =>
       defer(() => {
-        swept.push(a.replica.snapshots.last?.position)
+        swept.push(a.judge.snapshots.latest?.position)
         return EMPTY
       })
     for (let at = 0; at < 30; at++) a.log.append(set('k', String(at)))

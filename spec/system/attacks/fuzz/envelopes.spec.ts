@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { encodeEnvelope, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
+import { encodeNodeMessage, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from '../../../server/log/cluster/node.js'
 import { set, valueAt, World } from '../../../server/log/cluster/world.js'
 import { Random } from '../../../simulation/random.js'
@@ -52,7 +52,7 @@ class EnvelopeFuzzer {
     if (this.#keys === undefined && strangers.length > 0) return false
     expect(failures).toEqual([])
     expect([valueAt(this.#a, 'k'), valueAt(this.#b, 'k')]).toEqual([value, value])
-    expect(this.#a.replica.digest.value).toBe(this.#b.replica.digest.value)
+    expect(this.#a.judge.digest.value).toBe(this.#b.judge.digest.value)
     cluster.trim(cluster.last - 2 * BATCH)
     for (const { troubles, committed, foreign, changes } of [this.#a, this.#b])
       for (const list of [troubles, committed, foreign, changes]) list.length = 0
@@ -72,7 +72,7 @@ class EnvelopeFuzzer {
     if (kind === 1) return mangle(random, sent)
     if (kind === 2) return summed(mangle(random, sent))
     // With a key nothing counts, however much somebody knows.
-    const forged = encodeEnvelope(this.#envelope(), random.pick([undefined, other]))
+    const forged = encodeNodeMessage(this.#envelope(), random.pick([undefined, other]))
     if (kind === 3) return this.#keys === undefined ? summed(mangle(random, Buffer.from(forged))) : forged
     return random.chance(0.5)
       ? sent
@@ -81,19 +81,19 @@ class EnvelopeFuzzer {
 
   #envelope(): NodeMessage {
     const random = this.#random
-    const { nodes, digest, position } = this.#a.replica
+    const { nodes, digest, position } = this.#a.judge
     const node = this.#keys === undefined ? random.pick(['nobody', 'c', '', '#']) : random.pick(['a', 'b', 'c'])
-    const { life = 'x', next = 1 } = nodes.get(node) ?? {}
+    const { epoch: life = 'x', nextNumber: next = 1 } = nodes.get(node) ?? {}
     const near = (number: number): number => random.pick([number, number, number + 1, number - 1, ...NUMBERS])
     return {
       kind: random.pick(KINDS),
       node,
-      life: random.pick([life, life, 'y', '']),
+      epoch: random.pick([life, life, 'y', '']),
       number: near(next),
-      replaces: random.pick([life, '', 'z']),
-      applied: near(position),
+      previousEpoch: random.pick([life, '', 'z']),
+      appliedPosition: near(position),
       digest: random.pick([digest.value, 0, random.int(0, 2 ** 32 - 1)]),
-      clients: random.int(0, 5),
+      clientCount: random.int(0, 5),
       body: new Uint8Array(random.int(0, 60)).map(() => random.int(0, 255)),
     }
   }

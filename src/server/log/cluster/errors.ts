@@ -5,121 +5,122 @@ import type { Hole, StreamBounds } from './stream.js'
 
 declare module '../../../core/util/errors.js' {
   interface ErrorCodes {
-    /** Nodes of a store have come to different states from the same log. */
+    /** Nodes of a store derived different states from the same log. */
     diverged: true
-    /** Another node took the place of this one, by its name. */
+    /** Another node with the same id replaced this one. */
     superseded: true
-    /** Nodes of a store share a key, and this one has another one or none. */
+    /** The nodes of a store share a key that this node does not have. */
     'log-key': true
   }
 }
 
-/** What every node has to do alike was not done alike. @param at - where that was said */
-export const diverged = (sender: string, position: number, at: number): StateStoreError =>
+/** Another node reports a different state. @param at - position of its message */
+export const divergedError = (sender: string, position: number, at: number): StateStoreError =>
   new StateStoreError(
     'diverged',
-    `the node ${sender} says at position ${at} of the log that it has another state than this one at position ${position}: ` +
-      'one of them is damaged, or they are of versions that do not go together; both have to be stopped, and one to be ' +
-      `trusted. If that is no node of yours, leave it out with --log-skip ${at}, at every node`,
+    `node ${sender} reports at position ${at} of the log that its state at position ${position} differs from this node's: ` +
+      'one of them is damaged, or their versions are incompatible; stop both and decide which one to ' +
+      `trust. If that is not one of your nodes, exclude its message with --log-skip ${at} at every node`,
   )
 
-/** Another process has this node's name. */
-export const superseded = (nodeId: string): StateStoreError =>
-  new StateStoreError(
-    'superseded',
-    `another node has the id ${nodeId} and took the place of this one: every node needs an id of its own`,
-  )
+export const supersededError = (nodeId: string): StateStoreError =>
+  new StateStoreError('superseded', `another node with the id ${nodeId} replaced this one: give every node a unique id`)
 
-/** The stream has lost what it had. */
-export const rolledBack = (position: number, known: number): StateStoreError =>
+/** The stream lost acknowledged messages. */
+export const rolledBackError = (position: number, known: number): StateStoreError =>
   damagedError(
-    `the stream gave a new message the position ${position}, though it had come to ${known}: it has lost what it had ` +
-      'acknowledged, or is another one',
+    `the stream gave a new message position ${position} after it had reached ${known}: the stream lost acknowledged ` +
+      'messages or was replaced',
   )
 
-/** Messages in the stream are of no node; they count for nobody. @param more - others before it that were not told */
-export const foreign = (position: number, why: string, more: number): StateStoreError =>
+/** Messages in the stream are not from a node. @param more - number of earlier ones that were not reported */
+export const foreignMessageError = (position: number, why: string, more: number): StateStoreError =>
   damagedError(
-    `the message at position ${position} of the stream is ignored by all nodes: ${why}` +
+    `all nodes ignore the message at position ${position} of the stream: ${why}` +
       (more === 0 ? '' : ` (and ${more} more before it)`),
   )
 
-/** An entry that cannot be read, of somebody of whom nobody knows who it is. */
-export const unreadable = (node: string, position: number, cause: unknown): StateStoreError =>
+/** An entry from an unidentified sender cannot be decoded. */
+export const unreadableEntryError = (node: string, position: number, cause: unknown): StateStoreError =>
   damagedError(
-    `the entry of the node ${node} at position ${position} of the log cannot be read, and is none for all nodes ` +
-      `(${reason(cause)}); if it is a node of another version, their states differ from now on`,
+    `the entry of node ${node} at position ${position} of the log cannot be decoded, and nodes ignore it ` +
+      `(${reason(cause)}); if the node runs another version, their states now differ`,
     { cause },
   )
 
-/** A node of another version sends what this one cannot read. */
-export const unknownFormat = (format: number, position: number): StateStoreError =>
+export const unknownFormatError = (format: number, position: number): StateStoreError =>
   new StateStoreError(
     'format',
-    `a node of another version writes to this log (format ${format}, position ${position}), and this one cannot read it: ` +
-      'all nodes of a store have to be of versions that go together',
+    `a node of another version writes to this log (format ${format}, position ${position}), which this version cannot read: ` +
+      'run compatible versions at all nodes',
   )
 
-/** The nodes of the log have a key, and this one has none. */
-export const keyMissing = (position: number): StateStoreError =>
+/** The log requires signatures, but this node has no key. */
+export const keyMissingError = (position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
-    `from position ${position} on the nodes of this log sign their messages, and this node has no key: give it the one ` +
-      'that the others have (--log-key-file); if none of your nodes has one, leave that message out with --log-skip ' +
-      `${position}, at every node`,
+    `from position ${position} on, the nodes of this log sign their messages, but this node has no key: pass the key ` +
+      'of the other nodes (--log-key-file); if none of your nodes has a key, exclude that message with --log-skip ' +
+      `${position} at every node`,
   )
 
-/** The nodes of the log have another key. */
-export const keyDiffers = (position: number): StateStoreError =>
+/** The log requires signatures with another key. */
+export const keyMismatchError = (position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
-    `the message at position ${position} of the log is signed with a key that this node does not have: give it the one ` +
-      'that the others have (--log-key-file); if no node has sent that message, leave it out with --log-skip ' +
-      `${position}, at every node`,
+    `the message at position ${position} of the log is signed with a key that this node does not have: pass the key ` +
+      'of the other nodes (--log-key-file); if none of your nodes sent that message, exclude it with --log-skip ' +
+      `${position} at every node`,
   )
 
-/** A node has another key than this one, or none, and still counts. */
-export const signedOtherwise = (node: string, position: number): StateStoreError =>
+/** A node signs with another key or not at all, while its messages still count. */
+export const otherSignerError = (node: string, position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
-    `the node ${node} does not sign with the key of this node yet (position ${position} of the log): it is to be started ` +
+    `node ${node} does not yet sign with the key of this node (position ${position} of the log): restart it ` +
       'with the same --log-key-file',
   )
 
-/** Messages are missing in the middle of the stream, for all that a node was told. */
-export const holeFound = ({ from, to }: Hole): StateStoreError =>
+/** Messages are missing in the middle of the stream. */
+export const holeError = ({ from, to }: Hole): StateStoreError =>
   damagedError(
-    `the messages from position ${from} to ${to} are missing where the stream was read, and it was not trimmed there: the ` +
-      'files of a NATS server are damaged. The node begins anew, at another server if one leads by then; a node that has ' +
-      'a later snapshot does not need them',
+    `the messages from position ${from} to ${to} are missing from the stream although it was not trimmed there: the ` +
+      'files of a NATS server are damaged. The node reopens the log, through another server if one leads by then; a node with ' +
+      'a later snapshot does not need these messages',
   )
 
-/** A snapshot did not come to be. It is not one of a stream, as those are told once, and the log goes on the while. */
-export const notWritten = (cause: unknown): StateStoreError =>
+/**
+ * A snapshot could not be written. Not a stream error, because those are reported only once and the log keeps working.
+ */
+export const snapshotFailedError = (cause: unknown): StateStoreError =>
   new StateStoreError(
     'connection-lost',
-    `a snapshot could not be written, and the log grows until one is (the next attempt is in a minute): ${reason(cause)}`,
+    `a snapshot could not be written, and the log grows until one succeeds (the next attempt is in a minute): ${reason(cause)}`,
     { cause },
   )
 
-/** An entry is too large for the log. */
-export const tooLarge = (size: number, most: number): LogFailure =>
-  new LogFailure('full', `an entry of ${size} bytes is too large for the log of several nodes, which takes ${most}`)
+export const entryTooLarge = (size: number, most: number): LogFailure =>
+  new LogFailure('full', `an entry of ${size} bytes exceeds the maximum of ${most} bytes of a shared log`)
 
-/** The life in which an entry was sent is over, and it is not there. */
-export const givenUp = (): LogFailure =>
-  new LogFailure('unavailable', 'the log was away for too long; the entry will never be in it')
+/** The epoch in which an entry was sent has ended without it. */
+export const entryAbandoned = (): LogFailure =>
+  new LogFailure('unavailable', 'the log was unavailable for too long; the entry will never be in it')
 
-/** What is wrong with a stream that works: it is not kept as it should be. `undefined` for one that is. */
-export function degraded({ first, last, missing = 0, behind = [] }: StreamBounds): StateStoreError | undefined {
-  if (missing > 0)
+/** Describes what is wrong with a working stream; `undefined` if nothing is. */
+export function degradedError({
+  first,
+  last,
+  missingCount = 0,
+  laggingServers = [],
+}: StreamBounds): StateStoreError | undefined {
+  if (missingCount > 0)
     return damagedError(
-      `the stream lacks ${missing} of the messages between the positions ${first} and ${last}: nodes that run have all ` +
-        'keys, and one that begins may not get past them until a snapshot is written behind them; dump a node that runs',
+      `the stream lacks ${missingCount} of the messages between positions ${first} and ${last}: running nodes have all ` +
+        'keys, but a starting node may not get past the gap until a later snapshot exists; dump a running node',
     )
-  if (behind.length === 0) return undefined
+  if (laggingServers.length === 0) return undefined
   return new StateStoreError(
     'connection-lost',
-    `the log is not kept on all its NATS servers: ${behind.join(', ')} cannot be reached or do not have all of it`,
+    `the log is not on all its NATS servers: ${laggingServers.join(', ')} are unreachable or incomplete`,
   )
 }

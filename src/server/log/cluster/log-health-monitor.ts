@@ -1,86 +1,83 @@
 import type { Clock } from '../../../core/util/clock.js'
 
-/** How the log is for this node: `waiting` for a quorum or a connection, `away` when that takes too long. */
+/** State of the log for this node: `waiting` for a quorum or a connection, `away` if that exceeds the stall timeout. */
 export type Availability = 'kept' | 'waiting' | 'away'
 
-/** What a pulse needs. */
 export interface LogHealthHost {
   readonly clock: Clock
-  /** For how long the oldest message of ours has been on its way, ms. */
-  readonly late: () => number
-  /** Whether anything of ours is on its way. */
-  readonly busy: () => boolean
-  /** Has something sent, so that others hear of this node, and this node of the log. */
-  beat(): void
-  changed(availability: Availability): void
-  /** Called over and over. */
-  looked(): void
+  /** Returns the age of the oldest own message in flight, ms. */
+  readonly oldestAgeMs: () => number
+  /** Returns whether own messages are in flight. */
+  readonly isBusy: () => boolean
+  /** Sends a message that shows other nodes that this one runs, and shows this node that the log works. */
+  sendHeartbeat(): void
+  onAvailabilityChange(availability: Availability): void
+  /** Called at every check. */
+  onCheck(): void
 }
 
-/** A look at what should have happened, every so many ms. */
-const LOOK = 500
-/** A node that had nothing to send says that it is there, ms. */
-const HEARTBEAT = 3_000
+const CHECK_INTERVAL_MS = 500
+/** Interval at which an otherwise idle node sends a message. */
+const HEARTBEAT_MS = 3_000
 
-/** Finds out whether the log goes on, also when nobody asks for anything. */
+/** Detects a stalled log, even while there are no requests. */
 export class LogHealthMonitor {
   readonly #host: LogHealthHost
-  readonly #stallTimeout: number
+  readonly #stallTimeoutMs: number
   #cancel: () => void = () => undefined
   #availability: Availability = 'kept'
   #sentAt: number
-  #lookedAt: number
+  #checkedAt: number
 
-  /** @param stallTimeout - what is not there after so many ms is waited for too long */
-  constructor(stallTimeout: number, host: LogHealthHost) {
+  /** @param stallTimeoutMs - age of an unseen message at which the log counts as `away` */
+  constructor(stallTimeoutMs: number, host: LogHealthHost) {
     this.#host = host
-    this.#stallTimeout = stallTimeout
+    this.#stallTimeoutMs = stallTimeoutMs
     this.#sentAt = host.clock.monotonic()
-    this.#lookedAt = this.#sentAt
+    this.#checkedAt = this.#sentAt
   }
 
   get availability(): Availability {
     return this.#availability
   }
 
-  /** Looks from now on. */
   start(): void {
-    this.#cancel = this.#host.clock.schedule(LOOK, () => {
+    this.#cancel = this.#host.clock.schedule(CHECK_INTERVAL_MS, () => {
       this.start()
-      this.#look()
+      this.#check()
     })
   }
 
-  /** Something was sent. */
-  sent(): void {
+  /** Records that a message was sent. */
+  recordSent(): void {
     this.#sentAt = this.#host.clock.monotonic()
   }
 
-  /** Something of ours is in the log. */
-  arrived(): void {
-    this.#tell('kept')
+  /** Records that an own message was seen in the log. */
+  recordArrival(): void {
+    this.#setAvailability('kept')
   }
 
   stop(): void {
     this.#cancel()
   }
 
-  #look(): void {
-    this.#host.looked()
+  #check(): void {
+    this.#host.onCheck()
     const now = this.#host.clock.monotonic()
-    const wasAsleep = now - this.#lookedAt > 3 * LOOK
-    this.#lookedAt = now
-    // What came while the process stood still is read next.
-    if (wasAsleep) return
-    const late = this.#host.late()
-    if (late >= this.#stallTimeout) this.#tell('away')
-    else if (late >= this.#stallTimeout / 4 && this.#availability === 'kept') this.#tell('waiting')
-    if (!this.#host.busy() && now - this.#sentAt >= HEARTBEAT) this.#host.beat()
+    const wasSuspended = now - this.#checkedAt > 3 * CHECK_INTERVAL_MS
+    this.#checkedAt = now
+    // After a suspension, messages that arrived during it are read first.
+    if (wasSuspended) return
+    const ageMs = this.#host.oldestAgeMs()
+    if (ageMs >= this.#stallTimeoutMs) this.#setAvailability('away')
+    else if (ageMs >= this.#stallTimeoutMs / 4 && this.#availability === 'kept') this.#setAvailability('waiting')
+    if (!this.#host.isBusy() && now - this.#sentAt >= HEARTBEAT_MS) this.#host.sendHeartbeat()
   }
 
-  #tell(availability: Availability): void {
+  #setAvailability(availability: Availability): void {
     if (availability === this.#availability) return
     this.#availability = availability
-    this.#host.changed(availability)
+    this.#host.onAvailabilityChange(availability)
   }
 }

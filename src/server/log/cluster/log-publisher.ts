@@ -4,246 +4,256 @@ import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
 import type { LogEntry } from '../../engine/entry.js'
-import type { Kind } from './node-message.js'
+import type { MessageKind } from './node-message.js'
 import type { Publication, Stream } from './stream.js'
 
-/** Something to send. */
 export interface PendingMessage {
-  readonly kind: Kind
+  readonly kind: MessageKind
   readonly body: Uint8Array
-  /** The entry of which it is the last message. */
+  /** The entry that this message completes. */
   readonly entry?: LogEntry | undefined
 }
 
-/** A message that was sent, and is not seen yet. */
-interface Flight extends PendingMessage {
+/** A message that was sent but not yet seen in the stream. */
+interface InFlightMessage extends PendingMessage {
   readonly number: number
-  /** When it was sent first, monotonic ms. */
-  readonly since: number
-  /** How often it was seen out of order: the stream remembers it, and would not take it again as the same. */
+  /** When it was first sent, monotonic ms. */
+  readonly firstSentAt: number
+  /**
+   * How often it was seen out of order. Each attempt gets a new message id, because the stream would drop a repeated
+   * one as a duplicate.
+   */
   attempt: number
-  /** What had been seen of the stream when it was published first, as this attempt. */
-  after: number
+  /** Last position seen in the stream when this attempt was first published. */
+  positionWhenSent: number
   publication: Subscription | undefined
 }
 
-/** A life of this node, and what of it is on its way. */
-interface Life {
+/** One epoch of this node, with its messages in flight. */
+interface Epoch {
   readonly id: string
   readonly messageIds: MessageIds
-  readonly flights: Fifo<Flight>
+  readonly inFlight: Fifo<InFlightMessage>
 }
 
-/** What a sender needs. */
 export interface LogPublisherHost {
   readonly clock: Clock
   readonly random: () => number
   readonly nodeId: string
-  /** The bytes of a message, as things are now. */
-  seal(parcel: PendingMessage, life: string, number: number): Uint8Array
-  /** Of the last message that was seen in the stream. */
+  /** Encodes a message with the node's current state. */
+  encode(message: PendingMessage, epoch: string, number: number): Uint8Array
+  /** Position of the last message seen in the stream. */
   readonly position: () => number
-  /** A message is in the stream, at a position. */
-  stored(position: number): void
-  /** What is new to the stream came to a position that has been seen: it is not the stream that it was. */
-  rolledBack(position: number): void
-  troubled(error: unknown): void
+  /** A message was stored at a position. */
+  onStored(position: number): void
+  /** A new message received a position that was already seen: the stream lost messages or was replaced. */
+  onRolledBack(position: number): void
+  onError(error: unknown): void
 }
 
-/** Most messages on their way. */
-export const WINDOW = 16
-/** What was seen out of order is sent again soon, and what got no answer later, ms. */
-const RETRY = { initial: 20, max: 1_000 }
+export const MAX_IN_FLIGHT = 16
+/** Delay before messages are sent again, ms. */
+const RETRY_DELAY_MS = { initial: 20, max: 1_000 }
 
 /**
- * Sends the messages of a node in their order, up to 16 at a time, and again until they are seen. What a message comes to is
- * seen in the stream alone; its answer says no more than that it need not be sent again soon.
+ * Sends the messages of a node in order, up to 16 at a time, and resends them until they appear in the stream. Only the
+ * stream decides the outcome of a message; its acknowledgement merely makes an early resend unnecessary.
  */
 export class LogPublisher {
   readonly #stream: Stream
   readonly #host: LogPublisherHost
   readonly #queue = new Fifo<PendingMessage>()
-  /** The last one is lived; of those before it something may be in the stream yet. */
-  #lives: Life[] = []
+  /** The last one is current. Messages of earlier epochs may still arrive in the stream. */
+  #epochs: Epoch[] = []
   #number = 1
   #failures = 0
   #cancel: (() => void) | undefined
-  #stopped = false
+  #isStopped = false
 
   constructor(stream: Stream, host: LogPublisherHost) {
     this.#stream = stream
     this.#host = host
   }
 
-  /** The life that is lived. */
-  get life(): string {
-    return this.#lives.at(-1)?.id ?? ''
+  /** Id of the current epoch. */
+  get epochId(): string {
+    return this.#epochs.at(-1)?.id ?? ''
   }
 
-  /** Whether its first message was seen. */
-  get established(): boolean {
-    return this.#lives.length === 1 && this.#lives[0]?.flights.peek()?.kind !== 'start'
+  /** Returns whether the first message of the current epoch was seen. */
+  get isEstablished(): boolean {
+    return this.#epochs.length === 1 && this.#epochs[0]?.inFlight.peek()?.kind !== 'start'
   }
 
-  /** Whether the first message of any of its lives was seen. */
-  get hasLived(): boolean {
-    return this.#lives.length > 1 || this.established
+  /** Returns whether the first message of any epoch was seen. */
+  get hasBeenEstablished(): boolean {
+    return this.#epochs.length > 1 || this.isEstablished
   }
 
-  /** Whether nothing is on its way. */
-  get idle(): boolean {
-    return this.#queue.length === 0 && this.#lives.every(({ flights }) => flights.length === 0)
+  /** Returns whether nothing is queued or in flight. */
+  get isIdle(): boolean {
+    return this.#queue.length === 0 && this.#epochs.every(({ inFlight }) => inFlight.length === 0)
   }
 
-  /** For how long the oldest message is on its way, ms. */
-  get late(): number {
-    const oldest = this.#lives.at(-1)?.flights.peek()
-    return oldest === undefined ? 0 : this.#host.clock.monotonic() - oldest.since
+  /** Age of the oldest message in flight, ms. */
+  get oldestAgeMs(): number {
+    const oldest = this.#epochs.at(-1)?.inFlight.peek()
+    return oldest === undefined ? 0 : this.#host.clock.monotonic() - oldest.firstSentAt
   }
 
-  /** Begins another life. What waits is sent in that; what is on its way is not sent any more. */
-  begin(life: string): void {
-    for (const { flights } of this.#lives) for (const flight of all(flights)) flight.publication?.unsubscribe()
-    this.#giveUpRest()
-    const waiting = all(this.#queue)
+  /** Starts a new epoch. Queued messages are sent in it; messages in flight are no longer resent. */
+  startEpoch(epoch: string): void {
+    for (const { inFlight } of this.#epochs) for (const message of toArray(inFlight)) message.publication?.unsubscribe()
+    this.#abandonPartialEntry()
+    const queued = toArray(this.#queue)
     this.#queue.clear()
-    this.#lives.push({ id: life, messageIds: messageIds(), flights: new Fifo() })
+    this.#epochs.push({ id: epoch, messageIds: messageIds(), inFlight: new Fifo() })
     this.#number = 1
     this.#queue.push({ kind: 'start', body: new Uint8Array(0) })
-    for (const parcel of waiting) this.#queue.push(parcel)
-    this.#fly()
+    for (const message of queued) this.#queue.push(message)
+    this.#sendQueued()
   }
 
-  /** Sends in turn. */
-  push(parcel: PendingMessage): void {
-    this.#queue.push(parcel)
-    this.#fly()
+  enqueue(message: PendingMessage): void {
+    this.#queue.push(message)
+    this.#sendQueued()
   }
 
-  /** Whether a life is one of this sender's. */
-  knows(life: string): boolean {
-    return this.#lives.some(({ id }) => id === life)
+  /** Returns whether an epoch belongs to this publisher. */
+  hasEpoch(epoch: string): boolean {
+    return this.#epochs.some(({ id }) => id === epoch)
   }
 
-  /** A message of ours counts: what it was; and entries that will never be there, as their life is over. */
-  taken(
-    life: string,
+  /**
+   * Confirms a message seen in the stream. Returns the message, and the entries of earlier epochs, which can no longer
+   * be committed.
+   */
+  acknowledge(
+    epoch: string,
     number: number,
-  ): { readonly parcel: PendingMessage | undefined; readonly over: readonly LogEntry[] } {
-    const at = this.#lives.findIndex(({ id }) => id === life)
-    const over = this.#lives.slice(0, at).flatMap(({ flights }) => entriesOf(flights))
-    this.#lives = this.#lives.slice(at)
-    const flights = this.#lives[0]?.flights
-    if (flights?.peek()?.number !== number) return { parcel: undefined, over }
-    const parcel = flights.shift()
-    parcel?.publication?.unsubscribe()
+  ): { readonly message: PendingMessage | undefined; readonly abandoned: readonly LogEntry[] } {
+    const index = this.#epochs.findIndex(({ id }) => id === epoch)
+    const abandoned = this.#epochs.slice(0, index).flatMap(({ inFlight }) => entriesOf(inFlight))
+    this.#epochs = this.#epochs.slice(index)
+    const inFlight = this.#epochs[0]?.inFlight
+    if (inFlight?.peek()?.number !== number) return { message: undefined, abandoned }
+    const message = inFlight.shift()
+    message?.publication?.unsubscribe()
     this.#failures = 0
-    this.#fly()
-    return { parcel, over }
+    this.#sendQueued()
+    return { message, abandoned }
   }
 
-  /** A message of ours was seen out of order. */
-  refused(life: string, number: number): void {
-    if (life !== this.life) return
-    const flight = all(this.#lives.at(-1)?.flights).find(each => each.number === number)
-    if (flight !== undefined) this.#again(flight)
+  /** Resends a message that was seen out of order. */
+  retryOutOfOrder(epoch: string, number: number): void {
+    if (epoch !== this.epochId) return
+    const message = toArray(this.#epochs.at(-1)?.inFlight).find(each => each.number === number)
+    if (message !== undefined) this.#retryAsNew(message)
   }
 
-  /** Sends nothing any more; returns the entries of which nobody knows what becomes. */
+  /** Stops sending; returns the entries whose outcome is unknown. */
   stop(): LogEntry[] {
-    this.#stopped = true
+    this.#isStopped = true
     this.#cancel?.()
-    const unknown = this.#lives.flatMap(({ flights }) => {
-      for (const flight of all(flights)) flight.publication?.unsubscribe()
-      return entriesOf(flights)
+    const unknown = this.#epochs.flatMap(({ inFlight }) => {
+      for (const message of toArray(inFlight)) message.publication?.unsubscribe()
+      return entriesOf(inFlight)
     })
-    this.#lives = []
+    this.#epochs = []
     return [...unknown, ...entriesOf(this.#queue)]
   }
 
-  /** What an entry lacks of which pieces are on their way goes with them: the next life begins with a whole one. */
-  #giveUpRest(): void {
-    const flights = this.#lives.at(-1)?.flights
-    let last: PendingMessage | undefined = all(flights).at(-1)
-    while (flights !== undefined && last?.kind === 'piece') {
+  /**
+   * Drops the remaining pieces of an entry already partly in flight, because the next epoch must start with a whole
+   * entry.
+   */
+  #abandonPartialEntry(): void {
+    const inFlight = this.#epochs.at(-1)?.inFlight
+    let last: PendingMessage | undefined = toArray(inFlight).at(-1)
+    while (inFlight !== undefined && last?.kind === 'piece') {
       last = this.#queue.shift()
       if (last !== undefined)
-        flights.push({ ...last, number: 0, since: 0, attempt: 0, after: 0, publication: undefined })
+        inFlight.push({ ...last, number: 0, firstSentAt: 0, attempt: 0, positionWhenSent: 0, publication: undefined })
     }
   }
 
-  #fly(): void {
-    const life = this.#lives.at(-1)
-    while (!this.#stopped && life !== undefined && life.flights.length < WINDOW) {
-      const parcel = this.#queue.shift()
-      if (parcel === undefined) return
-      const since = this.#host.clock.monotonic()
-      const first = { number: this.#number++, since, attempt: 0, after: this.#host.position() }
-      const flight: Flight = { ...parcel, ...first, publication: undefined }
-      life.flights.push(flight)
-      // What comes behind something that is to be sent again would be refused.
-      if (this.#cancel === undefined) this.#publish(life, flight)
+  #sendQueued(): void {
+    const epoch = this.#epochs.at(-1)
+    while (!this.#isStopped && epoch !== undefined && epoch.inFlight.length < MAX_IN_FLIGHT) {
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      const message: InFlightMessage = {
+        ...next,
+        number: this.#number++,
+        firstSentAt: this.#host.clock.monotonic(),
+        attempt: 0,
+        positionWhenSent: this.#host.position(),
+        publication: undefined,
+      }
+      epoch.inFlight.push(message)
+      // Until the resend, messages after the one to resend would arrive out of order.
+      if (this.#cancel === undefined) this.#publish(epoch, message)
     }
   }
 
-  #publish({ id, messageIds }: Life, flight: Flight): void {
-    const bytes = this.#host.seal(flight, id, flight.number)
-    flight.publication?.unsubscribe()
-    const { attempt } = flight
-    flight.publication = this.#stream.publish(bytes, messageIds(flight.number, attempt)).subscribe({
+  #publish({ id, messageIds }: Epoch, message: InFlightMessage): void {
+    const bytes = this.#host.encode(message, id, message.number)
+    message.publication?.unsubscribe()
+    const { attempt } = message
+    message.publication = this.#stream.publish(bytes, messageIds(message.number, attempt)).subscribe({
       next: publication => {
-        // Else it was seen out of order before its answer came.
-        if (attempt === flight.attempt) this.#stored(flight, publication)
+        // Otherwise the message was seen out of order before its acknowledgement arrived.
+        if (attempt === message.attempt) this.#handlePublication(message, publication)
       },
-      error: error => this.#failed(error),
+      error: error => this.#handleError(error),
     })
   }
 
-  #stored(flight: Flight, { position, isDuplicate }: Publication): void {
-    if (!isDuplicate && position <= flight.after) this.#host.rolledBack(position)
-    // Its id was used up by another message: what was seen up to that position is not on its way any more.
-    else if (isDuplicate && position <= this.#host.position()) this.#again(flight)
+  #handlePublication(message: InFlightMessage, { position, isDuplicate }: Publication): void {
+    if (!isDuplicate && position <= message.positionWhenSent) this.#host.onRolledBack(position)
+    // Another message used up this id: everything up to that position was already seen.
+    else if (isDuplicate && position <= this.#host.position()) this.#retryAsNew(message)
     else {
-      this.#host.stored(position)
-      // It is that of this message if it is seen before it is sent again.
-      if (isDuplicate) this.#later()
+      this.#host.onStored(position)
+      // If this message is at that position, it will be seen before the resend.
+      if (isDuplicate) this.#scheduleResend()
     }
   }
 
-  #again(flight: Flight): void {
-    flight.attempt++
-    flight.after = this.#host.position()
-    this.#later()
+  #retryAsNew(message: InFlightMessage): void {
+    message.attempt++
+    message.positionWhenSent = this.#host.position()
+    this.#scheduleResend()
   }
 
-  #failed(error: unknown): void {
-    this.#host.troubled(error)
-    this.#later()
+  #handleError(error: unknown): void {
+    this.#host.onError(error)
+    this.#scheduleResend()
   }
 
-  /** Everything that is on its way is sent again, in order. */
-  #later(): void {
-    if (this.#stopped || this.#cancel !== undefined) return
-    const delay = backoff(++this.#failures, { ...RETRY, random: this.#host.random })
+  /** Schedules a resend of all messages in flight, in order. */
+  #scheduleResend(): void {
+    if (this.#isStopped || this.#cancel !== undefined) return
+    const delay = backoff(++this.#failures, { ...RETRY_DELAY_MS, random: this.#host.random })
     this.#cancel = this.#host.clock.schedule(delay, () => {
       this.#cancel = undefined
-      const life = this.#lives.at(-1)
-      if (life !== undefined) for (const flight of all(life.flights)) this.#publish(life, flight)
+      const epoch = this.#epochs.at(-1)
+      if (epoch !== undefined) for (const message of toArray(epoch.inFlight)) this.#publish(epoch, message)
     })
   }
 }
 
-const all = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
+const toArray = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 
-const entriesOf = (parcels: Fifo<PendingMessage>): LogEntry[] =>
-  all(parcels).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
+const entriesOf = (messages: Fifo<PendingMessage>): LogEntry[] =>
+  toArray(messages).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
 
-/** The id of a message by which a stream recognises it, by its number and attempt. */
+/** Returns the id of a message by its number and attempt, which the stream uses to drop duplicates. */
 export type MessageIds = (number: number, attempt: number) => string
 
 /**
- * Returns the ids of the messages of one life. A stream drops a message whose id it has had: so no one who may publish can
- * know the next ones from what is in the stream. The key never leaves the process.
+ * Creates the message ids of one epoch. They are keyed, so another publisher cannot predict the next id and use it up.
+ * The key never leaves the process.
  */
 export function messageIds(key: Uint8Array = randomBytes(32)): MessageIds {
   return (number, attempt) => createHmac('sha256', key).update(`${number}:${attempt}`).digest('base64url').slice(0, 22)

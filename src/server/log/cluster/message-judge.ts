@@ -2,146 +2,151 @@ import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import type { LogEntry } from '../../engine/entry.js'
 import { decodeEntry } from '../entry-codec.js'
-import { diverged } from './errors.js'
-import { decodeEnvelope, type LogKeys, type NodeMessage } from './node-message.js'
+import { divergedError } from './errors.js'
+import { decodeNodeMessage, type LogKeys, type NodeMessage } from './node-message.js'
 import { NodeTable } from './node-table.js'
 import { decodeSnapshotRecord, SnapshotCoordinator, type SnapshotRecord } from './snapshot-coordinator.js'
 import { StateDigest } from './state-digest.js'
 import type { StreamMessage } from './stream.js'
-import { Trust } from './trust.js'
+import { SigningPolicy } from './trust.js'
 
-/** What a message of the stream comes to. */
+/** The verdict on a message of the stream. */
 export type MessageVerdict =
-  /** No node has sent it, or not so. */
-  | { readonly type: 'foreign'; readonly why: string }
-  /** It is out of the order of its node, or was there before. */
-  | { readonly type: 'refused'; readonly envelope: NodeMessage }
-  /** It counts, and more is to come before there is an entry. */
-  | { readonly type: 'piece'; readonly envelope: NodeMessage; readonly signer: string | undefined }
+  /** The message is not from a node, or is malformed. */
+  | { readonly type: 'foreign'; readonly reason: string }
+  /** The message is out of order or a repetition. */
+  | { readonly type: 'refused'; readonly nodeMessage: NodeMessage }
+  /** The message counts as a part of an entry that is not complete yet. */
+  | { readonly type: 'piece'; readonly nodeMessage: NodeMessage; readonly signer: string | undefined }
   | {
       readonly type: 'entry'
-      readonly envelope: NodeMessage
-      /** The fingerprint of the key that has signed it, if this node has that. */
+      readonly nodeMessage: NodeMessage
+      /** Fingerprint of the key that signed it, if this node has that key. */
       readonly signer: string | undefined
-      /** Of the log, ms. */
+      /** Log time, ms. */
       readonly time: number
-      /** Its commands as bytes; `undefined` for none. */
+      /** The encoded entry; `undefined` if there are no commands. */
       readonly body: Uint8Array | undefined
-      /** Of a claim: whether its node is the one to write the snapshot. */
-      readonly granted: boolean
+      /** For a claim: whether its node is to write the snapshot. */
+      readonly isGranted: boolean
     }
 
-/** How a node judges messages. */
-export interface Judging {
-  /** Default none: whoever may send to the log counts as a node. */
+export interface JudgeOptions {
+  /** Default none: anyone permitted to publish to the log counts as a node. */
   readonly keys?: LogKeys | undefined
-  /** Positions of messages that an operator has all nodes leave out. */
+  /** Positions of messages that an operator makes all nodes ignore. */
   readonly skip?: ReadonlySet<number> | undefined
 }
 
-/** Bounds of what has no commands. */
-const NO_ROOM = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
+/** Limits of an entry without commands. */
+const NO_LIMITS = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
 
 /**
- * What all nodes decide alike about the messages of a stream, beside the engine: which of them count, at what time, and
- * whether nodes have come to the same. It knows no time and no network but that of the messages.
+ * Decides everything about messages that all nodes must decide alike, apart from the engine: which ones count, at what
+ * time, and whether the nodes agree. It depends only on the messages, not on local clocks or the network.
  */
 export class MessageJudge {
   readonly nodes = new NodeTable()
   readonly snapshots = new SnapshotCoordinator()
-  readonly trust: Trust
-  readonly #judging: Judging
+  readonly signingPolicy: SigningPolicy
+  readonly #options: JudgeOptions
   digest = new StateDigest()
-  #time = new LogClock()
+  #clock = new LogClock()
   #position = 0
 
-  constructor(judging: Judging = {}) {
-    this.#judging = judging
-    this.trust = new Trust(judging.keys)
+  constructor(options: JudgeOptions = {}) {
+    this.#options = options
+    this.signingPolicy = new SigningPolicy(options.keys)
   }
 
-  /** Of the last message. */
+  /** Position of the last message. */
   get position(): number {
     return this.#position
   }
 
-  /** Of the last entry, ms since the Unix epoch. */
+  /** Time of the last entry, ms since the Unix epoch. */
   get time(): number {
-    return this.#time.last
+    return this.#clock.lastTime
   }
 
-  /** Judges the next message. Raises `diverged`, `format` or `log-key`, and then this node has to stop. */
+  /** Judges the next message. Raises `diverged`, `format` or `log-key` if this node has to stop. */
   judge({ position, time: streamTime, bytes }: StreamMessage): MessageVerdict {
-    this.snapshots.count(bytes.length)
-    const { keys, skip } = this.#judging
-    if (skip?.has(position)) return { type: 'foreign', why: 'it is left out, as --log-skip says' }
-    const decoded = decodeEnvelope(bytes, keys)
-    const admitted = this.trust.admit(decoded, position)
-    if ('foreign' in admitted) return { type: 'foreign', why: admitted.foreign }
-    const { envelope } = admitted
-    const { kind, node, applied } = envelope
-    if (applied >= position) return { type: 'foreign', why: 'it is of another stream' }
+    this.snapshots.countMessage(bytes.length)
+    const { keys, skip } = this.#options
+    if (skip?.has(position)) return { type: 'foreign', reason: '--log-skip excludes it' }
+    const decoded = decodeNodeMessage(bytes, keys)
+    const admitted = this.signingPolicy.admit(decoded, position)
+    if ('foreign' in admitted) return { type: 'foreign', reason: admitted.foreign }
+    const { nodeMessage } = admitted
+    const { kind, node, appliedPosition } = nodeMessage
+    if (appliedPosition >= position)
+      return { type: 'foreign', reason: 'it refers to a later position and so belongs to another stream' }
     const isFirst = this.nodes.size === 0
-    const isSignedOnly = this.trust.since !== undefined
+    const isSignedOnly = this.signingPolicy.signedSince !== undefined
     const time = Math.max(this.time, streamTime)
-    if (!this.nodes.take(envelope, { position, time, isSignedOnly })) return { type: 'refused', envelope }
+    if (!this.nodes.accept(nodeMessage, { position, time, isSignedOnly })) return { type: 'refused', nodeMessage }
     const signer = decoded?.signer
-    // A log in which the first of all signs never had anybody who does not.
-    if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.signed))
-      this.trust.begin(position, signer)
-    // The first message of a life is believed to be of a node by what comes behind it.
-    const known = kind === 'start' ? undefined : this.digest.at(applied)
-    if (known !== undefined && known !== envelope.digest) throw diverged(node, applied, position)
-    if (kind === 'piece') return { type: 'piece', envelope, signer }
-    return { ...this.#entry(envelope, position, this.#time.next(streamTime)), signer }
+    // If the first message of a log is signed, no node has ever sent unsigned ones.
+    if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.isSigned))
+      this.signingPolicy.requireSignatures(position, signer)
+    // The digest in the first message of an epoch is not compared; later messages confirm that it comes from the node.
+    const known = kind === 'start' ? undefined : this.digest.at(appliedPosition)
+    if (known !== undefined && known !== nodeMessage.digest) throw divergedError(node, appliedPosition, position)
+    if (kind === 'piece') return { type: 'piece', nodeMessage, signer }
+    return { ...this.#entry(nodeMessage, position, this.#clock.advance(streamTime)), signer }
   }
 
-  /** What the message at a position has brought is applied. */
-  close(position: number): void {
+  /** Completes a position after its message was applied. */
+  finishPosition(position: number): void {
     this.#position = position
-    this.digest.close(position, this.time)
+    this.digest.finishPosition(position, this.time)
   }
 
-  /** All of it but the engine's state, as bytes, for a snapshot at this position. */
+  /** Encodes the shared state, except for the engine's, for a snapshot at this position. */
   encode(): Uint8Array {
     const writer = new ByteWriter()
-    const { stream, time } = this.#time.state
-    for (const number of [this.#position, this.digest.value, stream, time]) writer.float64(number)
+    const { streamTime, time } = this.#clock.state
+    for (const number of [this.#position, this.digest.value, streamTime, time]) writer.float64(number)
     this.nodes.encode(writer)
     this.snapshots.encode(writer)
-    this.trust.encode(writer)
-    writer.float64(this.nodes.forgottenAt)
+    this.signingPolicy.encode(writer)
+    writer.float64(this.nodes.lastRemovalPosition)
     return writer.done()
   }
 
-  /** Takes back what was encoded. Raises `damaged` and `log-key`. */
+  /** Restores the encoded state. Raises `damaged` and `log-key`. */
   decode(bytes: Uint8Array): void {
     const reader = new ByteReader(bytes)
-    const [position, digest, stream, time] = [reader.float64(), reader.float64(), reader.float64(), reader.float64()]
+    const [position, digest, streamTime, time] = [
+      reader.float64(),
+      reader.float64(),
+      reader.float64(),
+      reader.float64(),
+    ]
     this.nodes.decode(reader)
     this.snapshots.decode(reader)
-    // Of a version without keys it ends here.
-    this.trust.decode(reader)
-    if (!reader.ended) this.nodes.forgottenAt = reader.float64()
+    // A state of a version without keys ends here.
+    this.signingPolicy.decode(reader)
+    if (!reader.ended) this.nodes.lastRemovalPosition = reader.float64()
     this.#position = position
-    this.#time = new LogClock({ stream, time })
+    this.#clock = new LogClock({ streamTime, time })
     this.digest = new StateDigest(digest, position)
   }
 
-  #entry(envelope: NodeMessage, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
-    const { kind, node } = envelope
-    const granted = kind === 'claim' && this.snapshots.claim(node, position, time)
+  #entry(nodeMessage: NodeMessage, position: number, time: number): Omit<MessageVerdict & { type: 'entry' }, 'signer'> {
+    const { kind, node } = nodeMessage
+    const isGranted = kind === 'claim' && this.snapshots.claim(node, position, time)
     if (kind === 'written') {
-      const snapshot = snapshotIn(envelope.body)
-      // One that is ahead would have the log trimmed without a snapshot of it.
-      if (snapshot !== undefined && snapshot.position < position) this.snapshots.written(snapshot)
+      const snapshot = tryDecodeSnapshotRecord(nodeMessage.body)
+      // A snapshot ahead of the log would have it trimmed beyond what the snapshot covers.
+      if (snapshot !== undefined && snapshot.position < position) this.snapshots.recordSnapshot(snapshot)
     }
-    const body = kind === 'entry' ? this.nodes.bodyOf(envelope) : undefined
-    return { type: 'entry', envelope, time, body, granted }
+    const body = kind === 'entry' ? this.nodes.takeEntryBody(nodeMessage) : undefined
+    return { type: 'entry', nodeMessage, time, body, isGranted }
   }
 }
 
-function snapshotIn(body: Uint8Array): SnapshotRecord | undefined {
+function tryDecodeSnapshotRecord(body: Uint8Array): SnapshotRecord | undefined {
   try {
     return decodeSnapshotRecord(new ByteReader(body))
   } catch (error) {
@@ -150,52 +155,51 @@ function snapshotIn(body: Uint8Array): SnapshotRecord | undefined {
   }
 }
 
-/** An entry of another node, at a time of the log (ms). */
-export const entryOf = (body: Uint8Array | undefined, time: number): LogEntry =>
-  body === undefined || body.length === 0 ? { time, ...NO_ROOM, commands: [] } : { ...decodeEntry(body), time }
+/** Decodes an entry of another node, with a log time (ms). */
+export const decodeNodeEntry = (body: Uint8Array | undefined, time: number): LogEntry =>
+  body === undefined || body.length === 0 ? { time, ...NO_LIMITS, commands: [] } : { ...decodeEntry(body), time }
 
-/** Of the time that passes, so much is left out while the log's time is ahead of the stream's. */
-const SLOWER = 8
+/** While log time is ahead of stream time, it advances slower by this fraction of the elapsed time. */
+const SLOWDOWN_DIVISOR = 8
 
-/** Where the log's time is; goes with a snapshot. */
+/** State of the clock, which is part of a snapshot. */
 export interface LogClockState {
-  /** Of the last message, by the stream, ms since the Unix epoch. */
-  readonly stream: number
-  /** Of the last entry, ms since the Unix epoch; with a fraction while it is being put right. */
+  /** Stream time of the last message, ms since the Unix epoch. */
+  readonly streamTime: number
+  /** Time of the last entry, ms since the Unix epoch; fractional while a difference is being corrected. */
   readonly time: number
 }
 
 /**
- * The time of entries: that of the stream, but it never goes back, and goes on when that does. The stream's jumps with the
- * clock of whoever leads it. If it went back by an hour, and the log's time stood still until it has caught up, every lease
- * would last an hour longer; so it goes on from where it was, an eighth slower until the two are the same again.
+ * The time of entries. It follows the stream's time but never goes back. Stream time jumps with the clock of the stream
+ * leader. If it jumped back by an hour and log time waited for it to catch up, every lease would last an hour longer.
+ * Instead, log time advances an eighth slower until both agree.
  */
 export class LogClock {
-  #stream: number
+  #streamTime: number
   #time: number
 
-  constructor({ stream, time }: LogClockState = { stream: 0, time: 0 }) {
-    this.#stream = stream
+  constructor({ streamTime, time }: LogClockState = { streamTime: 0, time: 0 }) {
+    this.#streamTime = streamTime
     this.#time = time
   }
 
-  /** Of the last entry, ms. */
-  get last(): number {
+  get lastTime(): number {
     return Math.floor(this.#time)
   }
 
   get state(): LogClockState {
-    return { stream: this.#stream, time: this.#time }
+    return { streamTime: this.#streamTime, time: this.#time }
   }
 
-  /** The time of the next entry, which the stream took at its time (ms). */
-  next(stream: number): number {
-    const passed = Math.max(0, stream - this.#stream)
-    const ahead = Math.max(0, this.#time - this.#stream)
-    this.#time += passed - Math.min(ahead, passed / SLOWER)
-    this.#stream = stream
-    // What is left of a fraction ends with the difference.
-    if (this.#time < stream) this.#time = stream
-    return this.last
+  /** Advances to the time of the next entry, given its stream time (ms), and returns it. */
+  advance(streamTime: number): number {
+    const passed = Math.max(0, streamTime - this.#streamTime)
+    const ahead = Math.max(0, this.#time - this.#streamTime)
+    this.#time += passed - Math.min(ahead, passed / SLOWDOWN_DIVISOR)
+    this.#streamTime = streamTime
+    // Removes the remaining fraction once both times agree.
+    if (this.#time < streamTime) this.#time = streamTime
+    return this.lastTime
   }
 }

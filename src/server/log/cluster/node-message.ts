@@ -4,162 +4,174 @@ import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { toHex, utf8 } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 
-/** What a message of a node is for. Each of them lets time pass, but for a piece. */
-export type Kind =
-  /** The first of a life: all that the lives before it sent and that is not there yet is refused from now on. */
+/** The purpose of a message. Each kind except `piece` advances log time. */
+export type MessageKind =
+  /** Starts an epoch. Messages of earlier epochs that are not in the log yet no longer count. */
   | 'start'
-  /** An entry, or the last piece of one. */
+  /** An entry, or its last piece. */
   | 'entry'
-  /** The beginning of an entry that is larger than a message, or more of it. */
+  /** A part of an entry larger than a message. */
   | 'piece'
-  /** The node writes the state at this position down, unless another one does. */
+  /** The node will write a snapshot of the state at this position, unless another node is writing one. */
   | 'claim'
-  /** It has written it. */
+  /** The node has written a snapshot. */
   | 'written'
-  /** From here on messages count only if they are signed; it is signed itself. */
+  /** From here on, only signed messages count. The message itself is signed. */
   | 'signed-only'
 
 /** A message of a node. */
 export interface NodeMessage {
-  readonly kind: Kind
+  readonly kind: MessageKind
   readonly node: string
-  /** Random, another one for each time the node begins anew. */
-  readonly life: string
-  /** From 1, one more for each message of this life. */
+  /** Random id of the node's epoch. */
+  readonly epoch: string
+  /** Counts from 1 within the epoch. */
   readonly number: number
-  /** Of a start: the life it takes the place of; empty for the first one. */
-  readonly replaces: string
-  /** The last position that the node had applied, and its digest there. */
-  readonly applied: number
+  /** For a start: the epoch it replaces; empty for the first one. */
+  readonly previousEpoch: string
+  /** The last position the node had applied, and the digest at that position. */
+  readonly appliedPosition: number
   readonly digest: number
-  /** Connections at the node. */
-  readonly clients: number
-  /** Of an entry or a piece: bytes of the entry. */
+  /** Number of connections at the node. */
+  readonly clientCount: number
+  /** Bytes of an entry or of a piece. */
   readonly body: Uint8Array
 }
 
-/** What the bytes of a message are found to be. */
-export type Decoded =
+export type DecodedMessage =
   | {
       readonly type: 'message'
-      readonly envelope: NodeMessage
-      readonly signed: boolean
-      /** The fingerprint of the key that has signed it, if it is one of those that are known. */
+      readonly nodeMessage: NodeMessage
+      readonly isSigned: boolean
+      /** Fingerprint of the signing key, if this node has that key. */
       readonly signer: string | undefined
     }
-  /** Of a format that is not known here, or not to be read by it. */
+  /** A message of an unsupported format. */
   | { readonly type: 'unreadable'; readonly format: number; readonly signer: string | undefined }
 
 const MAGIC = 0x72787373
-/** Of nodes that do not go together with others the number differs. Those from 2 on have a signature, at the same place. */
+/**
+ * Versions that cannot share a log have different formats. All formats from 2 on have a signature, at the same offset.
+ */
 const FORMAT = { plain: 1, signed: 2 } as const
-const KINDS: readonly Kind[] = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only']
-/** What is before all that the checksum is of, bytes. */
-const HEAD = 9
-/** Of a signature, bytes: half of a SHA-256, which nobody finds by trying. */
+const KINDS: readonly MessageKind[] = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only']
+/** Offset of the data that the checksum covers. */
+const CHECKSUM_END = 9
+/** Half of a SHA-256, too long to guess. */
 const SIGNATURE_BYTES = 16
-/** What is before all that the signature is of, bytes. */
-const SIGNED_HEAD = HEAD + SIGNATURE_BYTES
-/** Ids are words, also those that somebody else may have sent: they are kept. */
-const WORD = /^[\w-]{1,64}$/
+/** Offset of the data that the signature covers. */
+const SIGNATURE_END = CHECKSUM_END + SIGNATURE_BYTES
+/** Limits stored ids, which may come from any publisher. */
+const ID_PATTERN = /^[\w-]{1,64}$/
 
-/** Most that a message has besides its body, bytes, with ids as they are allowed. */
-export const ENVELOPE_OVERHEAD = 400
+/** Maximum size of a message without its body, bytes, with ids of maximum length. */
+export const MAX_MESSAGE_OVERHEAD_BYTES = 400
 
-/** A message as bytes, signed if there are keys. */
-export function encodeEnvelope(envelope: NodeMessage, keys?: LogKeys): Uint8Array {
-  const { kind, node, life, number, replaces, applied, digest, clients, body } = envelope
-  const writer = new ByteWriter(ENVELOPE_OVERHEAD + body.length)
+/** Encodes a message, signed if there are keys. */
+export function encodeNodeMessage(nodeMessage: NodeMessage, keys?: LogKeys): Uint8Array {
+  const { kind, node, epoch, number, previousEpoch, appliedPosition, digest, clientCount, body } = nodeMessage
+  const writer = new ByteWriter(MAX_MESSAGE_OVERHEAD_BYTES + body.length)
   writer.uint32(MAGIC)
   writer.uint8(keys ? FORMAT.signed : FORMAT.plain)
   writer.uint32(0)
   if (keys) writer.raw(new Uint8Array(SIGNATURE_BYTES))
   writer.uint8(KINDS.indexOf(kind))
   writer.text(node)
-  writer.text(life)
+  writer.text(epoch)
   writer.float64(number)
-  writer.text(replaces)
-  writer.float64(applied)
+  writer.text(previousEpoch)
+  writer.float64(appliedPosition)
   writer.uint32(digest)
-  writer.uint32(clients)
+  writer.uint32(clientCount)
   writer.blob(body)
   const bytes = writer.done()
-  if (keys) bytes.set(keys.sign(formatIn(bytes), bytes.subarray(SIGNED_HEAD)), HEAD)
-  new DataView(bytes.buffer, bytes.byteOffset).setUint32(HEAD - 4, checksum(bytes))
+  if (keys) bytes.set(keys.sign(formatByteOf(bytes), bytes.subarray(SIGNATURE_END)), CHECKSUM_END)
+  new DataView(bytes.buffer, bytes.byteOffset).setUint32(CHECKSUM_END - 4, checksum(bytes))
   return bytes
 }
 
 /**
- * What such bytes are, with a view of them as the body; `undefined` for what no node has sent, and for what was damaged: all
- * nodes see the same.
+ * Decodes a message; its body is a view of the bytes. Returns `undefined` for a damaged message or one that is not from
+ * a node; all nodes agree on that.
  */
-export function decodeEnvelope(bytes: Uint8Array, keys?: LogKeys): Decoded | undefined {
-  if (bytes.length < HEAD) return undefined
+export function decodeNodeMessage(bytes: Uint8Array, keys?: LogKeys): DecodedMessage | undefined {
+  if (bytes.length < CHECKSUM_END) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (view.getUint32(0) !== MAGIC || view.getUint32(HEAD - 4) !== checksum(bytes)) return undefined
+  if (view.getUint32(0) !== MAGIC || view.getUint32(CHECKSUM_END - 4) !== checksum(bytes)) return undefined
   const format = view.getUint8(4)
   if (format === FORMAT.plain) {
-    const envelope = envelopeAt(bytes, HEAD)
-    // That is to be signed.
-    if (envelope === undefined || envelope.kind === 'signed-only') return undefined
-    return { type: 'message', envelope, signed: false, signer: undefined }
+    const nodeMessage = tryReadNodeMessage(bytes, CHECKSUM_END)
+    // This kind must be signed.
+    if (nodeMessage === undefined || nodeMessage.kind === 'signed-only') return undefined
+    return { type: 'message', nodeMessage, isSigned: false, signer: undefined }
   }
-  if (format === 0 || bytes.length < SIGNED_HEAD) return undefined
-  const signer = keys?.signerOf(bytes.subarray(HEAD, SIGNED_HEAD), formatIn(bytes), bytes.subarray(SIGNED_HEAD))
-  const envelope = format === FORMAT.signed ? envelopeAt(bytes, SIGNED_HEAD) : undefined
-  return envelope === undefined
+  if (format === 0 || bytes.length < SIGNATURE_END) return undefined
+  const signer = keys?.findSigner(
+    bytes.subarray(CHECKSUM_END, SIGNATURE_END),
+    formatByteOf(bytes),
+    bytes.subarray(SIGNATURE_END),
+  )
+  const nodeMessage = format === FORMAT.signed ? tryReadNodeMessage(bytes, SIGNATURE_END) : undefined
+  return nodeMessage === undefined
     ? { type: 'unreadable', format, signer }
-    : { type: 'message', envelope, signed: true, signer }
+    : { type: 'message', nodeMessage, isSigned: true, signer }
 }
 
-function envelopeAt(bytes: Uint8Array, at: number): NodeMessage | undefined {
+function tryReadNodeMessage(bytes: Uint8Array, offset: number): NodeMessage | undefined {
   try {
-    return readEnvelope(new ByteReader(bytes, at))
+    return readNodeMessage(new ByteReader(bytes, offset))
   } catch (error) {
-    // It ends in the middle of something, or has a name that is none: no node has sent it.
+    // A truncated message or one with an invalid id is not from a node.
     if (error instanceof StateStoreError) return undefined
     throw error
   }
 }
 
-function readEnvelope(reader: ByteReader): NodeMessage | undefined {
+function readNodeMessage(reader: ByteReader): NodeMessage | undefined {
   const kind = KINDS[reader.uint8()]
-  const [node, life, number, replaces] = [reader.text(), reader.text(), reader.float64(), reader.text()]
-  const [applied, digest, clients, body] = [reader.float64(), reader.uint32(), reader.uint32(), reader.blob()]
-  const areWords = WORD.test(node) && WORD.test(life) && (replaces === '' || WORD.test(replaces))
-  const areCounts = Number.isSafeInteger(number) && Number.isSafeInteger(applied) && number > 0 && applied >= 0
-  if (kind === undefined || !reader.ended || !areWords || !areCounts) return undefined
-  return { kind, node, life, number, replaces, applied, digest, clients, body }
+  const [node, epoch, number, previousEpoch] = [reader.text(), reader.text(), reader.float64(), reader.text()]
+  const [appliedPosition, digest, clientCount, body] = [
+    reader.float64(),
+    reader.uint32(),
+    reader.uint32(),
+    reader.blob(),
+  ]
+  const areIdsValid =
+    ID_PATTERN.test(node) && ID_PATTERN.test(epoch) && (previousEpoch === '' || ID_PATTERN.test(previousEpoch))
+  const areNumbersValid =
+    Number.isSafeInteger(number) && Number.isSafeInteger(appliedPosition) && number > 0 && appliedPosition >= 0
+  if (kind === undefined || !reader.ended || !areIdsValid || !areNumbersValid) return undefined
+  return { kind, node, epoch, number, previousEpoch, appliedPosition, digest, clientCount, body }
 }
 
-const formatIn = (bytes: Uint8Array): Uint8Array => bytes.subarray(4, 5)
+const formatByteOf = (bytes: Uint8Array): Uint8Array => bytes.subarray(4, 5)
 
-/** Of the number of the format, and of all behind itself: every format has it there. */
-const checksum = (bytes: Uint8Array): number => crc32(bytes.subarray(HEAD), crc32(formatIn(bytes)))
+/** Covers the format byte and everything after the checksum, in every format. */
+const checksum = (bytes: Uint8Array): number => crc32(bytes.subarray(CHECKSUM_END), crc32(formatByteOf(bytes)))
 
 /**
- * Keys that the nodes of a store share, and nobody else has: the first one signs, each of them verifies, so that a key can be
- * replaced while nodes run. They are bound to the name of the store: what is signed for one log says nothing in another.
+ * Secret keys shared by the nodes of a store. The first one signs and all of them verify, so a key can be replaced
+ * while nodes run. Keys are bound to the store's name: a signature for one log is invalid in another.
  */
 export class LogKeys {
   readonly #keys: readonly [Uint8Array, ...Uint8Array[]]
   readonly #fingerprints: readonly [string, ...string[]]
 
-  /** @param name - of the store */
+  /** @param name - name of the store */
   constructor([first, ...others]: readonly [Uint8Array, ...Uint8Array[]], name: string) {
-    const own = (key: Uint8Array): Uint8Array => hmac(key, utf8(`rx-statestore log ${name}`))
-    this.#keys = [own(first), ...others.map(own)]
+    const bindToStore = (key: Uint8Array): Uint8Array => hmac(key, utf8(`rx-statestore log ${name}`))
+    this.#keys = [bindToStore(first), ...others.map(bindToStore)]
     const [signing, ...older] = this.#keys
     this.#fingerprints = [fingerprintOf(signing), ...older.map(fingerprintOf)]
   }
 
-  /** By which the key that signs is known; it does not give it away. */
+  /** Identifies the signing key without revealing it. */
   get fingerprint(): string {
     return this.#fingerprints[0]
   }
 
-  /** Whether one of the keys has such a fingerprint. */
-  knows(fingerprint: string): boolean {
+  /** Returns whether one of the keys has this fingerprint. */
+  hasFingerprint(fingerprint: string): boolean {
     return this.#fingerprints.includes(fingerprint)
   }
 
@@ -167,10 +179,12 @@ export class LogKeys {
     return hmac(this.#keys[0], ...parts).subarray(0, SIGNATURE_BYTES)
   }
 
-  /** The fingerprint of the key that has signed something; `undefined` when none of these has. */
-  signerOf(signature: Uint8Array, ...parts: readonly Uint8Array[]): string | undefined {
-    const at = this.#keys.findIndex(key => timingSafeEqual(hmac(key, ...parts).subarray(0, SIGNATURE_BYTES), signature))
-    return this.#fingerprints[at]
+  /** Returns the fingerprint of the key that made a signature; `undefined` if none of these keys did. */
+  findSigner(signature: Uint8Array, ...parts: readonly Uint8Array[]): string | undefined {
+    const index = this.#keys.findIndex(key =>
+      timingSafeEqual(hmac(key, ...parts).subarray(0, SIGNATURE_BYTES), signature),
+    )
+    return this.#fingerprints[index]
   }
 }
 

@@ -2,64 +2,62 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs'
 import type { Clock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { Engine, type EngineOptions } from '../../engine/engine.js'
-import { holeFound } from './errors.js'
+import { holeError } from './errors.js'
 import type { MessageJudge } from './message-judge.js'
 import { ReplicatedLog } from './replicated-log.js'
 import type { LogEvents, LogSettings } from './settings.js'
-import { type Loaded, loadNewest } from './snapshot-writer.js'
+import { type LoadedNode, loadLatest } from './snapshot-writer.js'
 import { type Hole, type Stream, StreamError } from './stream.js'
 
 /** A node that has caught up and takes part. */
 export interface OpenedNode<C> {
   readonly engine: Engine<C>
   readonly log: ReplicatedLog
-  readonly replica: MessageJudge
+  readonly judge: MessageJudge
 }
 
-/** What opening a node takes. */
 export interface OpenNodeOptions<C> {
-  readonly bounds: EngineOptions<C>
+  readonly limits: EngineOptions<C>
   readonly settings: LogSettings
   readonly clock: Clock
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number
-  /** Random, another one each time. */
-  readonly newLife: () => string
-  /** Connections at this node. */
-  readonly clients: () => number
-  /** Hears what becomes of the log once it is open. */
+  /** Returns a new random id. */
+  readonly newEpochId: () => string
+  /** Returns the number of connections at this node. */
+  readonly countClients: () => number
+  /** Receives the events of the log once it is open. */
   readonly events: LogEvents
-  /** Hears how far it has come, in positions. */
-  readonly progress?: ((progress: { readonly read: number; readonly of: number }) => void) | undefined
-  /** It fails when nothing has come for so long, ms. Default 30,000. */
-  readonly silence?: number | undefined
+  /** Receives the progress, in positions. */
+  readonly onProgress?: ((progress: { readonly read: number; readonly of: number }) => void) | undefined
+  /** Opening fails after this long without a message, ms. Default 30,000. */
+  readonly silenceTimeoutMs?: number | undefined
 }
 
-/** A stream that is trimmed again and again before a snapshot is read is given up. */
-const MOST_TRIES = 10
-/** What did not answer, or is damaged, is asked for again after this, ms. */
-const RETRY = 500
-/** So often no snapshot that is good is found before that is believed. */
-const MOST_DAMAGES = 4
-/** So often a hole is met before it is believed to be in all copies. */
-const MOST_HOLES = 5
+/** Opening fails after this many attempts that were overtaken by trimming. */
+const MAX_ATTEMPTS = 10
+const RETRY_DELAY_MS = 500
+/** Opening fails after this many attempts without an intact snapshot. */
+const MAX_DAMAGED_READS = 4
+/** A hole met this often is assumed to be in all replicas. */
+const MAX_HOLES = 5
 
 /**
- * Opens a node: loads the newest snapshot that is good, follows the stream to where it ended, and takes part in a new life.
- * Emits once, when it has caught up and its first message is in the log. What does not answer is asked again. Fails with
- * `damaged`, `format`, `log-key`, `diverged` or `superseded`, and with `timeout` when nothing comes.
+ * Opens a node: loads the newest intact snapshot, follows the stream to its end, and takes part in a new epoch. Emits
+ * once the node has caught up and its first message is in the log; unanswered requests are retried. Fails with
+ * `damaged`, `format`, `log-key`, `diverged` or `superseded`, and with `timeout` if no messages arrive.
  */
 export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observable<OpenedNode<C>> =>
   new Observable(subscriber => {
-    const opening = new Opening(stream, options, subscriber)
-    opening.begin()
-    return () => opening.end()
+    const opening = new NodeOpener(stream, options, subscriber)
+    opening.start()
+    return () => opening.stop()
   })
 
 const isDamage = (error: unknown): boolean =>
   error instanceof StateStoreError && (error.code === 'damaged' || error.code === 'format')
 
-class Opening<C> {
+class NodeOpener<C> {
   readonly #stream: Stream
   readonly #options: OpenNodeOptions<C>
   readonly #subscriber: Subscriber<OpenedNode<C>>
@@ -67,10 +65,10 @@ class Opening<C> {
   #log: ReplicatedLog | undefined
   #cancel: () => void = () => undefined
   #cancelRetry: () => void = () => undefined
-  #trouble: unknown
-  #tries = 0
-  #damages = 0
-  /** It reads the log up to its end, takes part, and is open when its first message is in the log. */
+  #lastError: unknown
+  #attempts = 0
+  #damagedReads = 0
+  /** The node reads the log to its end, joins, and is open once its first message is in the log. */
   #phase: 'reading' | 'joining' | 'open' = 'reading'
 
   constructor(stream: Stream, options: OpenNodeOptions<C>, subscriber: Subscriber<OpenedNode<C>>) {
@@ -79,15 +77,15 @@ class Opening<C> {
     this.#subscriber = subscriber
   }
 
-  begin(): void {
-    this.#alive()
-    this.#tries++
+  start(): void {
+    this.#extendDeadline()
+    this.#attempts++
     this.#phase = 'reading'
     this.#load()
   }
 
-  /** It is not wanted any more, or done. */
-  end(): void {
+  /** Cancels the opening, or cleans up after it. */
+  stop(): void {
     this.#cancel()
     this.#cancelRetry()
     this.#loading?.unsubscribe()
@@ -95,91 +93,103 @@ class Opening<C> {
   }
 
   #load(): void {
-    const make = (replica: MessageJudge): Engine<C> =>
-      new Engine<C>({ ...this.#options.bounds, onResult: result => replica.digest.see(result) })
-    this.#loading = loadNewest(this.#stream, this.#options.settings, make, () => this.#alive()).subscribe({
+    const createEngine = (judge: MessageJudge): Engine<C> =>
+      new Engine<C>({ ...this.#options.limits, onResult: result => judge.digest.addResult(result) })
+    this.#loading = loadLatest(this.#stream, this.#options.settings, createEngine, () =>
+      this.#extendDeadline(),
+    ).subscribe({
       next: loaded => this.#follow(loaded),
-      error: error => this.#notLoaded(error),
+      error: error => this.#handleLoadError(error),
     })
   }
 
   /**
-   * A server that is about to lead does not answer yet, and while a damaged snapshot is read, the good one before it may be
-   * replaced by one behind it: whoever has stopped for that would not come back by itself.
+   * Retries transient errors: a server being elected leader does not respond yet, and while a damaged snapshot is read,
+   * the intact one before it may be replaced by a newer one. A node that gave up here would not recover on its own.
    */
-  #notLoaded(error: unknown): void {
+  #handleLoadError(error: unknown): void {
     const isLost = error instanceof StreamError && error.problem === 'lost'
-    if (!isLost && (!isDamage(error) || ++this.#damages >= MOST_DAMAGES)) {
+    if (!isLost && (!isDamage(error) || ++this.#damagedReads >= MAX_DAMAGED_READS)) {
       this.#fail(error)
       return
     }
     const { clock, events } = this.#options
-    this.#trouble = error
-    events.troubled(error)
-    this.#cancelRetry = clock.schedule(RETRY, () => this.#load())
+    this.#lastError = error
+    events.onError(error)
+    this.#cancelRetry = clock.schedule(RETRY_DELAY_MS, () => this.#load())
   }
 
-  #follow({ engine, replica, end }: Loaded<Engine<C>>): void {
-    const { settings, clock, random, newLife, clients, events } = this.#options
-    const log = new ReplicatedLog(this.#stream, replica, settings, {
+  #follow({ engine, judge, streamEnd }: LoadedNode<Engine<C>>): void {
+    const { settings, clock, random, newEpochId, countClients, events } = this.#options
+    const log = new ReplicatedLog(this.#stream, judge, settings, {
       clock,
       random,
-      newLife,
-      clients,
+      newEpochId,
+      countClients,
       capture: () => engine.capture(),
       apply: entry => engine.replay(entry),
-      available: (availability, cause) => {
-        if (this.#phase === 'open') events.available(availability, cause)
+      onAvailability: (availability, cause) => {
+        if (this.#phase === 'open') events.onAvailability(availability, cause)
       },
-      outrun: hole => (this.#phase === 'open' ? events.outrun(hole) : this.#again(hole)),
-      failed: error => (this.#phase === 'open' ? events.failed(error) : this.#fail(error)),
-      troubled: error => events.troubled(error),
+      onOutrun: hole => (this.#phase === 'open' ? events.onOutrun(hole) : this.#restart(hole)),
+      onFailed: error => (this.#phase === 'open' ? events.onFailed(error) : this.#fail(error)),
+      onError: error => events.onError(error),
     })
     this.#log = log
-    const moved = (): void => this.#moved(log, engine, replica, end)
-    log.follow(end, moved)
-    moved()
+    const onProgress = (): void => this.#advance(log, engine, judge, streamEnd)
+    log.follow(streamEnd, onProgress)
+    onProgress()
   }
 
-  #moved(log: ReplicatedLog, engine: Engine<C>, replica: MessageJudge, end: number): void {
+  #advance(log: ReplicatedLog, engine: Engine<C>, judge: MessageJudge, streamEnd: number): void {
     if (this.#phase === 'open' || log !== this.#log) return
-    this.#alive()
-    this.#options.progress?.({ read: replica.position, of: Math.max(end, replica.position) })
-    if (this.#phase === 'reading' && replica.position >= end) {
+    this.#extendDeadline()
+    this.#options.onProgress?.({ read: judge.position, of: Math.max(streamEnd, judge.position) })
+    if (this.#phase === 'reading' && judge.position >= streamEnd) {
       this.#phase = 'joining'
-      log.begin(this.#options.newLife())
+      log.startEpoch(this.#options.newEpochId())
     }
-    if (this.#phase === 'reading' || !log.established) return
+    if (this.#phase === 'reading' || !log.isEstablished) return
     this.#phase = 'open'
     this.#cancel()
-    this.#subscriber.next({ engine, log, replica })
+    this.#subscriber.next({ engine, log, judge })
     this.#subscriber.complete()
   }
 
-  #again(hole: Hole | undefined): void {
+  #restart(hole: Hole | undefined): void {
     this.#log = undefined
-    // Another server may lead by then, or a snapshot be written behind it.
-    if (hole !== undefined && this.#tries < MOST_HOLES)
-      this.#cancelRetry = this.#options.clock.schedule(RETRY, () => this.begin())
-    else if (hole !== undefined) this.#fail(holeFound(hole))
-    else if (this.#tries < MOST_TRIES) this.begin()
-    else this.#fail(new StateStoreError('timeout', 'the stream is trimmed faster than a snapshot of it is read'))
+    // By then, another server may lead the stream, or a later snapshot may exist.
+    if (hole !== undefined && this.#attempts < MAX_HOLES)
+      this.#cancelRetry = this.#options.clock.schedule(RETRY_DELAY_MS, () => this.start())
+    else if (hole !== undefined) this.#fail(holeError(hole))
+    else if (this.#attempts < MAX_ATTEMPTS) this.start()
+    else
+      this.#fail(
+        new StateStoreError(
+          'timeout',
+          'the stream was trimmed faster than its snapshots could be read: retry when the load is lower',
+        ),
+      )
   }
 
-  #alive(): void {
+  #extendDeadline(): void {
     this.#cancel()
-    const { clock, silence = 30_000 } = this.#options
-    this.#cancel = clock.schedule(silence, () =>
+    const { clock, silenceTimeoutMs = 30_000 } = this.#options
+    this.#cancel = clock.schedule(silenceTimeoutMs, () =>
       this.#fail(
-        new StateStoreError('timeout', `the stream has brought nothing for ${silence} ms, or has no quorum`, {
-          cause: this.#trouble,
-        }),
+        new StateStoreError(
+          'timeout',
+          `no message arrived from the stream for ${silenceTimeoutMs} ms: check that its NATS servers run and have a quorum`,
+          {
+            cause: this.#lastError,
+          },
+        ),
       ),
     )
   }
 
   #fail(error: unknown): void {
-    this.end()
+    this.stop()
     this.#subscriber.error(error)
   }
 }

@@ -2,132 +2,144 @@ import { Subscription } from 'rxjs'
 import type { LogEntry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
-import { givenUp, holeFound, rolledBack, superseded, tooLarge, unreadable } from './errors.js'
+import {
+  entryAbandoned,
+  entryTooLarge,
+  holeError,
+  rolledBackError,
+  supersededError,
+  unreadableEntryError,
+} from './errors.js'
 import { Follower } from './follower.js'
 import { type Availability, LogHealthMonitor } from './log-health-monitor.js'
-import { LogPublisher, type PendingMessage, WINDOW } from './log-publisher.js'
-import { entryOf, type MessageJudge, type MessageVerdict } from './message-judge.js'
-import { ENVELOPE_OVERHEAD, encodeEnvelope, type LogKeys, type NodeMessage } from './node-message.js'
-import { LARGEST_ENTRY } from './node-table.js'
-import type { LogSettings, ReplicatedHost } from './settings.js'
+import { LogPublisher, MAX_IN_FLIGHT, type PendingMessage } from './log-publisher.js'
+import { decodeNodeEntry, type MessageJudge, type MessageVerdict } from './message-judge.js'
+import { encodeNodeMessage, type LogKeys, MAX_MESSAGE_OVERHEAD_BYTES, type NodeMessage } from './node-message.js'
+import { MAX_ENTRY_BYTES } from './node-table.js'
+import type { LogSettings, ReplicatedLogHost } from './settings.js'
 import { SnapshotWriter } from './snapshot-writer.js'
 import type { Hole, Stream, StreamMessage } from './stream.js'
-import { ForeignReports, OtherSigners } from './trust.js'
+import { ForeignMessageReporter, OtherSigners } from './trust.js'
 
-/** How long messages on their way are waited for when the log is closed, ms. */
+/** How long `close` waits for messages in flight. */
 const DRAIN_TIMEOUT_MS = 3_000
-/** How long the stream has to say whether it was trimmed, ms. */
+/** How long to wait for the bounds of the stream, which show whether it was trimmed. */
 const BOUNDS_TIMEOUT_MS = 2_000
-const NOTHING = new Uint8Array(0)
+const EMPTY = new Uint8Array(0)
 
-/** Whether a log takes entries; why not goes with each entry that is rejected. */
+/** Whether the log accepts entries. Rejected entries carry the failure. */
 type LogState =
   | { readonly state: 'open' }
-  /** It waits for what is on its way. */
   | { readonly state: 'draining'; readonly failure: LogFailure; readonly onDrained: () => void }
   | { readonly state: 'stopped'; readonly failure: LogFailure }
 
-/** The log of several nodes: an entry is committed when it comes back from the stream that they share. */
+/** The log of a cluster: an entry is committed when it is read back from the shared stream. */
 export class ReplicatedLog implements Log {
   readonly isSynchronous = false
   readonly batchDelayMs = 0
   readonly sharing: Sharing
   readonly #stream: Stream
   readonly #nodeId: string
-  readonly #largest: number
-  readonly #messageJudge: MessageJudge
-  readonly #host: ReplicatedHost
+  readonly #maxPieceBytes: number
+  readonly #judge: MessageJudge
+  readonly #host: ReplicatedLogHost
   readonly #publisher: LogPublisher
   readonly #follower: Follower
   readonly #writer: SnapshotWriter
   readonly #health: LogHealthMonitor
   readonly #keys: LogKeys | undefined
-  readonly #foreign: ForeignReports
+  readonly #foreignMessages: ForeignMessageReporter
   readonly #otherSigners: OtherSigners
-  /** That all sign is announced once in a life. */
+  /** Announced once per epoch. */
   #hasAnnouncedSignedOnly = false
   #listener: LogListener | undefined
   #state: LogState = { state: 'open' }
-  #trouble: unknown
+  #lastError: unknown
   /** When the last entry was applied, monotonic ms. */
   #appliedAt: number
-  #moved: () => void = () => undefined
-  /** Asks why positions are missing. */
-  #jumping = Subscription.EMPTY
+  #onProgress: () => void = () => undefined
+  /** Finds out why positions are missing. */
+  #gapCheck = Subscription.EMPTY
 
-  /** @param replica - as a snapshot has left it */
-  constructor(stream: Stream, replica: MessageJudge, settings: LogSettings, host: ReplicatedHost) {
+  /** @param judge - restored from a snapshot */
+  constructor(stream: Stream, judge: MessageJudge, settings: LogSettings, host: ReplicatedLogHost) {
     const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
-    const batch = Math.min(256 * 1024, stream.largest - 2 * ENVELOPE_OVERHEAD)
-    this.sharing = { maxInFlight: WINDOW, maxBatchBytes: batch, maxQueuedBytes: 32 * 1024 * 1024, reads }
+    const maxBatchBytes = Math.min(256 * 1024, stream.maxMessageBytes - 2 * MAX_MESSAGE_OVERHEAD_BYTES)
+    this.sharing = { maxInFlight: MAX_IN_FLIGHT, maxBatchBytes, maxQueuedBytes: 32 * 1024 * 1024, reads }
     this.#stream = stream
     this.#nodeId = nodeId
-    this.#largest = stream.largest - ENVELOPE_OVERHEAD
-    this.#messageJudge = replica
+    this.#maxPieceBytes = stream.maxMessageBytes - MAX_MESSAGE_OVERHEAD_BYTES
+    this.#judge = judge
     this.#host = host
     this.#keys = keys
-    this.#foreign = new ForeignReports(host.clock, host.troubled)
-    this.#otherSigners = new OtherSigners(host.clock, host.troubled)
+    this.#foreignMessages = new ForeignMessageReporter(host.clock, host.onError)
+    this.#otherSigners = new OtherSigners(host.clock, host.onError)
     const { clock, random, capture } = host
     this.#appliedAt = clock.monotonic()
-    const troubled = (error: unknown): void => {
-      this.#trouble = error
-      host.troubled(error)
+    const onError = (error: unknown): void => {
+      this.#lastError = error
+      host.onError(error)
     }
-    const position = (): number => replica.position
+    const position = (): number => judge.position
     this.#publisher = new LogPublisher(stream, {
       clock,
       random,
       nodeId,
       position,
-      seal: (parcel, life, number) => this.#seal(parcel, life, number),
-      stored: at => this.#follower.knows(at),
-      rolledBack: at => this.#fail(rolledBack(at, replica.position)),
-      troubled,
+      encode: (message, epoch, number) => this.#encode(message, epoch, number),
+      onStored: at => this.#follower.extendKnownEnd(at),
+      onRolledBack: at => this.#fail(rolledBackError(at, judge.position)),
+      onError,
     })
-    this.#follower = new Follower(stream, { clock, random, position, take: message => this.#take(message), troubled })
-    const writing = { capture, push: (parcel: PendingMessage) => this.#push(parcel), troubled }
-    this.#writer = new SnapshotWriter(stream, replica, writing, snapshots)
+    this.#follower = new Follower(stream, {
+      clock,
+      random,
+      position,
+      onMessage: message => this.#receive(message),
+      onError,
+    })
+    const snapshotHost = { capture, send: (message: PendingMessage) => this.#send(message), onError }
+    this.#writer = new SnapshotWriter(stream, judge, snapshotHost, snapshots)
     this.#health = new LogHealthMonitor(stallTimeout, {
       clock,
-      late: () => this.#publisher.late,
-      busy: () => !this.#publisher.idle || this.#publisher.life === '',
-      beat: () => this.#push({ kind: 'entry', body: NOTHING }),
-      changed: availability => this.#changed(availability),
-      looked: () => this.#look(),
+      oldestAgeMs: () => this.#publisher.oldestAgeMs,
+      isBusy: () => !this.#publisher.isIdle || this.#publisher.epochId === '',
+      sendHeartbeat: () => this.#send({ kind: 'entry', body: EMPTY }),
+      onAvailabilityChange: availability => this.#handleAvailability(availability),
+      onCheck: () => this.#check(),
     })
   }
 
-  /** Time of the log as it should be now, ms. */
+  /** Current time of the log, ms. */
   get now(): number {
-    return this.#messageJudge.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
+    return this.#judge.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
   }
 
-  /** So far the stream is known to go. */
-  get known(): number {
-    return this.#follower.known
+  /** Last position known to exist in the stream. */
+  get knownEnd(): number {
+    return this.#follower.knownEnd
   }
 
-  /** Whether this node takes part: its first message is in the log. */
-  get established(): boolean {
-    return this.#publisher.established
+  /** Returns whether this node takes part: its first message is in the log. */
+  get isEstablished(): boolean {
+    return this.#publisher.isEstablished
   }
 
-  /** Follows the stream, which goes to a position at least; `moved` is called when it has come further. */
-  follow(end: number, moved: () => void): void {
-    this.#moved = moved
-    this.#follower.knows(end)
+  /** Follows the stream, which reaches at least `streamEnd`; calls `onProgress` after each message. */
+  follow(streamEnd: number, onProgress: () => void): void {
+    this.#onProgress = onProgress
+    this.#follower.extendKnownEnd(streamEnd)
     this.#follower.start()
     this.#health.start()
   }
 
-  /** Takes part, in a life of its own. */
-  begin(life: string): void {
-    this.#health.sent()
-    this.#writer.begin()
+  /** Takes part in a new epoch. */
+  startEpoch(epoch: string): void {
+    this.#health.recordSent()
+    this.#writer.onNewEpoch()
     this.#hasAnnouncedSignedOnly = false
-    if (!this.#publisher.hasLived) this.#otherSigners.begin()
-    this.#publisher.begin(life)
+    if (!this.#publisher.hasBeenEstablished) this.#otherSigners.restart()
+    this.#publisher.startEpoch(epoch)
   }
 
   listen(listener: LogListener): void {
@@ -136,32 +148,32 @@ export class ReplicatedLog implements Log {
 
   append(entry: LogEntry): void {
     const failure = this.#failure
-    const body = failure === undefined ? encodeEntry(entry) : NOTHING
-    if (failure !== undefined || body.length > LARGEST_ENTRY) {
-      this.#listener?.onRejected(entry, failure ?? tooLarge(body.length, LARGEST_ENTRY))
+    const body = failure === undefined ? encodeEntry(entry) : EMPTY
+    if (failure !== undefined || body.length > MAX_ENTRY_BYTES) {
+      this.#listener?.onRejected(entry, failure ?? entryTooLarge(body.length, MAX_ENTRY_BYTES))
       return
     }
-    for (let at = 0; at < body.length; at += this.#largest) {
-      const piece = body.subarray(at, at + this.#largest)
-      const isLast = at + this.#largest >= body.length
-      this.#push(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })
+    for (let offset = 0; offset < body.length; offset += this.#maxPieceBytes) {
+      const piece = body.subarray(offset, offset + this.#maxPieceBytes)
+      const isLast = offset + this.#maxPieceBytes >= body.length
+      this.#send(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })
     }
   }
 
   async close(): Promise<void> {
     if (this.#state.state !== 'open') return
     const failure = new LogFailure('unavailable', 'the store is shutting down')
-    if (!this.#publisher.idle && this.#health.availability !== 'away') await this.#drain(failure)
+    if (!this.#publisher.isIdle && this.#health.availability !== 'away') await this.#drain(failure)
     this.#stop(failure)
   }
 
-  /** Ends at once: of what is on its way nobody knows what becomes. */
+  /** Stops immediately; the outcome of entries in flight is unknown. */
   stop(): void {
-    this.#jumping.unsubscribe()
-    this.#stop(new LogFailure('unavailable', 'this node is being opened anew'))
+    this.#gapCheck.unsubscribe()
+    this.#stop(new LogFailure('unavailable', 'this node is being reopened'))
   }
 
-  /** Settles when nothing is on its way, or that takes too long. */
+  /** Settles when nothing is in flight, or after a timeout. */
   #drain(failure: LogFailure): Promise<void> {
     return new Promise(resolve => {
       const cancel = this.#host.clock.schedule(DRAIN_TIMEOUT_MS, resolve)
@@ -173,146 +185,155 @@ export class ReplicatedLog implements Log {
     })
   }
 
-  /** @param failure - of entries that come from now on, unless the log is being closed */
+  /** @param failure - rejects later entries, unless the log is already closing */
   #stop(failure: LogFailure): void {
-    const before = this.#state
-    if (before.state === 'stopped') return
+    const previousState = this.#state
+    if (previousState.state === 'stopped') return
     this.#state = { state: 'stopped', failure: this.#failure ?? failure }
     this.#health.stop()
     this.#follower.stop()
     this.#writer.stop()
-    const unknown = new LogFailure('unknown', 'the log went away before it was known whether this is in it')
+    const unknown = new LogFailure('unknown', 'the log closed before the outcome of the entry was known')
     for (const entry of this.#publisher.stop()) this.#listener?.onRejected(entry, unknown)
-    if (before.state === 'draining') before.onDrained()
+    if (previousState.state === 'draining') previousState.onDrained()
   }
 
-  /** Why it takes no more entries. */
   get #failure(): LogFailure | undefined {
     return this.#state.state === 'open' ? undefined : this.#state.failure
   }
 
-  #push(parcel: PendingMessage): void {
-    this.#health.sent()
-    this.#publisher.push(parcel)
+  #send(message: PendingMessage): void {
+    this.#health.recordSent()
+    this.#publisher.enqueue(message)
   }
 
-  #seal({ kind, body }: PendingMessage, life: string, number: number): Uint8Array {
-    const { nodes, position: applied, digest } = this.#messageJudge
+  #encode({ kind, body }: PendingMessage, epoch: string, number: number): Uint8Array {
+    const { nodes, position: appliedPosition, digest } = this.#judge
     const node = this.#nodeId
-    const replaces = kind === 'start' ? (nodes.get(node)?.life ?? '') : ''
-    // Not the newest one: that may be of an entry which is being applied.
-    const known = digest.at(applied) ?? digest.value
-    const clients = this.#host.clients()
-    return encodeEnvelope({ kind, node, life, number, replaces, applied, digest: known, clients, body }, this.#keys)
+    const previousEpoch = kind === 'start' ? (nodes.get(node)?.epoch ?? '') : ''
+    // The digest at a position, because the current value may include an entry that is being applied.
+    const known = digest.at(appliedPosition) ?? digest.value
+    const clientCount = this.#host.countClients()
+    return encodeNodeMessage(
+      { kind, node, epoch, number, previousEpoch, appliedPosition, digest: known, clientCount, body },
+      this.#keys,
+    )
   }
 
-  #take(message: StreamMessage): void {
-    const { position } = this.#messageJudge
+  #receive(message: StreamMessage): void {
+    const { position } = this.#judge
     if (this.#state.state === 'stopped' || message.position <= position) return
     if (message.position > position + 1) {
-      this.#jump({ from: position + 1, to: message.position - 1 })
+      this.#handleGap({ from: position + 1, to: message.position - 1 })
       return
     }
     try {
-      this.#apply(this.#messageJudge.judge(message), message.position)
+      this.#applyVerdict(this.#judge.judge(message), message.position)
     } catch (error) {
       this.#fail(error)
       return
     }
-    this.#moved()
+    this.#onProgress()
   }
 
-  /** Trimming is what happens to a node that was away; a hole is damage. */
-  #jump(hole: Hole): void {
+  /** A node that was offline meets a trimmed stream; a gap anywhere else is damage. */
+  #handleGap(hole: Hole): void {
     this.stop()
-    this.#jumping = new Subscription()
+    this.#gapCheck = new Subscription()
     const { clock } = this.#host
-    const go = (isHole: boolean): void => {
-      this.#jumping.unsubscribe()
-      if (isHole) this.#host.troubled(holeFound(hole))
-      this.#host.outrun(isHole ? hole : undefined)
+    const finish = (isHole: boolean): void => {
+      this.#gapCheck.unsubscribe()
+      if (isHole) this.#host.onError(holeError(hole))
+      this.#host.onOutrun(isHole ? hole : undefined)
     }
-    this.#jumping.add(clock.schedule(BOUNDS_TIMEOUT_MS, () => go(false)))
-    this.#jumping.add(
+    this.#gapCheck.add(clock.schedule(BOUNDS_TIMEOUT_MS, () => finish(false)))
+    this.#gapCheck.add(
       this.#stream.bounds().subscribe({
-        next: ({ first }) => go(first <= hole.from),
+        next: ({ first }) => finish(first <= hole.from),
         error: error => {
-          this.#host.troubled(error)
-          go(false)
+          this.#host.onError(error)
+          finish(false)
         },
       }),
     )
   }
 
-  #apply(judged: MessageVerdict, position: number): void {
-    if (judged.type === 'foreign') this.#foreign.take(position, judged.why)
-    else if (judged.type !== 'refused' && this.#publisher.established && this.#isSignedOtherwise(judged.signer))
-      this.#otherSigners.heard(judged.envelope, position)
-    const envelope = judged.type === 'foreign' ? undefined : judged.envelope
-    const own = envelope?.node === this.#nodeId && this.#publisher.knows(envelope.life) ? envelope : undefined
-    if (judged.type === 'entry') this.#entry(judged, own, position)
-    else if (judged.type === 'piece' && own) this.#publisher.taken(own.life, own.number)
-    this.#messageJudge.close(position)
+  #applyVerdict(verdict: MessageVerdict, position: number): void {
+    if (verdict.type === 'foreign') this.#foreignMessages.add(position, verdict.reason)
+    else if (verdict.type !== 'refused' && this.#publisher.isEstablished && this.#isSignedOtherwise(verdict.signer))
+      this.#otherSigners.record(verdict.nodeMessage, position)
+    const nodeMessage = verdict.type === 'foreign' ? undefined : verdict.nodeMessage
+    const own =
+      nodeMessage?.node === this.#nodeId && this.#publisher.hasEpoch(nodeMessage.epoch) ? nodeMessage : undefined
+    if (verdict.type === 'entry') this.#applyEntry(verdict, own, position)
+    else if (verdict.type === 'piece' && own) this.#publisher.acknowledge(own.epoch, own.number)
+    this.#judge.finishPosition(position)
     this.#appliedAt = this.#host.clock.monotonic()
     if (own === undefined) return
-    if (judged.type === 'refused') this.#publisher.refused(own.life, own.number)
-    else this.#arrived(judged, own)
+    if (verdict.type === 'refused') this.#publisher.retryOutOfOrder(own.epoch, own.number)
+    else this.#handleArrival(verdict, own)
   }
 
-  #entry(judged: MessageVerdict & { type: 'entry' }, own: NodeMessage | undefined, position: number): void {
-    const { envelope, time } = judged
+  #applyEntry(verdict: MessageVerdict & { type: 'entry' }, own: NodeMessage | undefined, position: number): void {
+    const { nodeMessage, time } = verdict
     if (own === undefined) {
-      // Before that it may be what this node itself sent before it was killed or opened anew: ours takes its place.
-      if (envelope.kind === 'start' && envelope.node === this.#nodeId && this.#publisher.hasLived)
-        throw superseded(this.#nodeId)
-      this.#tellForeign(this.#entryIn(judged, position))
+      // Before that, it may be a message that this node sent before it was killed or reopened, which the new epoch
+      // replaces.
+      if (nodeMessage.kind === 'start' && nodeMessage.node === this.#nodeId && this.#publisher.hasBeenEstablished)
+        throw supersededError(this.#nodeId)
+      this.#notifyForeign(this.#decodeEntry(verdict, position))
       return
     }
-    const { parcel, over } = this.#publisher.taken(own.life, own.number)
-    for (const entry of over) this.#listener?.onRejected(entry, givenUp())
-    if (parcel?.entry === undefined) this.#tellForeign(this.#entryIn(judged, position))
-    else this.#listener?.onCommitted({ ...parcel.entry, time })
+    const { message, abandoned } = this.#publisher.acknowledge(own.epoch, own.number)
+    for (const entry of abandoned) this.#listener?.onRejected(entry, entryAbandoned())
+    if (message?.entry === undefined) this.#notifyForeign(this.#decodeEntry(verdict, position))
+    else this.#listener?.onCommitted({ ...message.entry, time })
   }
 
-  #entryIn({ envelope, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): LogEntry {
+  #decodeEntry({ nodeMessage, time, body, signer }: MessageVerdict & { type: 'entry' }, position: number): LogEntry {
     try {
-      return entryOf(body, time)
+      return decodeNodeEntry(body, time)
     } catch (error) {
-      // A node has sent it, of another version.
+      // It comes from a node of another version.
       if (signer !== undefined) throw error
-      this.#host.troubled(unreadable(envelope.node, position, error))
-      return entryOf(undefined, time)
+      this.#host.onError(unreadableEntryError(nodeMessage.node, position, error))
+      return decodeNodeEntry(undefined, time)
     }
   }
 
-  #tellForeign(entry: LogEntry): void {
+  #notifyForeign(entry: LogEntry): void {
     if (this.#listener?.onForeign) this.#listener.onForeign(entry)
     else this.#host.apply(entry)
   }
 
-  /** A message of ours counts, and all that came before is applied. */
-  #arrived(judged: MessageVerdict, { kind }: NodeMessage): void {
-    this.#health.arrived()
-    if (kind === 'claim') this.#writer.claimed(judged.type === 'entry' && judged.granted, this.#nodeId)
-    if (kind === 'written') this.#writer.written()
-    if (this.#publisher.idle && this.#state.state === 'draining') this.#state.onDrained()
+  /** An own message counts, and everything before it is applied. */
+  #handleArrival(verdict: MessageVerdict, { kind }: NodeMessage): void {
+    this.#health.recordArrival()
+    if (kind === 'claim') this.#writer.onClaimed(verdict.type === 'entry' && verdict.isGranted, this.#nodeId)
+    if (kind === 'written') this.#writer.onWritten()
+    if (this.#publisher.isIdle && this.#state.state === 'draining') this.#state.onDrained()
   }
 
-  #look(): void {
-    this.#follower.look()
-    this.#foreign.look()
-    if (!this.#publisher.established || this.#state.state !== 'open') return
-    this.#writer.look()
-    const { trust } = this.#messageJudge
-    if (this.#hasAnnouncedSignedOnly || !trust.isDue || !this.#otherSigners.areGone(trust.since === undefined)) return
+  #check(): void {
+    this.#follower.checkProgress()
+    this.#foreignMessages.flush()
+    if (!this.#publisher.isEstablished || this.#state.state !== 'open') return
+    this.#writer.claimIfDue()
+    const { signingPolicy } = this.#judge
+    if (
+      this.#hasAnnouncedSignedOnly ||
+      !signingPolicy.shouldAnnounce ||
+      !this.#otherSigners.canRequireSignatures(signingPolicy.signedSince === undefined)
+    )
+      return
     this.#hasAnnouncedSignedOnly = true
-    this.#push({ kind: 'signed-only', body: NOTHING })
+    this.#send({ kind: 'signed-only', body: EMPTY })
   }
 
-  #changed(availability: Availability): void {
-    this.#host.available(availability, this.#trouble)
-    // Nobody waits for what is on its way: it shall not come into effect when all think that it is over.
-    if (availability === 'away' && this.#publisher.established) this.begin(this.#host.newLife())
+  #handleAvailability(availability: Availability): void {
+    this.#host.onAvailability(availability, this.#lastError)
+    // Clients have already received errors for the entries in flight, so these must not take effect later.
+    if (availability === 'away' && this.#publisher.isEstablished) this.startEpoch(this.#host.newEpochId())
   }
 
   #isSignedOtherwise(signer: string | undefined): boolean {
@@ -322,6 +343,6 @@ export class ReplicatedLog implements Log {
   #fail(error: unknown): void {
     if (this.#state.state === 'stopped') return
     this.#stop(new LogFailure('unavailable', 'this node has stopped', { cause: error }))
-    this.#host.failed(error)
+    this.#host.onFailed(error)
   }
 }

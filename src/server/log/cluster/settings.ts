@@ -8,52 +8,54 @@ import type { LogKeys } from './node-message.js'
 import type { SnapshotSizes } from './snapshot-writer.js'
 import type { Hole, Stream } from './stream.js'
 
-/** How a node goes about the log. */
+/** How a node uses the log. */
 export interface LogSettings {
   readonly nodeId: string
   /** Default `linearizable`. */
   readonly reads?: Sharing['reads'] | undefined
-  /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
+  /** How long the log may be unreachable before clients are disconnected, ms. Default 10,000. */
   readonly stallTimeout?: number | undefined
   readonly snapshots?: Partial<SnapshotSizes> | undefined
-  /** What nodes sign with. Default nothing: whoever may send to the log counts as a node. */
+  /** Keys with which nodes sign messages. Default none: anyone permitted to publish to the log counts as a node. */
   readonly keys?: LogKeys | undefined
-  /** Positions of messages that all nodes leave out, as an operator says. */
+  /** Positions of messages that an operator makes all nodes ignore. */
   readonly skip?: ReadonlySet<number> | undefined
 }
 
-/** What a log tells. */
+/** Events of a replicated log. */
 export interface LogEvents {
-  /** @param cause - what went wrong last */
-  available(availability: Availability, cause: unknown): void
-  /** It has fallen behind what was trimmed, or met a hole, and must be opened anew. */
-  outrun(hole?: Hole): void
-  /** It has stopped for good: `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
-  failed(error: unknown): void
-  /** Something went wrong that does not keep it from going on. */
-  troubled(error: unknown): void
+  /** @param cause - the last error */
+  onAvailability(availability: Availability, cause: unknown): void
+  /** The node fell behind the trimmed part of the stream, or met a hole, and must be reopened. */
+  onOutrun(hole?: Hole): void
+  /** The log stopped permanently: `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
+  onFailed(error: unknown): void
+  /** An error occurred that does not stop the log. */
+  onError(error: unknown): void
 }
 
-/** What a log needs. */
-export interface ReplicatedHost extends LogEvents {
+export interface ReplicatedLogHost extends LogEvents {
   readonly clock: Clock
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number
-  /** Random, another one each time. */
-  readonly newLife: () => string
+  /** Returns a new random id. */
+  readonly newEpochId: () => string
   readonly capture: () => State
-  /** Applies what comes while nobody listens. */
+  /** Applies entries while there is no listener. */
   readonly apply: (entry: LogEntry) => void
-  /** Connections at this node. */
-  readonly clients: () => number
+  /** Returns the number of connections at this node. */
+  readonly countClients: () => number
 }
 
-/** A log that several nodes of a store share, as `serve` takes it; `jetStreamLog` of `rx-statestore/jetstream` makes one. */
+/**
+ * A log shared by the nodes of a store, for the `log` option of `serve`. Created by `jetStreamLog` of
+ * `rx-statestore/jetstream`.
+ */
 export interface SharedLog {
-  /** Of the store, the same at all its nodes. */
+  /** Name of the store, the same at all its nodes. */
   readonly name: string
-  /** How this node goes about it. @internal */
+  /** @internal */
   readonly settings: LogSettings
-  /** Connects; emits once, and fails when that does not come about. @internal */
+  /** Connects and emits once, or fails. @internal */
   connect(): Observable<Stream>
 }

@@ -19,63 +19,66 @@ import { StateStoreError } from '../../../core/util/errors.js'
 import type { State, StateLoader } from '../../engine/records.js'
 import { damagedError } from '../errors.js'
 import { encodeState, StateDecoder } from '../state-codec.js'
-import { notWritten } from './errors.js'
+import { snapshotFailedError } from './errors.js'
 import type { PendingMessage } from './log-publisher.js'
-import { type Judging, MessageJudge } from './message-judge.js'
-import { encodeSnapshotRecord, positionOf, type SnapshotRecord, snapshotName } from './snapshot-coordinator.js'
+import { type JudgeOptions, MessageJudge } from './message-judge.js'
+import {
+  encodeSnapshotRecord,
+  parseSnapshotPosition,
+  type SnapshotRecord,
+  snapshotName,
+} from './snapshot-coordinator.js'
 import type { SnapshotName, Stream } from './stream.js'
 
-/** When a snapshot is worth it. */
+/** When a snapshot is due. */
 export interface SnapshotSizes {
-  /** Of messages since the last one, bytes, unless that was larger. Default 32 MiB. */
+  /** Size of the messages since the latest snapshot, bytes; at least the size of that snapshot. Default 32 MiB. */
   readonly bytes: number
-  /** Messages since the last one. Default 250,000. */
+  /** Number of messages since the latest snapshot. Default 250,000. */
   readonly messages: number
 }
 
-/** What a writer of snapshots needs. */
 export interface SnapshotHost {
   readonly capture: () => State
-  push(parcel: PendingMessage): void
-  troubled(error: unknown): void
+  send(message: PendingMessage): void
+  onError(error: unknown): void
 }
 
-const SIZES: SnapshotSizes = { bytes: 32 * 1024 * 1024, messages: 250_000 }
+const DEFAULT_SIZES: SnapshotSizes = { bytes: 32 * 1024 * 1024, messages: 250_000 }
 
-/** What a writer is at: a claim of its own is on its way into the log, or it writes. */
 type WriterState =
   | { readonly state: 'idle' }
   | { readonly state: 'claiming' }
   | { readonly state: 'writing'; readonly subscription: Subscription }
 
-/** Writes the state down when that is worth it and no other node does, and trims the stream behind the last two. */
+/** Writes a snapshot when one is due and no other node writes it, and trims the stream up to the previous snapshot. */
 export class SnapshotWriter {
   readonly #stream: Stream
   readonly #messageJudge: MessageJudge
   readonly #host: SnapshotHost
   readonly #sizes: SnapshotSizes
   #state: WriterState = { state: 'idle' }
-  #trimming: Subscription | undefined
+  #cleanup: Subscription | undefined
 
-  constructor(stream: Stream, replica: MessageJudge, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
+  constructor(stream: Stream, judge: MessageJudge, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
     this.#stream = stream
-    this.#messageJudge = replica
+    this.#messageJudge = judge
     this.#host = host
-    this.#sizes = { ...SIZES, ...sizes }
+    this.#sizes = { ...DEFAULT_SIZES, ...sizes }
   }
 
-  /** To be called from time to time. */
-  look(): void {
+  /** Claims the next snapshot if one is due. Called periodically. */
+  claimIfDue(): void {
     const { snapshots, time } = this.#messageJudge
-    const { bytes, messages } = snapshots.since
-    const isWorth = bytes > Math.max(this.#sizes.bytes, snapshots.last?.size ?? 0) || messages > this.#sizes.messages
-    if (!isWorth || this.#state.state !== 'idle' || !snapshots.isFree(time)) return
+    const { bytes, messages } = snapshots.sinceLatest
+    const isDue = bytes > Math.max(this.#sizes.bytes, snapshots.latest?.size ?? 0) || messages > this.#sizes.messages
+    if (!isDue || this.#state.state !== 'idle' || !snapshots.canClaim(time)) return
     this.#state = { state: 'claiming' }
-    this.#host.push({ kind: 'claim', body: new Uint8Array(0) })
+    this.#host.send({ kind: 'claim', body: new Uint8Array(0) })
   }
 
-  /** A claim of ours is in the log; all that came before it is applied. */
-  claimed(granted: boolean, nodeId: string): void {
+  /** Writes the snapshot if a claim of this node was granted. Everything before the claim is applied. */
+  onClaimed(granted: boolean, nodeId: string): void {
     if (this.#state.state === 'writing') return
     this.#state = { state: 'idle' }
     if (!granted) return
@@ -83,212 +86,213 @@ export class SnapshotWriter {
     const name = snapshotName(position, nodeId)
     let size = 0
     const blocks = encodeSnapshot(this.#messageJudge.encode(), this.#host.capture())
-    const counted = (function* () {
+    const countedBlocks = (function* () {
       for (const block of blocks) {
         size += block.length
         yield block
       }
     })()
-    const subscription = this.#stream.putSnapshot(name, counted).subscribe({
-      error: error => this.#ended(error),
+    const subscription = this.#stream.putSnapshot(name, countedBlocks).subscribe({
+      error: error => this.#finish(error),
       complete: () => {
-        this.#ended()
-        this.#host.push({ kind: 'written', body: bodyOf({ name, position, size }) })
+        this.#finish()
+        this.#host.send({ kind: 'written', body: encodeBody({ name, position, size }) })
       },
     })
     if (!subscription.closed) this.#state = { state: 'writing', subscription }
   }
 
-  /** It is said in the log that a snapshot of ours is written. */
-  written(): void {
-    const position = this.#messageJudge.snapshots.before?.position ?? 0
+  /** Trims the stream and removes old snapshots after a snapshot of this node was recorded in the log. */
+  onWritten(): void {
+    const position = this.#messageJudge.snapshots.previous?.position ?? 0
     const old$ = position === 0 ? EMPTY : concat(this.#stream.trim(position), this.#stream.snapshots())
-    this.#trimming?.unsubscribe()
-    this.#trimming = concat(old$, this.#stream.sweep()).subscribe({
+    this.#cleanup?.unsubscribe()
+    this.#cleanup = concat(old$, this.#stream.removeOrphans()).subscribe({
       next: names => {
-        for (const { name } of names) if ((positionOf(name) ?? position) < position) this.#remove(name)
+        for (const { name } of names) if ((parseSnapshotPosition(name) ?? position) < position) this.#remove(name)
       },
-      error: error => this.#host.troubled(error),
+      error: error => this.#host.onError(error),
     })
   }
 
-  /** The claim was given up with its life. */
-  begin(): void {
+  /** Drops a claim that was abandoned with its epoch. */
+  onNewEpoch(): void {
     if (this.#state.state === 'claiming') this.#state = { state: 'idle' }
   }
 
   stop(): void {
     if (this.#state.state === 'writing') this.#state.subscription.unsubscribe()
-    this.#trimming?.unsubscribe()
+    this.#cleanup?.unsubscribe()
   }
 
   #remove(name: string): void {
-    this.#trimming?.add(this.#stream.removeSnapshot(name).subscribe({ error: error => this.#host.troubled(error) }))
+    this.#cleanup?.add(this.#stream.removeSnapshot(name).subscribe({ error: error => this.#host.onError(error) }))
   }
 
-  #ended(error?: unknown): void {
+  #finish(error?: unknown): void {
     this.#state = { state: 'idle' }
-    if (error !== undefined) this.#host.troubled(notWritten(error))
+    if (error !== undefined) this.#host.onError(snapshotFailedError(error))
   }
 }
 
-function bodyOf(snapshot: SnapshotRecord): Uint8Array {
+function encodeBody(snapshot: SnapshotRecord): Uint8Array {
   const writer = new ByteWriter()
   encodeSnapshotRecord(writer, snapshot)
   return writer.done()
 }
 
 const MAGIC = 0x72787370
-/** Of snapshots that a version cannot read the number differs. */
+/** Increases with each change that older versions cannot read. */
 const FORMAT = 1
-/** What a snapshot begins with, bytes. */
-const HEAD = 8
-/** Before each block: its length, and a checksum of it and of all before it. */
-const BLOCK_HEAD = 8
-/** No block is longer, bytes: it has one record at least, and an entry is not larger. */
-const LONGEST_BLOCK = 256 * 1024 * 1024
+/** Size of the head of a snapshot. */
+const HEAD_BYTES = 8
+/** Size of the header of a block: its length, and a running checksum of all blocks. */
+const BLOCK_HEADER_BYTES = 8
+/** A block holds at least one record, which is not larger than an entry. */
+const MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
 /**
- * A snapshot as blocks, one by one: what nodes share beside the engine's state, and that. Each block has a checksum of all
- * that came so far, so that none can be missing.
+ * Encodes a snapshot in blocks: first the state shared by nodes, then the engine's. Each checksum covers all blocks so
+ * far, so a missing block is detected.
  */
 export function* encodeSnapshot(shared: Uint8Array, state: State): Generator<Uint8Array, void> {
-  const head = new Uint8Array(HEAD)
+  const head = new Uint8Array(HEAD_BYTES)
   const view = new DataView(head.buffer)
   view.setUint32(0, MAGIC)
   view.setUint32(4, FORMAT)
   yield head
-  const first = new Uint8Array(BLOCK_HEAD + shared.length)
-  first.set(shared, BLOCK_HEAD)
-  let sum = seal(first, 0)
+  const first = new Uint8Array(BLOCK_HEADER_BYTES + shared.length)
+  first.set(shared, BLOCK_HEADER_BYTES)
+  let sum = sealBlock(first, 0)
   yield first
-  for (const block of encodeState(state, BLOCK_HEAD)) {
-    sum = seal(block, sum)
+  for (const block of encodeState(state, BLOCK_HEADER_BYTES)) {
+    sum = sealBlock(block, sum)
     yield block
   }
 }
 
-function seal(block: Uint8Array, before: number): number {
+function sealBlock(block: Uint8Array, before: number): number {
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
-  const sum = crc32(block.subarray(BLOCK_HEAD), before)
-  view.setUint32(0, block.length - BLOCK_HEAD)
+  const sum = crc32(block.subarray(BLOCK_HEADER_BYTES), before)
+  view.setUint32(0, block.length - BLOCK_HEADER_BYTES)
   view.setUint32(4, sum)
   return sum
 }
 
-/** Reads a snapshot from bytes that come cut anywhere. Raises `damaged`, and `format` for one of another version. */
+/** Reads a snapshot from chunks of any size. Raises `damaged`, or `format` for another version. */
 export class SnapshotReader {
   readonly #shared: (bytes: Uint8Array) => void
   readonly #state: StateDecoder
-  #rest: Uint8Array = new Uint8Array(0)
-  /** What came behind the rest, and is not needed yet. */
-  #more: Uint8Array[] = []
-  #length = 0
-  #needed = HEAD
+  #buffer: Uint8Array = new Uint8Array(0)
+  /** Chunks not needed yet for the next block. */
+  #pending: Uint8Array[] = []
+  #availableBytes = 0
+  #neededBytes = HEAD_BYTES
   #sum = 0
-  #at: 'head' | 'shared' | 'state' = 'head'
+  #section: 'head' | 'shared' | 'state' = 'head'
 
-  /** @param shared - takes what nodes share @param taker - takes the engine's state; both are of no use when it is damaged */
+  /**
+   * @param shared - receives the state shared by nodes
+   * @param stateLoader - receives the engine's state; discard both after `damaged`
+   */
   constructor(shared: (bytes: Uint8Array) => void, taker: StateLoader) {
     this.#shared = shared
     this.#state = new StateDecoder(taker)
   }
 
-  /** Number of keys so far. */
-  get keys(): number {
+  /** Number of keys restored so far. */
+  get keyCount(): number {
     return this.#state.keyCount
   }
 
-  take(bytes: Uint8Array): void {
-    this.#more.push(bytes)
-    this.#length += bytes.length
-    if (this.#length < this.#needed) return
-    this.#rest = concatBytes([this.#rest, ...this.#more])
-    this.#more = []
-    let at = 0
-    for (let used = this.#next(at); used > 0; used = this.#next(at)) at += used
-    this.#rest = this.#rest.subarray(at)
-    this.#length = this.#rest.length
+  push(bytes: Uint8Array): void {
+    this.#pending.push(bytes)
+    this.#availableBytes += bytes.length
+    if (this.#availableBytes < this.#neededBytes) return
+    this.#buffer = concatBytes([this.#buffer, ...this.#pending])
+    this.#pending = []
+    let offset = 0
+    for (let used = this.#readNext(offset); used > 0; used = this.#readNext(offset)) offset += used
+    this.#buffer = this.#buffer.subarray(offset)
+    this.#availableBytes = this.#buffer.length
   }
 
-  /** There are no more bytes. */
-  end(): void {
-    if (!this.#state.isComplete || this.#length > 0) throw damagedError('the snapshot ends too early, or too late')
+  /** Checks that the snapshot is complete. */
+  finish(): void {
+    if (!this.#state.isComplete || this.#availableBytes > 0)
+      throw damagedError('the snapshot is truncated or has extra bytes')
   }
 
-  /** Takes the next block; returns how long it is, or 0 when it is not there as a whole. */
-  #next(at: number): number {
-    const left = this.#rest.length - at
-    const view = new DataView(this.#rest.buffer, this.#rest.byteOffset + at, left)
-    this.#needed = this.#at === 'head' ? HEAD : BLOCK_HEAD
-    if (left < this.#needed) return 0
-    if (this.#at === 'head') return this.#begin(view)
+  /** Reads the next block; returns its size, or 0 if it is incomplete. */
+  #readNext(offset: number): number {
+    const left = this.#buffer.length - offset
+    const view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset + offset, left)
+    this.#neededBytes = this.#section === 'head' ? HEAD_BYTES : BLOCK_HEADER_BYTES
+    if (left < this.#neededBytes) return 0
+    if (this.#section === 'head') return this.#readHead(view)
     const length = view.getUint32(0)
-    if (length > LONGEST_BLOCK) throw damagedError('the snapshot has a block that is too long')
-    this.#needed += length
-    if (left < this.#needed) return 0
-    this.#block(this.#rest.subarray(at + BLOCK_HEAD, at + this.#needed), view.getUint32(4))
-    return this.#needed
+    if (length > MAX_BLOCK_BYTES) throw damagedError('the snapshot has a block that is too long')
+    this.#neededBytes += length
+    if (left < this.#neededBytes) return 0
+    this.#takeBlock(this.#buffer.subarray(offset + BLOCK_HEADER_BYTES, offset + this.#neededBytes), view.getUint32(4))
+    return this.#neededBytes
   }
 
-  #begin(view: DataView): number {
-    if (view.getUint32(0) !== MAGIC) throw damagedError('it is no snapshot of a store')
+  #readHead(view: DataView): number {
+    if (view.getUint32(0) !== MAGIC) throw damagedError('the object is not a snapshot of a store')
     const format = view.getUint32(4)
     if (format !== FORMAT)
-      throw new StateStoreError(
-        'format',
-        `the snapshot has the format ${format}, and this version knows ${FORMAT} alone`,
-      )
-    this.#at = 'shared'
-    return HEAD
+      throw new StateStoreError('format', `the snapshot has format ${format}, but this version supports only ${FORMAT}`)
+    this.#section = 'shared'
+    return HEAD_BYTES
   }
 
-  #block(block: Uint8Array, sum: number): void {
+  #takeBlock(block: Uint8Array, sum: number): void {
     this.#sum = crc32(block, this.#sum)
     if (sum !== this.#sum) throw damagedError('the checksum of the snapshot is wrong')
-    if (this.#at === 'shared') this.#shared(block)
+    if (this.#section === 'shared') this.#shared(block)
     else this.#state.addBlock(block)
-    this.#at = 'state'
+    this.#section = 'state'
   }
 }
 
-/** What a node begins with. */
-export interface Loaded<E> {
-  readonly replica: MessageJudge
+/** The state with which a node starts. */
+export interface LoadedNode<E> {
+  readonly judge: MessageJudge
   readonly engine: E
-  /** Where the stream ends. */
-  readonly end: number
+  /** Last position of the stream. */
+  readonly streamEnd: number
 }
 
-/** An engine that takes a state back, and has what nodes share beside it. */
-export type MakeEngine<E> = (replica: MessageJudge) => E & { readonly stateLoader: StateLoader }
+/** Creates an engine that can load a state, next to the shared state. */
+export type CreateEngine<E> = (judge: MessageJudge) => E & { readonly stateLoader: StateLoader }
 
 /**
- * The newest snapshot that is good, and nothing where the stream has all from its beginning. Fails with `damaged` or `format`
- * when none is good and the stream has been trimmed, or when the stream is not the one of the snapshot.
+ * Loads the newest intact snapshot, or an empty state if the stream still has all its messages. Fails with `damaged` or
+ * `format` if no snapshot is intact and the stream was trimmed, or if stream and snapshot do not belong together.
  */
-export function loadNewest<E>(
+export function loadLatest<E>(
   stream: Stream,
-  judging: Judging,
-  make: MakeEngine<E>,
+  judgeOptions: JudgeOptions,
+  createEngine: CreateEngine<E>,
   progress: () => void,
-): Observable<Loaded<E>> {
-  const empty = (): { replica: MessageJudge; engine: ReturnType<MakeEngine<E>> } => {
-    const replica = new MessageJudge(judging)
-    return { replica, engine: make(replica) }
+): Observable<LoadedNode<E>> {
+  const createEmpty = (): { judge: MessageJudge; engine: ReturnType<CreateEngine<E>> } => {
+    const judge = new MessageJudge(judgeOptions)
+    return { judge, engine: createEngine(judge) }
   }
   return stream.snapshots().pipe(
     mergeMap(names => {
       let failure: unknown
       const tries = newestFirst(names).map(name =>
-        load(stream, name, empty, progress).pipe(
+        loadSnapshot(stream, name, createEmpty, progress).pipe(
           catchError(error => {
             failure ??= error
             return EMPTY
           }),
         ),
       )
-      const nothing = defer(() => of(empty()))
+      const nothing = defer(() => of(createEmpty()))
       return concat(...tries, nothing).pipe(
         take(1),
         mergeMap(loaded => checkBounds(stream, loaded, failure)),
@@ -300,49 +304,53 @@ export function loadNewest<E>(
 const newestFirst = (names: readonly SnapshotName[]): string[] =>
   names
     .map(({ name }) => name)
-    .filter(name => positionOf(name) !== undefined)
+    .filter(name => parseSnapshotPosition(name) !== undefined)
     .sort()
     .reverse()
 
-function load<E>(
+function loadSnapshot<E>(
   stream: Stream,
   name: string,
-  empty: () => { readonly replica: MessageJudge; readonly engine: ReturnType<MakeEngine<E>> },
+  createEmpty: () => { readonly judge: MessageJudge; readonly engine: ReturnType<CreateEngine<E>> },
   progress: () => void,
-): Observable<Omit<Loaded<E>, 'end'>> {
+): Observable<Omit<LoadedNode<E>, 'streamEnd'>> {
   return defer(() => {
-    const { replica, engine } = empty()
-    const reader = new SnapshotReader(bytes => replica.decode(bytes), engine.stateLoader)
+    const { judge, engine } = createEmpty()
+    const reader = new SnapshotReader(bytes => judge.decode(bytes), engine.stateLoader)
     return stream.getSnapshot(name).pipe(
       tap(bytes => {
-        reader.take(bytes)
+        reader.push(bytes)
         progress()
       }),
       last(undefined, undefined),
       map(() => {
-        reader.end()
-        return { replica, engine }
+        reader.finish()
+        return { judge, engine }
       }),
     )
   })
 }
 
-function checkBounds<E>(stream: Stream, loaded: Omit<Loaded<E>, 'end'>, failure: unknown): Observable<Loaded<E>> {
-  const { position } = loaded.replica
+function checkBounds<E>(
+  stream: Stream,
+  loaded: Omit<LoadedNode<E>, 'streamEnd'>,
+  failure: unknown,
+): Observable<LoadedNode<E>> {
+  const { position } = loaded.judge
   return stream.bounds().pipe(
     take(1),
-    map(({ first, last: end }) => {
-      if (position > end)
+    map(({ first, last: streamEnd }) => {
+      if (position > streamEnd)
         throw damagedError(
-          `the stream ends at position ${end}, and a snapshot is of position ${position}: the stream has lost what it had ` +
-            'acknowledged, or is another one',
+          `the stream ends at position ${streamEnd}, but a snapshot has position ${position}: the stream lost acknowledged ` +
+            'messages or was replaced',
           { cause: failure },
         )
-      if (position + 1 >= first || (end === 0 && position === 0)) return { ...loaded, end }
+      if (position + 1 >= first || (streamEnd === 0 && position === 0)) return { ...loaded, streamEnd }
       if (failure !== undefined) throw failure
       throw damagedError(
-        `the stream begins at position ${first}, and no snapshot is of position ${first - 1} or later: what came before ` +
-          'is not there any more',
+        `the stream begins at position ${first}, but no snapshot has position ${first - 1} or later: the earlier messages ` +
+          'are lost',
       )
     }),
   )

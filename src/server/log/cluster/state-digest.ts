@@ -1,21 +1,22 @@
 import type { Hlc } from '../../../core/hlc/hlc.js'
 import type { CommandResult, EntryResult, KeyChange } from '../../engine/command-result.js'
 
-/** So many positions back it is known; a node that lags behind further is compared by its next entry. */
-const REMEMBERED = 4096
-/** Of an FNV-1a hash of 32 bits. */
+/**
+ * Number of recent positions with a remembered digest. A node that lags further behind is compared at its next entry.
+ */
+const REMEMBERED_POSITIONS = 4096
+/** Parameters of the 32-bit FNV-1a hash. */
 const [BASIS, PRIME] = [0x811c9dc5, 0x01000193]
-/** So much of a key or value is looked at, bytes: what they are beyond is the same for all, as it is in the entry. */
-const LOOKED_AT = 16
+/** Bytes of a key or value that are hashed. The rest comes from the entry and is equal at all nodes. */
+const MAX_HASHED_BYTES = 16
 
 /**
- * A number that rolls over all that came of entries: replies, versions and changes. Nodes that have it the same at a position
- * have come to the same state. It sees what engines made of entries, so that one that errs is found out though the entries
- * are the same.
+ * Rolling hash of the results of entries: replies, versions and changes. Nodes with the same digest at a position have
+ * the same state. It covers results rather than entries, so it detects a faulty engine as well.
  */
 export class StateDigest {
-  readonly #positions = new Float64Array(REMEMBERED).fill(-1)
-  readonly #values = new Uint32Array(REMEMBERED)
+  readonly #positions = new Float64Array(REMEMBERED_POSITIONS).fill(-1)
+  readonly #values = new Uint32Array(REMEMBERED_POSITIONS)
   #value: number
 
   constructor(value: number = BASIS, position = 0) {
@@ -23,73 +24,72 @@ export class StateDigest {
     this.#remember(position)
   }
 
-  /** As it is now. */
   get value(): number {
     return this.#value
   }
 
-  /** Takes in what came of an entry. */
-  see(result: EntryResult): void {
-    if (result.type === 'answered') this.#answer(result.answer)
-    this.#changes(result.changes)
+  /** Adds the result of a command. */
+  addResult(result: EntryResult): void {
+    if (result.type === 'answered') this.#mixReply(result.answer)
+    this.#mixChanges(result.changes)
     if (result.type !== 'loaded') return
     const { outcome } = result
-    if ('changes' in outcome) this.#number(outcome.versionsKept)
-    else this.#text(outcome.code)
+    if ('changes' in outcome) this.#mixNumber(outcome.versionsKept)
+    else this.#mixText(outcome.code)
   }
 
-  /** What it was at a position, if that is not too long ago. */
+  /** Returns the digest at a position; `undefined` if it is no longer remembered. */
   at(position: number): number | undefined {
-    const place = position % REMEMBERED
-    return this.#positions[place] === position ? this.#values[place] : undefined
+    const slot = position % REMEMBERED_POSITIONS
+    return this.#positions[slot] === position ? this.#values[slot] : undefined
   }
 
-  /** All is done that the message at a position has brought, at a time (ms). */
-  close(position: number, time: number): void {
-    this.#number(position)
-    this.#number(time)
+  /** Completes a position after all its results were added, at a log time (ms). */
+  finishPosition(position: number, time: number): void {
+    this.#mixNumber(position)
+    this.#mixNumber(time)
     this.#remember(position)
   }
 
-  #answer({ reply, version }: CommandResult): void {
-    this.#text(reply.type === 'error' ? reply.code : reply.type)
+  #mixReply({ reply, version }: CommandResult): void {
+    this.#mixText(reply.type === 'error' ? reply.code : reply.type)
     if (reply.type === 'count') this.#mix(reply.count)
-    if (version !== undefined) this.#version(version)
+    if (version !== undefined) this.#mixVersion(version)
   }
 
   #remember(position: number): void {
-    const place = position % REMEMBERED
-    this.#positions[place] = position
-    this.#values[place] = this.#value
+    const slot = position % REMEMBERED_POSITIONS
+    this.#positions[slot] = position
+    this.#values[slot] = this.#value
   }
 
-  #changes(changes: readonly KeyChange[]): void {
+  #mixChanges(changes: readonly KeyChange[]): void {
     for (const { key, notification, version } of changes) {
-      this.#bytes(key)
-      this.#version(version)
-      if (notification.op === 'set' && notification.value !== undefined) this.#bytes(notification.value)
+      this.#mixBytes(key)
+      this.#mixVersion(version)
+      if (notification.op === 'set' && notification.value !== undefined) this.#mixBytes(notification.value)
       else this.#mix(1)
     }
   }
 
-  #version({ wallClock, counter }: Hlc): void {
-    this.#number(wallClock)
-    this.#number(counter)
+  #mixVersion({ wallClock, counter }: Hlc): void {
+    this.#mixNumber(wallClock)
+    this.#mixNumber(counter)
   }
 
-  #number(value: number): void {
+  #mixNumber(value: number): void {
     this.#mix(value)
-    // What 32 bits do not hold; times do not fit.
+    // The upper half of numbers beyond 32 bits, such as times.
     this.#mix(value / 2 ** 32)
   }
 
-  #text(text: string): void {
+  #mixText(text: string): void {
     for (let i = 0; i < text.length; i++) this.#mix(text.charCodeAt(i))
   }
 
-  #bytes(bytes: Uint8Array): void {
+  #mixBytes(bytes: Uint8Array): void {
     this.#mix(bytes.length)
-    const end = Math.min(bytes.length, LOOKED_AT)
+    const end = Math.min(bytes.length, MAX_HASHED_BYTES)
     for (let i = 0; i < end; i++) this.#mix(bytes[i] ?? 0)
   }
 

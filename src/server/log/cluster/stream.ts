@@ -1,55 +1,63 @@
 import type { Observable } from 'rxjs'
 import { StateStoreError } from '../../../core/util/errors.js'
 
-/** What a stream keeps of a message. */
+/** A message of a stream. */
 export interface StreamMessage {
-  /** From 1, and one more for each message, whoever published it. */
+  /** Counts from 1 and increases by one per message, across all publishers. */
   readonly position: number
-  /** When the stream took it by the clock of whoever led it then, ms since the Unix epoch: it may jump, also back. */
+  /**
+   * When the stream leader stored the message, by its own clock, ms since the Unix epoch. May jump in both directions.
+   */
   readonly time: number
-  /** Nobody changes them afterwards. */
+  /** Immutable. */
   readonly bytes: Uint8Array
 }
 
-/** What a stream has at one moment. */
+/** Current extent and health of a stream. */
 export interface StreamBounds {
-  /** Position of the first message that is not trimmed; one more than {@link last} when there is none. */
+  /** Position of the first message not trimmed; {@link last} + 1 if the stream is empty. */
   readonly first: number
-  /** Position of the last message that a quorum has; 0 when there never was one. */
+  /** Position of the last message that a quorum has; 0 if there never was one. */
   readonly last: number
-  /** Who leads the stream, for those who look, if it is known. */
+  /** Name of the stream leader, if known. */
   readonly leader?: string | undefined
-  /** So many messages between the first and the last are not there: nobody removes any but the oldest. */
-  readonly missing?: number | undefined
-  /** Who keeps the stream as well, and does not have all of it, or cannot be reached, if it is known. */
-  readonly behind?: readonly string[] | undefined
+  /**
+   * Number of messages missing between the first and the last. Trimming removes only the oldest ones, so any missing
+   * message is damage.
+   */
+  readonly missingCount?: number | undefined
+  /** Names of replicas that are unreachable or incomplete, if known. */
+  readonly laggingServers?: readonly string[] | undefined
 }
 
-/** Positions that are not there, the first and the last of them. */
+/** Missing positions, both inclusive. */
 export interface Hole {
   readonly from: number
   readonly to: number
 }
 
-/** A snapshot that is there as a whole. */
+/** A complete snapshot. */
 export interface SnapshotName {
-  /** As it was put. */
+  /** The name given to {@link Stream.putSnapshot}. */
   readonly name: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
 }
 
-/** What became of a message that was published. */
+/** Outcome of a publication. */
 export interface Publication {
   readonly position: number
-  /** The stream has had a message with the same id, at this position; this one is not there. */
+  /**
+   * Whether the message was dropped because the stream has a message with the same id; `position` is that of the
+   * earlier one.
+   */
   readonly isDuplicate: boolean
 }
 
 /**
- * What went wrong with a stream, and whether trying again may help. `lost`: no answer, no connection, no quorum; it may have
- * been done or not. `refused`: it was not done, and the same will not be done later either, as a message is too large or
- * there is no right to it.
+ * A failed stream operation. `lost`: no response, connection or quorum; the operation may or may not have taken effect.
+ * `refused`: it had no effect and cannot succeed later, for example because a message is too large or a permission is
+ * missing.
  */
 export class StreamError extends StateStoreError {
   override readonly name = 'StreamError'
@@ -62,74 +70,74 @@ export class StreamError extends StateStoreError {
 }
 
 /**
- * A replicated stream of messages, and a place for snapshots beside it: all that the nodes of a store share. Everything is
- * cold: nothing is done before the subscription, and nothing is told after its end, though what was sent may still be done.
- * Every observable may fail with {@link StreamError} at any time, and may as well take for ever: whoever waits brings a
- * bound of its own.
+ * A replicated stream of messages with a store for snapshots: everything that the nodes of a store share. All
+ * observables are cold: they do nothing before subscription and emit nothing after unsubscription, although operations
+ * already sent may still take effect. Each may fail with {@link StreamError} at any time or never complete, so callers
+ * set their own timeouts.
  */
 export interface Stream {
-  /** Largest message, bytes. */
-  readonly largest: number
+  /** Maximum size of a message, bytes. */
+  readonly maxMessageBytes: number
 
   /**
-   * Puts a message into the stream, and emits its place when a quorum has it, once, then completes. What may go wrong:
-   * - The message is lost, and no answer comes, or an error.
-   * - The message is there and its answer is lost or late: the outcome is open until the stream has been read as far as
-   *   something that was published later and is there.
-   * - It is there twice when it was published twice, unless `id` was the same and both came within the time for which the
-   *   stream remembers ids; then the second one emits the position of the first, as a duplicate. Anybody who may publish
-   *   can use up an id that he knows.
-   * - Messages published one after the other come into the stream in that order, but any of them may be missing.
-   * - Unsubscribed, it may come into the stream later, even after what was published later by others.
+   * Publishes a message; emits its position once a quorum has it, then completes. Possible failures:
+   * - The message is lost, and there is no response, or an error.
+   * - The message is stored but its response is lost or late: the outcome is unknown until a message published later
+   * has been read from the stream.
+   * - A message published twice is stored twice, unless both have the same `id` and arrive within the stream's
+   * deduplication window; then the second emits the position of the first, as a duplicate. Any permitted publisher can
+   * use up an id it knows.
+   * - Messages published in sequence keep their order, but any of them may be missing.
+   * - After unsubscription, the message may still be stored, even after later messages of others.
    */
   publish(bytes: Uint8Array, id: string): Observable<Publication>
 
   /**
-   * Messages behind a position, in order, each once while all goes well; never completes. What may go wrong:
-   * - It stalls without a word, and it fails: then follow again behind the last position that was seen.
-   * - It begins with messages that were seen, or repeats some.
-   * - It jumps over positions: what was there has been trimmed, and only a snapshot has it.
+   * Follows the messages after a position, in order, each once in the normal case; never completes. Possible failures:
+   * - It stalls silently or fails: follow again after the last position seen.
+   * - It starts with messages already seen, or repeats some.
+   * - It skips positions: those messages were trimmed, and only a snapshot covers them.
    *
-   * Nothing is emitted that a quorum does not have.
+   * Only messages that a quorum has are emitted.
    */
   follow(after: number): Observable<StreamMessage>
 
-  /** What there is, with all that was published and answered before this was subscribed to; once, then completes. */
+  /** Emits the extent of the stream once, including everything acknowledged before subscription. */
   bounds(): Observable<StreamBounds>
 
-  /** Forgets messages up to and including a position; completes when it is done. */
+  /** Removes messages up to and including a position; completes when done. */
   trim(upTo: number): Observable<never>
 
   /**
-   * Keeps a snapshot; its blocks are pulled one after the other, at the pace of the place. Completes when it is there as a
-   * whole. One that failed or was unsubscribed from is not listed.
+   * Stores a snapshot, pulling its blocks one at a time as fast as they are stored. Completes when the snapshot is
+   * complete; failed or unsubscribed writes are not listed.
    */
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never>
 
-  /** Snapshots that are there as a whole, in any order; once, then completes. */
+  /** Emits all complete snapshots once, in any order. */
   snapshots(): Observable<readonly SnapshotName[]>
 
   /**
-   * The bytes of a snapshot in order, cut anywhere; completes behind the last. What it emits may be damaged or end early
-   * without an error: a snapshot has a checksum of its own.
+   * Emits the bytes of a snapshot in order, in chunks of any size, then completes. Damage or an early end need not
+   * cause an error, so snapshots carry their own checksums.
    */
   getSnapshot(name: string): Observable<Uint8Array>
 
-  /** Removes a snapshot; completes also when there was none. */
+  /** Removes a snapshot; completes even if it does not exist. */
   removeSnapshot(name: string): Observable<never>
 
   /**
-   * Removes what is left of snapshots whose writing was cut short before the last {@link putSnapshot} was subscribed to here,
-   * unless they are there as a whole by now; to be called when the one that was put then counts.
+   * Removes the remains of snapshots whose writing was interrupted before the last {@link putSnapshot} here, except
+   * those completed since. Call it once that snapshot counts.
    */
-  sweep(): Observable<never>
+  removeOrphans(): Observable<never>
 
-  /** Asks for a node that lives, by its id; emits its life, or `undefined` when nobody answered in time, then completes. */
-  ask(nodeId: string): Observable<string | undefined>
+  /** Queries a running node by its id; emits its instance id, or `undefined` if there was no response in time. */
+  queryNode(nodeId: string): Observable<string | undefined>
 
-  /** Answers those who {@link ask} for a node, as long as it is subscribed to. */
-  answer(nodeId: string, life: string): Observable<never>
+  /** Responds to {@link queryNode} for a node while subscribed. */
+  respondForNode(nodeId: string, instanceId: string): Observable<never>
 
-  /** Lets go of the connection; completes when nothing is on its way. What is subscribed to fails. */
+  /** Closes the connection; completes when all operations have ended. Other subscriptions fail. */
   close(): Observable<never>
 }

@@ -1,123 +1,141 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import type { Clock } from '../../../core/util/clock.js'
-import { foreign, keyDiffers, keyMissing, signedOtherwise, unknownFormat } from './errors.js'
-import type { Decoded, LogKeys, NodeMessage } from './node-message.js'
+import {
+  foreignMessageError,
+  keyMismatchError,
+  keyMissingError,
+  otherSignerError,
+  unknownFormatError,
+} from './errors.js'
+import type { DecodedMessage, LogKeys, NodeMessage } from './node-message.js'
 
-/** A message that may be of a node, or why it is of none. */
-export type Admitted = { readonly envelope: NodeMessage } | { readonly foreign: string }
+/** A message accepted from a node, or the reason why it is not from one. */
+export type Admitted = { readonly nodeMessage: NodeMessage } | { readonly foreign: string }
 
 /**
- * Which messages may be of a node, by who has signed them. A log begins with messages that anybody may have sent; once it says
- * `signed-only`, what is not signed with the key is of no node. It is part of the state that nodes share: they have to
+ * Decides by signature which messages count. A log starts in a phase in which unsigned messages count; after a
+ * `signed-only` message, only messages signed with the key do. The phase is part of the shared state: all nodes must
  * decide alike, so a node that cannot do so stops.
  */
-export class Trust {
+export class SigningPolicy {
   readonly #keys: LogKeys | undefined
-  #since: number | undefined
+  #signedSince: number | undefined
   #fingerprint = ''
 
   constructor(keys: LogKeys | undefined) {
     this.#keys = keys
   }
 
-  /** From this position on messages count only if they are signed; `undefined` while others do as well. */
-  get since(): number | undefined {
-    return this.#since
+  /** Position from which only signed messages count; `undefined` while unsigned ones count as well. */
+  get signedSince(): number | undefined {
+    return this.#signedSince
   }
 
-  /** Whether this node signs, and the log does not say yet that all do, or with another key. */
-  get isDue(): boolean {
+  /** Returns whether this node signs with a key that the log does not require yet. */
+  get shouldAnnounce(): boolean {
     return this.#keys !== undefined && this.#keys.fingerprint !== this.#fingerprint
   }
 
-  /** Raises `format` and `log-key`, and then this node has to stop. */
-  admit(decoded: Decoded | undefined, position: number): Admitted {
+  /** Decides whether a message counts. Raises `format` or `log-key` if this node has to stop. */
+  admit(decoded: DecodedMessage | undefined, position: number): Admitted {
     if (decoded === undefined) return { foreign: 'it is none of a node, or damaged' }
     const { signer } = decoded
     if (decoded.type === 'unreadable') {
-      if (signer !== undefined) throw unknownFormat(decoded.format, position)
+      if (signer !== undefined) throw unknownFormatError(decoded.format, position)
       return { foreign: `it has the format ${decoded.format}, which this version does not read` }
     }
-    const { envelope, signed } = decoded
-    const isKnown = signer !== undefined || (this.#since === undefined && !(signed && this.#keys))
-    if (isKnown) return { envelope }
-    // Nobody can tell yet whether it is of a node with another key, or of none.
-    if (this.#since === undefined) throw keyDiffers(position)
-    return { foreign: `the key of the log has not signed it, though it says that it is of the node ${envelope.node}` }
+    const { nodeMessage, isSigned } = decoded
+    const isAccepted = signer !== undefined || (this.#signedSince === undefined && !(isSigned && this.#keys))
+    if (isAccepted) return { nodeMessage }
+    // The signer may be a node with another key or no node at all; this cannot be decided yet.
+    if (this.#signedSince === undefined) throw keyMismatchError(position)
+    return {
+      foreign: `the key of the log has not signed it, though it says that it is of the node ${nodeMessage.node}`,
+    }
   }
 
-  /** A node has said that messages count only if they are signed. Raises `log-key` when this one cannot tell. */
-  begin(position: number, signer: string | undefined): void {
-    if (signer === undefined) throw keyMissing(position)
-    this.#since ??= position
+  /**
+   * Requires signatures from a position on, as announced by a node. Raises `log-key` if this node cannot verify them.
+   */
+  requireSignatures(position: number, signer: string | undefined): void {
+    if (signer === undefined) throw keyMissingError(position)
+    this.#signedSince ??= position
     this.#fingerprint = signer
   }
 
   encode(writer: ByteWriter): void {
-    writer.float64(this.#since ?? 0)
+    writer.float64(this.#signedSince ?? 0)
     writer.text(this.#fingerprint)
   }
 
-  /** Takes back what was encoded; nothing of a version that had none of it. Raises `log-key`. */
+  /** Restores the encoded state; empty input is from a version without keys. Raises `log-key`. */
   decode(reader: ByteReader): void {
     if (reader.ended) return
-    const [since, fingerprint] = [reader.float64(), reader.text()]
-    if (since === 0) return
-    if (this.#keys === undefined) throw keyMissing(since)
-    if (!this.#keys.knows(fingerprint)) throw keyDiffers(since)
-    this.#since = since
+    const [signedSince, fingerprint] = [reader.float64(), reader.text()]
+    if (signedSince === 0) return
+    if (this.#keys === undefined) throw keyMissingError(signedSince)
+    if (!this.#keys.hasFingerprint(fingerprint)) throw keyMismatchError(signedSince)
+    this.#signedSince = signedSince
     this.#fingerprint = fingerprint
   }
 }
 
-/** After this without a message that is signed otherwise all nodes have the key: each sends one in 3 s; ms. */
-const QUIET = 15_000
-/** After this all nodes should have it, ms: somebody who only wants to keep the log open cannot do so for longer. */
-const LONGEST = 60 * 60 * 1000
-/** So many are reported by name. */
-const MOST = 100
+/**
+ * Every node sends a message at least every 3 s. If no message with another signature arrives for this long, all nodes
+ * have the key.
+ */
+const QUIET_MS = 15_000
+/**
+ * The migration ends after this time in any case, so that an attacker cannot keep the log open by sending unsigned
+ * messages.
+ */
+const MAX_MIGRATION_MS = 60 * 60 * 1000
+const MAX_REPORTED_NODES = 100
 
-/** Nodes that do not sign with the key of this one, while a log comes to that. */
+/** Tracks nodes that do not sign with this node's key while a log migrates to it. */
 export class OtherSigners {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: unknown) => void
   readonly #nodes = new Set<string>()
-  #since: number
-  #heardAt: number
+  #startedAt: number
+  #lastSeenAt: number
 
   constructor(clock: Pick<Clock, 'monotonic'>, report: (error: unknown) => void) {
     this.#clock = clock
     this.#report = report
-    this.#since = clock.monotonic()
-    this.#heardAt = this.#since
+    this.#startedAt = clock.monotonic()
+    this.#lastSeenAt = this.#startedAt
   }
 
-  /** This node takes part from now on. */
-  begin(): void {
-    this.#since = this.#clock.monotonic()
-    this.#heardAt = this.#since
+  /** Restarts the tracking when this node starts to take part. */
+  restart(): void {
+    this.#startedAt = this.#clock.monotonic()
+    this.#lastSeenAt = this.#startedAt
   }
 
-  /** Whether it is time to say that all sign. @param isFirst - whether anybody may send to the log until then */
-  areGone(isFirst: boolean): boolean {
+  /**
+   * Returns whether signatures can be required now.
+   *
+   * @param isFirst - whether unsigned messages count until then
+   */
+  canRequireSignatures(isFirst: boolean): boolean {
     const now = this.#clock.monotonic()
-    return now - this.#heardAt > QUIET || (isFirst && now - this.#since > LONGEST)
+    return now - this.#lastSeenAt > QUIET_MS || (isFirst && now - this.#startedAt > MAX_MIGRATION_MS)
   }
 
-  /** A message that is signed otherwise counts. */
-  heard({ node }: NodeMessage, position: number): void {
-    this.#heardAt = this.#clock.monotonic()
-    if (this.#nodes.has(node) || this.#nodes.size >= MOST) return
+  /** Records a message with another signature. */
+  record({ node }: NodeMessage, position: number): void {
+    this.#lastSeenAt = this.#clock.monotonic()
+    if (this.#nodes.has(node) || this.#nodes.size >= MAX_REPORTED_NODES) return
     this.#nodes.add(node)
-    this.#report(signedOtherwise(node, position))
+    this.#report(otherSignerError(node, position))
   }
 }
 
-/** Of messages that are of no node one is reported in this time, ms. */
-const PAUSE = 10_000
+const REPORT_INTERVAL_MS = 10_000
 
-/** Reports messages that are of no node: the first at once, of a flood one in ten seconds. */
-export class ForeignReports {
+/** Reports messages that are not from a node: the first immediately, then at most one every ten seconds. */
+export class ForeignMessageReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: unknown) => void
   #reportedAt = Number.NEGATIVE_INFINITY
@@ -129,21 +147,21 @@ export class ForeignReports {
     this.#report = report
   }
 
-  take(position: number, why: string): void {
-    this.#last = { position, why }
+  add(position: number, reason: string): void {
+    this.#last = { position, why: reason }
     this.#unreported++
-    this.look()
+    this.flush()
   }
 
-  /** To be called from time to time. */
-  look(): void {
+  /** Reports the last message held back, if the interval has passed. Called periodically. */
+  flush(): void {
     const now = this.#clock.monotonic()
-    if (this.#last === undefined || now - this.#reportedAt < PAUSE) return
-    const { position, why } = this.#last
+    if (this.#last === undefined || now - this.#reportedAt < REPORT_INTERVAL_MS) return
+    const { position, why: reason } = this.#last
     const more = this.#unreported - 1
     this.#reportedAt = now
     this.#last = undefined
     this.#unreported = 0
-    this.#report(foreign(position, why, more))
+    this.#report(foreignMessageError(position, reason, more))
   }
 }

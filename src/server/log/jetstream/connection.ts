@@ -8,41 +8,40 @@ import { StreamError } from '../cluster/stream.js'
 import type { JetStreamOptions, JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
-/** A connection to NATS, and what a store has there. */
+/** A NATS connection and the resources of a store. */
 export interface JetStreamConnection {
   readonly nats: NatsConnection
   readonly manager: JetStreamManager
   readonly snapshots: ObjectStore
-  /** Where snapshots are, made again if somebody has removed it. */
-  bucket(): Promise<ObjectStore>
-  readonly names: Names
+  /** Opens the bucket for snapshots, recreating it if it was removed. */
+  openBucket(): Promise<ObjectStore>
+  readonly names: NatsNames
 }
 
-/** Code of an error of the API of JetStream. */
+/** JetStream API error code. */
 const STREAM_NOT_FOUND = 10_059
 
-/** What is before an entry's bytes in a message has to leave room for some of them; bytes. */
-const SMALLEST_MESSAGE = 4_096
+/** A message must leave room for a part of an entry after its header. */
+const MIN_MESSAGE_BYTES = 4_096
 
-/** What belongs to a store. */
-export interface Names {
+/** NATS resource names of a store. */
+export interface NatsNames {
   readonly stream: string
   readonly subject: string
   readonly bucket: string
-  /** Where a node answers for itself. */
-  node(id: string): string
+  /** Subject on which a node responds to queries. */
+  nodeSubject(id: string): string
 }
 
-/** The names of what belongs to a store. */
-export const namesOf = (name: string): Names => ({
+export const natsNames = (name: string): NatsNames => ({
   stream: `rxss_${name}`,
   subject: `rxss.${name}.log`,
   bucket: `rxss_${name}`,
-  node: id => `rxss.${name}.node.${id}`,
+  nodeSubject: id => `rxss.${name}.node.${id}`,
 })
 
-/** Connects to a NATS server that works. Rejects with what went wrong. */
-export async function connectTo(settings: JetStreamSettings, packages: NatsPackages): Promise<NatsConnection> {
+/** Connects to a reachable NATS server. */
+export async function connectToNats(settings: JetStreamSettings, packages: NatsPackages): Promise<NatsConnection> {
   const { servers, name, nodeId, login } = settings
   const { user, pass, token, credsFile, nkeyFile, tls } = login
   const { connect, credsAuthenticator, nkeyAuthenticator } = packages.transport
@@ -61,38 +60,38 @@ export async function connectTo(settings: JetStreamSettings, packages: NatsPacka
     ...(authenticator !== undefined && { authenticator }),
     ...(tls !== undefined && { tls: tlsFilesOf(tls) }),
     timeout: 5_000,
-    // A server that is gone is noticed soon, and another one is found soon.
+    // Detect a dead server soon, and try the next one soon.
     pingInterval: 3_000,
     maxPingOut: 2,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     ignoreAuthErrorAbort: true,
-    // An error is made for each message that is sent, in case.
+    // Otherwise, each sent message creates an `Error` for its stack trace.
     noAsyncTraces: true,
   })
-  cutWhenStale(nats)
+  destroyWhenStale(nats)
   return nats
 }
 
-/** NATS would read a file that is `undefined`. */
+/** NATS would try to read a file given as `undefined`. */
 const tlsFilesOf = ({ caFile, certFile, keyFile }: NonNullable<JetStreamOptions['tls']>) => ({
   ...(caFile !== undefined && { caFile }),
   ...(certFile !== undefined && { certFile }),
   ...(keyFile !== undefined && { keyFile }),
 })
 
-/** Makes what a store needs at NATS, or finds it. Rejects with `argument` when what is there is not fit for it. */
-export async function prepare(
+/** Creates or opens the NATS resources of a store. Rejects with `argument` if existing ones are not suitable. */
+export async function prepareStream(
   nats: NatsConnection,
   { name, replicas }: JetStreamSettings,
   { jetstream, objects }: NatsPackages,
 ): Promise<JetStreamConnection> {
-  const { max_payload = SMALLEST_MESSAGE } = nats.info ?? {}
-  if (max_payload < SMALLEST_MESSAGE)
+  const { max_payload = MIN_MESSAGE_BYTES } = nats.info ?? {}
+  if (max_payload < MIN_MESSAGE_BYTES)
     throw new ArgumentError(
-      `NATS takes messages of ${max_payload} bytes at most (max_payload): nodes need ${SMALLEST_MESSAGE}`,
+      `NATS accepts messages of at most ${max_payload} bytes, but nodes need ${MIN_MESSAGE_BYTES}: increase max_payload`,
     )
-  const names = namesOf(name)
+  const names = natsNames(name)
   const manager = await jetstream.jetstreamManager(nats)
   const storage = jetstream.StorageType.File
   try {
@@ -107,45 +106,48 @@ export async function prepare(
       num_replicas: replicas,
       retention: jetstream.RetentionPolicy.Limits,
       discard: jetstream.DiscardPolicy.New,
-      // What comes again later than this is told apart by the nodes themselves.
+      // Nodes detect later duplicates themselves.
       duplicate_window: 120 * 1e9,
     })
   }
-  const bucket = async (): Promise<ObjectStore> => new objects.Objm(nats).create(names.bucket, { storage, replicas })
-  const snapshots = await bucket()
-  // One that is there is taken as it is.
-  checkKept((await snapshots.status()).streamInfo, replicas)
-  return { nats, manager, names, snapshots, bucket }
+  const openBucket = async (): Promise<ObjectStore> =>
+    new objects.Objm(nats).create(names.bucket, { storage, replicas })
+  const snapshots = await openBucket()
+  // An existing bucket keeps its configuration, so it must be suitable.
+  checkRetention((await snapshots.status()).streamInfo, replicas)
+  return { nats, manager, names, snapshots, openBucket }
 }
 
-/** Whether an error is one that the operator has to see to, and trying again will not help. */
-export const isFinal = (error: unknown): boolean =>
+/** Returns whether an error needs the operator, so that retrying is pointless. */
+export const isPermanentError = (error: unknown): boolean =>
   error instanceof ArgumentError ||
   (error instanceof Error && ['AuthorizationError', 'PermissionViolationError', 'ENOENT'].includes(codeOf(error)))
 
 const codeOf = (error: Error): string => ('code' in error && error.code === 'ENOENT' ? 'ENOENT' : error.name)
 
-/** Why it did not come about within its time. */
-export const cannotConnect = ({ servers, connectTimeout }: JetStreamSettings, cause: unknown): StreamError =>
+export const connectTimeoutError = ({ servers, connectTimeout }: JetStreamSettings, cause: unknown): StreamError =>
   new StreamError(
     'lost',
-    `no NATS server of ${servers.join(', ')} could be used for the log within ${connectTimeout} ms: ${reason(cause)}`,
+    `none of the NATS servers ${servers.join(', ')} was usable for the log within ${connectTimeout} ms: ${reason(cause)}`,
     { cause },
   )
 
 /**
- * Cuts a connection that its client has found to be stale, so that another server is looked for. The client means to do so
- * itself, but first waits for an empty write, which is never done when the other end has not read for so long that the
- * system takes no more: it would stay with that server, and gather in memory what it sends, until TCP gives up.
+ * Destroys the socket of a connection that the NATS client found to be stale, so that the client tries another server.
+ * The client intends to do so, but first waits for an empty write, which never completes if the peer has stopped
+ * reading and the socket buffer is full. It would stay with that server and buffer its messages in memory until TCP
+ * times out.
  */
-export function cutWhenStale(nats: NatsConnection): void {
+export function destroyWhenStale(nats: NatsConnection): void {
   const statuses$ = from(nats.status()).pipe(filter(({ type }) => type === 'staleConnection'))
-  // It ends with the connection, and without it nothing is worse than it was.
+  // The statuses end with the connection; without them, only this workaround is missing.
   statuses$.subscribe({ next: () => socketOf(nats)?.destroy(), error: () => undefined })
 }
 
-/** Closes a connection. One that it was about to make, to a server that hangs, it would leave open for ever. */
-export async function closeWhole(nats: NatsConnection): Promise<void> {
+/**
+ * Closes a connection and destroys its socket. `close` alone would leave open a connection attempt to a hanging server.
+ */
+export async function closeConnection(nats: NatsConnection): Promise<void> {
   await nats.close()
   socketOf(nats)?.destroy()
 }
@@ -154,7 +156,7 @@ interface Socket {
   destroy(): void
 }
 
-/** The socket of a connection, which has no public name. */
+/** Returns the socket of a connection, which has no public accessor. */
 function socketOf(nats: NatsConnection): Socket | undefined {
   const socket = ['protocol', 'transport', 'socket'].reduce<unknown>(
     (inside, name) => (typeof inside === 'object' && inside !== null ? Reflect.get(inside, name) : undefined),
@@ -166,62 +168,65 @@ function socketOf(nats: NatsConnection): Socket | undefined {
 const isSocket = (inside: unknown): inside is Socket =>
   typeof inside === 'object' && inside !== null && 'destroy' in inside && typeof inside.destroy === 'function'
 
-/** Names of errors of NATS after which the same would fail again. */
-const REFUSED = new Set(['InvalidArgumentError', 'PermissionViolationError', 'AuthorizationError'])
+/** Names of NATS errors that a retry cannot fix. */
+const REFUSED_ERRORS = new Set(['InvalidArgumentError', 'PermissionViolationError', 'AuthorizationError'])
 
-/** An error of NATS as one of a stream. */
-export function streamError(what: string, cause: unknown): StreamError {
+/** Converts a NATS error to a stream error. */
+export function streamError(message: string, cause: unknown): StreamError {
   if (cause instanceof StreamError) return cause
-  const isRefused = cause instanceof Error && REFUSED.has(cause.name)
-  return new StreamError(isRefused ? 'refused' : 'lost', `${what}: ${reason(cause)}`, { cause })
+  const isRefused = cause instanceof Error && REFUSED_ERRORS.has(cause.name)
+  return new StreamError(isRefused ? 'refused' : 'lost', `${message}: ${reason(cause)}`, { cause })
 }
 
-/** What a promise comes to, begun by the subscription; after its end nobody hears of it. @param what - for an error */
-export const whenDone = <T>(what: string, begin: () => Promise<T>): Observable<T> =>
+/**
+ * Runs a task on subscription and emits its result.
+ *
+ * @param message - describes the failed operation
+ */
+export const fromTask = <T>(message: string, task: () => Promise<T>): Observable<T> =>
   new Observable(subscriber => {
-    begin().then(
+    task().then(
       value => {
         subscriber.next(value)
         subscriber.complete()
       },
-      cause => subscriber.error(streamError(what, cause)),
+      cause => subscriber.error(streamError(message, cause)),
     )
   })
 
-/** Throws {@link ArgumentError} unless a stream keeps all it has taken, on so many servers. */
-export function checkKept({ config }: StreamInfo, replicas: number): void {
+/** Throws {@link ArgumentError} unless a stream retains all messages, with this number of replicas. */
+export function checkRetention({ config }: StreamInfo, replicas: number): void {
   const { name, storage, num_replicas, retention, max_age, max_msgs, max_bytes, max_msgs_per_subject } = config
-  const forgets = max_age > 0 || max_msgs > 0 || max_bytes > 0 || max_msgs_per_subject > 0 || retention !== 'limits'
-  if (storage !== 'file' || forgets)
+  const dropsMessages =
+    max_age > 0 || max_msgs > 0 || max_bytes > 0 || max_msgs_per_subject > 0 || retention !== 'limits'
+  if (storage !== 'file' || dropsMessages)
     throw new ArgumentError(
-      `the stream ${name} does not keep all it has taken: it has to have file storage and no limits of age, messages or bytes`,
+      `the stream ${name} does not retain all messages: give it file storage and no limits on age, messages or bytes`,
     )
   if (num_replicas !== replicas)
     throw new ArgumentError(
-      `the stream ${name} has ${num_replicas} replicas, not ${replicas}: say so, or change the stream with the tools of NATS`,
+      `the stream ${name} has ${num_replicas} replicas, not ${replicas}: set \`replicas\` to that number, or change the stream with the NATS tools`,
     )
 }
 
 /**
- * Throws {@link ArgumentError} unless a stream can be the log of a store: it keeps all, takes what nodes send and nothing
- * else, and may be trimmed.
+ * Throws {@link ArgumentError} unless a stream is suitable as the log of a store: it retains all messages, accepts only
+ * the nodes' subject, and can be trimmed.
  *
- * @param largest - message that NATS takes, bytes
+ * @param maxMessageBytes - maximum message size of NATS
  */
-export function checkStream(info: StreamInfo, subject: string, largest: number, replicas: number): void {
-  checkKept(info, replicas)
+export function checkStream(info: StreamInfo, subject: string, maxMessageBytes: number, replicas: number): void {
+  checkRetention(info, replicas)
   const { name, subjects = [], max_msg_size, deny_purge, sealed, no_ack, mirror, sources } = info.config
-  const own = subjects.length === 1 && subjects[0] === subject && mirror === undefined && sources === undefined
-  if (!own)
+  const isDedicated = subjects.length === 1 && subjects[0] === subject && mirror === undefined && sources === undefined
+  if (!isDedicated)
+    throw new ArgumentError(`the stream ${name} is not the log of a store: it must have ${subject} as its only subject`)
+  if (max_msg_size > 0 && max_msg_size < maxMessageBytes)
     throw new ArgumentError(
-      `the stream ${name} is not the log of a store: it has to take what is sent to ${subject}, and that alone`,
-    )
-  if (max_msg_size > 0 && max_msg_size < largest)
-    throw new ArgumentError(
-      `the stream ${name} takes messages of ${max_msg_size} bytes at most, and nodes may send ${largest}: it has to have no limit of its own`,
+      `the stream ${name} accepts messages of at most ${max_msg_size} bytes, but nodes may send ${maxMessageBytes}: remove its max_msg_size`,
     )
   if (deny_purge || sealed || no_ack)
     throw new ArgumentError(
-      `the stream ${name} cannot be used: it is sealed, acknowledges nothing, or may not be trimmed behind snapshots`,
+      `the stream ${name} cannot be used: it is sealed, does not acknowledge messages, or denies purging`,
     )
 }

@@ -3,22 +3,30 @@ import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { ArgumentError } from '../../../core/util/errors.js'
 import type { SharedLog } from '../cluster/settings.js'
 import type { Stream } from '../cluster/stream.js'
-import { cannotConnect, connectTo, isFinal, type JetStreamConnection, prepare, streamError } from './connection.js'
+import {
+  connectTimeoutError,
+  connectToNats,
+  isPermanentError,
+  type JetStreamConnection,
+  prepareStream,
+  streamError,
+} from './connection.js'
 import { NatsStream } from './nats-stream.js'
-import { type JetStreamOptions, type JetStreamSettings, settingsFrom } from './options.js'
+import { type JetStreamOptions, type JetStreamSettings, parseOptions } from './options.js'
 import { type NatsPackages, natsPackages } from './packages.js'
 
 export type { SharedLog } from '../cluster/settings.js'
 export type { JetStreamOptions } from './options.js'
 
-/** A connection that did not come about is tried again after this, ms. */
-const RETRY = 500
+const RETRY_DELAY_MS = 500
 
 /**
- * A log in NATS JetStream, which the nodes of a store share: each `serve` with such a log is a node, has all keys, and
- * answers a write when a quorum of NATS servers has it. Needs the packages `@nats-io/transport-node`, `@nats-io/jetstream` and
- * `@nats-io/obj`; `serve` rejects with `not-installed` without them, and with `connection-lost` when no server can be used.
- * Throws `argument` for options that are none.
+ * Creates a log in NATS JetStream that the nodes of a store share. Each `serve` with such a log is a node: it has all
+ * keys and responds to a write once a quorum of NATS servers has it. Requires the packages `@nats-io/transport-node`,
+ * `@nats-io/jetstream` and `@nats-io/obj`; without them `serve` rejects with `not-installed`. It rejects with
+ * `connection-lost` if no server is usable.
+ *
+ * Throws `argument` for invalid options.
  *
  * @example
  * ```ts
@@ -27,33 +35,37 @@ const RETRY = 500
  * ```
  */
 export function jetStreamLog(options: JetStreamOptions): SharedLog {
-  const settings = settingsFrom(options)
+  const settings = parseOptions(options)
   const { name, nodeId, reads, stallTimeout, keys, skip } = settings
   return {
     name,
     settings: { nodeId, reads, stallTimeout, keys, skip },
-    connect: () => defer(() => from(natsPackages())).pipe(source => openWith(source, settings, systemClock)),
+    connect: () => defer(() => from(natsPackages())).pipe(source => openStream(source, settings, systemClock)),
   }
 }
 
-const openWith = (packages$: Observable<NatsPackages>, settings: JetStreamSettings, clock: Clock): Observable<Stream> =>
+const openStream = (
+  packages$: Observable<NatsPackages>,
+  settings: JetStreamSettings,
+  clock: Clock,
+): Observable<Stream> =>
   new Observable(subscriber => {
-    const give = clock.monotonic() + settings.connectTimeout
+    const deadline = clock.monotonic() + settings.connectTimeout
     let cancel = (): void => undefined
     const attempt = async (packages: NatsPackages): Promise<void> => {
       try {
-        const opened = await open(settings, packages)
+        const connection = await openConnection(settings, packages)
         if (subscriber.closed) {
-          await opened.nats.close()
+          await connection.nats.close()
           return
         }
-        subscriber.next(new NatsStream(opened, packages))
+        subscriber.next(new NatsStream(connection, packages))
         subscriber.complete()
       } catch (error) {
-        if (isFinal(error))
+        if (isPermanentError(error))
           subscriber.error(error instanceof ArgumentError ? error : streamError('NATS cannot be used', error))
-        else if (clock.monotonic() >= give) subscriber.error(cannotConnect(settings, error))
-        else cancel = clock.schedule(RETRY, () => void attempt(packages))
+        else if (clock.monotonic() >= deadline) subscriber.error(connectTimeoutError(settings, error))
+        else cancel = clock.schedule(RETRY_DELAY_MS, () => void attempt(packages))
       }
     }
     const loading = packages$.subscribe({ next: packages => void attempt(packages), error: e => subscriber.error(e) })
@@ -63,10 +75,10 @@ const openWith = (packages$: Observable<NatsPackages>, settings: JetStreamSettin
     }
   })
 
-async function open(settings: JetStreamSettings, packages: NatsPackages): Promise<JetStreamConnection> {
-  const nats = await connectTo(settings, packages)
+async function openConnection(settings: JetStreamSettings, packages: NatsPackages): Promise<JetStreamConnection> {
+  const nats = await connectToNats(settings, packages)
   try {
-    return await prepare(nats, settings, packages)
+    return await prepareStream(nats, settings, packages)
   } catch (error) {
     await nats.close()
     throw error

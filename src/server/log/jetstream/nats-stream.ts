@@ -9,40 +9,39 @@ import {
   StreamError,
   type StreamMessage,
 } from '../cluster/stream.js'
-import { closeWhole, type JetStreamConnection, streamError, whenDone } from './connection.js'
+import { closeConnection, fromTask, type JetStreamConnection, streamError } from './connection.js'
 import type { NatsPackages } from './packages.js'
 
-/** What a message has besides its bytes: subject, headers with its id, and the words of the protocol, bytes. */
-const OVERHEAD = 1024
-/** An answer that took longer does not come, ms. */
-const ANSWER = 2_000
-/** A node that does not answer within this does not live, ms. */
-const SIGN_OF_LIFE = 1_000
-/** So much is asked for at a time, bytes: a server ends the connection of one who has far more before him. */
-const AHEAD = 8 * 1024 * 1024
-/** For a block of a snapshot, ms. */
-const BLOCK = 10_000
+/** Size of a message without its body: subject, headers with its id, and protocol fields, bytes. */
+const MESSAGE_OVERHEAD_BYTES = 1024
+const PUBLISH_TIMEOUT_MS = 2_000
+/** A node that does not respond within this time does not run. */
+const NODE_QUERY_TIMEOUT_MS = 1_000
+/** Bytes requested at a time. A server closes a connection with far more data pending. */
+const MAX_PREFETCH_BYTES = 8 * 1024 * 1024
+/** Time to write one block of a snapshot. */
+const BLOCK_TIMEOUT_MS = 10_000
 
 /** A stream in NATS JetStream. */
 export class NatsStream implements Stream {
-  readonly largest: number
-  readonly #opened: JetStreamConnection
+  readonly maxMessageBytes: number
+  readonly #connection: JetStreamConnection
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
   readonly #orphanedChunks: OrphanedChunks
 
-  constructor(opened: JetStreamConnection, packages: NatsPackages) {
-    this.#opened = opened
+  constructor(connection: JetStreamConnection, packages: NatsPackages) {
+    this.#connection = connection
     this.#packages = packages
-    this.#orphanedChunks = new OrphanedChunks(opened)
-    this.#client = packages.jetstream.jetstream(opened.nats)
-    this.largest = (opened.nats.info?.max_payload ?? 1024 * 1024) - OVERHEAD
+    this.#orphanedChunks = new OrphanedChunks(connection)
+    this.#client = packages.jetstream.jetstream(connection.nats)
+    this.maxMessageBytes = (connection.nats.info?.max_payload ?? 1024 * 1024) - MESSAGE_OVERHEAD_BYTES
   }
 
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
-    const { subject } = this.#opened.names
-    return whenDone('a message was not acknowledged', () =>
-      this.#client.publish(subject, bytes, { msgID: id, timeout: ANSWER }),
+    const { subject } = this.#connection.names
+    return fromTask('a message was not acknowledged', () =>
+      this.#client.publish(subject, bytes, { msgID: id, timeout: PUBLISH_TIMEOUT_MS }),
     ).pipe(map(({ seq, duplicate }) => ({ position: seq, isDuplicate: duplicate })))
   }
 
@@ -53,12 +52,12 @@ export class NatsStream implements Stream {
       const follow = async (): Promise<void> => {
         const consumer = await this.#consumer(after)
         if (subscriber.closed) return
-        messages = await consumer.consume({ callback, max_bytes: AHEAD })
+        messages = await consumer.consume({ callback, max_bytes: MAX_PREFETCH_BYTES })
         if (subscriber.closed) messages.stop()
         else await messages.closed()
       }
       follow().then(
-        ended => subscriber.error(streamError('the stream is not followed any more', ended)),
+        ended => subscriber.error(streamError('the subscription to the stream ended', ended)),
         cause => subscriber.error(streamError('the stream cannot be followed', cause)),
       )
       return () => messages?.stop()
@@ -66,8 +65,8 @@ export class NatsStream implements Stream {
   }
 
   bounds(): Observable<StreamBounds> {
-    const { manager, names } = this.#opened
-    return whenDone('the stream cannot be asked', () => manager.streams.info(names.stream)).pipe(
+    const { manager, names } = this.#connection
+    return fromTask('the state of the stream cannot be read', () => manager.streams.info(names.stream)).pipe(
       map(({ state, cluster }) => ({
         first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
         last: state.last_seq,
@@ -81,19 +80,19 @@ export class NatsStream implements Stream {
   }
 
   trim(upTo: number): Observable<never> {
-    const { manager, names } = this.#opened
-    return whenDone('the stream cannot be trimmed', () => manager.streams.purge(names.stream, { seq: upTo + 1 })).pipe(
+    const { manager, names } = this.#connection
+    return fromTask('the stream cannot be trimmed', () => manager.streams.purge(names.stream, { seq: upTo + 1 })).pipe(
       ignoreElements(),
     )
   }
 
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
     return new Observable(subscriber => {
-      const { readable, abort } = readableOf(blocks)
+      const { readable, abort } = toReadable(blocks)
       const write = async (): Promise<void> => {
-        const bucket = await this.#opened.bucket()
-        await this.#orphanedChunks.find()
-        await bucket.put({ name }, readable, { timeout: BLOCK })
+        const bucket = await this.#connection.openBucket()
+        await this.#orphanedChunks.scan()
+        await bucket.put({ name }, readable, { timeout: BLOCK_TIMEOUT_MS })
       }
       write().then(
         () => subscriber.complete(),
@@ -104,7 +103,7 @@ export class NatsStream implements Stream {
   }
 
   snapshots(): Observable<readonly SnapshotName[]> {
-    return whenDone('the snapshots cannot be listed', () => this.#opened.snapshots.list()).pipe(
+    return fromTask('the snapshots cannot be listed', () => this.#connection.snapshots.list()).pipe(
       map(infos => infos.map(({ name, size }) => ({ name, size }))),
     )
   }
@@ -112,14 +111,14 @@ export class NatsStream implements Stream {
   getSnapshot(name: string): Observable<Uint8Array> {
     return new Observable(subscriber => {
       const read = async (): Promise<void> => {
-        const found = await this.#opened.snapshots.get(name)
-        if (found === null) throw new Error(`there is no ${name}`)
-        for await (const bytes of bytesOf(found.data)) {
+        const found = await this.#connection.snapshots.get(name)
+        if (found === null) throw new Error(`the snapshot ${name} does not exist`)
+        for await (const bytes of readChunks(found.data)) {
           if (subscriber.closed) return
           subscriber.next(bytes)
         }
         const failure = await found.error
-        // Contrary to its type it may be undefined.
+        // Can be `undefined`, contrary to its type.
         if (failure instanceof Error) throw failure
       }
       read().then(
@@ -130,40 +129,42 @@ export class NatsStream implements Stream {
   }
 
   removeSnapshot(name: string): Observable<never> {
-    return whenDone('the snapshot was not removed', () => this.#opened.snapshots.delete(name)).pipe(ignoreElements())
-  }
-
-  sweep(): Observable<never> {
-    return whenDone('what is left of snapshots was not removed', () => this.#orphanedChunks.remove()).pipe(
+    return fromTask('the snapshot was not removed', () => this.#connection.snapshots.delete(name)).pipe(
       ignoreElements(),
     )
   }
 
-  ask(nodeId: string): Observable<string | undefined> {
-    const { nats, names } = this.#opened
+  removeOrphans(): Observable<never> {
+    return fromTask('orphaned chunks of snapshots were not removed', () => this.#orphanedChunks.remove()).pipe(
+      ignoreElements(),
+    )
+  }
+
+  queryNode(nodeId: string): Observable<string | undefined> {
+    const { nats, names } = this.#connection
     const { errors } = this.#packages.transport
-    return whenDone('the other nodes cannot be asked', async () => {
+    return fromTask('the other nodes cannot be queried', async () => {
       try {
-        const { data } = await nats.request(names.node(nodeId), undefined, { timeout: SIGN_OF_LIFE })
+        const { data } = await nats.request(names.nodeSubject(nodeId), undefined, { timeout: NODE_QUERY_TIMEOUT_MS })
         return fromUtf8(data)
       } catch (error) {
-        const isNobody =
+        const hasNoResponder =
           error instanceof errors.NoRespondersError ||
           error instanceof errors.TimeoutError ||
           (error instanceof errors.RequestError && error.isNoResponders())
-        if (isNobody) return undefined
+        if (hasNoResponder) return undefined
         throw error
       }
     })
   }
 
-  answer(nodeId: string, life: string): Observable<never> {
-    const { nats, names } = this.#opened
+  respondForNode(nodeId: string, instanceId: string): Observable<never> {
+    const { nats, names } = this.#connection
     return new Observable(() => {
       const callback = (error: Error | null, message: { respond(data: Uint8Array): boolean }): void => {
-        if (error === null) message.respond(utf8(life))
+        if (error === null) message.respond(utf8(instanceId))
       }
-      const subscription = nats.subscribe(names.node(nodeId), { callback })
+      const subscription = nats.subscribe(names.nodeSubject(nodeId), { callback })
       return () => {
         if (!nats.isClosed()) subscription.unsubscribe()
       }
@@ -171,11 +172,13 @@ export class NatsStream implements Stream {
   }
 
   close(): Observable<never> {
-    return whenDone('the connection was not closed', () => closeWhole(this.#opened.nats)).pipe(ignoreElements())
+    return fromTask('the connection was not closed', () => closeConnection(this.#connection.nats)).pipe(
+      ignoreElements(),
+    )
   }
 
   #consumer(after: number): Promise<Consumer> {
-    const { names } = this.#opened
+    const { names } = this.#connection
     const { DeliverPolicy } = this.#packages.jetstream
     return this.#client.consumers.get(names.stream, {
       deliver_policy: DeliverPolicy.StartSequence,
@@ -193,43 +196,44 @@ const messageOf = ({ seq, timestampNanos, data }: JsMsg): StreamMessage => ({
 })
 
 /**
- * Parts of snapshots whose writers were killed, or went before they had tidied up: nobody would ever remove them. Those of
- * a writer that is at it are not told apart from them, so only what was there before a later one began may be removed, and
- * only when that is done: whoever has taken longer comes too late for his snapshot to count.
+ * Chunks of snapshots whose writers were killed or did not clean up, and which would otherwise never be removed. They
+ * cannot be told from chunks of a snapshot being written. So only chunks that existed before a later snapshot was
+ * started are removed, and only after that one is complete: a slower writer would finish too late for its snapshot to
+ * count.
  */
 export class OrphanedChunks {
-  readonly #opened: JetStreamConnection
-  #found: readonly string[] = []
+  readonly #connection: JetStreamConnection
+  #orphans: readonly string[] = []
 
-  constructor(opened: JetStreamConnection) {
-    this.#opened = opened
+  constructor(connection: JetStreamConnection) {
+    this.#connection = connection
   }
 
-  /** Notes what there is now. */
-  async find(): Promise<void> {
-    const { manager, names } = this.#opened
+  /** Records the orphaned chunks. */
+  async scan(): Promise<void> {
+    const { manager, names } = this.#connection
     const filter = { subjects_filter: `$O.${names.bucket}.C.>` }
     const { state } = await manager.streams.info(`OBJ_${names.bucket}`, filter)
-    this.#found = await this.#withoutSnapshot(Object.keys(state.subjects ?? {}))
+    this.#orphans = await this.#filterOrphans(Object.keys(state.subjects ?? {}))
   }
 
-  /** Removes what was noted, but for what belongs to a snapshot by now. */
+  /** Removes the recorded chunks, except those of snapshots completed since. */
   async remove(): Promise<void> {
-    const { manager, names } = this.#opened
-    const left = this.#found.length === 0 ? [] : await this.#withoutSnapshot(this.#found)
-    this.#found = []
-    for (const filter of left) await manager.streams.purge(`OBJ_${names.bucket}`, { filter })
+    const { manager, names } = this.#connection
+    const orphans = this.#orphans.length === 0 ? [] : await this.#filterOrphans(this.#orphans)
+    this.#orphans = []
+    for (const filter of orphans) await manager.streams.purge(`OBJ_${names.bucket}`, { filter })
   }
 
-  async #withoutSnapshot(subjects: readonly string[]): Promise<string[]> {
-    const { snapshots, names } = this.#opened
-    const whole = new Set((await snapshots.list()).map(({ nuid }) => `$O.${names.bucket}.C.${nuid}`))
-    return subjects.filter(subject => !whole.has(subject))
+  async #filterOrphans(subjects: readonly string[]): Promise<string[]> {
+    const { snapshots, names } = this.#connection
+    const completeSnapshots = new Set((await snapshots.list()).map(({ nuid }) => `$O.${names.bucket}.C.${nuid}`))
+    return subjects.filter(subject => !completeSnapshots.has(subject))
   }
 }
 
-/** Blocks as a stream of the platform, which pulls them one by one. */
-export function readableOf(blocks: Iterable<Uint8Array>): {
+/** Converts blocks to a web stream that pulls them one by one. */
+export function toReadable(blocks: Iterable<Uint8Array>): {
   readonly readable: ReadableStream<Uint8Array>
   readonly abort: () => void
 } {
@@ -250,13 +254,13 @@ export function readableOf(blocks: Iterable<Uint8Array>): {
   const abort = (): void => {
     if (ended) return
     ended = true
-    controller?.error(new StreamError('lost', 'the snapshot is not wanted any more'))
+    controller?.error(new StreamError('lost', 'writing the snapshot was cancelled'))
   }
   return { readable, abort }
 }
 
-/** What a stream of the platform brings. */
-export async function* bytesOf(readable: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+/** Yields the chunks of a web stream. */
+export async function* readChunks(readable: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const reader = readable.getReader()
   try {
     for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value

@@ -4,45 +4,44 @@ import { ArgumentError, formatValue } from '../../../core/util/errors.js'
 import type { Checked } from '../../../core/util/options.js'
 import { LogKeys } from '../cluster/node-message.js'
 
-/** Of a key that nodes share, bytes. */
-const SHORTEST_KEY = 16
+const MIN_KEY_BYTES = 16
 
 /** Options of {@link jetStreamLog}. */
 export interface JetStreamOptions {
-  /** Addresses of NATS servers, such as `nats://a:4222` or `a:4222`; `tls://` for TLS. One that works is enough. */
+  /** Addresses of NATS servers, such as `nats://a:4222` or `a:4222`; `tls://` for TLS. One working server is enough. */
   readonly servers: string | readonly string[]
-  /** Of the store: nodes with the same name are one store. Letters, digits, `-` and `_`. Default `default`. */
+  /** Name of the store; nodes with the same name form one store. Letters, digits, `-` and `_`. Default `default`. */
   readonly name?: string | undefined
-  /** On how many NATS servers all is kept: 1, 3 or 5. It counts when the stream is made. Default 3. */
+  /** Number of NATS servers that store the log: 1, 3 or 5. Takes effect when the stream is created. Default 3. */
   readonly replicas?: number | undefined
-  /** Of this node; every node of a store has its own, the same each time. Default the name of the machine. */
+  /** Id of this node, unique in the store and stable across restarts. Default: the host name. */
   readonly nodeId?: string | undefined
   /**
-   * `linearizable` (default): a read sees all that was acknowledged anywhere before it was sent, and costs a round trip to the
-   * log. `local`: it sees what this node has applied, which may be older than what a client was told at another node; a
-   * watch never is.
+   * `linearizable` (default): a read sees everything acknowledged by any node before the read was sent, at the cost of
+   * a round trip to the log. `local`: a read sees what this node has applied, which may be older than a value another
+   * node has acknowledged; a watch is never older.
    */
   readonly reads?: 'linearizable' | 'local' | undefined
-  /** For so long the log is waited for before clients are sent away, ms. Default 10,000. */
+  /** How long the log may be unreachable before clients are disconnected, ms. Default 10,000. */
   readonly stallTimeout?: number | undefined
-  /** How long connecting and making the stream may take, ms. Default 30,000. */
+  /** How long connecting and creating the stream may take, ms. Default 30,000. */
   readonly connectTimeout?: number | undefined
   /**
-   * Key that the nodes of a store share, of 16 bytes at least, random: they sign what they send with it, and what is not signed
-   * counts for nobody. With several the first one signs, and all are known. Default none: whoever may publish to the log counts
-   * as a node, and may write every key.
+   * Random keys of at least 16 bytes, shared by the nodes of a store, with which they sign their messages; unsigned
+   * messages do not count. The first key signs and all of them verify. Default none: anyone permitted to publish to the
+   * log counts as a node and may write every key.
    */
   readonly keys?: readonly Uint8Array[] | undefined
-  /** Positions of messages that this node leaves out; all nodes have to be given the same. Default none. */
+  /** Positions of messages that nodes ignore; pass the same to all nodes. Default none. */
   readonly skip?: readonly number[] | undefined
   readonly user?: string | undefined
   readonly pass?: string | undefined
   readonly token?: string | undefined
-  /** File with a user's JWT and key, as `nsc` writes it. */
+  /** File with a user's JWT and key, as written by `nsc`. */
   readonly credsFile?: string | undefined
   /** File with the seed of an nkey. */
   readonly nkeyFile?: string | undefined
-  /** Files in PEM form; with one of them the connection is by TLS. */
+  /** PEM files; any of them enables TLS. */
   readonly tls?:
     | {
         readonly caFile?: string | undefined
@@ -52,7 +51,7 @@ export interface JetStreamOptions {
     | undefined
 }
 
-/** Options with their defaults. */
+/** Options with defaults applied. */
 export interface JetStreamSettings
   extends Checked<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'stallTimeout'>> {
   readonly servers: string[]
@@ -63,14 +62,14 @@ export interface JetStreamSettings
   readonly login: Pick<JetStreamOptions, 'user' | 'pass' | 'token' | 'credsFile' | 'nkeyFile' | 'tls'>
 }
 
-/** Reads options. Throws {@link ArgumentError}. */
-export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
+/** Validates options. Throws {@link ArgumentError}. */
+export function parseOptions(options: JetStreamOptions): JetStreamSettings {
   const { name = 'default', replicas = 3, nodeId = defaultNodeId(), reads = 'linearizable' } = options
   const { stallTimeout = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
   const { keys = [], skip = [] } = options
-  const servers = serversOf(options.servers)
-  checkWord('name', name)
-  checkWord('nodeId', nodeId)
+  const servers = parseServers(options.servers)
+  checkName('name', name)
+  checkName('nodeId', nodeId)
   if (![1, 3, 5].includes(replicas))
     throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${formatValue(replicas)}\``)
   if (reads !== 'linearizable' && reads !== 'local')
@@ -91,28 +90,28 @@ export function settingsFrom(options: JetStreamOptions): JetStreamSettings {
     skip,
     ...login,
   })
-  const given = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
-  const shared = { keys: keysFrom(keys, name), skip: new Set(skip) }
-  return { servers, name, replicas, nodeId, reads, stallTimeout, connectTimeout, ...shared, login: given }
+  const definedLogin = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
+  const shared = { keys: parseKeys(keys, name), skip: new Set(skip) }
+  return { servers, name, replicas, nodeId, reads, stallTimeout, connectTimeout, ...shared, login: definedLogin }
 }
 
-function keysFrom(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
-  const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= SHORTEST_KEY)
-  // Not the keys themselves.
-  if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be keys of ${SHORTEST_KEY} bytes or more`)
+function parseKeys(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
+  const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= MIN_KEY_BYTES)
+  // The message must not contain the keys.
+  if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be byte arrays of at least ${MIN_KEY_BYTES} bytes`)
   const [first, ...others] = keys
   return first === undefined ? undefined : new LogKeys([first, ...others], name)
 }
 
-/** They are parts of subjects. */
-function checkWord(option: string, word: string): void {
-  if (typeof word === 'string' && /^[\w-]{1,64}$/.test(word)) return
+/** Names become parts of NATS subjects. */
+function checkName(option: string, name: string): void {
+  if (typeof name === 'string' && /^[\w-]{1,64}$/.test(name)) return
   throw new ArgumentError(
-    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${formatValue(word)}\``,
+    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${formatValue(name)}\``,
   )
 }
 
-function serversOf(servers: JetStreamOptions['servers']): string[] {
+function parseServers(servers: JetStreamOptions['servers']): string[] {
   const list = (typeof servers === 'string' ? servers.split(',') : Array.from(servers)).map(each => String(each).trim())
   if (list.length === 0 || list.some(each => each === '')) {
     throw new ArgumentError(`Expected \`servers\` to be addresses of NATS servers, got \`${formatValue(servers)}\``)

@@ -2,19 +2,18 @@ import { StateStoreError } from '../../../core/util/errors.js'
 
 declare module '../../../core/util/errors.js' {
   interface ErrorCodes {
-    /** A package that a part of this one needs is not installed. */
+    /** An optional package that a feature requires is not installed. */
     'not-installed': true
   }
 }
 
-/** What is needed of the packages of NATS. */
 export interface NatsPackages {
   readonly transport: typeof import('@nats-io/transport-node')
   readonly jetstream: typeof import('@nats-io/jetstream')
   readonly objects: typeof import('@nats-io/obj')
 }
 
-/** Loads the packages of NATS, which nobody else needs. Rejects with `not-installed` when they are not there. */
+/** Loads the NATS packages. Rejects with `not-installed` if they are missing. */
 export async function natsPackages(): Promise<NatsPackages> {
   try {
     const [transport, jetstream, objects] = await Promise.all([
@@ -26,7 +25,7 @@ export async function natsPackages(): Promise<NatsPackages> {
   } catch (cause) {
     throw new StateStoreError(
       'not-installed',
-      'a log in NATS JetStream needs the packages @nats-io/transport-node, @nats-io/jetstream and @nats-io/obj, version 3: ' +
+      'a log in NATS JetStream requires the packages @nats-io/transport-node, @nats-io/jetstream and @nats-io/obj, version 3: ' +
         'npm install @nats-io/transport-node @nats-io/jetstream @nats-io/obj',
       { cause },
     )
