@@ -6,7 +6,7 @@ const at = (path: string): string => new URL(path, import.meta.url).pathname
 const OURS = at('./src/mqtt.ts')
 const THEIRS = at('../node_modules/mqtt/dist/mqtt.esm.js')
 
-/** Gives src/mqtt.ts to the library, and the build of mqtt.js for browsers to that. */
+/** Resolves `mqtt` to src/mqtt.ts, and to the browser build of mqtt.js there. */
 const mqtt: Plugin = {
   name: 'mqtt',
   enforce: 'pre',
@@ -18,11 +18,11 @@ export default defineConfig({
   base: './',
   plugins: [mqtt, licences('licences.md')],
   resolve: {
-    // RxJS is smaller in the language of today.
+    // RxJS is smaller as ES2015.
     conditions: ['es2015', ...defaultClientConditions],
     alias: { 'rx-statestore': at('../src/client/index.ts') },
   },
-  // The same whatever NODE_ENV is, such as `test` where specs build.
+  // Independent of NODE_ENV, which is `test` when specs build.
   define: { 'process.env.NODE_ENV': '"production"' },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {

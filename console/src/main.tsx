@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { randomBytes, toHex } from '../../src/core/util/bytes.js'
-import { keepToken, takeToken } from './api/token.js'
+import { saveToken, takeToken } from './api/token.js'
 import { type Console, openConsole } from './state/console.js'
 import { themes } from './state/theme.js'
 import { App, TokenPage } from './view/app.js'
@@ -8,7 +8,7 @@ import { loadMore } from './view/later.js'
 
 const root = document.body
 const theme$ = themes(document.documentElement, localStorage)
-const place = { location, history, storage: sessionStorage }
+const tokenSources = { location, history, storage: sessionStorage }
 const clientId = `console-${toHex(randomBytes(4)).toLowerCase()}`
 let open: Console | undefined
 
@@ -19,17 +19,17 @@ function start(token: string | undefined): void {
 }
 
 function retry(token: string): void {
-  keepToken(token, place)
+  saveToken(token, tokenSources)
   start(token)
 }
 
-start(takeToken(place))
-// The address with the token may be pasted over that of the open page.
-addEventListener('hashchange', () => location.hash.startsWith('#token=') && start(takeToken(place)))
-// A polite end frees the connection at once.
+start(takeToken(tokenSources))
+// A URL with a token may be pasted over that of the open page.
+addEventListener('hashchange', () => location.hash.startsWith('#token=') && start(takeToken(tokenSources)))
+// A proper DISCONNECT releases the session immediately.
 addEventListener('pagehide', () => open?.close())
-addEventListener('pageshow', ({ persisted }) => persisted && start(takeToken(place)))
-// The rest of the page is there with the first thing somebody does, and stays when the server goes away.
-for (const deed of ['pointerdown', 'keydown']) {
-  addEventListener(deed, () => loadMore().catch(() => undefined), { once: true })
+addEventListener('pageshow', ({ persisted }) => persisted && start(takeToken(tokenSources)))
+// Load the rest on the first input, so that it is available when the server fails.
+for (const type of ['pointerdown', 'keydown']) {
+  addEventListener(type, () => loadMore().catch(() => undefined), { once: true })
 }

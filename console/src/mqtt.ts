@@ -1,8 +1,9 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 
 /**
- * Stands for `mqtt` in what is built here. Its timers would run in a worker made of a text, which the page's content
- * security policy does not let it have.
+ * Replaces `mqtt` in this build: its default timers run in a worker created from a string, which the page's content
+ * security
+ * policy forbids.
  */
 export default {
   ...mqtt,

@@ -11,10 +11,10 @@ import type {
 } from '../../../src/server/console/contract.js'
 import { NdjsonReader } from './ndjson.js'
 
-/** The server refused a request. */
+/** An error response of the server. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number
   readonly code: string
 
@@ -26,8 +26,9 @@ export class ApiError extends Error {
 }
 
 /**
- * The console's own requests, as cold observables that give up their request when they are unsubscribed. They error with
- * {@link ApiError}, or with what `fetch` has to say of the network.
+ * The console's HTTP API as cold observables; unsubscribing aborts the request. They error with {@link ApiError}, or
+ * with the
+ * network error of `fetch`.
  */
 export class Api {
   readonly #base: string
@@ -39,10 +40,9 @@ export class Api {
   }
 
   facts(): Observable<StoreFacts> {
-    return this.#ask('store')
+    return this.#call('store')
   }
 
-  /** Pulses and clients, until the connection ends. */
   stream(): Observable<StreamLine> {
     return this.#request('stream', {}, async (response, next) => {
       const reader = response.body?.getReader()
@@ -56,27 +56,27 @@ export class Api {
   }
 
   keys(ids: readonly string[]): Observable<KeysResponse> {
-    return this.#ask('keys', { ids })
+    return this.#call('keys', { ids })
   }
 
   client(clientId: string): Observable<ClientResponse> {
-    return this.#ask('client', { clientId })
+    return this.#call('client', { clientId })
   }
 
-  cut(clientId: string): Observable<unknown> {
-    return this.#ask('cut', { clientId })
+  disconnect(clientId: string): Observable<unknown> {
+    return this.#call('cut', { clientId })
   }
 
   freeze(ms: number): Observable<unknown> {
-    return this.#ask('freeze', { ms })
+    return this.#call('freeze', { ms })
   }
 
   restart(keys: RestartRequest['keys']): Observable<unknown> {
-    return this.#ask('restart', { keys })
+    return this.#call('restart', { keys })
   }
 
   reset(): Observable<ResetResponse> {
-    return this.#ask('reset', {})
+    return this.#call('reset', {})
   }
 
   dump(): Observable<Blob> {
@@ -87,7 +87,7 @@ export class Api {
     return this.#request('load', { method: 'POST', body: dump }, async (response, next) => next(await response.json()))
   }
 
-  #ask<T>(path: string, body?: object): Observable<T> {
+  #call<T>(path: string, body?: object): Observable<T> {
     const headers = { 'content-type': 'application/json' }
     const init = body && { method: 'POST', headers, body: JSON.stringify(body) }
     return this.#request(path, init ?? {}, async (response, next) => {
@@ -124,11 +124,11 @@ async function problemOf(response: Response): Promise<Problem> {
     const problem: Partial<Problem> = await response.json()
     return { ...fallback, ...problem }
   } catch {
-    // Something between us and the server answered in its own words.
+    // A proxy responded with a body of its own format.
     return fallback
   }
 }
 
-/** Lines of other types may come one day. */
+/** Other types are reserved for newer servers. */
 const isStreamLine = (line: unknown): line is StreamLine =>
   typeof line === 'object' && line !== null && 'type' in line && (line.type === 'pulse' || line.type === 'clients')

@@ -17,23 +17,23 @@ import { backoff } from '../../../src/core/util/backoff.js'
 import type { StoreFacts, StreamLine } from '../../../src/server/console/contract.js'
 import { type Api, ApiError } from './api.js'
 
-/** What is heard from the server; `refused` is the last word. */
+/** Events of the connection to the server; `refused` is final. */
 export type FeedEvent =
   | { readonly type: 'open'; readonly facts: StoreFacts }
   | { readonly type: 'line'; readonly line: StreamLine }
   | { readonly type: 'lost'; readonly cause: unknown }
   | { readonly type: 'refused'; readonly cause: ApiError }
 
-/** A pulse is due every second; so long without one, and the server is gone, ms. */
-const SILENCE = 6_000
-const PAUSES = { initial: 250, max: 4_000 }
+/** The server sends a pulse every second; after this long without one, the connection counts as lost. */
+const SILENCE_TIMEOUT_MS = 6_000
+const RETRY_DELAY = { initial: 250, max: 4_000 }
 
-/** Facts and stream of the server, asked for again and again while it is away. */
+/** Emits the facts and the stream of the server, and reconnects with backoff. */
 export const feed = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =>
   defer(() => {
     let attempt = 0
     let refused = false
-    const lost = (cause: unknown): Observable<FeedEvent> => {
+    const onError = (cause: unknown): Observable<FeedEvent> => {
       attempt += 1
       refused = cause instanceof ApiError && cause.status === 401
       return of(cause instanceof ApiError && refused ? { type: 'refused', cause } : { type: 'lost', cause })
@@ -42,18 +42,18 @@ export const feed = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> 
       tap(({ type }) => {
         if (type === 'line') attempt = 0
       }),
-      catchError(lost),
-      repeat({ delay: () => (refused ? EMPTY : timer(backoff(attempt, PAUSES))) }),
+      catchError(onError),
+      repeat({ delay: () => (refused ? EMPTY : timer(backoff(attempt, RETRY_DELAY))) }),
     )
   })
 
-/** Never completes: an answer that ends is a lost connection as well. */
+/** Never completes: the end of the response is an error. */
 const connection = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =>
   api.facts().pipe(
-    timeout({ first: SILENCE }),
+    timeout({ first: SILENCE_TIMEOUT_MS }),
     switchMap(facts => {
       const lines$ = api.stream().pipe(
-        timeout({ each: SILENCE }),
+        timeout({ each: SILENCE_TIMEOUT_MS }),
         map((line): FeedEvent => ({ type: 'line', line })),
       )
       const ended$ = throwError(() => new Error('The server ended the stream'))

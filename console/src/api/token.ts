@@ -1,20 +1,24 @@
-const NAME = 'rx-statestore console token'
+const STORAGE_KEY = 'rx-statestore console token'
 
-/** Where the token waits while the page is reloaded: in this window alone. */
-export interface TokenPlace {
+/** Where the token comes from; the session storage keeps it for this window across reloads. */
+export interface TokenSources {
   readonly location: Pick<Location, 'hash' | 'pathname' | 'search'>
   readonly history: Pick<History, 'replaceState'>
   readonly storage: Pick<Storage, 'getItem' | 'setItem'>
 }
 
-/** Takes the token out of the address, where others might read or copy it; without one there, that of before. */
-export function takeToken({ location, history, storage }: TokenPlace): string | undefined {
+/**
+ * Moves the token from the URL, where others could read or copy it, to the storage. Without one in the URL, returns the
+ * stored
+ * token.
+ */
+export function takeToken({ location, history, storage }: TokenSources): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('token')
-  if (token === null) return storage.getItem(NAME) ?? undefined
-  storage.setItem(NAME, token)
+  if (token === null) return storage.getItem(STORAGE_KEY) ?? undefined
+  storage.setItem(STORAGE_KEY, token)
   history.replaceState(null, '', location.pathname + location.search)
   return token
 }
 
-/** Keeps a token that was typed. */
-export const keepToken = (token: string, { storage }: Pick<TokenPlace, 'storage'>): void => storage.setItem(NAME, token)
+export const saveToken = (token: string, { storage }: Pick<TokenSources, 'storage'>): void =>
+  storage.setItem(STORAGE_KEY, token)

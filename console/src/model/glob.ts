@@ -1,4 +1,6 @@
-/** The glob for what was typed: one with wildcards as it is; a word without them is looked for anywhere in a key. */
+/**
+ * Converts the search text to a glob: text with wildcards is used unchanged, a plain word matches anywhere in a key.
+ */
 export function toGlob(typed: string): string {
   if (typed === '') return '*'
   return /[*?[]/.test(typed) ? typed : `*${typed.replaceAll('\\', '\\\\')}*`

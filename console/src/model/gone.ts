@@ -1,7 +1,7 @@
 import type { Entry } from 'rx-statestore'
 
-/** Why there is no value, in a word or two. */
-export function goneWord(entry: Entry<unknown>): 'no such key' | 'expired' | 'deleted' {
-  if (entry.op === 'absent') return 'no such key'
+/** Describes why an entry has no value. */
+export function missingReason(entry: Entry<unknown>): 'not found' | 'expired' | 'deleted' {
+  if (entry.op === 'absent') return 'not found'
   return entry.op === 'delete' && entry.reason === 'expired' ? 'expired' : 'deleted'
 }

@@ -2,16 +2,16 @@ import { hexPairs } from './value.js'
 
 /** A row of a hex dump. */
 export interface HexRow {
-  /** Place of the first byte, hexadecimal. */
+  /** Offset of the first byte, hexadecimal. */
   readonly offset: string
   readonly bytes: string
-  /** The same as ASCII, with a dot for what has no sign. */
+  /** The bytes as ASCII, with a dot for unprintable ones. */
   readonly text: string
 }
 
 const BYTES_PER_ROW = 8
 
-/** Bytes as a dump. */
+/** Formats bytes as a hex dump. */
 export function hexRows(bytes: Uint8Array): readonly HexRow[] {
   return Array.from({ length: Math.ceil(bytes.length / BYTES_PER_ROW) }, (_, row) => {
     const part = bytes.subarray(row * BYTES_PER_ROW, (row + 1) * BYTES_PER_ROW)

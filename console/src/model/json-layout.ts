@@ -1,17 +1,17 @@
 import { jsonTokens } from './json-tokens.js'
 
-/** Longer JSON is edited as it is, characters. */
-export const MOST_SPREAD = 65_536
+/** Longer JSON is edited without pretty-printing. */
+export const MAX_PRETTY_CHARS = 65_536
 
-/** Valid JSON in lines, with its numbers and names as they are. */
-export const spreadJson = (json: string): string =>
+/** Pretty-prints valid JSON, leaving numbers and names unchanged. */
+export const prettyJson = (json: string): string =>
   jsonTokens(json)
     .map(({ text }) => text)
     .join('')
 
-/** Valid JSON without the blanks between its parts. */
+/** Removes insignificant whitespace from valid JSON. */
 export const compactJson = (json: string): string =>
   json.replace(/("(?:\\.|[^"\\])*")|\s+/g, (_, string: string | undefined) => string ?? '')
 
-/** Whether JSON has no blanks between its parts, so that no layout is lost when it is spread and put together again. */
-export const isCompact = (json: string): boolean => json.length <= MOST_SPREAD && compactJson(json) === json
+/** Returns whether JSON has no insignificant whitespace, so that pretty-printing and compacting restores it exactly. */
+export const isCompact = (json: string): boolean => json.length <= MAX_PRETTY_CHARS && compactJson(json) === json

@@ -1,16 +1,16 @@
-/** A piece of JSON text, for colouring. */
+/** A token of JSON text, for highlighting. */
 export interface JsonToken {
   readonly type: 'name' | 'string' | 'number' | 'word' | 'mark'
   readonly text: string
-  /** Its number among all. */
+  /** Index of the token. */
   readonly at: number
 }
 
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)|([{}[\],])/g
 
 /**
- * Valid JSON in lines, indented by two. Unlike reading and writing it anew this keeps numbers with all their digits, and
- * names that come twice.
+ * Pretty-prints valid JSON with two spaces. Unlike parsing and stringifying, this preserves all digits of numbers and
+ * duplicate names.
  */
 export function jsonTokens(json: string): readonly JsonToken[] {
   const tokens: JsonToken[] = []

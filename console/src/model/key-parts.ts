@@ -1,5 +1,5 @@
-/** A key in two: where it belongs, and what it is called there. */
+/** Splits a key into its prefix and its last segment. */
 export function keyParts(name: string): readonly [place: string, own: string] {
-  const [, place = '', own = name] = /^(.*[/\\:.])(.+)$/s.exec(name) ?? []
-  return [place, own]
+  const [, prefix = '', ownName = name] = /^(.*[/\\:.])(.+)$/s.exec(name) ?? []
+  return [prefix, ownName]
 }

@@ -1,30 +1,28 @@
-/** A piece of a key. */
-export interface Piece {
-  /** Its place among the pieces. */
+export interface KeyPiece {
   readonly at: number
   readonly text: string
-  /** Whether it stands for what cannot be seen. */
-  readonly sign: boolean
+  /** Whether it replaces an invisible character. */
+  readonly isSymbol: boolean
 }
 
-/** Spaces at an end, and what moves the text around it: controls, line ends, directions of writing. */
-const UNSEEN = /(^ +| +$|[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff])/u
-const NAMES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+/** Leading and trailing spaces, control characters, line breaks and bidirectional controls. */
+const INVISIBLE = /(^ +| +$|[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff])/u
+const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** A key with signs for what cannot be seen in it. */
-export const keySigns = (name: string): readonly Piece[] =>
+/** Splits a key into plain text and symbols for invisible characters. */
+export const keyPieces = (name: string): readonly KeyPiece[] =>
   name
-    .split(UNSEEN)
-    .map((text, at) => (at % 2 === 1 ? { at, text: signFor(text), sign: true } : { at, text, sign: false }))
+    .split(INVISIBLE)
+    .map((text, at) => (at % 2 === 1 ? { at, text: symbolFor(text), isSymbol: true } : { at, text, isSymbol: false }))
     .filter(({ text }) => text !== '')
 
-/** The same without colours. */
-export const keyLine = (name: string): string =>
-  keySigns(name)
+/** Returns a key with symbols for invisible characters. */
+export const visibleKey = (name: string): string =>
+  keyPieces(name)
     .map(({ text }) => text)
     .join('')
 
-function signFor(unseen: string): string {
-  if (unseen.startsWith(' ')) return '·'.repeat(unseen.length)
-  return NAMES[unseen] ?? `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`
+function symbolFor(invisible: string): string {
+  if (invisible.startsWith(' ')) return '·'.repeat(invisible.length)
+  return ESCAPES[invisible] ?? `\\u${invisible.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

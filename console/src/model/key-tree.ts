@@ -1,75 +1,79 @@
 import type { ListedKey } from './listed-key.js'
 
-/** A key as a row: in a tree it is below the branches it belongs to. */
+/** A row with a key. */
 export interface KeyRow {
   readonly id: string
   readonly listed: ListedKey
-  /** What it is called where it stands. */
-  readonly own: string
-  /** From 1 for those that stand at the margin. */
+  /** The name to show: without the path of its branch. */
+  readonly label: string
+  /** Nesting level, 1 at the root. */
   readonly level: number
-  /** Its place among those of its branch, from 1, and how many those are. */
-  readonly place: number
-  readonly of: number
+  /** Position among its siblings, from 1, and their number. */
+  readonly position: number
+  readonly setSize: number
 }
 
-/** What keys have in common up to a `/`, as a row that opens and closes. */
+/** A row for a common prefix of keys up to a `/`, which can be collapsed. */
 export interface BranchRow extends Omit<KeyRow, 'listed'> {
-  /** Number of keys below it. */
   readonly keys: number
   readonly isOpen: boolean
-  /** The beginnings it stands for: several, if there is nothing else in them. */
+  /** The prefixes it stands for: several if each contains only the next. */
   readonly paths: readonly string[]
 }
 
-/** A row of the list, or of the tree. */
 export type TreeRow = KeyRow | BranchRow
 
-/** Whether a row is a branch, and no key. */
 export const isBranch = (row: TreeRow): row is BranchRow => 'paths' in row
 
-/** A key may have thousands of `/`; from here on they are a part of what it is called. */
-const DEEPEST = 12
+/** Deeper segments are not split: a key may have thousands of `/`. */
+const MAX_DEPTH = 12
 
 interface Branch {
   readonly path: string
   keys: number
   readonly branches: Map<string, Branch>
-  /** In the order of the keys: a branch stands where its first key would. */
+  /** In key order: a branch is at the position of its first key. */
   readonly content: (ListedKey | Branch)[]
 }
 
-/** What a key begins with, `/` by `/`; nothing for bytes, whose name is none. */
+/** Returns the prefixes of a key that end in `/`; none for a binary key. */
 export function pathsOf({ name, binary }: ListedKey): readonly string[] {
   const paths: string[] = []
   if (binary) return paths
-  // One at the end belongs to the name of the key, for there must be one.
+  // A trailing slash belongs to the last segment, which must not be empty.
   for (let at = name.indexOf('/'); at !== -1 && at < name.length - 1; at = name.indexOf('/', at + 1)) {
-    if (paths.length === DEEPEST) break
+    if (paths.length === MAX_DEPTH) break
     paths.push(name.slice(0, at + 1))
   }
   return paths
 }
 
-/** All keys, one below the other. */
+/** Returns the rows of the flat list. */
 export const listRows = (keys: readonly ListedKey[]): readonly TreeRow[] =>
-  keys.map((listed, i) => ({ id: listed.id, listed, own: listed.name, level: 1, place: i + 1, of: keys.length }))
+  keys.map((listed, i) => ({
+    id: listed.id,
+    listed,
+    label: listed.name,
+    level: 1,
+    position: i + 1,
+    setSize: keys.length,
+  }))
 
-/** The keys by what they begin with: those in branches that are open, and the branches. */
+/** Returns the visible rows of the tree. */
 export function treeRows(keys: readonly ListedKey[], isOpen: (path: string) => boolean): readonly TreeRow[] {
   const rows: TreeRow[] = []
-  lay(grow(keys), 1, isOpen, rows)
+  flatten(buildTree(keys), 1, isOpen, rows)
   return rows
 }
 
-function grow(keys: readonly ListedKey[]): Branch {
-  const root = branchAt('')
+function buildTree(keys: readonly ListedKey[]): Branch {
+  const root = createBranch('')
   for (const key of keys) {
     let branch = root
     branch.keys++
     for (const path of pathsOf(key)) {
       const known = branch.branches.get(path)
-      const next = known ?? branchAt(path)
+      const next = known ?? createBranch(path)
       if (known === undefined) {
         branch.branches.set(path, next)
         branch.content.push(next)
@@ -82,32 +86,32 @@ function grow(keys: readonly ListedKey[]): Branch {
   return root
 }
 
-const branchAt = (path: string): Branch => ({ path, keys: 0, branches: new Map(), content: [] })
+const createBranch = (path: string): Branch => ({ path, keys: 0, branches: new Map(), content: [] })
 
-function lay({ path, content }: Branch, level: number, isOpen: (path: string) => boolean, rows: TreeRow[]): void {
-  for (const [i, one] of content.entries()) {
-    const where = { level, place: i + 1, of: content.length }
-    if (!('content' in one)) {
-      rows.push({ ...where, id: one.id, listed: one, own: one.name.slice(path.length) })
+function flatten({ path, content }: Branch, level: number, isOpen: (path: string) => boolean, rows: TreeRow[]): void {
+  for (const [i, child] of content.entries()) {
+    const shared = { level, position: i + 1, setSize: content.length }
+    if (!('content' in child)) {
+      rows.push({ ...shared, id: child.id, listed: child, label: child.name.slice(path.length) })
       continue
     }
-    const paths = [one.path]
-    const last = innermost(one, paths)
+    const paths = [child.path]
+    const last = collapseChain(child, paths)
     const open = isOpen(last.path)
-    rows.push({ ...where, id: last.path, own: last.path.slice(path.length), keys: last.keys, isOpen: open, paths })
-    if (open) lay(last, level + 1, isOpen, rows)
+    rows.push({ ...shared, id: last.path, label: last.path.slice(path.length), keys: last.keys, isOpen: open, paths })
+    if (open) flatten(last, level + 1, isOpen, rows)
   }
 }
 
-/** Branches with nothing but another branch in them are one row with that. */
-function innermost(branch: Branch, paths: string[]): Branch {
+/** Merges branches that contain only one other branch into a single row. */
+function collapseChain(branch: Branch, paths: string[]): Branch {
   const [only, ...others] = branch.content
   if (only === undefined || others.length > 0 || !('content' in only)) return branch
   paths.push(only.path)
-  return innermost(only, paths)
+  return collapseChain(only, paths)
 }
 
-/** The place of the branch a row belongs to; -1 at the margin. */
+/** Returns the index of the parent row, or -1 at the root. */
 export function parentOf(rows: readonly TreeRow[], row: number): number {
   const level = rows[row]?.level ?? 1
   for (let at = row - 1; at >= 0; at--) if ((rows[at]?.level ?? 0) < level) return at

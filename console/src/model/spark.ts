@@ -1,18 +1,24 @@
-/** Lines of a small chart, as data of SVG paths. */
+/** SVG path data of a sparkline. */
 export interface Spark {
   readonly line: string
-  /** The line, closed along the bottom. */
   readonly area: string
   readonly highest: number
 }
 
 /**
- * A chart of the newest values, the last at the right edge: `slots` values fill the width. The scale ends at the highest
- * value, and never below `least`, so that one request in a minute does not look like a mountain.
+ * Draws the newest values, the last at the right edge: `slots` values fill the width. The scale ends at the highest
+ * value, but
+ * not below `minScale`, so that a single request does not fill the height.
  */
-export function spark(values: readonly number[], slots: number, width: number, height: number, least: number): Spark {
+export function spark(
+  values: readonly number[],
+  slots: number,
+  width: number,
+  height: number,
+  minScale: number,
+): Spark {
   const newest = values.slice(-slots)
-  const highest = Math.max(least, ...newest)
+  const highest = Math.max(minScale, ...newest)
   const step = width / (slots - 1)
   const points = newest.map((value, i) => {
     const x = width - (newest.length - 1 - i) * step

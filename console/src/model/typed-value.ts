@@ -1,46 +1,45 @@
 import { fromHex, isWellFormed, utf8 } from '../../../src/core/util/bytes.js'
 
-/** How what is typed becomes bytes. */
-export const TYPES = ['text', 'number', 'json', 'hex'] as const
+/** Types in which a value can be entered. */
+export const VALUE_TYPES = ['text', 'number', 'json', 'hex'] as const
 
-/** One of {@link TYPES}. */
-export type ValueType = (typeof TYPES)[number]
+/** One of {@link VALUE_TYPES}. */
+export type ValueType = (typeof VALUE_TYPES)[number]
 
-/** The bytes of what was typed, or what is wrong with it. */
-export type Typed =
+/** The bytes of an entered value, or the problem with it. */
+export type ParsedValue =
   | { readonly bytes: Uint8Array; readonly problem?: undefined }
   | { readonly bytes?: undefined; readonly problem: string }
 
 const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
 
-/** Reads what was typed as a value of a type. */
-export function typedValue(type: ValueType, typed: string): Typed {
-  if (type === 'hex') return hex(typed)
-  if (!isWellFormed(typed)) return { problem: 'This text has half a character in it.' }
+export function parseValue(type: ValueType, text: string): ParsedValue {
+  if (type === 'hex') return parseHex(text)
+  if (!isWellFormed(text)) return { problem: 'Invalid Unicode.' }
   if (type === 'number') {
-    const digits = typed.trim()
-    return DECIMAL.test(digits) ? { bytes: utf8(digits) } : { problem: 'Not a number, such as 21.5 or -3e2.' }
+    const digits = text.trim()
+    return DECIMAL.test(digits) ? { bytes: utf8(digits) } : { problem: 'Must be a number, such as 21.5 or -3e2.' }
   }
-  return type === 'json' ? json(typed) : { bytes: utf8(typed) }
+  return type === 'json' ? parseJson(text) : { bytes: utf8(text) }
 }
 
-/** A length of time typed in seconds, ms; 0 for none, `undefined` for anything else. */
-export function typedSeconds(typed: string): number | undefined {
-  if (typed.trim() === '') return 0
-  const ms = Math.round(Number(typed) * 1_000)
+/** Parses seconds as ms; 0 for empty text, `undefined` if invalid. */
+export function parseSecondsAsMs(text: string): number | undefined {
+  if (text.trim() === '') return 0
+  const ms = Math.round(Number(text) * 1_000)
   return Number.isSafeInteger(ms) && ms > 0 ? ms : undefined
 }
 
-function hex(typed: string): Typed {
-  const bytes = fromHex(typed.replace(/^\s*0x/i, '').replace(/[\s:]/g, ''))
-  return bytes ? { bytes } : { problem: 'Not pairs of hexadecimal digits, such as 00 FF 7A.' }
+function parseHex(text: string): ParsedValue {
+  const bytes = fromHex(text.replace(/^\s*0x/i, '').replace(/[\s:]/g, ''))
+  return bytes ? { bytes } : { problem: 'Must be pairs of hex digits, such as 00 FF 7A.' }
 }
 
-function json(typed: string): Typed {
+function parseJson(text: string): ParsedValue {
   try {
-    JSON.parse(typed)
-    return { bytes: utf8(typed) }
+    JSON.parse(text)
+    return { bytes: utf8(text) }
   } catch (cause) {
-    return { problem: `Not JSON: ${cause instanceof Error ? cause.message : String(cause)}` }
+    return { problem: `Invalid JSON: ${cause instanceof Error ? cause.message : String(cause)}` }
   }
 }

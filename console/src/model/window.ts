@@ -1,25 +1,25 @@
-/** A list of rows, and the part of it that is to be seen; CSS pixels. */
+/** The visible part of a list of rows; CSS pixels. */
 export interface Viewport {
   readonly scrollTop: number
   readonly height: number
-  /** Where each row begins, and where the last one ends; as of {@link topsOf}. */
+  /** Top of each row, and the end of the last; see {@link rowTops}. */
   readonly tops: readonly number[]
 }
 
-/** Rows from `first` up to, but not with, `end`. */
+/** Rows from `first` to `end`, exclusive. */
 export interface Range {
   readonly first: number
   readonly end: number
 }
 
-/** Where rows of these heights begin, one below the other, and where the last one ends. */
-export function topsOf<R>(rows: readonly R[], heightOf: (row: R) => number): readonly number[] {
+/** Returns the top of each row, and the end of the last. */
+export function rowTops<R>(rows: readonly R[], heightOf: (row: R) => number): readonly number[] {
   let top = 0
   return [0, ...rows.map(row => (top += heightOf(row)))]
 }
 
-/** The place of the first top that is not less; by halves, for there may be many. */
-function firstFrom(tops: readonly number[], least: number): number {
+/** Returns the first index whose top is at least `least`, by binary search. */
+function lowerBound(tops: readonly number[], least: number): number {
   let [from, to] = [0, tops.length]
   while (from < to) {
     const middle = (from + to) >> 1
@@ -29,22 +29,22 @@ function firstFrom(tops: readonly number[], least: number): number {
   return from
 }
 
-/** The rows to be seen, and some around them, so that slow scrolling finds them there. */
-export function visibleRows({ scrollTop, height, tops }: Viewport, around = 6): Range {
+/** Returns the visible rows, plus some around them for smooth scrolling. */
+export function visibleRows({ scrollTop, height, tops }: Viewport, overscan = 6): Range {
   const count = tops.length - 1
   const top = Math.max(0, scrollTop)
-  const first = firstFrom(tops, top + 1) - 1 - around
-  const last = Math.min(count, firstFrom(tops, top + height) + around)
+  const first = lowerBound(tops, top + 1) - 1 - overscan
+  const last = Math.min(count, lowerBound(tops, top + height) + overscan)
   return { first: Math.max(0, Math.min(first, last)), end: last }
 }
 
-/** Where to scroll so that a row is to be seen whole; where it is already, if it is. */
+/** Returns the scroll position that shows a row completely, changing it only if needed. */
 export function scrollToShow(row: number, { scrollTop, height, tops }: Viewport): number {
   const [top = 0, end = 0] = tops.slice(row, row + 2)
   return top < scrollTop ? top : Math.max(scrollTop, end - height)
 }
 
-/** The place of a row by its key; while that is gone, the place it had. -1 without rows. */
+/** Returns the index of a row by its key, or the last known index while the key is missing; -1 without rows. */
 export function currentRow(keys: readonly { readonly id: string }[], id: string | undefined, last: number): number {
   const found = keys.findIndex(key => key.id === id)
   return found === -1 ? Math.min(last, keys.length - 1) : found

@@ -22,21 +22,21 @@ import type { ClientFacts, StoreFacts } from '../../../src/server/console/contra
 import { Api } from '../api/api.js'
 import { feed } from '../api/feed.js'
 import { toGlob } from '../model/glob.js'
-import { type ListedKey, listed } from '../model/listed-key.js'
+import { type ListedKey, toListedKey } from '../model/listed-key.js'
 import { type Route, toFragment, toRoute } from '../model/route.js'
 import { cell } from './cell.js'
 import type { Dialog } from './dialog.js'
 import { Folding } from './folding.js'
 import { type Health, watchHealth } from './health.js'
-import { type KeyList, listKeys, MOST_KEYS } from './key-list.js'
-import { NO_PULSES, type StatsHistory, withPulse } from './pulses.js'
-import type { Row } from './row-book.js'
+import { KEY_PAGE_SIZE, type KeyList, listKeys } from './key-list.js'
+import type { Row } from './row-cache.js'
 import { watchRows } from './rows.js'
-import { statusOf, storeLink } from './store-link.js'
+import { addSample, NO_STATS, type StatsHistory } from './stats-history.js'
+import { connectStore, statusOf } from './store-link.js'
 import { StoreTime } from './store-time.js'
 import { Toasts } from './toasts.js'
 
-/** All the page knows, and what it can do. */
+/** State and operations of the page. */
 export interface Console {
   readonly clientId: string
   readonly api: Api
@@ -44,42 +44,39 @@ export interface Console {
   readonly toasts: Toasts
   readonly facts$: BehaviorSubject<StoreFacts | undefined>
   readonly health$: BehaviorSubject<Health>
-  readonly pulses$: BehaviorSubject<StatsHistory>
+  readonly stats$: BehaviorSubject<StatsHistory>
   readonly clients$: BehaviorSubject<readonly ClientFacts[]>
-  /** What was typed into the search. */
-  readonly typed$: BehaviorSubject<string>
+  readonly searchText$: BehaviorSubject<string>
   readonly list$: BehaviorSubject<KeyList>
   readonly folding: Folding
-  /** Most keys in the list; falls back when something else is looked for. */
-  readonly most$: BehaviorSubject<number>
-  /** The keys that are to be seen. */
+  /** Maximum keys in the list; reset by a new search. */
+  readonly maxKeys$: BehaviorSubject<number>
+  /** Keys scrolled into view. */
   readonly visible$: BehaviorSubject<readonly ListedKey[]>
   readonly rows$: BehaviorSubject<ReadonlyMap<string, Row>>
-  /** The key that is open. */
   readonly open$: BehaviorSubject<ListedKey | undefined>
   readonly dialog$: BehaviorSubject<Dialog | undefined>
   readonly route$: BehaviorSubject<Route>
-  /** The store's clock, every second while the page is to be seen; ms. */
+  /** The store's clock, updated every second while the page is visible; ms. */
   readonly now$: BehaviorSubject<number>
   now(): number
-  /** Does something, whatever becomes of the view that asked for it; tells of a failure. */
+  /** Runs a request independently of the view that started it; errors are shown as toasts. */
   run<T>(asked: Observable<T>, done: (answer: T) => void): void
-  /** Goes somewhere else, so that the browser's way back leads here. */
-  go(route: Route): void
+  /** Navigates, adding an entry to the browser history. */
+  navigate(route: Route): void
   close(): void
 }
 
-/** How soon what is typed is looked for, ms. */
-const TYPING = 200
-/** How often it is looked which rows are to be seen while the list is scrolled, ms. */
-const SCROLLING = 100
-const TICK = 1_000
-/** How often the keys of a store that another process serves are listed, ms. */
-const LOOKING = 5_000
+/** Delay between typing and searching. */
+const SEARCH_DELAY_MS = 200
+/** Rate at which the visible rows are updated while scrolling. */
+const SCROLL_SAMPLE_MS = 100
+const TICK_MS = 1_000
+/** Interval of listing the keys of an active store in another process. */
+const OTHER_STORE_LIST_MS = 5_000
 
-/** Connects to the server and the store. */
 export function openConsole(base: string, token: string, clientId: string): Console {
-  const life = new Subscription()
+  const lifetime = new Subscription()
   const api = new Api(base, token)
   const time = new StoreTime(systemClock)
   const toasts = new Toasts()
@@ -87,45 +84,48 @@ export function openConsole(base: string, token: string, clientId: string): Cons
 
   const events$ = feed(api).pipe(
     tap(event => {
-      if (event.type === 'line' && event.line.type === 'pulse') time.heard(event.line.at)
+      if (event.type === 'line' && event.line.type === 'pulse') time.synchronize(event.line.at)
     }),
     share(),
   )
   const facts$ = cell<StoreFacts | undefined>(
     events$.pipe(mergeMap(event => (event.type === 'open' ? [event.facts] : []))),
     undefined,
-    life,
+    lifetime,
   )
   const lines$ = events$.pipe(mergeMap(event => (event.type === 'line' ? [event.line] : [])))
-  const store$ = storeLink(facts$.pipe(filter(facts => facts !== undefined)), clientId, token)
+  const store$ = connectStore(facts$.pipe(filter(facts => facts !== undefined)), clientId, token)
   const pulse$ = lines$.pipe(filter(line => line.type === 'pulse'))
-  const pulses$ = cell(pulse$.pipe(scan(withPulse, NO_PULSES)), NO_PULSES, life)
-  const everybody$ = lines$.pipe(mergeMap(line => (line.type === 'clients' ? [line.clients] : [])))
-  const clients$ = cell(everybody$, [], life)
-  const last$ = pulses$.pipe(map(({ last }) => last))
-  const health$ = cell(watchHealth(events$, statusOf(store$), last$, now), { state: 'connecting' }, life)
+  const stats$ = cell(pulse$.pipe(scan(addSample, NO_STATS)), NO_STATS, lifetime)
+  const allClients$ = lines$.pipe(mergeMap(line => (line.type === 'clients' ? [line.clients] : [])))
+  const clients$ = cell(allClients$, [], lifetime)
+  const last$ = stats$.pipe(map(({ last }) => last))
+  const health$ = cell(watchHealth(events$, statusOf(store$), last$, now), { state: 'connecting' }, lifetime)
 
   const tick$ = fromEvent(document, 'visibilitychange').pipe(
     startWith(undefined),
-    switchMap(() => (document.hidden ? EMPTY : timer(0, TICK))),
+    switchMap(() => (document.hidden ? EMPTY : timer(0, TICK_MS))),
     share(),
   )
-  const typed$ = new BehaviorSubject('')
+  const searchText$ = new BehaviorSubject('')
   const route$ = new BehaviorSubject(toRoute(location.hash))
-  life.add(fromEvent(window, 'hashchange').subscribe(() => route$.next(toRoute(location.hash))))
-  const keyspace$ = pulses$.pipe(
+  lifetime.add(fromEvent(window, 'hashchange').subscribe(() => route$.next(toRoute(location.hash))))
+  const keyspace$ = stats$.pipe(
     filter(({ last }) => last !== undefined),
-    // What another store has is not told, and looked at again and again.
-    map(({ last }) => `${last?.startedAt}:${last?.startedAt ? last.keyspace : Math.floor((last?.at ?? 0) / LOOKING)}`),
+    // Key changes of another store are not reported here, so list them periodically.
+    map(
+      ({ last }) =>
+        `${last?.startedAt}:${last?.startedAt ? last.keyspace : Math.floor((last?.at ?? 0) / OTHER_STORE_LIST_MS)}`,
+    ),
     distinctUntilChanged(),
   )
-  const most$ = new BehaviorSubject(MOST_KEYS)
-  life.add(typed$.subscribe(() => most$.next(MOST_KEYS)))
-  const glob$ = typed$.pipe(auditTime(TYPING), startWith(''), map(toGlob))
+  const maxKeys$ = new BehaviorSubject(KEY_PAGE_SIZE)
+  lifetime.add(searchText$.subscribe(() => maxKeys$.next(KEY_PAGE_SIZE)))
+  const glob$ = searchText$.pipe(auditTime(SEARCH_DELAY_MS), startWith(''), map(toGlob))
   const list$ = cell<KeyList>(
-    listKeys(store$, glob$, keyspace$, most$),
+    listKeys(store$, glob$, keyspace$, maxKeys$),
     { glob: '*', state: 'listing', keys: [], more: false },
-    life,
+    lifetime,
   )
 
   const visible$ = new BehaviorSubject<readonly ListedKey[]>([])
@@ -133,14 +133,14 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     map(route => (route.view === 'keys' ? route.id : undefined)),
     distinctUntilChanged(),
   )
-  const open$ = cell(openId$.pipe(map(id => (id === undefined ? undefined : listed(id)))), undefined, life)
-  const keys$ = combineLatest([visible$.pipe(auditTime(SCROLLING)), open$]).pipe(
+  const open$ = cell(openId$.pipe(map(id => (id === undefined ? undefined : toListedKey(id)))), undefined, lifetime)
+  const keys$ = combineLatest([visible$.pipe(auditTime(SCROLL_SAMPLE_MS)), open$]).pipe(
     map(([visible, open]) => withOpen(visible, open)),
   )
-  // A server that is away need not be asked every second.
-  const asking$ = tick$.pipe(filter(() => health$.value.state === 'live' || health$.value.state === 'frozen'))
-  const rows$ = cell(watchRows({ store$, api, keys$, tick$: asking$, now }), new Map<string, Row>(), life)
-  const now$ = cell(tick$.pipe(map(now)), systemClock.now(), life)
+  // Do not poll an unreachable server.
+  const refresh$ = tick$.pipe(filter(() => health$.value.state === 'live' || health$.value.state === 'frozen'))
+  const rows$ = cell(watchRows({ store$, api, keys$, tick$: refresh$, now }), new Map<string, Row>(), lifetime)
+  const now$ = cell(tick$.pipe(map(now)), systemClock.now(), lifetime)
 
   return {
     clientId,
@@ -149,12 +149,12 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     toasts,
     facts$,
     health$,
-    pulses$,
+    stats$,
     clients$,
-    typed$,
+    searchText$,
     list$,
     folding: new Folding(localStorage),
-    most$,
+    maxKeys$,
     visible$,
     rows$,
     open$,
@@ -163,17 +163,17 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     now$,
     now,
     run: (asked, done) => {
-      life.add(asked.subscribe({ next: done, error: (cause: unknown) => toasts.bad(cause) }))
+      lifetime.add(asked.subscribe({ next: done, error: (cause: unknown) => toasts.failure(cause) }))
     },
-    go: route => {
+    navigate: route => {
       location.hash = toFragment(route)
-      // The browser tells of it later, and the next thing to do may need the view.
+      // The browser's event fires later, and the caller may need the view immediately.
       route$.next(route)
     },
-    close: () => life.unsubscribe(),
+    close: () => lifetime.unsubscribe(),
   }
 }
 
-/** The open key may be out of sight, and is watched all the same. */
+/** Adds the open key, which may be scrolled out of view. */
 const withOpen = (visible: readonly ListedKey[], open: ListedKey | undefined): readonly ListedKey[] =>
   open === undefined || visible.some(({ id }) => id === open.id) ? visible : [...visible, open]

@@ -1,40 +1,39 @@
 import { bytes, type Freshness, type StateStore } from 'rx-statestore'
 import { auditTime, catchError, combineLatest, defer, EMPTY, map, type Observable, startWith, switchMap } from 'rxjs'
-import { type ListedKey, nameFor } from '../model/listed-key.js'
-import { History, type Seen, UNSEEN } from './history.js'
+import { type ListedKey, libraryKey } from '../model/listed-key.js'
+import { EMPTY_HISTORY, HistoryRecorder, type KeyHistory } from './history.js'
 
-/** What was seen of the open key. */
+/** State of the open key. */
 export interface Detail {
-  readonly seen: Seen
+  readonly history: KeyHistory
   readonly freshness: Freshness
 }
 
-/** Nothing yet. */
-export const UNREAD: Detail = { seen: UNSEEN, freshness: { state: 'connecting' } }
+export const EMPTY_DETAIL: Detail = { history: EMPTY_HISTORY, freshness: { state: 'connecting' } }
 
-/** How often it is painted anew at most, ms. */
-const FRAME = 80
+/** Minimum interval between renderings. */
+const RENDER_MS = 80
 
 /**
- * Watches a key; the history begins with the subscription and lives through reconnects.
+ * Watches a key; the history starts with the subscription and survives reconnects.
  *
  * @param now - the store's clock, ms
  */
 export const watchDetail = (store$: Observable<StateStore>, key: ListedKey, now: () => number): Observable<Detail> =>
   defer(() => {
-    const history = new History()
+    const recorder = new HistoryRecorder()
     return store$.pipe(
       switchMap(store => {
-        const { entries$, freshness$ } = store.key(nameFor(key), bytes)
-        const seen$ = entries$.pipe(
-          map(entry => history.add(entry, now())),
-          auditTime(FRAME),
-          map(() => history.seen),
-          startWith(history.seen),
+        const { entries$, freshness$ } = store.key(libraryKey(key), bytes)
+        const history$ = entries$.pipe(
+          map(entry => recorder.add(entry, now())),
+          auditTime(RENDER_MS),
+          map(() => recorder.current),
+          startWith(recorder.current),
         )
-        // Watches end with their connection, and the health says why.
-        return combineLatest([seen$, freshness$]).pipe(catchError(() => EMPTY))
+        // Watches end with their connection; the health reports why.
+        return combineLatest([history$, freshness$]).pipe(catchError(() => EMPTY))
       }),
-      map(([seen, freshness]) => ({ seen, freshness })),
+      map(([history, freshness]) => ({ history, freshness })),
     )
   })

@@ -1,6 +1,6 @@
 import type { ListedKey } from '../model/listed-key.js'
 
-/** The question that is open. */
+/** The open dialog. */
 export type Dialog =
   | { readonly type: 'set'; readonly key?: ListedKey }
   | { readonly type: 'delete'; readonly key: ListedKey; readonly value: Uint8Array }

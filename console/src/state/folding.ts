@@ -1,52 +1,52 @@
 import { BehaviorSubject } from 'rxjs'
 
-/** How the keys are laid out. */
-export interface Fold {
-  /** By what they begin with, rather than one below the other. */
+/** Layout of the keys. */
+export interface FoldState {
+  /** Tree rather than list. */
   readonly tree: boolean
-  /** The branches that are open, the last one that was opened last. */
+  /** Open branches, the most recently opened last. */
   readonly open: readonly string[]
-  /** Those that were closed of the keys that were looked for, which begin with all open. */
-  readonly shut: readonly string[]
+  /** Branches closed during a search, which starts with all open. */
+  readonly closed: readonly string[]
 }
 
-const NAME = 'rx-statestore console tree'
-/** So many branches, and none of more signs, are remembered. */
-const MOST = 500
-const LONGEST = 500
+const STORAGE_KEY = 'rx-statestore console tree'
+/** Limits on remembered branches and on the length of their paths. */
+const MAX_REMEMBERED = 500
+const MAX_PATH_CHARS = 500
 
-/** What the layout of keys was the last time, remembered in this browser. */
+/** The layout of keys, remembered in this browser. */
 export class Folding {
-  readonly fold$: BehaviorSubject<Fold>
+  readonly fold$: BehaviorSubject<FoldState>
   readonly #storage: Pick<Storage, 'getItem' | 'setItem'>
 
   constructor(storage: Pick<Storage, 'getItem' | 'setItem'>) {
     this.#storage = storage
-    this.fold$ = new BehaviorSubject<Fold>({ ...kept(storage.getItem(NAME)), shut: [] })
+    this.fold$ = new BehaviorSubject<FoldState>({ ...loadStored(storage.getItem(STORAGE_KEY)), closed: [] })
   }
 
-  /** Makes a tree of the list, or a list of the tree. @param reveal - what has to be open for a key to be seen */
+  /** Toggles between tree and list. @param reveal - branches to open */
   toggle(reveal: readonly string[] = []): void {
     const { tree, open } = this.fold$.value
-    this.#turn({ tree: !tree, open: tree ? open : union(open, reveal) })
+    this.#update({ tree: !tree, open: tree ? open : union(open, reveal) })
   }
 
-  /** Opens branches, or closes them. @param searching - among keys that are looked for */
-  turn(paths: readonly string[], isOpen: boolean, searching: boolean): void {
-    const { open, shut } = this.fold$.value
-    if (searching) this.#turn({ shut: isOpen ? without(shut, paths) : union(shut, paths) })
-    else this.#turn({ open: isOpen ? union(open, paths) : without(open, paths) })
+  /** Opens or closes branches. @param isSearching - whether the keys are search results */
+  setOpen(paths: readonly string[], isOpen: boolean, isSearching: boolean): void {
+    const { open, closed } = this.fold$.value
+    if (isSearching) this.#update({ closed: isOpen ? without(closed, paths) : union(closed, paths) })
+    else this.#update({ open: isOpen ? union(open, paths) : without(open, paths) })
   }
 
-  /** Something else is looked for. */
-  forgetShut(): void {
-    if (this.fold$.value.shut.length > 0) this.#turn({ shut: [] })
+  /** Resets closed branches for a new search. */
+  clearClosed(): void {
+    if (this.fold$.value.closed.length > 0) this.#update({ closed: [] })
   }
 
-  #turn(change: Partial<Fold>): void {
+  #update(change: Partial<FoldState>): void {
     const fold = { ...this.fold$.value, ...change }
     this.fold$.next(fold)
-    this.#storage.setItem(NAME, JSON.stringify({ tree: fold.tree, open: fold.open }))
+    this.#storage.setItem(STORAGE_KEY, JSON.stringify({ tree: fold.tree, open: fold.open }))
   }
 }
 
@@ -54,16 +54,16 @@ const without = (paths: readonly string[], others: readonly string[]): readonly 
   paths.filter(path => !others.includes(path))
 
 const union = (paths: readonly string[], others: readonly string[]): readonly string[] =>
-  [...without(paths, others), ...others.filter(path => path.length <= LONGEST)].slice(-MOST)
+  [...without(paths, others), ...others.filter(path => path.length <= MAX_PATH_CHARS)].slice(-MAX_REMEMBERED)
 
-/** What this browser kept, if it is ours. */
-function kept(text: string | null): Pick<Fold, 'tree' | 'open'> {
+/** Reads the stored layout, if it is valid. */
+function loadStored(text: string | null): Pick<FoldState, 'tree' | 'open'> {
   try {
     const { tree, open }: { tree?: unknown; open?: unknown } = Object(JSON.parse(text ?? '{}'))
     const paths = Array.isArray(open) ? open.filter(path => typeof path === 'string') : []
     return { tree: tree === true, open: union([], paths) }
   } catch {
-    // Somebody else wrote it.
+    // Not written by this page.
     return { tree: false, open: [] }
   }
 }

@@ -2,9 +2,9 @@ import type { Status } from 'rx-statestore'
 import { combineLatest, distinctUntilChanged, type Observable, scan, startWith } from 'rxjs'
 import type { StatsSample } from '../../../src/server/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
-import { inWords } from '../model/words.js'
+import { describeError } from '../model/error-text.js'
 
-/** Whether what the page shows can be relied on. Times in ms on the store's clock. */
+/** Whether the displayed values are current. Times in ms on the store's clock. */
 export type Health =
   | { readonly state: 'connecting'; readonly why?: string }
   | { readonly state: 'live' }
@@ -12,17 +12,17 @@ export type Health =
   | { readonly state: 'stale'; readonly since: number; readonly why: string }
   | { readonly state: 'refused'; readonly why: string }
 
-/** What is known of both connections, that of HTTP and that of MQTT. */
+/** State of the HTTP and MQTT connections. */
 export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
-  /** Until when the store is frozen. */
+  /** End of a freeze. */
   readonly frozenUntil: number | undefined
-  /** What keeps an attached store from serving. */
+  /** Why an attached store is not active. */
   readonly why?: string | undefined
 }
 
-/** The health that the signs speak of; `before` tells since when. */
+/** Derives the health; `before` provides the start of the current state. */
 export function healthOf(
   { feed, status, frozenUntil, why: absence }: ConnectionHealth,
   before: Health,
@@ -32,24 +32,26 @@ export function healthOf(
   if (frozenUntil !== undefined && frozenUntil > now && feed?.type !== 'lost') {
     return { state: 'frozen', since: 'since' in before ? before.since : now, until: frozenUntil }
   }
-  const why = trouble(feed, status, absence)
+  const why = findProblem(feed, status, absence)
   if (why !== undefined) {
-    const never = before.state === 'connecting'
-    return never ? { state: 'connecting', why } : { state: 'stale', since: 'since' in before ? before.since : now, why }
+    const wasConnecting = before.state === 'connecting'
+    return wasConnecting
+      ? { state: 'connecting', why }
+      : { state: 'stale', since: 'since' in before ? before.since : now, why }
   }
   if (feed === undefined || status.state === 'connecting')
     return before.state === 'stale' ? before : { state: 'connecting' }
   return { state: 'live' }
 }
 
-function trouble(feed: FeedEvent | undefined, status: Status, absence: string | undefined): string | undefined {
-  if (feed?.type === 'lost') return inWords(feed.cause).title
+function findProblem(feed: FeedEvent | undefined, status: Status, absence: string | undefined): string | undefined {
+  if (feed?.type === 'lost') return describeError(feed.cause).title
   if (absence !== undefined) return absence
-  if (status.state === 'reconnecting') return 'The store does not answer'
-  return status.state === 'closed' ? (status.cause?.message ?? 'The connection was closed') : undefined
+  if (status.state === 'reconnecting') return 'No response from the store'
+  return status.state === 'closed' ? (status.cause?.message ?? 'Connection closed') : undefined
 }
 
-/** The health, as it is now; `now` is the store's clock. */
+/** Emits the health; `now` is the store's clock. */
 export const watchHealth = (
   feed$: Observable<FeedEvent>,
   status$: Observable<Status>,

@@ -1,15 +1,15 @@
 import type { Entry } from 'rx-statestore'
-import { type ChangeTimes, NO_BEATS, withBeat } from '../model/beats.js'
-import { goneWord } from '../model/gone.js'
-import { type Kind, show } from '../model/value.js'
+import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/change-times.js'
+import { missingReason } from '../model/gone.js'
+import { type Kind, previewValue } from '../model/value.js'
 
-/** A change of a key, as it was seen. */
-export interface Change {
-  /** Counts them. */
+/** An observed change of a key. */
+export interface HistoryChange {
+  /** Sequence number. */
   readonly n: number
   readonly op: Entry<unknown>['op']
   readonly source: Entry<unknown>['source']
-  /** When the store made it, or when it was seen if it has no version; ms on the store's clock. */
+  /** Time of the write, or of its arrival if it has no version; ms on the store's clock. */
   readonly at: number
   readonly version: string | undefined
   readonly line: string
@@ -17,67 +17,65 @@ export interface Change {
   readonly bytes: number
 }
 
-/** Numbers and when they came, for the chart; ms on the store's clock. */
+/** Numeric values and their times, for the chart; ms on the store's clock. */
 export interface Series {
   readonly times: readonly number[]
   readonly values: readonly number[]
 }
 
-/** What was seen of a key. */
-export interface Seen {
+/** Observed changes of a key. */
+export interface KeyHistory {
   readonly entry: Entry<Uint8Array> | undefined
-  /** The newest first. */
-  readonly changes: readonly Change[]
-  /** How many there were; the oldest are forgotten. */
+  /** Newest first. */
+  readonly changes: readonly HistoryChange[]
+  /** Includes changes that were dropped. */
   readonly total: number
   readonly series: Series
-  readonly beats: ChangeTimes
+  readonly changeTimes: ChangeTimes
 }
 
-/** Nothing seen yet. */
-export const UNSEEN: Seen = {
+export const EMPTY_HISTORY: KeyHistory = {
   entry: undefined,
   changes: [],
   total: 0,
   series: { times: [], values: [] },
-  beats: NO_BEATS,
+  changeTimes: NO_CHANGE_TIMES,
 }
 
-/** So many changes, and so many numbers, are remembered. */
-export const MOST_CHANGES = 200
-export const MOST_NUMBERS = 2_000
+export const MAX_CHANGES = 200
+export const MAX_NUMBERS = 2_000
 
-/** Remembers the changes of a key, and forgets the oldest. */
-export class History {
-  #changes: Change[] = []
+/** Records the changes of a key, dropping the oldest. */
+export class HistoryRecorder {
+  #changes: HistoryChange[] = []
   #times: number[] = []
   #values: number[] = []
-  #changeTimes: ChangeTimes = NO_BEATS
+  #changeTimes: ChangeTimes = NO_CHANGE_TIMES
   #total = 0
   #entry: Entry<Uint8Array> | undefined
 
-  /** @param now - when it was seen, ms on the store's clock */
+  /** @param now - time of arrival, ms on the store's clock */
   add(entry: Entry<Uint8Array>, now: number): void {
     const { op, source, value, version } = entry
-    const shown = value && show(value)
+    const shown = value && previewValue(value)
     const at = version?.wallClock ?? now
     this.#total += 1
     this.#entry = entry
-    if (this.#total > 1) this.#changeTimes = withBeat(this.#changeTimes, op === 'set' ? 'set' : 'delete', now)
-    const line = shown?.line ?? goneWord(entry)
+    if (this.#total > 1) this.#changeTimes = addChangeTime(this.#changeTimes, op === 'set' ? 'set' : 'delete', now)
+    const line = shown?.line ?? missingReason(entry)
     const bytes = value?.length ?? 0
     const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: shown?.kind, bytes }
-    this.#changes = [change, ...this.#changes.slice(0, MOST_CHANGES - 1)]
-    if (shown?.number !== undefined) this.#number(at, shown.number)
+    this.#changes = [change, ...this.#changes.slice(0, MAX_CHANGES - 1)]
+    if (shown?.number !== undefined) this.#addNumber(at, shown.number)
   }
 
-  get seen(): Seen {
+  get current(): KeyHistory {
     const series = { times: Array.from(this.#times), values: Array.from(this.#values) }
-    return { entry: this.#entry, changes: this.#changes, total: this.#total, series, beats: this.#changeTimes }
+    return { entry: this.#entry, changes: this.#changes, total: this.#total, series, changeTimes: this.#changeTimes }
   }
 
-  /** A chart wants rising times, and several values may come in one ms. */
-  #number(at: number, value: number): void {
+  /** The chart requires ascending times; several values may arrive in one ms. */
+  #addNumber(at: number, value: number): void {
     const last = this.#times.at(-1)
     if (last !== undefined && at <= last) {
       this.#values[this.#values.length - 1] = value
@@ -85,7 +83,7 @@ export class History {
     }
     this.#times.push(at)
     this.#values.push(value)
-    if (this.#times.length <= MOST_NUMBERS) return
+    if (this.#times.length <= MAX_NUMBERS) return
     this.#times.shift()
     this.#values.shift()
   }

@@ -17,101 +17,104 @@ import {
   tap,
   timer,
 } from 'rxjs'
-import { inOrder, type ListedKey, listed } from '../model/listed-key.js'
-import { inWords } from '../model/words.js'
+import { describeError } from '../model/error-text.js'
+import { type ListedKey, sortByName, toListedKey } from '../model/listed-key.js'
 
-/** The keys that fit what is looked for. */
+/** The keys that match the search. */
 export interface KeyList {
   readonly glob: string
-  /** `listing` until the first time all were there. */
+  /** `listing` until the first complete list. */
   readonly state: 'listing' | 'listed' | 'failed'
   readonly keys: readonly ListedKey[]
-  /** Whether there are more than are shown; they may belong between those as well, for a store lists in no order. */
+  /**
+   * Whether more keys match than are shown. They may sort anywhere, since the store lists keys in no particular order.
+   */
   readonly more: boolean
-  /** Why there is none. */
+  /** Why listing failed. */
   readonly problem?: string
 }
 
-/** What is needed of a store. */
 export interface Scannable {
   scan(glob: string): Observable<{ readonly id: string }>
 }
 
-/** Most keys in the list at first, and so many more whenever somebody asks: the store may have a million. */
-export const MOST_KEYS = 2_000
+/** Keys loaded at first and with each "Load more": the store may have a million. */
+export const KEY_PAGE_SIZE = 2_000
 
-/** How often keys that are on their way are shown, and how long to wait after a failure, ms. */
-const PROGRESS = 150
-const PAUSE = 1_000
+/** Interval of updates during a listing, and delay after a failure. */
+const PROGRESS_MS = 150
+const RETRY_MS = 1_000
 
 /**
- * Lists the keys that fit the glob, `most$` of them, again whenever that or `keyspace$` has another value than when the
- * listing began. What was
- * found the time before stays until the new list is whole.
+ * Lists the keys that match the glob, at most `maxKeys$`, and lists again when `maxKeys$` or `keyspace$` changes. The
+ * previous
+ * list stays until the new one is complete.
  */
 export const listKeys = (
   store$: Observable<Scannable>,
   glob$: Observable<string>,
   keyspace$: Observable<string>,
-  most$: Observable<number> = of(MOST_KEYS),
+  maxKeys$: Observable<number> = of(KEY_PAGE_SIZE),
 ): Observable<KeyList> =>
   store$.pipe(
     switchMap(store =>
       glob$.pipe(
         distinctUntilChanged(),
-        switchMap(glob => again(store, glob, keyspace$, most$)),
+        switchMap(glob => keepListing(store, glob, keyspace$, maxKeys$)),
       ),
     ),
   )
 
-/** A listing after the other, each as soon as there is reason for it. */
-function again(
+/** Lists repeatedly, whenever there is a reason. */
+function keepListing(
   store: Scannable,
   glob: string,
   keyspace$: Observable<string>,
-  most$: Observable<number>,
+  maxKeys$: Observable<number>,
 ): Observable<KeyList> {
-  let listedOnce = false
-  let failed = false
-  let begunAt = ''
-  let begunWith = MOST_KEYS
-  const once = combineLatest([keyspace$, most$]).pipe(
+  let hasListed = false
+  let hasFailed = false
+  let listedKeyspace = ''
+  let listedMax = KEY_PAGE_SIZE
+  const listOnce = combineLatest([keyspace$, maxKeys$]).pipe(
     take(1),
-    switchMap(([keyspace, most]) => {
-      begunAt = keyspace
-      begunWith = most
-      failed = false
-      return listing(store, glob, most)
+    switchMap(([keyspace, maxKeys]) => {
+      listedKeyspace = keyspace
+      listedMax = maxKeys
+      hasFailed = false
+      return scanKeys(store, glob, maxKeys)
     }),
-    filter(({ state }) => state === 'listed' || !listedOnce),
+    filter(({ state }) => state === 'listed' || !hasListed),
     tap(({ state }) => {
-      listedOnce ||= state === 'listed'
+      hasListed ||= state === 'listed'
     }),
     catchError((cause: unknown) => {
-      failed = true
-      const { title, advice } = inWords(cause)
+      hasFailed = true
+      const { title, advice } = describeError(cause)
       const problem = `${title}. ${advice}`
-      return listedOnce ? EMPTY : of<KeyList>({ glob, state: 'failed', keys: [], more: false, problem })
+      return hasListed ? EMPTY : of<KeyList>({ glob, state: 'failed', keys: [], more: false, problem })
     }),
   )
-  const reason = (): Observable<unknown> =>
-    failed
-      ? timer(PAUSE)
-      : combineLatest([keyspace$, most$]).pipe(first(([keyspace, most]) => keyspace !== begunAt || most !== begunWith))
-  return once.pipe(repeat({ delay: reason }))
+  const nextTrigger = (): Observable<unknown> =>
+    hasFailed
+      ? timer(RETRY_MS)
+      : combineLatest([keyspace$, maxKeys$]).pipe(
+          first(([keyspace, maxKeys]) => keyspace !== listedKeyspace || maxKeys !== listedMax),
+        )
+  return listOnce.pipe(repeat({ delay: nextTrigger }))
 }
 
-const listing = (store: Scannable, glob: string, most: number): Observable<KeyList> =>
+const scanKeys = (store: Scannable, glob: string, maxKeys: number): Observable<KeyList> =>
   defer(() => {
     const found: ListedKey[] = []
     const list = (state: KeyList['state']): KeyList => {
-      const more = found.length > most
-      return { glob, state, keys: inOrder(found.slice(0, most)), more }
+      const more = found.length > maxKeys
+      return { glob, state, keys: sortByName(found.slice(0, maxKeys)), more }
     }
     const progress$ = store.scan(glob).pipe(
-      take(most + 1),
-      tap(({ id }) => found.push(listed(id))),
-      auditTime(PROGRESS),
+      take(maxKeys + 1),
+      tap(({ id }) => found.push(toListedKey(id))),
+      auditTime(PROGRESS_MS),
       map(() => list('listing')),
     )
     return concat(

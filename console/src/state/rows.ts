@@ -14,26 +14,26 @@ import {
   withLatestFrom,
 } from 'rxjs'
 import type { Api } from '../api/api.js'
-import { type ListedKey, nameFor } from '../model/listed-key.js'
-import { type Row, RowCache } from './row-book.js'
+import { type ListedKey, libraryKey } from '../model/listed-key.js'
+import { type Row, RowCache } from './row-cache.js'
 
-/** What the rows are made of. */
+/** Sources of the rows. */
 export interface RowSources {
   readonly store$: Observable<StateStore>
   readonly api: Pick<Api, 'keys'>
-  /** The keys to be seen. */
+  /** Displayed keys. */
   readonly keys$: Observable<readonly ListedKey[]>
-  /** When to ask again for what the protocol does not carry. */
+  /** When to request facts again. */
   readonly tick$: Observable<unknown>
   /** The store's clock, ms. */
   readonly now: () => number
 }
 
-/** How often the page is painted anew at most, and facts are asked for at most, ms. */
-const FRAME = 80
-const FACTS_PAUSE = 250
+/** Minimum intervals between renderings, and between requests for facts. */
+const RENDER_MS = 80
+const FACTS_DELAY_MS = 250
 
-/** The rows of the keys to be seen: their entries, watched, and what the protocol does not carry, asked for. */
+/** Emits the rows of the displayed keys: watched entries, and facts that the protocol lacks. */
 export function watchRows({
   store$,
   api,
@@ -41,54 +41,54 @@ export function watchRows({
   tick$,
   now,
 }: RowSources): Observable<ReadonlyMap<string, Row>> {
-  const book = new RowCache()
-  // There is a place for a key before anything can be heard of it.
+  const cache = new RowCache()
+  // A row must exist before its first entry arrives.
   const keys$ = visible$.pipe(
-    tap(keys => book.keep(keys)),
+    tap(keys => cache.makeRoomFor(keys)),
     shareReplay({ bufferSize: 1, refCount: true }),
   )
-  const heard$ = store$.pipe(
+  const entries$ = store$.pipe(
     switchMap(store => entriesOf(store, keys$)),
-    tap(({ id, entry }) => book.heard(id, entry, now())),
+    tap(({ id, entry }) => cache.setEntry(id, entry, now())),
     share(),
   )
-  const facts$ = merge(tick$, merge(keys$, heard$).pipe(auditTime(FACTS_PAUSE))).pipe(
+  const facts$ = merge(tick$, merge(keys$, entries$).pipe(auditTime(FACTS_DELAY_MS))).pipe(
     withLatestFrom(keys$),
-    exhaustMap(([, keys]) => factsOf(api, keys)),
-    tap(({ asked, facts }) => book.learnt(asked, facts)),
+    exhaustMap(([, keys]) => fetchFacts(api, keys)),
+    tap(({ asked, facts }) => cache.setFacts(asked, facts)),
   )
-  return merge(keys$, heard$, facts$).pipe(
-    auditTime(FRAME),
-    map(() => book.rows),
+  return merge(keys$, entries$, facts$).pipe(
+    auditTime(RENDER_MS),
+    map(() => cache.rows),
   )
 }
 
-const factsOf = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
+const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
   const asked = keys.map(({ id }) => id)
   if (asked.length === 0) return EMPTY
   return api.keys(asked).pipe(
     map(answer => ({ asked, facts: answer.keys })),
-    // A server that is away is told of elsewhere; it is asked again at the next tick.
+    // The health reports an unreachable server; the next tick retries.
     catchError(() => EMPTY),
   )
 }
 
-/** Names tell text from binary only among their own: a text may look like the name of a binary key. */
+/** Text and binary keys are watched separately: a text may equal the name of a binary key. */
 function entriesOf(store: StateStore, keys$: Observable<readonly ListedKey[]>) {
-  const watched = (binary: boolean): Observable<{ id: string; entry: Entry<Uint8Array> }> => {
+  const watchNames = (isBinary: boolean): Observable<{ id: string; entry: Entry<Uint8Array> }> => {
     let ids = new Map<string, string>()
     const names$ = keys$.pipe(
-      map(keys => keys.filter(key => key.binary === binary)),
+      map(keys => keys.filter(key => key.binary === isBinary)),
       tap(keys => {
         ids = new Map(keys.map(({ name, id }) => [name, id]))
       }),
-      map(keys => keys.map(nameFor)),
+      map(keys => keys.map(libraryKey)),
     )
     return store.watchAll(names$, bytes).pipe(
       map(entry => ({ id: ids.get(entry.key) ?? '', entry })),
-      // Watches end with their connection, and the health says why.
+      // Watches end with their connection; the health reports why.
       catchError(() => EMPTY),
     )
   }
-  return merge(watched(false), watched(true))
+  return merge(watchNames(false), watchNames(true))
 }

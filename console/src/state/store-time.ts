@@ -1,20 +1,20 @@
 import type { Clock } from 'rx-statestore'
 
-/** The store's clock, as its pulses tell it; ms. */
+/** The store's clock, synchronized by its pulses; ms. */
 export class StoreTime {
   readonly #clock: Pick<Clock, 'now'>
-  #ahead = 0
+  #offsetMs = 0
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** @param at - the store's time, just heard */
-  heard(at: number): void {
-    this.#ahead = at - this.#clock.now()
+  /** @param at - store time of the pulse that just arrived */
+  synchronize(at: number): void {
+    this.#offsetMs = at - this.#clock.now()
   }
 
   now(): number {
-    return this.#clock.now() + this.#ahead
+    return this.#clock.now() + this.#offsetMs
   }
 }

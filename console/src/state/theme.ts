@@ -1,29 +1,28 @@
 import { BehaviorSubject } from 'rxjs'
 
-/** Light, dark, or as the system has it. */
 export const THEMES = ['system', 'light', 'dark'] as const
 
 /** One of {@link THEMES}. */
 export type Theme = (typeof THEMES)[number]
 
-// public/theme.js reads it before the page is painted.
-const NAME = 'rx-statestore console theme'
+// public/theme.js reads it before the first paint.
+const STORAGE_KEY = 'rx-statestore console theme'
 
-/** The theme, remembered in this browser; painted by what `data-theme` of the root says. */
+/** The theme, remembered in this browser and applied as `data-theme` of the root. */
 export function themes(
   root: HTMLElement,
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,
 ): BehaviorSubject<Theme> {
-  const kept = storage.getItem(NAME)
-  const theme$ = new BehaviorSubject<Theme>(THEMES.find(theme => theme === kept) ?? 'system')
+  const stored = storage.getItem(STORAGE_KEY)
+  const theme$ = new BehaviorSubject<Theme>(THEMES.find(theme => theme === stored) ?? 'system')
   theme$.subscribe(theme => {
     if (theme === 'system') {
       delete root.dataset['theme']
-      storage.removeItem(NAME)
+      storage.removeItem(STORAGE_KEY)
       return
     }
     root.dataset['theme'] = theme
-    storage.setItem(NAME, theme)
+    storage.setItem(STORAGE_KEY, theme)
   })
   return theme$
 }

@@ -1,7 +1,7 @@
 import { BehaviorSubject, timer } from 'rxjs'
-import { inWords } from '../model/words.js'
+import { describeError } from '../model/error-text.js'
 
-/** A message that goes away by itself. */
+/** A temporary message. */
 export interface Toast {
   readonly n: number
   readonly tone: 'good' | 'bad'
@@ -9,11 +9,11 @@ export interface Toast {
   readonly text: string
 }
 
-const MOST_TOASTS = 4
-/** How long they stay; failures are read twice. ms */
-const STAY = { good: 5_000, bad: 12_000 }
+const MAX_TOASTS = 4
+/** Failures stay longer. ms */
+const DURATION_MS = { good: 5_000, bad: 12_000 }
 
-/** What was done, and what went wrong. */
+/** Messages about results and failures. */
 export class Toasts {
   readonly #shown$ = new BehaviorSubject<readonly Toast[]>([])
   #count = 0
@@ -22,12 +22,12 @@ export class Toasts {
     return this.#shown$
   }
 
-  good(title: string, text = ''): void {
+  success(title: string, text = ''): void {
     this.#show('good', title, text)
   }
 
-  bad(cause: unknown): void {
-    const { title, advice } = inWords(cause)
+  failure(cause: unknown): void {
+    const { title, advice } = describeError(cause)
     this.#show('bad', title, advice)
   }
 
@@ -38,7 +38,7 @@ export class Toasts {
   #show(tone: Toast['tone'], title: string, text: string): void {
     this.#count += 1
     const n = this.#count
-    this.#shown$.next([...this.#shown$.value.slice(1 - MOST_TOASTS), { n, tone, title, text }])
-    timer(STAY[tone]).subscribe(() => this.dismiss(n))
+    this.#shown$.next([...this.#shown$.value.slice(1 - MAX_TOASTS), { n, tone, title, text }])
+    timer(DURATION_MS[tone]).subscribe(() => this.dismiss(n))
   }
 }

@@ -2,17 +2,17 @@ import type { JSX } from 'preact'
 import { useConsole } from './context.js'
 import { useCell } from './use-cell.js'
 
-const SAID = {
+const ANNOUNCEMENTS = {
   connecting: 'Connecting to the store',
   live: 'Live',
-  frozen: 'The store is frozen',
-  stale: 'Stale: the store does not answer',
-  refused: 'The token was refused',
+  frozen: 'Store frozen',
+  stale: 'Stale: no response from the store',
+  refused: 'Token rejected',
 } as const
 
-/** Tells screen readers when the health is another one, and not every second how long it has been so. */
+/** Announces changes of the health to screen readers, but not its duration every second. */
 export const Announcer = (): JSX.Element => (
   <p class="unseen" role="status">
-    {SAID[useCell(useConsole().health$).state]}
+    {ANNOUNCEMENTS[useCell(useConsole().health$).state]}
   </p>
 )

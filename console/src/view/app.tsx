@@ -9,34 +9,31 @@ import { Footer } from './footer.js'
 import { Header } from './header.js'
 import { KeysView } from './keys/keys-view.js'
 import { Toolbar } from './keys/toolbar.js'
-import { later } from './later.js'
+import { lazy } from './later.js'
 import { Nav } from './nav.js'
-import { hearKeys } from './shortcuts.js'
+import { listenForShortcuts } from './shortcuts.js'
 import { ToastList } from './toasts.js'
 import { useCell } from './use-cell.js'
 
-/** What the page needs. */
 export interface AppProps {
   readonly console: Console
   readonly theme$: BehaviorSubject<Theme>
   onToken(token: string): void
 }
 
-/** Asks for the token. */
-export const TokenPage = later(more => more.TokenPage)
+export const TokenPage = lazy(more => more.TokenPage)
 
-const PLACE = <main class="page" />
-const ClientsView = later(more => more.ClientsView, PLACE)
-const StoreView = later(more => more.StoreView, PLACE)
-const Dialogs = later(more => more.Dialogs)
+const EMPTY_PAGE = <main class="page" />
+const ClientsView = lazy(more => more.ClientsView, EMPTY_PAGE)
+const StoreView = lazy(more => more.StoreView, EMPTY_PAGE)
+const Dialogs = lazy(more => more.Dialogs)
 const VIEWS = { keys: KeysView, clients: ClientsView, store: StoreView }
 
-/** The page. */
 export function App({ console, theme$, onToken }: AppProps): JSX.Element {
   const { view } = useCell(console.route$)
   const health = useCell(console.health$)
   const dialog = useCell(console.dialog$)
-  useEffect(() => hearKeys(document, console), [console])
+  useEffect(() => listenForShortcuts(document, console), [console])
   if (health.state === 'refused') return <TokenPage refused={health.why} onToken={onToken} />
   const View = VIEWS[view]
   return (

@@ -2,12 +2,11 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Console } from '../state/console.js'
 
-/** Gives the console to all views below. */
 export const ConsoleContext = createContext<Console | undefined>(undefined)
 
-/** The console of the page. */
+/** Returns the console of the page. */
 export function useConsole(): Console {
   const found = useContext(ConsoleContext)
-  if (found === undefined) throw new Error('This view needs a console around it')
+  if (found === undefined) throw new Error('useConsole requires a ConsoleContext.Provider')
   return found
 }

@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
-import { counted } from '../model/amount.js'
-import { left, span, timeOfDay } from '../model/time.js'
+import { pluralize } from '../model/amount.js'
+import { formatDuration, formatRemaining, timeOfDay } from '../model/time.js'
 import type { Health } from '../state/health.js'
 import { useConsole } from './context.js'
 import { Icon } from './icon.js'
-import { later } from './later.js'
+import { lazy } from './later.js'
 import { useCell } from './use-cell.js'
 
-const ThawButton = later(more => more.ThawButton)
+const ThawButton = lazy(more => more.ThawButton)
 
-/** The bottom of the page: what the health means, what can be done about it, and the keyboard. */
+/** The footer: the health explained, and keyboard shortcuts. */
 export function Footer(): JSX.Element {
   const { health$, now$, dialog$ } = useConsole()
   const health = useCell(health$)
@@ -17,7 +17,7 @@ export function Footer(): JSX.Element {
   return (
     <footer class={`footer footer-${health.state}`}>
       {(health.state === 'stale' || health.state === 'frozen') && <Icon name="warn" />}
-      <p class="footer-words">{health.state === 'live' ? <Facts now={now} /> : wordsFor(health, now)}</p>
+      <p class="footer-words">{health.state === 'live' ? <Facts now={now} /> : statusText(health, now)}</p>
       {health.state === 'frozen' && <ThawButton />}
       <button type="button" class="footer-keys" onClick={() => dialog$.next({ type: 'keyboard' })}>
         <kbd>/</kbd> search <kbd>↑</kbd>
@@ -27,32 +27,32 @@ export function Footer(): JSX.Element {
   )
 }
 
-function wordsFor(health: Health, now: number): string {
+function statusText(health: Health, now: number): string {
   switch (health.state) {
     case 'frozen':
-      return `Frozen for ${left(health.until - now)} more: connections stay open, and nothing moves.`
+      return `Frozen for ${formatRemaining(health.until - now)}: connections stay open, but nothing is processed.`
     case 'stale':
-      return `${health.why}. Values are those of ${timeOfDay(health.since).slice(0, 8)}; this page keeps trying.`
+      return `${health.why}. Values as of ${timeOfDay(health.since).slice(0, 8)}; retrying.`
     case 'connecting':
-      return health.why === undefined ? 'Connecting to the store…' : `${health.why}; this page keeps trying.`
+      return health.why === undefined ? 'Connecting to the store…' : `${health.why}; retrying.`
     default:
       return ''
   }
 }
 
 function Facts({ now }: { readonly now: number }): JSX.Element {
-  const { pulses$, facts$ } = useConsole()
-  const { last } = useCell(pulses$)
+  const { stats$, facts$ } = useConsole()
+  const { last } = useCell(stats$)
   const version = useCell(facts$)?.version
   if (last === undefined) return <>Live</>
   return (
     <>
       {[
         ...(last.startedAt
-          ? [counted(last.watches, 'watch', 'watches'), `up ${span(now - last.startedAt)}`]
-          : ['another store serves']),
+          ? [pluralize(last.watches, 'watch', 'watches'), `up ${formatDuration(now - last.startedAt)}`]
+          : ['another store is active']),
         version && `version ${version}`,
-        last.drift && `the store’s clock was set back: versions are ${span(last.drift)} ahead of it`,
+        last.drift && `store clock set back: versions are ${formatDuration(last.drift)} ahead`,
       ]
         .filter(Boolean)
         .join('  ·  ')}

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { BehaviorSubject } from 'rxjs'
-import { shortCount } from '../model/amount.js'
-import { left, span } from '../model/time.js'
+import { formatCompact } from '../model/amount.js'
+import { formatDuration, formatRemaining } from '../model/time.js'
 import type { Health } from '../state/health.js'
 import { THEMES, type Theme } from '../state/theme.js'
 import { useConsole } from './context.js'
@@ -9,7 +9,7 @@ import { Icon } from './icon.js'
 import { Sparkline } from './sparkline.js'
 import { useCell } from './use-cell.js'
 
-/** The top of the page: whose it is, how the store does, how busy it is. */
+/** The header: name, health, activity. */
 export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
   const { facts$, health$, now$ } = useConsole()
   const facts = useCell(facts$)
@@ -24,7 +24,6 @@ export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }):
   )
 }
 
-/** The name, and three marbles on their line. */
 export const Brand = (): JSX.Element => (
   <h1 class="brand">
     <svg class="brand-mark" viewBox="0 0 34 16" aria-hidden="true">
@@ -38,17 +37,17 @@ export const Brand = (): JSX.Element => (
 )
 
 function Pulse(): JSX.Element {
-  const { last, requests, errors, notifications } = useCell(useConsole().pulses$)
+  const { last, requests, errors, notifications } = useCell(useConsole().stats$)
   const rates = [
     { name: 'Requests', unit: 'req/s', values: requests, now: last?.requests ?? 0, tone: '' },
     { name: 'Errors', unit: 'errors/s', values: errors, now: last?.errors ?? 0, tone: 'bad' },
     { name: 'Notifications', unit: 'notified/s', values: notifications, now: last?.notifications ?? 0, tone: 'quiet' },
   ]
   return (
-    <ul class="pulse" aria-label="How busy the store is">
+    <ul class="pulse" aria-label="Throughput">
       {rates.map(({ name, unit, values, now, tone }) => (
         <li key={name} class={`rate ${tone} ${now > 0 ? 'active' : ''}`}>
-          <span class="rate-now">{shortCount(now)}</span>
+          <span class="rate-now">{formatCompact(now)}</span>
           <span class="rate-unit">{unit}</span>
           <Sparkline of={`${name} per second`} values={values} />
         </li>
@@ -57,28 +56,28 @@ function Pulse(): JSX.Element {
   )
 }
 
-/** Whether what is shown can be relied on, in a word. */
+/** The health in one word. */
 export function HealthMark({ health, now }: { readonly health: Health; readonly now: number }): JSX.Element {
   return (
     <p class={`health health-${health.state}`}>
       <span class="health-dot" aria-hidden="true" />
       <span>{health.state === 'refused' ? 'no access' : health.state}</span>
-      {'since' in health && <span class="health-more">{moreFor(health, now)}</span>}
+      {'since' in health && <span class="health-more">{statusDetail(health, now)}</span>}
     </p>
   )
 }
 
-function moreFor(health: Health, now: number): string {
-  if (health.state === 'frozen') return `${left(health.until - now)} left`
-  return health.state === 'stale' ? `for ${span(now - health.since)}` : ''
+function statusDetail(health: Health, now: number): string {
+  if (health.state === 'frozen') return `${formatRemaining(health.until - now)} left`
+  return health.state === 'stale' ? `for ${formatDuration(now - health.since)}` : ''
 }
 
-const NEXT: Readonly<Record<Theme, string>> = { system: 'as the system has it', light: 'light', dark: 'dark' }
+const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' }
 
 function ThemeSwitch({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
   const theme = useCell(theme$)
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system'
-  const label = `Theme: ${NEXT[theme]}. Change to ${NEXT[next]}`
+  const label = `Theme: ${THEME_NAMES[theme]}. Switch to ${THEME_NAMES[next]}`
   return (
     <button type="button" class="icon-button" aria-label={label} title={label} onClick={() => theme$.next(next)}>
       <Icon name={theme} />

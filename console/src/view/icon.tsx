@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 
-/** Drawn on a field of 16 by 16, as lines. */
+/** Line drawings of 16 by 16. */
 const PATHS = {
   search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.4 10.4l3.1 3.1',
   tree: 'M2.5 3.5h5M5.5 8h8M5.5 12.5h8M3.5 3.5v9h2M3.5 8h2',
@@ -27,10 +27,9 @@ const PATHS = {
   warn: 'M8 2.5l6 11H2zM8 6.5v3.5M8 11.8v.2',
 } as const
 
-/** A sign of {@link Icon}. */
 export type IconName = keyof typeof PATHS
 
-/** A sign beside a text, or in a button that has a name; it says nothing by itself. */
+/** A decorative icon, hidden from assistive technology. */
 export const Icon = ({ name }: { readonly name: IconName }): JSX.Element => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d={PATHS[name]} />

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
-import { keySigns } from '../model/key-signs.js'
+import { keyPieces } from '../model/key-signs.js'
 
-/** A key, or a part of one, in which everything can be seen. */
+/** A key with symbols for invisible characters. */
 export const KeyText = ({ name }: { readonly name: string }): JSX.Element => (
   <>
-    {keySigns(name).map(({ at, text, sign }) =>
-      sign ? (
+    {keyPieces(name).map(({ at, text, isSymbol }) =>
+      isSymbol ? (
         <span key={at} class="key-sign">
           {text}
         </span>

@@ -1,20 +1,20 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { shortCount } from '../model/amount.js'
+import { formatCompact } from '../model/amount.js'
 import type { Route } from '../model/route.js'
 import { useConsole } from './context.js'
 import { useCell } from './use-cell.js'
 
-/** The three views and how much there is in them, and beside them what the view at hand needs. */
+/** Links to the views with their counts, and the toolbar of the current view. */
 export function Nav({ children }: { readonly children?: ComponentChildren }): JSX.Element {
-  const { route$, pulses$, clients$ } = useConsole()
+  const { route$, stats$, clients$ } = useConsole()
   const { view } = useCell(route$)
   const clients = useCell(clients$).length
-  const { last } = useCell(pulses$)
-  // What another store has is not told here.
-  const serves = last?.startedAt
+  const { last } = useCell(stats$)
+  // A standby does not know the counts of the active store.
+  const isServing = last?.startedAt
   const views: readonly { view: Route['view']; name: string; amount?: number | undefined }[] = [
-    { view: 'keys', name: 'Keys', amount: serves && last.keys },
-    { view: 'clients', name: 'Clients', amount: serves && clients },
+    { view: 'keys', name: 'Keys', amount: isServing && last.keys },
+    { view: 'clients', name: 'Clients', amount: isServing && clients },
     { view: 'store', name: 'Store' },
   ]
   return (
@@ -25,7 +25,7 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
             <span class="nav-name" data-name={item.name}>
               {item.name}
             </span>
-            {item.amount !== undefined && <span class="nav-amount">{shortCount(item.amount)}</span>}
+            {item.amount !== undefined && <span class="nav-amount">{formatCompact(item.amount)}</span>}
           </a>
         ))}
       </nav>

@@ -1,18 +1,17 @@
 import type { JSX } from 'preact'
-import { count } from '../model/amount.js'
+import { formatCount } from '../model/amount.js'
 import { spark } from '../model/spark.js'
-import { MOST_PULSES } from '../state/pulses.js'
+import { MAX_SAMPLES } from '../state/stats-history.js'
 
-/** Of the drawing; CSS decides how large it is. */
+/** Drawing units; CSS sets the size. */
 const WIDTH = 120
 const HEIGHT = 28
-/** The scale never ends below it. */
-const LEAST = 4
+/** Lower bound of the scale's end. */
+const MIN_SCALE = 4
 
-/** Counts of the last two minutes. */
 export function Sparkline({ of, values }: { readonly of: string; readonly values: readonly number[] }): JSX.Element {
-  const { line, area } = spark(values, MOST_PULSES, WIDTH, HEIGHT, LEAST)
-  const label = `${of} over the last two minutes: now ${count(values.at(-1) ?? 0)}, highest ${count(Math.max(0, ...values))}`
+  const { line, area } = spark(values, MAX_SAMPLES, WIDTH, HEIGHT, MIN_SCALE)
+  const label = `${of} over the last two minutes: now ${formatCount(values.at(-1) ?? 0)}, highest ${formatCount(Math.max(0, ...values))}`
   return (
     <svg class="spark" viewBox={`0 -1 ${WIDTH} ${HEIGHT + 2}`} preserveAspectRatio="none" role="img" aria-label={label}>
       <path class="spark-area" d={area} />

@@ -3,7 +3,7 @@ import { useConsole } from './context.js'
 import { Icon } from './icon.js'
 import { useCell } from './use-cell.js'
 
-/** What was done and what went wrong, for a while; read out by screen readers. */
+/** Temporary messages, announced by screen readers. */
 export function ToastList(): JSX.Element {
   const { toasts } = useConsole()
   const shown = useCell(toasts.shown$)

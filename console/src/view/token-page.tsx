@@ -2,14 +2,13 @@ import type { JSX } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Brand } from './header.js'
 
-/** Asks for the token, without which nothing is shown. */
 export interface TokenPageProps {
-  /** Why the one there was does not do. */
+  /** Why the current token was rejected. */
   readonly refused?: string | undefined
   onToken(token: string): void
 }
 
-/** Stands for the page when there is no token, or the server does not take it. */
+/** Asks for the token if there is none, or if the server rejects it. */
 export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
   const [token, setToken] = useState('')
   const input = useRef<HTMLInputElement>(null)
@@ -22,18 +21,15 @@ export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
     <main class="door">
       <form class="door-form" onSubmit={submit}>
         <Brand />
-        <h2>{refused === undefined ? 'This page needs a token' : 'The token was refused'}</h2>
-        <p>
-          Open the address that <code>rx-statestore --console</code> printed when it started: the token is in it. Every
-          start makes a new one.
-        </p>
+        <h2>{refused === undefined ? 'Token required' : 'Token rejected'}</h2>
+        <p>Open the URL that the server printed at startup; it contains the token.</p>
         {refused !== undefined && (
           <p class="problem" role="alert">
             {refused}
           </p>
         )}
         <label class="field">
-          <span>Token, or the whole address</span>
+          <span>Token or URL</span>
           <input
             ref={input}
             class="mono"
@@ -44,7 +40,7 @@ export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
           />
         </label>
         <button type="submit" class="button primary">
-          Open the console
+          Open console
         </button>
       </form>
     </main>

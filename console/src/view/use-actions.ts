@@ -2,7 +2,6 @@ import { useMemo } from 'preact/hooks'
 import { Actions } from '../state/actions.js'
 import { useConsole } from './context.js'
 
-/** What the page can do. */
 export function useActions(): Actions {
   const console = useConsole()
   return useMemo(() => new Actions(console), [console])

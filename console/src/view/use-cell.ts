@@ -1,14 +1,14 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 import type { BehaviorSubject, Observable } from 'rxjs'
 
-/** The latest value of a cell; the view is rendered anew with every other one. */
+/** Returns the latest value of a cell and renders again when it changes. */
 export const useCell = <T>(cell: BehaviorSubject<T>): T => useObservable(cell, cell.value)
 
-/** The latest value of an observable, which should be the same one at every rendering. */
+/** Returns the latest value of an observable, which must be the same object in every rendering. */
 export function useObservable<T>(source: Observable<T>, initial: T): T {
-  const [held, hold] = useState({ source, value: initial })
+  const [held, setHeld] = useState({ source, value: initial })
   useLayoutEffect(() => {
-    const subscription = source.subscribe(value => hold({ source, value }))
+    const subscription = source.subscribe(value => setHeld({ source, value }))
     return () => subscription.unsubscribe()
   }, [source])
   return held.source === source ? held.value : initial

@@ -21,7 +21,7 @@ describeInBrowser('An open key on the console', open => {
     const hand = new ConsoleHand(page)
     await hand.open('temperature')
     const history = hand.detail.getByRole('region', { name: 'History' })
-    await reads(history.getByRole('listitem'), /21\.5\s*as found/)
+    await reads(history.getByRole('listitem'), /21\.5\s*initial/)
 
     const versions: string[] = []
     for (const value of ['22', '23.5', 'unknown', '19']) {
@@ -83,7 +83,7 @@ describeInBrowser('An open key on the console', open => {
     await reads(value, '0028')
     expect(await value.innerText()).toMatch(/0028\s*28 29 2A 2B 2C 2D 2E 2F\s*\(\)\*\+,-\.\//)
     expect(await value.locator('.dump-row').count()).toBe(64)
-    await hand.press('Show all of 600 bytes')
+    await hand.press('Show all 600 bytes')
     await reads(value, '0250')
     expect(await value.locator('.dump-row').count()).toBe(75)
   })

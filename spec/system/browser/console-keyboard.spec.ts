@@ -150,7 +150,7 @@ describeInBrowser('The console by keyboard', open => {
     await page.keyboard.press('2')
     await page.getByRole('heading', { name: 'Clients' }).waitFor()
     await page.keyboard.press('3')
-    await page.getByRole('heading', { name: 'Try out failures' }).waitFor()
+    await page.getByRole('heading', { name: 'Simulate failures' }).waitFor()
     await page.keyboard.press('?')
     await reads(hand.dialog, 'Page up')
     await page.keyboard.press('Escape')

@@ -89,7 +89,7 @@ describeInBrowser('The keys on the console', open => {
     await hand.row('asset/7').waitFor()
     expect(await hand.keys()).toEqual(['asset/7'])
     await hand.search.fill('nothing like it')
-    await reads(page.getByRole('heading', { name: 'Nothing matches' }), 'Nothing matches')
+    await reads(page.getByRole('heading', { name: 'No matches' }), 'No matches')
     await hand.press('Show all keys')
     await reads(page.locator('#found'), '4 keys')
   })
@@ -106,10 +106,10 @@ describeInBrowser('The keys on the console', open => {
     await reads(hand.dialog.locator('.deleted-key'), name)
     await hand.decide('Cancel')
     await hand.search.fill('0xFF*')
-    await reads(page.getByRole('main'), 'is not text, and no glob finds it by these digits')
+    await reads(page.getByRole('main'), 'is binary and cannot be found by its hex digits')
     await hand.search.fill('nothing*')
-    await reads(page.getByRole('main'), 'No key fits nothing*')
-    expect(await page.getByRole('main').innerText()).not.toContain('these digits')
+    await reads(page.getByRole('main'), 'No key matches nothing*')
+    expect(await page.getByRole('main').innerText()).not.toContain('hex digits')
   })
 
   it('may be none', async () => {
@@ -141,7 +141,7 @@ describeInBrowser('The keys on the console', open => {
     await firstValueFrom(openClient(store.url).key('sensor/1999', text).set('changed'))
     await reads(hand.cell('sensor/1999', 'value'), 'changed')
 
-    await reads(page.getByRole('note'), '500 keys are not shown; what is missing may belong anywhere between these.')
+    await reads(page.getByRole('note'), '500 keys are not shown; missing keys may sort anywhere in this list.')
     await hand.press('Load 500 more')
     await reads(page.locator('#found'), '2,500 keys')
     expect(await hand.grid.getAttribute('aria-rowcount')).toBe('2501')

@@ -1,27 +1,26 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ClientFacts, ClientResponse } from '../../../../src/server/console/contract.js'
-import { count } from '../../model/amount.js'
-import { inOrder, listed } from '../../model/listed-key.js'
-import { span } from '../../model/time.js'
-import { inWords } from '../../model/words.js'
+import { formatCount } from '../../model/amount.js'
+import { describeError } from '../../model/error-text.js'
+import { sortByName, toListedKey } from '../../model/listed-key.js'
+import { formatDuration } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useActions } from '../use-actions.js'
 
-/** A client. */
 export interface ClientRowProps {
   readonly client: ClientFacts
   /** ms on the store's clock. */
   readonly now: number
-  /** Whether it is this page itself. */
-  readonly own: boolean
-  /** Whether its connection is at the broker of somebody else. */
-  readonly elsewhere: boolean
+  /** Whether it is this page. */
+  readonly isOwn: boolean
+  /** Whether it is connected to an external broker. */
+  readonly isAttached: boolean
 }
 
-/** A client, and below it what it watches, if somebody wants to know. */
-export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.Element {
+/** A client, and its watched keys when expanded. */
+export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): JSX.Element {
   const actions = useActions()
   const [open, setOpen] = useState(false)
   const { clientId, since, watches } = client
@@ -40,24 +39,24 @@ export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.
             <Icon name="next" />
             <span class="client-id">{clientId}</span>
           </button>
-          {own && <span class="tag">this page</span>}
+          {isOwn && <span class="tag">this page</span>}
         </th>
-        <td class="number" data-label={elsewhere ? 'known' : 'connected'}>
-          {span(now - since)}
+        <td class="number" data-label={isAttached ? 'known' : 'connected'}>
+          {formatDuration(now - since)}
         </td>
         <td class="number" data-label="watches">
-          {count(watches)}
+          {formatCount(watches)}
         </td>
-        {!elsewhere && (
+        {!isAttached && (
           <td class="actions">
             <button
               type="button"
               class="button small"
-              aria-label={`Cut ${clientId}`}
-              onClick={() => actions.cut(clientId)}
+              aria-label={`Disconnect ${clientId}`}
+              onClick={() => actions.disconnect(clientId)}
             >
               <Icon name="cut" />
-              Cut
+              Disconnect
             </button>
           </td>
         )}
@@ -65,7 +64,7 @@ export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.
       {open && (
         <tr class="client-watches" id={panel}>
           <td colSpan={4}>
-            <Watched client={client} />
+            <WatchedKeys client={client} />
           </td>
         </tr>
       )}
@@ -73,29 +72,31 @@ export function ClientRow({ client, now, own, elsewhere }: ClientRowProps): JSX.
   )
 }
 
-/** Asked for anew whenever there are more or fewer of them. */
-function Watched({ client: { clientId, watches } }: { readonly client: ClientFacts }): JSX.Element {
+/** Requests the keys again when their number changes. */
+function WatchedKeys({ client: { clientId, watches } }: { readonly client: ClientFacts }): JSX.Element {
   const { api } = useConsole()
-  const [answer, hold] = useState<ClientResponse | string>()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another number of watches is the reason to ask again
+  const [answer, setAnswer] = useState<ClientResponse | string>()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new number of watches triggers a request
   useEffect(() => {
-    const asked = api.client(clientId).subscribe({ next: hold, error: (cause: unknown) => hold(inWords(cause).title) })
-    return () => asked.unsubscribe()
+    const request = api
+      .client(clientId)
+      .subscribe({ next: setAnswer, error: (cause: unknown) => setAnswer(describeError(cause).title) })
+    return () => request.unsubscribe()
   }, [api, clientId, watches])
-  if (answer === undefined) return <p class="hint">Asking…</p>
+  if (answer === undefined) return <p class="hint">Loading…</p>
   if (typeof answer === 'string') return <p class="hint">{answer}</p>
-  if (answer.ids.length === 0) return <p class="hint">Watches no key.</p>
+  if (answer.ids.length === 0) return <p class="hint">No watched keys.</p>
   const more = answer.watches - answer.ids.length
   return (
     <>
-      <ul class="watched" aria-label={`Keys that ${clientId} watches`}>
-        {inOrder(answer.ids.map(listed)).map(({ id, name }) => (
+      <ul class="watched" aria-label={`Keys watched by ${clientId}`}>
+        {sortByName(answer.ids.map(toListedKey)).map(({ id, name }) => (
           <li key={id}>
             <a href={`#/keys/${id}`}>{name}</a>
           </li>
         ))}
       </ul>
-      {more > 0 && <p class="hint">and {count(more)} more</p>}
+      {more > 0 && <p class="hint">and {formatCount(more)} more</p>}
     </>
   )
 }

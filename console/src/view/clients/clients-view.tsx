@@ -1,21 +1,19 @@
 import type { JSX } from 'preact'
-import { counted } from '../../model/amount.js'
+import { pluralize } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { ClientRow } from './client-row.js'
 
-/** More than these are not listed. */
-const MOST_CLIENTS = 500
+const MAX_CLIENTS = 500
 
-const CUTTING =
-  'Cutting one ends its network connection without a word, as a pulled plug does: watch how the app comes back.'
-const HEARD = 'Those that watch, or asked in the last minute: the broker tells the store no more.'
+const DISCONNECT_HINT = 'Disconnect drops the connection without a DISCONNECT packet, to test how an app reconnects.'
+const ATTACHED_HINT = 'Clients that watch, or sent a request in the last minute; the broker reports no others.'
 
-/** Who is connected, for how long, and what they watch. */
+/** The connected clients and their watches. */
 export function ClientsView(): JSX.Element {
-  const { clients$, clientId, now$, facts$, pulses$ } = useConsole()
-  const elsewhere = useCell(facts$)?.attached === true
-  const serves = useCell(pulses$).last?.startedAt !== undefined
+  const { clients$, clientId, now$, facts$, stats$ } = useConsole()
+  const isAttached = useCell(facts$)?.attached === true
+  const isServing = useCell(stats$).last?.startedAt !== undefined
   const clients = Array.from(useCell(clients$)).sort((a, b) => (a.clientId < b.clientId ? -1 : 1))
   const now = useCell(now$)
   return (
@@ -23,11 +21,11 @@ export function ClientsView(): JSX.Element {
       <div class="page-head">
         <h2>Clients</h2>
         <p class="hint">
-          {serves
-            ? `${counted(clients.length, elsewhere ? 'client' : 'connection')}${
-                clients.length > MOST_CLIENTS ? `, the first ${MOST_CLIENTS} shown` : ''
-              }. ${elsewhere ? HEARD : CUTTING}`
-            : 'The store that serves knows them.'}
+          {isServing
+            ? `${pluralize(clients.length, isAttached ? 'client' : 'connection')}${
+                clients.length > MAX_CLIENTS ? `, the first ${MAX_CLIENTS} shown` : ''
+              }. ${isAttached ? ATTACHED_HINT : DISCONNECT_HINT}`
+            : 'Known to the active store only.'}
         </p>
       </div>
       <table class="table clients">
@@ -35,26 +33,26 @@ export function ClientsView(): JSX.Element {
           <tr>
             <th scope="col">Client id</th>
             <th scope="col" class="number">
-              {elsewhere ? 'Known for' : 'Connected for'}
+              {isAttached ? 'Known for' : 'Connected for'}
             </th>
             <th scope="col" class="number">
               Watches
             </th>
-            {!elsewhere && (
+            {!isAttached && (
               <th scope="col">
-                <span class="unseen">What can be done</span>
+                <span class="unseen">Actions</span>
               </th>
             )}
           </tr>
         </thead>
         <tbody>
-          {clients.slice(0, MOST_CLIENTS).map(client => (
+          {clients.slice(0, MAX_CLIENTS).map(client => (
             <ClientRow
               key={client.clientId}
               client={client}
               now={now}
-              own={client.clientId === clientId}
-              elsewhere={elsewhere}
+              isOwn={client.clientId === clientId}
+              isAttached={isAttached}
             />
           ))}
         </tbody>

@@ -1,34 +1,34 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { measured } from '../../model/amount.js'
+import { formatNumber } from '../../model/amount.js'
 import { summaryOf } from '../../model/summary.js'
-import { span } from '../../model/time.js'
-import type { Seen, Series } from '../../state/history.js'
+import { formatDuration } from '../../model/time.js'
+import type { KeyHistory, Series } from '../../state/history.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import type { Chart } from './chart.js'
 
-/** The numbers of the key over time; nothing for a key that holds none. */
-export function ChartSection({ seen }: { readonly seen: Seen }): JSX.Element | null {
+/** A chart of the numeric values of a key; nothing if there are none. */
+export function ChartSection({ seen }: { readonly seen: KeyHistory }): JSX.Element | null {
   const now = useCell(useConsole().now$)
   const { series } = seen
   if (series.values.length === 0) return null
-  const { least, most, mean, latest } = summaryOf(series, now)
-  const time = span(now - (series.times[0] ?? now))
-  const words = `${series.values.length} values in ${time}, from ${measured(least)} to ${measured(most)}, now ${measured(latest)}`
+  const { min, max, mean, latest } = summaryOf(series, now)
+  const duration = formatDuration(now - (series.times[0] ?? now))
+  const label = `${series.values.length} values in ${duration}, from ${formatNumber(min)} to ${formatNumber(max)}, now ${formatNumber(latest)}`
   return (
     <section class="chart" aria-label="Chart">
       <h3>
-        Chart <span class="hint">{time}</span>
+        Chart <span class="hint">{duration}</span>
       </h3>
-      <Drawing series={series} now={now} label={words} />
+      <Drawing series={series} now={now} label={label} />
       <dl class="chart-summary">
         <dt>lowest</dt>
-        <dd>{measured(least)}</dd>
+        <dd>{formatNumber(min)}</dd>
         <dt>mean</dt>
         <dd>{mean}</dd>
         <dt>highest</dt>
-        <dd>{measured(most)}</dd>
+        <dd>{formatNumber(max)}</dd>
       </dl>
     </section>
   )
@@ -40,23 +40,23 @@ interface DrawingProps {
   readonly label: string
 }
 
-/** The library for charts is not small, and loaded when there is something to draw. */
+/** Loads the chart library on first use. */
 function Drawing({ series, now, label }: DrawingProps): JSX.Element {
-  const place = useRef<HTMLDivElement>(null)
-  const [chart, hold] = useState<Chart>()
+  const container = useRef<HTMLDivElement>(null)
+  const [chart, setChart] = useState<Chart>()
   useEffect(() => {
     let closed = false
-    let made: Chart | undefined
+    let created: Chart | undefined
     import('./chart.js').then(({ drawChart }) => {
-      if (closed || !place.current) return
-      made = drawChart(place.current)
-      hold(made)
+      if (closed || !container.current) return
+      created = drawChart(container.current)
+      setChart(created)
     }, console.error)
     return () => {
       closed = true
-      made?.close()
+      created?.close()
     }
   }, [])
   useEffect(() => chart?.show(series, now), [chart, series, now])
-  return <div ref={place} class="chart-drawing" role="img" aria-label={label} />
+  return <div ref={container} class="chart-drawing" role="img" aria-label={label} />
 }

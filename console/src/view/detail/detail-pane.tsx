@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { displayText, toHex } from '../../../../src/core/util/bytes.js'
-import { goneWord } from '../../model/gone.js'
+import { missingReason } from '../../model/gone.js'
 import type { ListedKey } from '../../model/listed-key.js'
-import { show } from '../../model/value.js'
-import { type Detail, UNREAD, watchDetail } from '../../state/detail.js'
-import { BLANK, type Row } from '../../state/row-book.js'
+import { previewValue } from '../../model/value.js'
+import { type Detail, EMPTY_DETAIL, watchDetail } from '../../state/detail.js'
+import { EMPTY_ROW, type Row } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { KeyText } from '../key-text.js'
@@ -16,21 +16,26 @@ import { Facts } from './facts.js'
 import { HistoryList } from './history-list.js'
 import { ValueBlock } from './value-block.js'
 
-/** The open key: all of its value, what is known of it, and what happened to it since it was opened. */
+/** The open key: its full value, facts, and history since it was opened. */
 export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
-  const { go, rows$, dialog$, store$, now } = useConsole()
+  const { navigate, rows$, dialog$, store$, now } = useConsole()
   const detail$ = useMemo(() => watchDetail(store$, key, now), [store$, key, now])
-  const row = useCell(rows$).get(key.id) ?? BLANK
-  const detail = withKnown(useObservable(detail$, UNREAD), row)
-  const { seen, freshness } = detail
+  const row = useCell(rows$).get(key.id) ?? EMPTY_ROW
+  const detail = withRowEntry(useObservable(detail$, EMPTY_DETAIL), row)
+  const { history, freshness } = detail
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
-  const value = seen.entry?.value
-  const stale = freshness.state !== 'live'
+  const value = history.entry?.value
+  const isStale = freshness.state !== 'live'
   return (
-    <aside class={`detail ${stale ? 'detail-stale' : ''}`} aria-label="Open key">
+    <aside class={`detail ${isStale ? 'detail-stale' : ''}`} aria-label="Open key">
       <div class="detail-head">
-        <button type="button" class="icon-button detail-close" aria-label="Close" onClick={() => go({ view: 'keys' })}>
+        <button
+          type="button"
+          class="icon-button detail-close"
+          aria-label="Close"
+          onClick={() => navigate({ view: 'keys' })}
+        >
           <Icon name="close" />
         </button>
         <h2 ref={heading} tabIndex={-1}>
@@ -40,7 +45,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
         <button
           type="button"
           class="button"
-          disabled={seen.entry === undefined}
+          disabled={history.entry === undefined}
           onClick={() => dialog$.next({ type: 'set', key })}
         >
           <Icon name="edit" />
@@ -57,37 +62,39 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
         </button>
         <CopyButton value={value} />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and needs the keyboard for it */}
-      <section class="detail-body" aria-label="What is known of it" tabIndex={0}>
-        <Now detail={detail} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it must scroll by keyboard */}
+      <section class="detail-body" aria-label="Details" tabIndex={0}>
+        <CurrentValue detail={detail} />
         <Facts detail={detail} row={row} />
-        <ChartSection seen={seen} />
-        <HistoryList seen={seen} />
+        <ChartSection seen={history} />
+        <HistoryList seen={history} />
       </section>
     </aside>
   )
 }
 
-/** Until the key is read, what the list has of it: a store that stands still may not let it be read for long. */
-const withKnown = (detail: Detail, { entry }: Row): Detail =>
-  detail.seen.entry === undefined && entry !== undefined ? { ...detail, seen: { ...detail.seen, entry } } : detail
+/** Shows the entry of the list until the key has been read, which may take long with a frozen store. */
+const withRowEntry = (detail: Detail, { entry }: Row): Detail =>
+  detail.history.entry === undefined && entry !== undefined
+    ? { ...detail, history: { ...detail.history, entry } }
+    : detail
 
-const GONE = {
-  'no such key': 'There is no such key.',
+const MISSING_TEXTS = {
+  'not found': 'Key not found.',
   expired: 'The key has expired.',
   deleted: 'The key was deleted.',
 } as const
 
-function Now({ detail: { seen } }: { readonly detail: Detail }): JSX.Element {
-  const { entry } = seen
-  if (entry === undefined) return <p class="detail-none">Reading…</p>
+function CurrentValue({ detail: { history } }: { readonly detail: Detail }): JSX.Element {
+  const { entry } = history
+  if (entry === undefined) return <p class="detail-none">Loading…</p>
   if (entry.value === undefined) {
-    return <p class="detail-none">{GONE[goneWord(entry)]}</p>
+    return <p class="detail-none">{MISSING_TEXTS[missingReason(entry)]}</p>
   }
-  const { kind, line } = show(entry.value)
+  const { kind, line } = previewValue(entry.value)
   if (kind === 'number' || kind === 'boolean' || kind === 'empty') {
     return (
-      <p key={seen.total} class={`detail-number value-${kind} ${seen.total > 1 ? 'flash' : ''}`}>
+      <p key={history.total} class={`detail-number value-${kind} ${history.total > 1 ? 'flash' : ''}`}>
         {line}
       </p>
     )
@@ -101,9 +108,9 @@ function CopyKey({ listed: { name } }: { readonly listed: ListedKey }): JSX.Elem
     <button
       type="button"
       class="icon-button detail-copy-key"
-      aria-label="Copy the key"
-      title="Copy the key"
-      onClick={() => actions.copy(name, 'the key')}
+      aria-label="Copy key"
+      title="Copy key"
+      onClick={() => actions.copy(name, 'key')}
     >
       <Icon name="copy" />
     </button>
@@ -113,7 +120,7 @@ function CopyKey({ listed: { name } }: { readonly listed: ListedKey }): JSX.Elem
 function CopyButton({ value }: { readonly value: Uint8Array | undefined }): JSX.Element {
   const actions = useActions()
   const copy = (bytes: Uint8Array): void => {
-    const { kind, line } = show(bytes)
+    const { kind, line } = previewValue(bytes)
     actions.copy(
       kind === 'binary' ? toHex(bytes) : displayText(bytes),
       kind === 'binary' ? 'as hex' : line.slice(0, 40),

@@ -1,35 +1,40 @@
 import type { JSX } from 'preact'
-import { count } from '../../model/amount.js'
+import { formatCount } from '../../model/amount.js'
 import { timeOfDay } from '../../model/time.js'
-import type { Change, Seen } from '../../state/history.js'
+import type { HistoryChange, KeyHistory } from '../../state/history.js'
 import { useConsole } from '../context.js'
 import { Marbles } from '../marbles.js'
 import { useCell } from '../use-cell.js'
 import { ValueLine } from '../value.js'
 
-const MARBLES = 360
+const MARBLES_WIDTH = 360
 
-/** What happened to the key since it was opened, the newest first. */
-export function HistoryList({ seen }: { readonly seen: Seen }): JSX.Element {
+/** Changes since the key was opened, the newest first. */
+export function HistoryList({ seen }: { readonly seen: KeyHistory }): JSX.Element {
   const now = useCell(useConsole().now$)
-  const { changes, total, beats } = seen
-  const forgotten = total > changes.length ? `the newest ${count(changes.length)} of ${count(total)}` : count(total)
+  const { changes, total, changeTimes } = seen
+  const countText =
+    total > changes.length ? `the newest ${formatCount(changes.length)} of ${formatCount(total)}` : formatCount(total)
   return (
     <section class="history" aria-label="History">
       <h3>
-        History <span class="hint">{total === 0 ? 'since it was opened' : `${forgotten} since it was opened`}</span>
+        History <span class="hint">{total === 0 ? 'since opened' : `${countText} since opened`}</span>
       </h3>
-      <Marbles beats={beats} now={now} width={MARBLES} />
+      <Marbles changeTimes={changeTimes} now={now} width={MARBLES_WIDTH} />
       <ol class="history-list">
         {changes.map(change => (
-          <Line key={change.n} change={change} />
+          <ChangeLine key={change.n} change={change} />
         ))}
       </ol>
     </section>
   )
 }
 
-const Line = ({ change: { op, at, version, line, kind, source } }: { readonly change: Change }): JSX.Element => (
+const ChangeLine = ({
+  change: { op, at, version, line, kind, source },
+}: {
+  readonly change: HistoryChange
+}): JSX.Element => (
   <li class={`change change-${op === 'set' ? 'set' : 'gone'}`}>
     <time class="change-time" title={version}>
       {timeOfDay(at)}
@@ -38,7 +43,7 @@ const Line = ({ change: { op, at, version, line, kind, source } }: { readonly ch
       {kind ? <ValueLine shown={{ kind, line }} /> : <span class="value-gone">{line}</span>}
     </span>
     {source !== 'notification' && (
-      <span class="change-source">{source === 'snapshot' ? 'as found' : 'after a reconnect'}</span>
+      <span class="change-source">{source === 'snapshot' ? 'initial' : 'after reconnect'}</span>
     )}
   </li>
 )

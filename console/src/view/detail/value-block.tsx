@@ -1,20 +1,20 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { size } from '../../model/amount.js'
+import { formatBytes } from '../../model/amount.js'
 import { hexRows } from '../../model/hex-rows.js'
 import { jsonTokens } from '../../model/json-tokens.js'
-import { readable, type ValuePreview } from '../../model/value.js'
+import { decodeReadable, type ValuePreview } from '../../model/value.js'
 
-/** How much of a value is shown before somebody asks for more: characters of text, bytes of a dump. */
-const FIRST_TEXT = 8_192
-/** JSON beyond this is shown as it is, characters. */
-const MOST_COLOURED = 16_384
-const FIRST_BYTES = 512
-/** What is shown at most; browsers do not like more in one piece, and people cannot read it. */
-const MOST_TEXT = 65_536
-const MOST_BYTES = 8_192
+/** Shown initially: characters of text, bytes of a dump. */
+const INITIAL_CHARS = 8_192
+/** Longer JSON is not highlighted, characters. */
+const MAX_HIGHLIGHTED_CHARS = 16_384
+const INITIAL_BYTES = 512
+/** Shown at most: more slows browsers down, and is not readable anyway. */
+const MAX_CHARS = 65_536
+const MAX_BYTES = 8_192
 
-/** A value as a whole. */
+/** The full value. */
 export function ValueBlock({
   value,
   kind,
@@ -22,27 +22,29 @@ export function ValueBlock({
   readonly value: Uint8Array
   readonly kind: ValuePreview['kind']
 }): JSX.Element {
-  const [all, showAll] = useState(false)
-  const text = kind === 'binary' ? undefined : (readable(value) ?? '')
-  const long = text === undefined ? value.length > FIRST_BYTES : text.length > FIRST_TEXT
-  const coloured = kind === 'json' && text !== undefined && text.length <= MOST_COLOURED
-  const cut = text === undefined ? value.length > MOST_BYTES : value.length > MOST_TEXT
+  const [isExpanded, setExpanded] = useState(false)
+  const text = kind === 'binary' ? undefined : (decodeReadable(value) ?? '')
+  const isLong = text === undefined ? value.length > INITIAL_BYTES : text.length > INITIAL_CHARS
+  const isHighlighted = kind === 'json' && text !== undefined && text.length <= MAX_HIGHLIGHTED_CHARS
+  const isTruncated = text === undefined ? value.length > MAX_BYTES : value.length > MAX_CHARS
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and needs the keyboard for it */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it must scroll by keyboard */}
       <section class={`value-block value-${kind}`} aria-label="Value" tabIndex={0}>
         {text === undefined ? (
-          <Dump bytes={value.subarray(0, all ? MOST_BYTES : FIRST_BYTES)} />
+          <Dump bytes={value.subarray(0, isExpanded ? MAX_BYTES : INITIAL_BYTES)} />
         ) : (
-          <pre>{coloured ? <Json text={text} /> : text.slice(0, all ? MOST_TEXT : FIRST_TEXT)}</pre>
+          <pre>{isHighlighted ? <Json text={text} /> : text.slice(0, isExpanded ? MAX_CHARS : INITIAL_CHARS)}</pre>
         )}
       </section>
-      {long && !coloured && !all && (
-        <button type="button" class="link" onClick={() => showAll(true)}>
-          Show {cut ? 'more' : 'all'} of {size(value.length)}
+      {isLong && !isHighlighted && !isExpanded && (
+        <button type="button" class="link" onClick={() => setExpanded(true)}>
+          Show {isTruncated ? 'more of' : 'all'} {formatBytes(value.length)}
         </button>
       )}
-      {all && cut && <p class="hint">The beginning of {size(value.length)}; copy it to have it all.</p>}
+      {isExpanded && isTruncated && (
+        <p class="hint">Truncated from {formatBytes(value.length)}; copy it for the full value.</p>
+      )}
     </>
   )
 }

@@ -1,20 +1,19 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { Frame } from './frame.js'
 
-/** A question before what cannot be taken back. */
 export interface ConfirmProps {
   readonly title: string
-  /** What the button says. */
-  readonly deed: string
+  /** Label of the button that confirms. */
+  readonly action: string
   readonly children: ComponentChildren
-  onDeed(): void
+  onConfirm(): void
   onClose(): void
 }
 
-/** Asks; the way out has the focus. */
-export function Confirm({ title, deed, children, onDeed, onClose }: ConfirmProps): JSX.Element {
+/** Asks before an irreversible action; Cancel has the focus. */
+export function Confirm({ title, action, children, onConfirm, onClose }: ConfirmProps): JSX.Element {
   const submit = (): void => {
-    onDeed()
+    onConfirm()
     onClose()
   }
   return (
@@ -25,7 +24,7 @@ export function Confirm({ title, deed, children, onDeed, onClose }: ConfirmProps
           Cancel
         </button>
         <button type="submit" class="button danger solid">
-          {deed}
+          {action}
         </button>
       </div>
     </Frame>

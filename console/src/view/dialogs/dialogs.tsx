@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { count } from '../../model/amount.js'
+import { formatCount } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
@@ -8,12 +8,12 @@ import { DeleteDialog } from './delete-dialog.js'
 import { KeyboardDialog } from './keyboard-dialog.js'
 import { SetDialog } from './set-dialog.js'
 
-/** The question that is open, if there is one. */
+/** The open dialog, if any. */
 export function Dialogs(): JSX.Element | null {
-  const { dialog$, pulses$ } = useConsole()
+  const { dialog$, stats$ } = useConsole()
   const actions = useActions()
   const dialog = useCell(dialog$)
-  const keys = useCell(pulses$).last?.keys ?? 0
+  const keys = useCell(stats$).last?.keys ?? 0
   const close = (): void => dialog$.next(undefined)
   switch (dialog?.type) {
     case 'set':
@@ -23,25 +23,24 @@ export function Dialogs(): JSX.Element | null {
     case 'lose':
       return (
         <Confirm
-          title="Restart without the keys?"
-          deed="Restart and lose the keys"
+          title="Restart without keys?"
+          action="Restart without keys"
           onClose={close}
-          onDeed={() => actions.restart('lost')}
+          onConfirm={() => actions.restart('lost')}
         >
-          All connections end and {count(keys)} keys are gone, as with a store whose data was in memory alone.
+          Closes all connections and deletes {formatCount(keys)} keys, like a store without data on disk.
         </Confirm>
       )
     case 'reset':
       return (
-        <Confirm title="Reset to the seed?" deed="Reset" onClose={close} onDeed={() => actions.reset()}>
-          Every key that is not in the seed is deleted, and those of the seed get their first values again. Watchers are
-          notified of each.
+        <Confirm title="Reset to seed?" action="Reset" onClose={close} onConfirm={() => actions.reset()}>
+          Deletes keys that are not in the seed and sets the others to their seed values. Watchers are notified.
         </Confirm>
       )
     case 'load':
       return (
-        <Confirm title="Load this dump?" deed="Load" onClose={close} onDeed={() => actions.load(dialog.file)}>
-          The keys of <code>{dialog.file.name}</code> overwrite those of the same name; other keys stay.
+        <Confirm title="Load this dump?" action="Load" onClose={close} onConfirm={() => actions.load(dialog.file)}>
+          Keys in <code>{dialog.file.name}</code> overwrite existing ones; other keys are kept.
         </Confirm>
       )
     case 'keyboard':

@@ -3,16 +3,14 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from '../icon.js'
 import { focusList } from '../keys/focus.js'
 
-/** A dialog. */
 export interface FrameProps {
   readonly title: ComponentChildren
   readonly children: ComponentChildren
   onClose(): void
-  /** What its form is for. */
   onSubmit(): void
 }
 
-/** A modal dialog with a form in it; Esc closes it, and the focus goes back where it was. */
+/** A modal dialog with a form; Esc closes it, and the focus returns to where it was. */
 export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -21,7 +19,7 @@ export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.E
     const from = document.activeElement
     dialog?.showModal()
     return () => {
-      // One that is closed gives the focus back; one that is only removed does not.
+      // Closing restores the focus; removing the element does not.
       dialog?.close()
       if (from?.isConnected === false) focusList(document)
     }
@@ -30,7 +28,7 @@ export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.E
     event.preventDefault()
     onSubmit()
   }
-  // At once: the `close` of the browser comes later, and may meet the next dialog.
+  // Synchronously: the browser's `close` event fires later, and may reach the next dialog.
   const cancel = (event: Event): void => {
     event.preventDefault()
     onClose()

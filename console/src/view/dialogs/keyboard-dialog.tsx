@@ -3,29 +3,29 @@ import { Frame } from './frame.js'
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'search'],
-  ['↑ ↓', 'move in the list; so do Page up, Page down, Home and End'],
-  ['t', 'group the keys by /, or list them'],
-  ['← →', 'close and open a branch; * opens all beside it'],
-  ['Enter', 'open the key'],
-  ['e', 'edit the key'],
-  ['Delete', 'delete the key'],
+  ['↑ ↓', 'move; also Page up, Page down, Home, End'],
+  ['t', 'tree or list'],
+  ['← →', 'collapse or expand a branch; * expands all at its level'],
+  ['Enter', 'open key'],
+  ['e', 'edit key'],
+  ['Delete', 'delete key'],
   ['n', 'set a key'],
-  ['Esc', 'close what is open, or clear the search'],
+  ['Esc', 'close, or clear the search'],
   ['1 2 3', 'keys, clients, store'],
 ]
 
-/** What the keyboard can do. */
+/** Lists the keyboard shortcuts. */
 export const KeyboardDialog = ({ onClose }: { onClose(): void }): JSX.Element => (
   <Frame title="Keyboard" onClose={onClose} onSubmit={onClose}>
     <dl class="shortcuts">
-      {KEYS.map(([keys, deed]) => (
-        <div key={deed}>
+      {KEYS.map(([keys, action]) => (
+        <div key={action}>
           <dt>
             {keys.split(' ').map(key => (
               <kbd key={key}>{key}</kbd>
             ))}
           </dt>
-          <dd>{deed}</dd>
+          <dd>{action}</dd>
         </div>
       ))}
     </dl>

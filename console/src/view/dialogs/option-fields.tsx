@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Condition, Draft } from '../../model/draft.js'
 import type { ListedKey } from '../../model/listed-key.js'
-import { left } from '../../model/time.js'
+import { formatRemaining } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { Field } from './fields.js'
@@ -11,7 +11,6 @@ interface DraftFieldProps {
   onChange(draft: Draft): void
 }
 
-/** The key to set. */
 export const KeyField = ({
   draft,
   problem,
@@ -20,9 +19,9 @@ export const KeyField = ({
   <Field
     label="Key"
     problem={problem}
-    input={ties => (
+    render={attributes => (
       <input
-        {...ties}
+        {...attributes}
         class="mono"
         autofocus
         autocomplete="off"
@@ -37,9 +36,9 @@ export const KeyField = ({
 )
 
 const CONDITIONS: readonly { readonly condition: Condition; readonly words: string }[] = [
-  { condition: 'always', words: 'Whatever is there' },
-  { condition: 'ifAbsent', words: 'Only if there is no such key' },
-  { condition: 'ifAbsentOrEqual', words: 'Only if there is none, or it holds this value' },
+  { condition: 'always', words: 'Always overwrite' },
+  { condition: 'ifAbsent', words: 'Only if the key does not exist' },
+  { condition: 'ifAbsentOrEqual', words: 'Only if absent or equal to this value' },
 ]
 
 interface OptionFieldsProps extends DraftFieldProps {
@@ -47,24 +46,23 @@ interface OptionFieldsProps extends DraftFieldProps {
   readonly problems: { readonly expires?: string; readonly token?: string }
 }
 
-/** Time to live, condition and fencing token of a write. */
 export function OptionFields({ listed, draft, problems, onChange }: OptionFieldsProps): JSX.Element {
   const { rows$, now$ } = useConsole()
   const facts = useCell(rows$).get(listed?.id ?? '')?.facts
   const now = useCell(now$)
   const expiry =
     facts?.expiresAt === undefined
-      ? 'Empty: it stays for good.'
-      : `Ends in ${left(facts.expiresAt - now)}. Empty: it stays for good.`
+      ? 'Leave empty to keep forever.'
+      : `Expires in ${formatRemaining(facts.expiresAt - now)}. Leave empty to keep forever.`
   return (
     <div class="fields">
       <Field
-        label="Expires in, seconds"
+        label="Expires in (seconds)"
         hint={expiry}
         problem={problems.expires}
-        input={ties => (
+        render={attributes => (
           <input
-            {...ties}
+            {...attributes}
             class="mono"
             inputMode="decimal"
             autocomplete="off"
@@ -76,9 +74,9 @@ export function OptionFields({ listed, draft, problems, onChange }: OptionFields
       />
       <Field
         label="Condition"
-        input={ties => (
+        render={attributes => (
           <select
-            {...ties}
+            {...attributes}
             value={draft.condition}
             onChange={({ currentTarget }) => onChange({ ...draft, condition: conditionOf(currentTarget.value) })}
           >
@@ -105,13 +103,13 @@ const conditionOf = (value: string): Condition =>
 
 interface TokenFieldProps {
   readonly token: string
-  /** That of the key. */
+  /** Fencing token of the key. */
   readonly stored: string | undefined
   readonly problem?: string | undefined
   onChange(token: string): void
 }
 
-/** A fencing token. The stored one is offered and not filled in: a write with it passes by the lock. */
+/** A fencing token. The stored one is offered but not filled in, since writing with it bypasses the lock. */
 export const TokenField = ({ token, stored, problem, onChange }: TokenFieldProps): JSX.Element => (
   <div class="field-wide">
     <Field
@@ -119,19 +117,19 @@ export const TokenField = ({ token, stored, problem, onChange }: TokenFieldProps
       problem={problem}
       hint={
         stored === undefined ? (
-          'The version of a lock, if one protects the key.'
+          'Version of the lock, if one protects the key.'
         ) : (
           <>
             Protected by {stored}.{' '}
             <button type="button" class="link" onClick={() => onChange(stored)}>
-              Use it, past its lock
+              Use it, bypassing the lock
             </button>
           </>
         )
       }
-      input={ties => (
+      render={attributes => (
         <input
-          {...ties}
+          {...attributes}
           class="mono"
           autocomplete="off"
           spellcheck={false}

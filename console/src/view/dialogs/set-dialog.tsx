@@ -1,28 +1,28 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Entry, SetOptions, SetResult } from 'rx-statestore'
-import { size } from '../../model/amount.js'
-import { type Draft, inSeconds, LARGEST_EDITED, readDraft, startDraft } from '../../model/draft.js'
-import { keyLine } from '../../model/key-signs.js'
-import { type ListedKey, nameFor } from '../../model/listed-key.js'
+import { formatBytes } from '../../model/amount.js'
+import { type Draft, MAX_EDITABLE_BYTES, parseDraft, startDraft, toWholeSeconds } from '../../model/draft.js'
+import { visibleKey } from '../../model/key-signs.js'
+import { type ListedKey, libraryKey } from '../../model/listed-key.js'
 import { useConsole } from '../context.js'
 import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
-import { Changed } from './changed.js'
+import { ConflictNotice } from './conflict-notice.js'
 import { Problem, ValueField } from './fields.js'
 import { Frame } from './frame.js'
 import { KeyField, OptionFields } from './option-fields.js'
 import { useEntry } from './use-entry.js'
-import { useWriting } from './write.js'
+import { useWrite } from './write.js'
 
-/** What is to be set: a new key without `listed`. */
+/** The key to edit; a new key without `listed`. */
 export interface SetDialogProps {
   readonly listed: ListedKey | undefined
   onClose(): void
 }
 
-/** Sets a key; waits until something is known of a key to edit, so that the form begins with what is there. */
+/** Sets a key. When editing, waits for the first entry, so that the form starts with the current value. */
 export function SetDialog({ listed, onClose }: SetDialogProps): JSX.Element | null {
   const known = useCell(useConsole().rows$).get(listed?.id ?? '')?.entry
   const entry = useEntry(listed) ?? known
@@ -45,47 +45,47 @@ interface SetFormProps extends SetDialogProps {
   readonly entry: Entry<Uint8Array> | undefined
 }
 
-/** A change in between is shown, and overwriting it is a choice: what is written replaces what was to be seen, or nothing. */
+/** Warns about concurrent changes, and writes only over the displayed value unless the user chooses to overwrite. */
 function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
-  const { toasts, rows$, now, pulses$ } = useConsole()
-  const unknowing = useCell(pulses$).last?.startedAt === undefined && listed !== undefined
+  const { toasts, rows$, now, stats$ } = useConsole()
+  const isExpiryUnknown = useCell(stats$).last?.startedAt === undefined && listed !== undefined
   const actions = useActions()
   const expiresAt = useCell(rows$).get(listed?.id ?? '')?.facts?.expiresAt
   const timeLeft = expiresAt === undefined ? undefined : expiresAt - now()
   const [base, setBase] = useState(entry)
   const [draft, setDraft] = useState<Draft>(() => ({ ...startDraft(entry?.value, timeLeft), name: listed?.name ?? '' }))
-  // What only the server knows may come after the value.
+  // The expiry comes from the server and may arrive after the value.
   const [expiryKnown, setExpiryKnown] = useState(expiresAt !== undefined)
   useEffect(() => {
     if (expiryKnown || timeLeft === undefined) return
     setExpiryKnown(true)
-    setDraft(typed => (typed.expires === '' ? { ...typed, expires: inSeconds(timeLeft) } : typed))
+    setDraft(typed => (typed.expires === '' ? { ...typed, expires: toWholeSeconds(timeLeft) } : typed))
   }, [expiryKnown, timeLeft])
-  const [tried, setTried] = useState(false)
-  const writing = useWriting<SetResult>()
-  const reading = readDraft(draft)
-  const problems = tried ? (reading.problems ?? {}) : {}
-  const changed = String(entry?.version) !== String(base?.version)
-  const tooLarge = (base?.value?.length ?? 0) > LARGEST_EDITED
+  const [isSubmitted, setSubmitted] = useState(false)
+  const writing = useWrite<SetResult>()
+  const reading = parseDraft(draft)
+  const problems = isSubmitted ? (reading.problems ?? {}) : {}
+  const hasConflict = String(entry?.version) !== String(base?.version)
+  const isTooLarge = (base?.value?.length ?? 0) > MAX_EDITABLE_BYTES
 
-  const take = (): void => {
+  const useStoredValue = (): void => {
     setBase(entry)
     setDraft({ ...draft, ...startDraft(entry?.value, timeLeft), name: draft.name, token: draft.token })
   }
   const submit = (): void => {
-    setTried(true)
+    setSubmitted(true)
     const { write } = reading
-    if (write === undefined || writing.busy) return
-    const name = listed ? nameFor(listed) : write.name
-    writing.begin(
-      actions.set(name, write.value, guarded(listed && entry, write.options)),
+    if (write === undefined || writing.isBusy) return
+    const name = listed ? libraryKey(listed) : write.name
+    writing.start(
+      actions.set(name, write.value, withVersionGuard(listed && entry, write.options)),
       ({ key, applied, version }) => {
         if (!applied) {
-          const found = version ? `holds a value already, version ${version}` : 'was deleted meanwhile'
-          writing.fail({ title: 'Nothing was written', advice: `The key ${found}.` })
+          const found = version ? `already has a value, version ${version}` : 'was deleted'
+          writing.fail({ title: 'Not written', advice: `The key ${found}.` })
           return
         }
-        toasts.good(`Set ${keyLine(key)}`, `Version ${version}`)
+        toasts.success(`Set ${visibleKey(key)}`, `Version ${version}`)
         onClose()
       },
     )
@@ -93,16 +93,16 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
   return (
     <Frame title={title} onClose={onClose} onSubmit={submit}>
       <div class="dialog-body">
-        {changed && <Changed entry={entry} onTake={take} />}
+        {hasConflict && <ConflictNotice entry={entry} onTake={useStoredValue} />}
         {listed === undefined && <KeyField draft={draft} problem={problems.name} onChange={setDraft} />}
-        {tooLarge && (
+        {isTooLarge && (
           <p class="hint">
-            The value of {size(base?.value?.length ?? 0)} is too large to edit; what is set here replaces it.
+            The value of {formatBytes(base?.value?.length ?? 0)} is too large to edit; what is set here replaces it.
           </p>
         )}
-        {unknowing && (
+        {isExpiryUnknown && (
           <p class="problem" role="alert">
-            Another store serves, and knows when this key ends: set here it stays for good, unless you say how long.
+            Another store is active, so the expiry is unknown here. Enter one, or the key is kept forever.
           </p>
         )}
         <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />
@@ -113,16 +113,16 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         <button type="button" class="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" class={`button primary ${changed ? 'overwrites' : ''}`} aria-busy={writing.busy}>
-          {changed ? 'Overwrite' : 'Set'}
+        <button type="submit" class={`button primary ${hasConflict ? 'overwrites' : ''}`} aria-busy={writing.isBusy}>
+          {hasConflict ? 'Overwrite' : 'Set'}
         </button>
       </div>
     </Frame>
   )
 }
 
-/** Only over the value that is shown, unless another condition was chosen. */
-function guarded(entry: Entry<Uint8Array> | undefined, options: SetOptions): SetOptions {
-  const isFree = options.ifAbsent || options.ifAbsentOrEqual || entry?.op !== 'set'
-  return isFree || entry.version === undefined ? options : { ...options, ifVersion: entry.version }
+/** Adds a version condition, so that only the displayed value is replaced, unless the user chose another condition. */
+function withVersionGuard(entry: Entry<Uint8Array> | undefined, options: SetOptions): SetOptions {
+  const isUnguarded = options.ifAbsent || options.ifAbsentOrEqual || entry?.op !== 'set'
+  return isUnguarded || entry.version === undefined ? options : { ...options, ifVersion: entry.version }
 }

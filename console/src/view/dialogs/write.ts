@@ -1,24 +1,24 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Observable, Subscription } from 'rxjs'
-import { type ErrorText, inWords } from '../../model/words.js'
+import { describeError, type ErrorText } from '../../model/error-text.js'
 
-/** A write a dialog makes: under way, or what it came to if that is bad. */
-export interface Writing<T> {
-  readonly busy: boolean
-  /** Why it failed, or why nothing was written. */
+/** State of a write made by a dialog. */
+export interface WriteState<T> {
+  readonly isBusy: boolean
+  /** Why nothing was written. */
   readonly problem: ErrorText | undefined
   fail(problem: ErrorText): void
-  /** Makes the write; `done` hears its answer. */
-  begin(write: Observable<T>, done: (answer: T) => void): void
+  /** Starts the write; `done` receives the response. */
+  start(write: Observable<T>, done: (answer: T) => void): void
 }
 
-/** One write at a time; it goes on when the dialog is closed, and says no more. */
-export function useWriting<T>(): Writing<T> {
-  const [busy, setBusy] = useState(false)
+/** Tracks one write. Closing the dialog unsubscribes from it, but does not undo it. */
+export function useWrite<T>(): WriteState<T> {
+  const [isBusy, setBusy] = useState(false)
   const [problem, fail] = useState<ErrorText>()
   const running = useRef<Subscription>(undefined)
   useEffect(() => () => running.current?.unsubscribe(), [])
-  const begin: Writing<T>['begin'] = (write, done) => {
+  const start: WriteState<T>['start'] = (write, done) => {
     fail(undefined)
     setBusy(true)
     running.current = write.subscribe({
@@ -28,9 +28,9 @@ export function useWriting<T>(): Writing<T> {
       },
       error: (cause: unknown) => {
         setBusy(false)
-        fail(inWords(cause))
+        fail(describeError(cause))
       },
     })
   }
-  return { busy, problem, fail, begin }
+  return { isBusy, problem, fail, start }
 }

@@ -1,44 +1,43 @@
-// biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
-// biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
+// biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
+// biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { JSX } from 'preact'
-import { count, counted } from '../../model/amount.js'
+import { formatCount, pluralize } from '../../model/amount.js'
 import type { BranchRow as Branch } from '../../model/key-tree.js'
 import { Icon } from '../icon.js'
 import { KeyText } from '../key-text.js'
 import { COLUMNS } from './columns.js'
-import { type RowPlace, standing } from './grid-row.js'
+import { type RowPosition, treeAttributes } from './grid-row.js'
 
-/** A row for what keys have in common. */
-export interface BranchRowProps extends RowPlace {
+export interface BranchRowProps extends RowPosition {
   readonly branch: Branch
-  /** Whether there may be more keys in it than are loaded. */
+  /** Whether some of its keys may not be loaded. */
   readonly more: boolean
-  onTurn(): void
+  onToggle(): void
 }
 
-/** A branch of the tree: what its keys begin with, and how many there are. */
-export function BranchRow({ branch, more, index, top, active, onFocus, onTurn }: BranchRowProps): JSX.Element {
-  const words = counted(branch.keys, 'key')
+/** A branch of the tree, with its number of keys. */
+export function BranchRow({ branch, more, index, top, active, onFocus, onToggle }: BranchRowProps): JSX.Element {
+  const keyCount = pluralize(branch.keys, 'key')
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles the keys
     <div
       class="grid-row grid-branch"
       role="row"
       aria-rowindex={index + 2}
       aria-expanded={branch.isOpen}
-      {...standing(branch)}
+      {...treeAttributes(branch)}
       tabIndex={active ? 0 : -1}
       style={{ transform: `translateY(${top}px)`, '--level': branch.level - 1 }}
       onFocus={onFocus}
-      onClick={onTurn}
+      onClick={onToggle}
     >
       <div class="cell cell-branch" role="gridcell" aria-colspan={COLUMNS.length} title={branch.id}>
         <Icon name="next" />
         <span class="branch-name">
-          <KeyText name={branch.own} />
+          <KeyText name={branch.label} />
         </span>
-        <span class="branch-keys" title={more ? `${words} of those that are loaded` : words}>
-          {count(branch.keys)}
+        <span class="branch-keys" title={more ? `${keyCount} loaded` : keyCount}>
+          {formatCount(branch.keys)}
           {more && '+'}
           <span class="unseen">{branch.keys === 1 ? ' key' : ' keys'}</span>
         </span>

@@ -1,7 +1,6 @@
-/** Gives the focus to the search, if it is there. */
 export const focusSearch = (page: Document): void => page.querySelector<HTMLElement>('#search')?.focus()
 
-/** Gives the focus to the row the Tab key leads to, or to the search when there is no row. */
+/** Focuses the active row, or the search if there is none. */
 export function focusList(page: Document): void {
   const row = page.querySelector<HTMLElement>('.grid-body [tabindex="0"]')
   if (row === null) focusSearch(page)

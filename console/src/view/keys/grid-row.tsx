@@ -1,31 +1,30 @@
-// biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
-// biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
+// biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
+// biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { ComponentChildren, JSX } from 'preact'
-import { goneWord } from '../../model/gone.js'
+import { missingReason } from '../../model/gone.js'
 import { keyParts } from '../../model/key-parts.js'
-import { keyLine } from '../../model/key-signs.js'
+import { visibleKey } from '../../model/key-signs.js'
 import type { KeyRow } from '../../model/key-tree.js'
-import { left, span } from '../../model/time.js'
+import { formatDuration, formatRemaining } from '../../model/time.js'
 import { shortVersion, shortVersionOf } from '../../model/version.js'
-import type { Row } from '../../state/row-book.js'
+import type { Row } from '../../state/row-cache.js'
 import { Icon } from '../icon.js'
 import { KeyText } from '../key-text.js'
 import { Marbles } from '../marbles.js'
 import { ValueLine } from '../value.js'
 
-/** Where a row of the grid stands. */
-export interface RowPlace {
-  /** Its place among all. */
+/** Position of a row in the grid. */
+export interface RowPosition {
+  /** Index among all rows. */
   readonly index: number
   /** CSS pixels from the top of the body. */
   readonly top: number
-  /** Whether the Tab key leads to it. */
+  /** Whether it is the row in the tab order. */
   readonly active: boolean
   onFocus(): void
 }
 
-/** A row with a key. */
-export interface GridRowProps extends RowPlace {
+export interface GridRowProps extends RowPosition {
   readonly listing: KeyRow
   readonly inTree: boolean
   readonly row: Row
@@ -35,41 +34,43 @@ export interface GridRowProps extends RowPlace {
   onOpen(): void
 }
 
-/** So close to its end an expiry is coloured, ms. */
-const SOON = 10_000
-const MARBLES = 116
+/** Expiries closer than this are highlighted. */
+const EXPIRING_SOON_MS = 10_000
+const MARBLES_WIDTH = 116
 
-/** A key and what is known of it. */
+/** A key with its value and metadata. */
 export function GridRow(props: GridRowProps): JSX.Element {
   const { listing, inTree, index, top, row, now, active, open, onFocus, onOpen } = props
   const { entry, facts } = row
-  const gone = entry?.op === 'delete' || entry?.op === 'absent'
-  const expires = facts?.expiresAt === undefined || gone ? undefined : facts.expiresAt - now
+  const isMissing = entry?.op === 'delete' || entry?.op === 'absent'
+  const expires = facts?.expiresAt === undefined || isMissing ? undefined : facts.expiresAt - now
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles the keys
     <div
-      class={`grid-row ${open ? 'grid-row-open' : ''} ${gone ? 'grid-row-gone' : ''}`}
+      class={`grid-row ${open ? 'grid-row-open' : ''} ${isMissing ? 'grid-row-gone' : ''}`}
       role="row"
       aria-rowindex={index + 2}
       aria-selected={open}
       tabIndex={active ? 0 : -1}
-      {...(inTree && standing(listing))}
+      {...(inTree && treeAttributes(listing))}
       style={{ transform: `translateY(${top}px)`, '--level': listing.level - 1 }}
       onFocus={onFocus}
       onClick={onOpen}
     >
-      <Cell name="key" title={keyLine(listing.listed.name)}>
+      <Cell name="key" title={visibleKey(listing.listed.name)}>
         <KeyName listing={listing} inTree={inTree} />
       </Cell>
       <Cell name="value">
         <RowValue row={row} />
       </Cell>
       <Cell name="beats">
-        <Marbles beats={row.beats} now={now} width={MARBLES} />
+        <Marbles changeTimes={row.changeTimes} now={now} width={MARBLES_WIDTH} />
       </Cell>
-      <Cell name="age">{entry?.version && span(now - entry.version.wallClock)}</Cell>
+      <Cell name="age">{entry?.version && formatDuration(now - entry.version.wallClock)}</Cell>
       <Cell name="ttl">
-        {expires !== undefined && <span class={expires < SOON ? 'soon' : ''}>{left(expires)}</span>}
+        {expires !== undefined && (
+          <span class={expires < EXPIRING_SOON_MS ? 'soon' : ''}>{formatRemaining(expires)}</span>
+        )}
       </Cell>
       <Cell name="version" title={entry?.version?.toString()}>
         {entry?.version && shortVersion(entry.version)}
@@ -82,13 +83,13 @@ export function GridRow(props: GridRowProps): JSX.Element {
           </>
         )}
       </Cell>
-      <Cell name="watchers">{facts && (othersThan(row, facts.watchers) || <span class="nobody">0</span>)}</Cell>
+      <Cell name="watchers">{facts && (otherWatchers(row, facts.watchers) || <span class="nobody">0</span>)}</Cell>
     </div>
   )
 }
 
-/** Once there is an entry, this page is registered for the key as well. */
-const othersThan = ({ entry }: Row, watchers: number): number => Math.max(0, watchers - (entry ? 1 : 0))
+/** Subtracts this page, which watches the key once there is an entry. */
+const otherWatchers = ({ entry }: Row, watchers: number): number => Math.max(0, watchers - (entry ? 1 : 0))
 
 interface CellProps {
   readonly name: string
@@ -102,19 +103,19 @@ const Cell = ({ name, title, children }: CellProps): JSX.Element => (
   </div>
 )
 
-/** What a tree says of a row. */
-export const standing = ({ level, place, of }: Pick<KeyRow, 'level' | 'place' | 'of'>) => ({
+/** ARIA attributes of a row in a tree. */
+export const treeAttributes = ({ level, position, setSize }: Pick<KeyRow, 'level' | 'position' | 'setSize'>) => ({
   'aria-level': level,
-  'aria-posinset': place,
-  'aria-setsize': of,
+  'aria-posinset': position,
+  'aria-setsize': setSize,
 })
 
 const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>): JSX.Element => {
-  const [place, own] = inTree ? ['', listing.own] : keyParts(listing.own)
+  const [position, own] = inTree ? ['', listing.label] : keyParts(listing.label)
   return (
     <span class={`key-name ${listing.listed.binary ? 'key-binary' : ''}`}>
       <span class="key-place">
-        <KeyText name={place} />
+        <KeyText name={position} />
       </span>
       <span class="key-own">
         <KeyText name={own} />
@@ -123,12 +124,12 @@ const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>):
   )
 }
 
-function RowValue({ row: { entry, shown, changes } }: { readonly row: Row }): JSX.Element {
+function RowValue({ row: { entry, preview, changes } }: { readonly row: Row }): JSX.Element {
   if (entry === undefined) return <span class="value-blank" />
-  if (shown === undefined) return <span class="value-gone">{goneWord(entry)}</span>
+  if (preview === undefined) return <span class="value-gone">{missingReason(entry)}</span>
   return (
     <span key={changes} class={changes > 0 ? 'flash' : ''}>
-      <ValueLine shown={shown} />
+      <ValueLine shown={preview} />
     </span>
   )
 }

@@ -1,47 +1,48 @@
-// biome-ignore-all lint/a11y/useSemanticElements: a table cannot place its rows by itself
-// biome-ignore-all lint/a11y/useFocusableInteractive: the rows have the focus, and no cell needs it
+// biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
+// biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { type BranchRow as Branch, isBranch, type KeyRow, parentOf, type TreeRow } from '../../model/key-tree.js'
-import { scrollToShow, topsOf, type Viewport, visibleRows } from '../../model/window.js'
+import { rowTops, scrollToShow, type Viewport, visibleRows } from '../../model/window.js'
 import type { KeyList } from '../../state/key-list.js'
-import { BLANK } from '../../state/row-book.js'
+import { EMPTY_ROW } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { BranchRow } from './branch-row.js'
-import { COLUMNS, type Filled, filledColumns } from './columns.js'
-import { Gap } from './gap.js'
+import { COLUMNS, type FilledColumns, filledColumns } from './columns.js'
 import { GridRow } from './grid-row.js'
+import { MoreKeys } from './more-keys.js'
 import { useCurrent } from './use-current.js'
 import { useTree } from './use-tree.js'
 import { useViewport } from './use-viewport.js'
 
-/** Narrower than this and rows become cards; as in the style sheet. CSS pixels. */
-const NARROW = 640
+/** Rows become cards below this width, as in the style sheet; CSS pixels. */
+const NARROW_WIDTH = 640
 const ROW = { wide: 34, narrow: 78 }
 const BRANCH = { wide: 34, narrow: 46 }
-/** Of the column heads, which stand over the rows. */
-const HEAD = 30
+/** Height of the column headers above the rows. */
+const HEAD_HEIGHT = 30
 
 /**
- * The keys as a grid, or as a tree of what they begin with: the arrows move, Enter opens. Only the rows to be seen exist,
- * and the one with the focus, so that it keeps it when it is scrolled away.
+ * The keys as a grid or a tree; arrow keys move, Enter opens. Only visible rows are rendered, and the focused row, so
+ * that it
+ * keeps the focus when scrolled out of view.
  */
 export function Grid({ list, open }: { readonly list: KeyList; readonly open: string | undefined }): JSX.Element {
-  const { rows$, now$, health$, visible$, dialog$, go } = useConsole()
-  const { tree, rows, turn } = useTree(list)
+  const { rows$, now$, health$, visible$, dialog$, navigate } = useConsole()
+  const { tree, rows, setOpen } = useTree(list)
   const entries = useCell(rows$)
   const now = useCell(now$)
-  const filled = useRef<Filled>(undefined)
+  const filled = useRef<FilledColumns>(undefined)
   filled.current = filledColumns(entries, filled.current)
   const { ttl, token } = filled.current ?? { ttl: true, token: true }
-  const stale = useCell(health$).state !== 'live'
+  const isStale = useCell(health$).state !== 'live'
   const { ref, seen } = useViewport()
   const { current, activate } = useCurrent(ref, rows)
-  const narrow = seen.width < NARROW
-  const room = narrow ? 'narrow' : 'wide'
-  const tops = useMemo(() => topsOf(rows, row => (isBranch(row) ? BRANCH : ROW)[room]), [rows, room])
-  const height = seen.height - (narrow ? 0 : HEAD)
+  const narrow = seen.width < NARROW_WIDTH
+  const layout = narrow ? 'narrow' : 'wide'
+  const tops = useMemo(() => rowTops(rows, row => (isBranch(row) ? BRANCH : ROW)[layout]), [rows, layout])
+  const height = seen.height - (narrow ? 0 : HEAD_HEIGHT)
   const viewport: Viewport = { scrollTop: seen.scrollTop, height, tops }
   const { first, end } = visibleRows(viewport)
 
@@ -56,29 +57,29 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
     if (ref.current) ref.current.scrollTop = scrollToShow(target, { ...viewport, scrollTop: ref.current.scrollTop })
   }
   const onKeyDown = (event: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(height / ROW[room]) - 1)
+    const page = Math.max(1, Math.floor(height / ROW[layout]) - 1)
     const to = targets(current, page, rows.length)[event.key]
     const row = rows[current]
     if (event.ctrlKey || event.metaKey || event.altKey || row === undefined) return
     if (to !== undefined) move(to)
-    else if (!(tree && fold(event.key, row)) && (isBranch(row) || !act(event.key, row))) return
+    else if (!(tree && foldRow(event.key, row)) && (isBranch(row) || !actOnKey(event.key, row))) return
     event.preventDefault()
   }
-  const fold = (pressed: string, row: TreeRow): boolean => {
+  const foldRow = (pressed: string, row: TreeRow): boolean => {
     const open = isBranch(row) ? row.isOpen : undefined
     const above = parentOf(rows, current)
     if (pressed === 'ArrowRight' && open) move(current + 1)
-    else if (isBranch(row) && pressed === 'ArrowRight') turn([row], true)
-    else if (isBranch(row) && pressed === 'ArrowLeft' && open) turn([row], false)
+    else if (isBranch(row) && pressed === 'ArrowRight') setOpen([row], true)
+    else if (isBranch(row) && pressed === 'ArrowLeft' && open) setOpen([row], false)
     else if (pressed === 'ArrowLeft' && above !== -1) move(above)
-    else if (isBranch(row) && (pressed === 'Enter' || pressed === ' ')) turn([row], !open)
-    else if (pressed === '*') turn(siblings(rows, current), true)
+    else if (isBranch(row) && (pressed === 'Enter' || pressed === ' ')) setOpen([row], !open)
+    else if (pressed === '*') setOpen(siblings(rows, current), true)
     else return false
     return true
   }
-  const act = (pressed: string, { listed }: KeyRow): boolean => {
+  const actOnKey = (pressed: string, { listed }: KeyRow): boolean => {
     const entry = entries.get(listed.id)?.entry
-    if (pressed === 'Enter' || pressed === ' ') go({ view: 'keys', id: listed.id })
+    if (pressed === 'Enter' || pressed === ' ') navigate({ view: 'keys', id: listed.id })
     else if (pressed === 'e' && entry) dialog$.next({ type: 'set', key: listed })
     else if (pressed === 'Delete' && entry?.value) dialog$.next({ type: 'delete', key: listed, value: entry.value })
     else return false
@@ -88,11 +89,11 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   const shown = Array.from({ length: end - first }, (_, i) => first + i)
   if (current < first || current >= end) shown.push(current)
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: its role is one of two
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both have a name and numbers
+    // biome-ignore lint/a11y/noStaticElementInteractions: the role is grid or treegrid
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles support them
     <div
       ref={ref}
-      class={`grid ${tree ? 'grid-tree' : ''} ${narrow ? 'grid-narrow' : ''} ${stale ? 'grid-stale' : ''} ${ttl ? '' : 'grid-no-ttl'} ${token ? '' : 'grid-no-token'}`}
+      class={`grid ${tree ? 'grid-tree' : ''} ${narrow ? 'grid-narrow' : ''} ${isStale ? 'grid-stale' : ''} ${ttl ? '' : 'grid-no-ttl'} ${token ? '' : 'grid-no-token'}`}
       role={tree ? 'treegrid' : 'grid'}
       aria-label="Keys"
       aria-rowcount={rows.length + 1}
@@ -106,22 +107,28 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
           if (row === undefined) return undefined
           const place = { index, top: tops[index] ?? 0, active: index === current, onFocus: () => activate(row.id) }
           return isBranch(row) ? (
-            <BranchRow key={row.id} {...place} branch={row} more={list.more} onTurn={() => turn([row], !row.isOpen)} />
+            <BranchRow
+              key={row.id}
+              {...place}
+              branch={row}
+              more={list.more}
+              onToggle={() => setOpen([row], !row.isOpen)}
+            />
           ) : (
             <GridRow
               key={row.id}
               {...place}
               inTree={tree}
               listing={row}
-              row={entries.get(row.id) ?? BLANK}
+              row={entries.get(row.id) ?? EMPTY_ROW}
               now={now}
               open={row.id === open}
-              onOpen={() => go({ view: 'keys', id: row.id })}
+              onOpen={() => navigate({ view: 'keys', id: row.id })}
             />
           )
         })}
       </div>
-      {list.more && <Gap list={list} />}
+      {list.more && <MoreKeys list={list} />}
     </div>
   )
 }
@@ -135,7 +142,7 @@ const targets = (row: number, page: number, count: number): Readonly<Record<stri
   End: count - 1,
 })
 
-/** The branches that stand where a row does. */
+/** Returns the branches at the level of a row. */
 function siblings(rows: readonly TreeRow[], row: number): readonly Branch[] {
   const level = rows[row]?.level
   const above = parentOf(rows, row)

@@ -1,13 +1,13 @@
 import type { JSX } from 'preact'
 import { useConsole } from '../context.js'
-import { later } from '../later.js'
+import { lazy } from '../later.js'
 import { useCell } from '../use-cell.js'
 import { Grid } from './grid.js'
 import { Notice } from './notice.js'
 
-const DetailPane = later(more => more.DetailPane, <aside class="detail" />)
+const DetailPane = lazy(more => more.DetailPane, <aside class="detail" />)
 
-/** All keys that fit what is looked for, and the one that is open. */
+/** The keys that match the search, and the open key. */
 export function KeysView(): JSX.Element {
   const { list$, open$ } = useConsole()
   const list = useCell(list$)

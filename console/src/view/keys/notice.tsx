@@ -3,48 +3,48 @@ import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** Stands where the keys would be, and says why there are none. */
+/** Shown instead of the keys, with the reason why there are none. */
 export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
-  const { typed$, dialog$, facts$, health$ } = useConsole()
+  const { searchText$, dialog$, facts$, health$ } = useConsole()
   const url = useCell(facts$)?.url ?? 'mqtt://127.0.0.1:1883'
   const health = useCell(health$)
-  if (list.state === 'failed') return <ErrorText title="The keys cannot be listed">{list.problem}</ErrorText>
+  if (list.state === 'failed') return <NoticeBox title="Listing failed">{list.problem}</NoticeBox>
   if (list.state === 'listing') {
-    const title = health.state === 'live' ? 'Looking for keys…' : 'Waiting for the store…'
-    return <ErrorText title={title}>{health.state === 'connecting' ? health.why : undefined}</ErrorText>
+    const title = health.state === 'live' ? 'Loading keys…' : 'Waiting for the store…'
+    return <NoticeBox title={title}>{health.state === 'connecting' ? health.why : undefined}</NoticeBox>
   }
   if (list.glob !== '*') {
     return (
-      <ErrorText title="Nothing matches">
+      <NoticeBox title="No matches">
         <p>
-          No key fits <code>{list.glob}</code>. A word is looked for anywhere in a key; <code>*</code> stands for
-          anything, <code>?</code> for one sign, <code>[a-z]</code> for one of these.
+          No key matches <code>{list.glob}</code>. A word matches anywhere in a key; <code>*</code> matches anything,{' '}
+          <code>?</code> one character, <code>[a-z]</code> one of these.
         </p>
         {/^\*?0x[\da-f]/i.test(list.glob) && (
           <p>
-            A key shown as <code>0x…</code> is not text, and no glob finds it by these digits.
+            A key shown as <code>0x…</code> is binary and cannot be found by its hex digits.
           </p>
         )}
-        <button type="button" class="button" onClick={() => typed$.next('')}>
+        <button type="button" class="button" onClick={() => searchText$.next('')}>
           Show all keys
         </button>
-      </ErrorText>
+      </NoticeBox>
     )
   }
   return (
-    <ErrorText title="No keys yet">
-      Set one here, or from anywhere else:
+    <NoticeBox title="No keys yet">
+      Set one here, or on the command line:
       <pre>
         npx rx-statestore set 'thermostat1/setPoint' 21.5 \{'\n  '}--url {url}
       </pre>
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
         Set a key
       </button>
-    </ErrorText>
+    </NoticeBox>
   )
 }
 
-const ErrorText = ({
+const NoticeBox = ({
   title,
   children,
 }: {

@@ -1,18 +1,18 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { count, counted } from '../../model/amount.js'
+import { formatCount, pluralize } from '../../model/amount.js'
 import { pathsOf } from '../../model/key-tree.js'
 import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useCell } from '../use-cell.js'
-import { mayBeTree } from './use-tree.js'
+import { canBeTree } from './use-tree.js'
 
-/** The search, what it found, and the way to a new key. */
+/** Search, result count, tree switch, and the button to set a key. */
 export function Toolbar(): JSX.Element {
-  const { typed$, pulses$, dialog$, list$ } = useConsole()
-  const typed = useCell(typed$)
-  const all = useCell(pulses$).last?.keys
+  const { searchText$, stats$, dialog$, list$ } = useConsole()
+  const typed = useCell(searchText$)
+  const all = useCell(stats$).last?.keys
   return (
     <div class="toolbar">
       <search class="search">
@@ -27,12 +27,12 @@ export function Toolbar(): JSX.Element {
           autocapitalize="off"
           spellcheck={false}
           value={typed}
-          onInput={({ currentTarget }) => typed$.next(currentTarget.value)}
+          onInput={({ currentTarget }) => searchText$.next(currentTarget.value)}
         />
         <kbd class="search-key">/</kbd>
       </search>
       <p class="found" id="found">
-        {foundWords(useCell(list$), all)}
+        {searchSummary(useCell(list$), all)}
       </p>
       <TreeSwitch />
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
@@ -45,13 +45,13 @@ export function Toolbar(): JSX.Element {
   )
 }
 
-/** There is nothing to choose where no key has a `/`. */
+/** Hidden if no key contains a `/`. */
 function TreeSwitch(): JSX.Element | undefined {
   const { list$, folding, open$ } = useConsole()
   const { tree } = useCell(folding.fold$)
   const { keys } = useCell(list$)
   const open = useCell(open$)
-  const possible = useMemo(() => mayBeTree(keys), [keys])
+  const possible = useMemo(() => canBeTree(keys), [keys])
   if (!possible) return undefined
   return (
     <button
@@ -67,10 +67,10 @@ function TreeSwitch(): JSX.Element | undefined {
   )
 }
 
-function foundWords({ keys, more, glob, state }: KeyList, all: number | undefined): ComponentChildren {
-  const fits = glob === '*' ? '' : <code class="found-glob">{glob}</code>
-  if (state === 'listing' && keys.length === 0) return <>Looking… {fits}</>
-  if (!more) return [counted(keys.length, 'key'), ' ', fits]
-  if (glob !== '*') return [`${count(keys.length)} shown, there are more `, fits]
-  return `${count(keys.length)}${all === undefined ? '' : ` of ${count(all)}`} shown`
+function searchSummary({ keys, more, glob, state }: KeyList, all: number | undefined): ComponentChildren {
+  const globLabel = glob === '*' ? '' : <code class="found-glob">{glob}</code>
+  if (state === 'listing' && keys.length === 0) return <>Searching… {globLabel}</>
+  if (!more) return [pluralize(keys.length, 'key'), ' ', globLabel]
+  if (glob !== '*') return [`${formatCount(keys.length)} shown, more match `, globLabel]
+  return `${formatCount(keys.length)}${all === undefined ? '' : ` of ${formatCount(all)}`} shown`
 }

@@ -3,22 +3,22 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { currentRow } from '../../model/window.js'
 import { focusSearch } from './focus.js'
 
-/** The row the keyboard acts on. */
 export interface Current {
-  /** Its place in the list. */
+  /** Index in the list. */
   readonly current: number
   activate(id: string | undefined): void
 }
 
 /**
- * Follows a key, not a place: others add and remove keys above it. When the row with the focus goes, the one that takes
- * its place gets it, or the search when there is none.
+ * Tracks the active row by key, since other clients add and remove keys above it. If the focused row disappears, the
+ * row that
+ * takes its position gets the focus, or the search if no row is left.
  */
 export function useCurrent(ref: RefObject<HTMLElement | null>, rows: readonly { readonly id: string }[]): Current {
   const [id, activate] = useState<string>()
   const last = useRef(0)
   const current = currentRow(rows, id, last.current)
-  // Asked before the rows change: the browser does not tell that an element with the focus was removed.
+  // Must be read before the rows change: browsers fire no event when a focused element is removed.
   const focused = hasFocus(ref.current)
   useLayoutEffect(() => {
     last.current = current

@@ -4,38 +4,38 @@ import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** The keys as they are laid out. */
+/** Layout of the keys. */
 export interface Tree {
-  /** Whether it is a tree, and no list. */
+  /** Tree rather than list. */
   readonly tree: boolean
   readonly rows: readonly TreeRow[]
-  turn(branches: readonly BranchRow[], isOpen: boolean): void
+  setOpen(branches: readonly BranchRow[], isOpen: boolean): void
 }
 
-/** Lays out the keys as somebody wants them. Of those that are looked for all branches are open to begin with. */
+/** Lays out the keys. Search results start with all branches open. */
 export function useTree({ keys, glob }: KeyList): Tree {
   const { folding } = useConsole()
   const fold = useCell(folding.fold$)
-  const tree = useMemo(() => fold.tree && mayBeTree(keys), [fold.tree, keys])
-  const searching = glob !== '*'
+  const tree = useMemo(() => fold.tree && canBeTree(keys), [fold.tree, keys])
+  const isSearching = glob !== '*'
   const rows = useMemo(() => {
     if (!tree) return listRows(keys)
-    const turned = new Set(searching ? fold.shut : fold.open)
-    return treeRows(keys, path => turned.has(path) !== searching)
-  }, [tree, keys, searching, fold])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about what is looked for
-  useEffect(() => () => folding.forgetShut(), [folding, glob])
+    const toggled = new Set(isSearching ? fold.closed : fold.open)
+    return treeRows(keys, path => toggled.has(path) !== isSearching)
+  }, [tree, keys, isSearching, fold])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new search resets it
+  useEffect(() => () => folding.clearClosed(), [folding, glob])
   return {
     tree,
     rows,
-    turn: (branches, isOpen) =>
-      folding.turn(
+    setOpen: (branches, isOpen) =>
+      folding.setOpen(
         branches.flatMap(({ paths }) => paths),
         isOpen,
-        searching,
+        isSearching,
       ),
   }
 }
 
-/** Whether keys have something in common that a tree could show. */
-export const mayBeTree = (keys: KeyList['keys']): boolean => keys.some(key => pathsOf(key).length > 0)
+/** Returns whether any key has a prefix to group by. */
+export const canBeTree = (keys: KeyList['keys']): boolean => keys.some(key => pathsOf(key).length > 0)

@@ -1,35 +1,35 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** The part of a scrolling element that is to be seen; CSS pixels. */
-export interface Seen {
+/** Visible part of a scrolling element; CSS pixels. */
+export interface VisibleArea {
   readonly scrollTop: number
   readonly width: number
   readonly height: number
 }
 
-/** Follows an element that scrolls, once per painted frame at most. */
-export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>; readonly seen: Seen } {
+/** Tracks a scrolling element, at most once per frame. */
+export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>; readonly seen: VisibleArea } {
   const ref = useRef<HTMLDivElement>(null)
-  const [seen, see] = useState<Seen>({ scrollTop: 0, width: 0, height: 0 })
+  const [seen, setSeen] = useState<VisibleArea>({ scrollTop: 0, width: 0, height: 0 })
   useLayoutEffect(() => {
     const element = ref.current
     if (!element) return
     let frame = 0
-    const look = (): void => {
+    const measure = (): void => {
       frame = 0
-      see({ scrollTop: element.scrollTop, width: element.clientWidth, height: element.clientHeight })
+      setSeen({ scrollTop: element.scrollTop, width: element.clientWidth, height: element.clientHeight })
     }
-    const moved = (): void => {
-      if (frame === 0) frame = requestAnimationFrame(look)
+    const scheduleMeasure = (): void => {
+      if (frame === 0) frame = requestAnimationFrame(measure)
     }
-    look()
-    const observer = new ResizeObserver(moved)
+    measure()
+    const observer = new ResizeObserver(scheduleMeasure)
     observer.observe(element)
-    element.addEventListener('scroll', moved, { passive: true })
+    element.addEventListener('scroll', scheduleMeasure, { passive: true })
     return () => {
       observer.disconnect()
-      element.removeEventListener('scroll', moved)
+      element.removeEventListener('scroll', scheduleMeasure)
       cancelAnimationFrame(frame)
     }
   }, [])

@@ -1,13 +1,13 @@
 import type { ComponentChildren, JSX } from 'preact'
 
-interface PartProps {
+interface CardProps {
   readonly title: string
   readonly hint: string
   readonly children?: ComponentChildren
 }
 
-/** A part of the page about the store. */
-export const Card = ({ title, hint, children }: PartProps): JSX.Element => (
+/** A section of the store view. */
+export const Card = ({ title, hint, children }: CardProps): JSX.Element => (
   <section class="card" aria-label={title}>
     <h2>{title}</h2>
     <p class="hint">{hint}</p>
@@ -15,8 +15,8 @@ export const Card = ({ title, hint, children }: PartProps): JSX.Element => (
   </section>
 )
 
-/** What can be done, and its buttons. */
-export const Deed = ({ title, hint, children }: PartProps): JSX.Element => (
+/** An action and its buttons. */
+export const Action = ({ title, hint, children }: CardProps): JSX.Element => (
   <div class="deed">
     <h3>{title}</h3>
     <p class="hint">{hint}</p>

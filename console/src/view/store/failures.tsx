@@ -1,34 +1,34 @@
 import type { JSX } from 'preact'
-import { left } from '../../model/time.js'
+import { formatRemaining } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
-import { Card, Deed } from './card.js'
+import { Action, Card } from './card.js'
 
-const FREEZES = [5_000, 30_000, 120_000]
+const FREEZE_DURATIONS_MS = [5_000, 30_000, 120_000]
 
-/** What a store with a broker of its own can be made to do. @param isNode - whether others have its keys as well */
+/** Failures to simulate, for a store with its own broker. @param isNode - whether other nodes hold its keys as well */
 export function Failures({ isNode }: { readonly isNode: boolean }): JSX.Element {
   const { dialog$ } = useConsole()
   const actions = useActions()
   return (
-    <Card title="Try out failures" hint="See how an app takes it. To cut a single client, look under Clients.">
-      <Deed title="Freeze" hint="Connections stay open, and nothing moves.">
+    <Card title="Simulate failures" hint="Test how an app reacts. To disconnect a single client, see Clients.">
+      <Action title="Freeze" hint="Connections stay open, but nothing is processed.">
         <Freeze />
-      </Deed>
-      <Deed title="Restart" hint="Ends all connections and starts anew on the same ports.">
+      </Action>
+      <Action title="Restart" hint="Closes all connections and starts again on the same ports.">
         <button type="button" class="button" onClick={() => actions.restart('kept')}>
           <Icon name="restart" />
-          Keep the keys
+          Keep keys
         </button>
         {!isNode && (
           <button type="button" class="button danger" onClick={() => dialog$.next({ type: 'lose' })}>
             <Icon name="restart" />
-            Lose the keys…
+            Discard keys…
           </button>
         )}
-      </Deed>
+      </Action>
     </Card>
   )
 }
@@ -41,13 +41,13 @@ function Freeze(): JSX.Element {
   if (health.state === 'frozen') {
     return (
       <button type="button" class="button primary" onClick={() => actions.freeze(0)}>
-        Thaw now, {left(health.until - now)} left
+        Resume, {formatRemaining(health.until - now)} left
       </button>
     )
   }
   return (
     <>
-      {FREEZES.map(ms => (
+      {FREEZE_DURATIONS_MS.map(ms => (
         <button key={ms} type="button" class="button" onClick={() => actions.freeze(ms)}>
           <Icon name="snow" />
           <span>

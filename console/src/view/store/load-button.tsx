@@ -3,14 +3,13 @@ import { useRef } from 'preact/hooks'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 
-/** Chooses a dump to load. */
 export function LoadButton({ disabled }: { readonly disabled: boolean }): JSX.Element {
   const { dialog$ } = useConsole()
   const input = useRef<HTMLInputElement>(null)
   const chosen = (): void => {
     const file = input.current?.files?.[0]
     if (file) dialog$.next({ type: 'load', file })
-    // The same file may be chosen again.
+    // Allow the same file to be chosen again.
     if (input.current) input.current.value = ''
   }
   return (

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
 import type { ClusterFacts } from '../../../../src/server/console/contract.js'
-import { count, counted } from '../../model/amount.js'
-import { span } from '../../model/time.js'
+import { formatCount, pluralize } from '../../model/amount.js'
+import { formatDuration } from '../../model/time.js'
 
-/** A node that was not heard of for so long is away, ms; one that runs is heard of every three seconds. */
-const AWAY_AFTER = 10_000
+/** Running nodes send a heartbeat every three seconds. */
+const OFFLINE_AFTER_MS = 10_000
 
-/** The nodes of a store: how far each has come in the log, and who is there. */
+/** The nodes of a cluster with log position, lag and clients. */
 export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: ClusterFacts): JSX.Element {
   const end = position + lag
   return (
@@ -14,8 +14,8 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
       <div class="page-head">
         <h2>Nodes of {name}</h2>
         <p class="hint">
-          {counted(nodes.length, 'node')}, log at {count(end)}
-          {leader === undefined ? '' : `, led by ${leader}`}
+          {pluralize(nodes.length, 'node')}, log at {formatCount(end)}
+          {leader === undefined ? '' : `, leader ${leader}`}
         </p>
       </div>
       <table class="table nodes">
@@ -23,13 +23,13 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
           <tr>
             <th scope="col">Node</th>
             <th scope="col" class="number">
-              Behind by
+              Lag
             </th>
             <th scope="col" class="number">
               Clients
             </th>
             <th scope="col" class="number">
-              Heard of
+              Last seen
             </th>
           </tr>
         </thead>
@@ -37,22 +37,22 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
           {Array.from(nodes)
             .sort((a, b) => (a.id < b.id ? -1 : 1))
             .map(node => {
-              const quiet = Math.max(0, time - node.seenAt)
-              const away = node.id !== nodeId && quiet > AWAY_AFTER
+              const silentMs = Math.max(0, time - node.seenAt)
+              const isOffline = node.id !== nodeId && silentMs > OFFLINE_AFTER_MS
               return (
                 <tr key={node.id}>
                   <th scope="row">
                     <span class="client-id">{node.id}</span> {node.id === nodeId && <span class="tag">this node</span>}
-                    {away && <span class="tag tag-away">away</span>}
+                    {isOffline && <span class="tag tag-away">offline</span>}
                   </th>
-                  <td class="number" data-label="behind">
-                    {count(Math.max(0, end - node.position))}
+                  <td class="number" data-label="lag">
+                    {formatCount(Math.max(0, end - node.position))}
                   </td>
                   <td class="number" data-label="clients">
-                    {away ? '–' : count(node.clients)}
+                    {isOffline ? '–' : formatCount(node.clients)}
                   </td>
-                  <td class="number" data-label="heard">
-                    {node.id === nodeId ? 'now' : `${span(quiet)} ago`}
+                  <td class="number" data-label="seen">
+                    {node.id === nodeId ? 'now' : `${formatDuration(silentMs)} ago`}
                   </td>
                 </tr>
               )

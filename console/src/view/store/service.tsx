@@ -2,28 +2,28 @@ import type { JSX } from 'preact'
 import type { AttachedFacts } from '../../../../src/server/console/contract.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
-import { Card, Deed } from './card.js'
+import { Action, Card } from './card.js'
 
 const STATES: Readonly<Record<AttachedFacts['state'], string>> = {
-  connecting: 'On its way',
-  serving: 'Serves',
+  connecting: 'Connecting',
+  serving: 'Active',
   standby: 'Standby',
-  reconnecting: 'Away from its broker',
+  reconnecting: 'Broker unreachable',
   closed: 'Stopped',
 }
 
 const HINTS: Readonly<Partial<Record<AttachedFacts['state'], string>>> = {
-  serving: 'Requests come and go through the broker.',
-  standby: 'Another store serves at the broker; this one takes over when it is gone.',
+  serving: 'Serves requests through the broker.',
+  standby: 'Another store is active; this one takes over if it fails.',
 }
 
-/** What a store does at a broker of somebody else. @param at - where that is */
+/** State of a store attached to an external broker. @param at - URL of the broker */
 export function Service({ at }: { readonly at: string }): JSX.Element {
-  const { last } = useCell(useConsole().pulses$)
+  const { last } = useCell(useConsole().stats$)
   const { state, why } = last?.attached ?? { state: 'connecting' as const }
   return (
-    <Card title="At the broker" hint={`Attached to ${at}, a broker of somebody else.`}>
-      <Deed title={STATES[state]} hint={HINTS[state] ?? `${why ?? 'Finding out'}.`} />
+    <Card title="Broker" hint={`Attached to ${at}.`}>
+      <Action title={STATES[state]} hint={HINTS[state] ?? `${why ?? 'Checking'}.`} />
     </Card>
   )
 }

@@ -1,26 +1,26 @@
 import type { JSX } from 'preact'
-import { count } from '../../model/amount.js'
-import { span } from '../../model/time.js'
+import { formatCount } from '../../model/amount.js'
+import { formatDuration } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { Activity } from './activity.js'
-import { Card, Deed } from './card.js'
+import { Action, Card } from './card.js'
 import { Failures } from './failures.js'
 import { LoadButton } from './load-button.js'
 import { Nodes } from './nodes.js'
-import { ResetDeed } from './reset-deed.js'
+import { ResetAction } from './reset-action.js'
 import { Service } from './service.js'
 
-/** The store as a whole: how busy it is, where it is, and what can be done to it. */
+/** The store: activity, operations and addresses. */
 export function StoreView(): JSX.Element {
-  const { facts$, pulses$ } = useConsole()
+  const { facts$, stats$ } = useConsole()
   const actions = useActions()
   const facts = useCell(facts$)
-  const { last } = useCell(pulses$)
-  const serves = last?.startedAt !== undefined
-  const keysHint = serves ? `The store holds ${count(last.keys)}.` : 'The store that serves has them.'
+  const { last } = useCell(stats$)
+  const isServing = last?.startedAt !== undefined
+  const keysHint = isServing ? `${formatCount(last.keys)} in the store.` : 'Held by the active store.'
   return (
     <main class="page">
       <Activity />
@@ -28,19 +28,19 @@ export function StoreView(): JSX.Element {
       <div class="cards">
         {facts?.attached ? <Service at={facts.url} /> : <Failures isNode={last?.cluster !== undefined} />}
         <Card title="Keys" hint={keysHint}>
-          {(facts?.seeded || !facts?.attached) && <ResetDeed seeded={facts?.seeded === true} />}
-          <Deed title="Dump and load" hint="A line of JSON per key, with version, expiry and fencing token.">
-            <button type="button" class="button" disabled={!serves} onClick={() => actions.dump()}>
+          {(facts?.seeded || !facts?.attached) && <ResetAction seeded={facts?.seeded === true} />}
+          <Action title="Dump and load" hint="One JSON line per key, with version, expiry and fencing token.">
+            <button type="button" class="button" disabled={!isServing} onClick={() => actions.dump()}>
               <Icon name="down" />
               Dump
             </button>
-            <LoadButton disabled={!serves} />
-          </Deed>
+            <LoadButton disabled={!isServing} />
+          </Action>
         </Card>
-        <Card title="Where it is" hint="What an app connects to.">
+        <Card title="Addresses" hint="Where apps connect.">
           <Address name="MQTT" url={facts?.url} />
           <Address name="WebSocket" url={facts?.wsUrl} />
-          <Since version={facts?.version} />
+          <Uptime version={facts?.version} />
         </Card>
       </div>
     </main>
@@ -56,7 +56,7 @@ function Address({ name, url }: { readonly name: string; readonly url: string | 
       <button
         type="button"
         class="icon-button"
-        aria-label={`Copy the ${name} address`}
+        aria-label={`Copy ${name} address`}
         disabled={url === undefined}
         onClick={() => url && actions.copy(url, url)}
       >
@@ -66,14 +66,14 @@ function Address({ name, url }: { readonly name: string; readonly url: string | 
   )
 }
 
-function Since({ version }: { readonly version: string | undefined }): JSX.Element {
-  const { pulses$, now$ } = useConsole()
-  const { last } = useCell(pulses$)
+function Uptime({ version }: { readonly version: string | undefined }): JSX.Element {
+  const { stats$, now$ } = useConsole()
+  const { last } = useCell(stats$)
   const now = useCell(now$)
   return (
     <p class="hint">
       rx-statestore {version ?? ''},{' '}
-      {last?.startedAt === undefined ? 'not serving' : `up for ${span(now - last.startedAt)}`}
+      {last?.startedAt === undefined ? 'not active' : `up for ${formatDuration(now - last.startedAt)}`}
     </p>
   )
 }

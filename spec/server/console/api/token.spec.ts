@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { keepToken, type TokenPlace, takeToken } from '../../../../console/src/api/token.js'
+import { saveToken, type TokenSources, takeToken } from '../../../../console/src/api/token.js'
 
 /** A window at an address, with what was stored before. */
 function windowAt(hash: string, stored: Record<string, string> = {}) {
   const location = { hash, pathname: '/', search: '?a=b' }
   const kept = new Map(Object.entries(stored))
-  const place: TokenPlace = {
+  const place: TokenSources = {
     location,
     history: {
       replaceState: (_data, _unused, url) => {
@@ -28,7 +28,7 @@ describe('The token', () => {
 
   it('in the address counts more than the one of before', () => {
     const { place } = windowAt('#token=new')
-    keepToken('old', place)
+    saveToken('old', place)
     expect(takeToken(place)).toBe('new')
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { toGlob } from '../../../../console/src/model/glob.js'
-import { inOrder, listed, nameFor } from '../../../../console/src/model/listed-key.js'
+import { libraryKey, sortByName, toListedKey } from '../../../../console/src/model/listed-key.js'
 import { toFragment, toRoute } from '../../../../console/src/model/route.js'
 import { compileGlob } from '../../../../src/core/protocol/parse-command.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
@@ -26,18 +26,18 @@ describe('What is looked for', () => {
 
 describe('A listed key', () => {
   it('is known by its id alone', () => {
-    expect(listed(toHex(utf8('grün')))).toEqual({ id: '6772C3BC6E', name: 'grün', binary: false })
-    expect(listed('FF00')).toEqual({ id: 'FF00', name: '0xFF00', binary: true })
+    expect(toListedKey(toHex(utf8('grün')))).toEqual({ id: '6772C3BC6E', name: 'grün', binary: false })
+    expect(toListedKey('FF00')).toEqual({ id: 'FF00', name: '0xFF00', binary: true })
   })
 
   it('is told from one whose name looks alike', () => {
-    const text = listed(toHex(utf8('0xFF00')))
-    expect([nameFor(text), nameFor(listed('FF00'))]).toEqual(['0xFF00', new Uint8Array([255, 0])])
+    const text = toListedKey(toHex(utf8('0xFF00')))
+    expect([libraryKey(text), libraryKey(toListedKey('FF00'))]).toEqual(['0xFF00', new Uint8Array([255, 0])])
   })
 
   it('stands where people look for it', () => {
-    const keys = ['line-10', 'line-9', 'Asset', 'asset/2', 'asset/10'].map(name => listed(toHex(utf8(name))))
-    expect(inOrder(keys).map(({ name }) => name)).toEqual(['Asset', 'asset/2', 'asset/10', 'line-9', 'line-10'])
+    const keys = ['line-10', 'line-9', 'Asset', 'asset/2', 'asset/10'].map(name => toListedKey(toHex(utf8(name))))
+    expect(sortByName(keys).map(({ name }) => name)).toEqual(['Asset', 'asset/2', 'asset/10', 'line-9', 'line-10'])
   })
 })
 

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  earlyProblem,
-  LARGEST_EDITED,
+  convertDraft,
+  liveProblem,
+  MAX_EDITABLE_BYTES,
   needsHex,
-  readDraft,
-  retyped,
+  parseDraft,
   startDraft,
 } from '../../../../console/src/model/draft.js'
-import { typedSeconds, typedValue } from '../../../../console/src/model/typed-value.js'
+import { parseSecondsAsMs, parseValue } from '../../../../console/src/model/typed-value.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
 const BLANK = startDraft()
@@ -20,23 +20,23 @@ describe('A typed value', () => {
     ['number', ' 21.5 ', '21.5'],
     ['json', '{ "a": 1 }', '{ "a": 1 }'],
   ] as const)('of type %s is its bytes', (type, typed, stored) => {
-    expect(typedValue(type, typed)).toEqual({ bytes: utf8(stored) })
+    expect(parseValue(type, typed)).toEqual({ bytes: utf8(stored) })
   })
 
   it.each(['00ff7a', '00 FF 7A', '0x00FF7A', '00:ff:7a', ' 00 ff\n7a '])('of type hex is %j', typed => {
-    expect(typedValue('hex', typed)).toEqual({ bytes: new Uint8Array([0, 255, 122]) })
+    expect(parseValue('hex', typed)).toEqual({ bytes: new Uint8Array([0, 255, 122]) })
   })
 
   it.each([
-    ['number', 'warm', /^Not a number/],
-    ['number', '', /^Not a number/],
-    ['number', 'Infinity', /^Not a number/],
-    ['json', '{', /^Not JSON: /],
-    ['hex', '0', /^Not pairs/],
-    ['hex', 'zz', /^Not pairs/],
-    ['text', '\ud83d', /half a character/],
+    ['number', 'warm', /^Must be a number/],
+    ['number', '', /^Must be a number/],
+    ['number', 'Infinity', /^Must be a number/],
+    ['json', '{', /^Invalid JSON: /],
+    ['hex', '0', /^Must be pairs/],
+    ['hex', 'zz', /^Must be pairs/],
+    ['text', '\ud83d', /^Invalid Unicode/],
   ] as const)('of type %s is not %j', (type, typed, problem) => {
-    expect(typedValue(type, typed).problem).toMatch(problem)
+    expect(parseValue(type, typed).problem).toMatch(problem)
   })
 
   it.each([
@@ -48,7 +48,7 @@ describe('A typed value', () => {
     ['soon', undefined],
     ['1e99', undefined],
   ])('in seconds: %j is %s ms', (typed, ms) => {
-    expect(typedSeconds(typed)).toBe(ms)
+    expect(parseSecondsAsMs(typed)).toBe(ms)
   })
 })
 
@@ -56,39 +56,39 @@ describe('A form to set a key', () => {
   it('begins with the value there is, in its type', () => {
     expect(startDraft(utf8('21.5'))).toEqual({ ...BLANK, type: 'number', text: '21.5' })
     expect(startDraft(utf8('{"a":1}'))).toMatchObject({ type: 'json', text: '{\n  "a": 1\n}' })
-    expect(startDraft(utf8('{"a": 1}'))).toMatchObject({ type: 'json', text: '{"a": 1}', spread: false })
+    expect(startDraft(utf8('{"a": 1}'))).toMatchObject({ type: 'json', text: '{"a": 1}', isPrettyPrinted: false })
     expect(startDraft(utf8('true'))).toMatchObject({ type: 'text', text: 'true' })
     expect(startDraft(new Uint8Array([0, 255]))).toMatchObject({ type: 'hex', text: '00 FF' })
   })
 
   it('stores JSON that it spread over lines without those, whatever became of it', () => {
-    const spread = { ...startDraft(utf8('{"a":1}')), name: 'a' }
-    expect(readDraft(spread).write?.value).toEqual(utf8('{"a":1}'))
-    expect(readDraft({ ...spread, text: '{\n  "a": 10000000000000000001,\n  "b": " "}' }).write?.value).toEqual(
-      utf8('{"a":10000000000000000001,"b":" "}'),
-    )
-    expect(retyped(spread, 'text')).toMatchObject({ type: 'text', text: '{"a":1}' })
-    expect(retyped(spread, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
+    const isPrettyPrinted = { ...startDraft(utf8('{"a":1}')), name: 'a' }
+    expect(parseDraft(isPrettyPrinted).write?.value).toEqual(utf8('{"a":1}'))
+    expect(
+      parseDraft({ ...isPrettyPrinted, text: '{\n  "a": 10000000000000000001,\n  "b": " "}' }).write?.value,
+    ).toEqual(utf8('{"a":10000000000000000001,"b":" "}'))
+    expect(convertDraft(isPrettyPrinted, 'text')).toMatchObject({ type: 'text', text: '{"a":1}' })
+    expect(convertDraft(isPrettyPrinted, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
   })
 
   it('begins with the time to live that is left, so that an edit does not drop it', () => {
     expect(startDraft(utf8('1'), 90_400).expires).toBe('91')
     expect(startDraft(utf8('1'), 20).expires).toBe('1')
-    expect(readDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })
+    expect(parseDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })
   })
 
   it('says at once what is wrong with JSON, and of nothing else before it is to be set', () => {
-    expect(earlyProblem({ ...BLANK, type: 'json', text: '{"a":' })).toMatch(/^Not JSON: /)
-    expect(earlyProblem({ ...BLANK, type: 'json', text: ' ' })).toBeUndefined()
-    expect(earlyProblem({ ...BLANK, type: 'json', text: '{}' })).toBeUndefined()
-    expect(earlyProblem({ ...BLANK, type: 'number', text: '-' })).toBeUndefined()
+    expect(liveProblem({ ...BLANK, type: 'json', text: '{"a":' })).toMatch(/^Invalid JSON: /)
+    expect(liveProblem({ ...BLANK, type: 'json', text: ' ' })).toBeUndefined()
+    expect(liveProblem({ ...BLANK, type: 'json', text: '{}' })).toBeUndefined()
+    expect(liveProblem({ ...BLANK, type: 'number', text: '-' })).toBeUndefined()
   })
 
   it('gives back every value it began with, byte for byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), value => {
         const { type } = startDraft(value)
-        const { write } = readDraft({ ...startDraft(value), name: 'a' })
+        const { write } = parseDraft({ ...startDraft(value), name: 'a' })
         // A number may have had space around it.
         expect(type === 'number' ? 'fine' : write?.value).toEqual(type === 'number' ? 'fine' : value)
       }),
@@ -100,35 +100,35 @@ describe('A form to set a key', () => {
     expect(beginning).toMatchObject({ type: 'hex', text: '61 0D 0A 62' })
     expect(startDraft(utf8('{"a":\r1}')).type).toBe('hex')
     expect(needsHex(beginning)).toBe(true)
-    expect(needsHex(retyped(beginning, 'text'))).toBe(true)
+    expect(needsHex(convertDraft(beginning, 'text'))).toBe(true)
     expect(needsHex(startDraft(utf8('a\nb')))).toBe(false)
     expect(needsHex(startDraft(new Uint8Array([0, 13])))).toBe(false)
   })
 
   it('gives back a large text as a whole, and does not begin with one that is too large', { tags: 'slow' }, () => {
     const large = utf8('ä'.repeat(100_000))
-    expect(readDraft({ ...startDraft(large), name: 'a' }).write?.value).toEqual(large)
-    expect(startDraft(new Uint8Array(LARGEST_EDITED + 1))).toEqual(BLANK)
+    expect(parseDraft({ ...startDraft(large), name: 'a' }).write?.value).toEqual(large)
+    expect(startDraft(new Uint8Array(MAX_EDITABLE_BYTES + 1))).toEqual(BLANK)
   })
 
   it('has the same bytes when another type is chosen', () => {
-    const hex = retyped({ ...NAMED, text: 'grün' }, 'hex')
+    const hex = convertDraft({ ...NAMED, text: 'grün' }, 'hex')
     expect(hex).toMatchObject({ type: 'hex', text: '67 72 C3 BC 6E' })
-    expect(retyped(hex, 'text')).toMatchObject({ type: 'text', text: 'grün' })
-    expect(retyped({ ...NAMED, type: 'hex', text: 'FF' }, 'text')).toMatchObject({ type: 'text', text: 'FF' })
-    expect(retyped({ ...NAMED, type: 'json', text: '{' }, 'text')).toMatchObject({ type: 'text', text: '{' })
+    expect(convertDraft(hex, 'text')).toMatchObject({ type: 'text', text: 'grün' })
+    expect(convertDraft({ ...NAMED, type: 'hex', text: 'FF' }, 'text')).toMatchObject({ type: 'text', text: 'FF' })
+    expect(convertDraft({ ...NAMED, type: 'json', text: '{' }, 'text')).toMatchObject({ type: 'text', text: '{' })
   })
 
   it('becomes a write', () => {
-    expect(readDraft({ ...NAMED, text: 'warm' })).toEqual({ write: { name: 'a', value: utf8('warm'), options: {} } })
+    expect(parseDraft({ ...NAMED, text: 'warm' })).toEqual({ write: { name: 'a', value: utf8('warm'), options: {} } })
     const filled = { ...NAMED, expires: '1.5', condition: 'ifAbsent', token: '1:0:Store' } as const
-    expect(readDraft(filled).write?.options).toEqual({ expiresIn: 1_500, ifAbsent: true, fencingToken: '1:0:Store' })
-    expect(readDraft({ ...NAMED, condition: 'ifAbsentOrEqual' }).write?.options).toEqual({ ifAbsentOrEqual: true })
+    expect(parseDraft(filled).write?.options).toEqual({ expiresIn: 1_500, ifAbsent: true, fencingToken: '1:0:Store' })
+    expect(parseDraft({ ...NAMED, condition: 'ifAbsentOrEqual' }).write?.options).toEqual({ ifAbsentOrEqual: true })
   })
 
   it('says what is wrong, field by field', () => {
     const wrong = { ...BLANK, type: 'number', text: 'x', expires: 'y', token: 'z' } as const
-    expect(Object.keys(readDraft(wrong).problems ?? {})).toEqual(['name', 'text', 'expires', 'token'])
-    expect(readDraft({ ...NAMED, token: '1:0:Store' }).problems).toBeUndefined()
+    expect(Object.keys(parseDraft(wrong).problems ?? {})).toEqual(['name', 'text', 'expires', 'token'])
+    expect(parseDraft({ ...NAMED, token: '1:0:Store' }).problems).toBeUndefined()
   })
 })

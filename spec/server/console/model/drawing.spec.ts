@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dots, MEMORY, NO_BEATS, withBeat } from '../../../../console/src/model/beats.js'
+import { addChangeTime, dotsPath, NO_CHANGE_TIMES, WINDOW_MS } from '../../../../console/src/model/change-times.js'
 import { spark } from '../../../../console/src/model/spark.js'
-import { currentRow, scrollToShow, topsOf, visibleRows } from '../../../../console/src/model/window.js'
+import { currentRow, rowTops, scrollToShow, visibleRows } from '../../../../console/src/model/window.js'
 
 describe('The rows to be seen', () => {
-  const even = (count: number) => topsOf(Array.from({ length: count }), () => 34)
+  const even = (count: number) => rowTops(Array.from({ length: count }), () => 34)
   const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
 
   it('are those in the window, and some around', () => {
@@ -29,7 +29,7 @@ describe('The rows to be seen', () => {
     fc.assert(
       fc.property(fc.record({ ...numbers, rows: fc.array(fc.constantFrom(34, 44, 78)) }), one => {
         const { scrollTop, height, rows } = one
-        const tops = topsOf(rows, row => row)
+        const tops = rowTops(rows, row => row)
         const { first, end } = visibleRows({ scrollTop, height, tops })
         expect(0 <= first && first <= end && end <= rows.length).toBe(true)
         expect(end - first).toBeLessThanOrEqual(Math.ceil(height / 34) + 14)
@@ -67,24 +67,24 @@ describe('The row the keyboard acts on', () => {
 
 describe('Marbles', () => {
   it('are one for changes that are close', () => {
-    const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
+    const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
     expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
   })
 
   it('are of two kinds', () => {
-    expect(withBeat(withBeat(NO_BEATS, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
+    expect(addChangeTime(addChangeTime(NO_CHANGE_TIMES, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
   })
 
   it('are forgotten after a minute, so that there is an end of them', () => {
     const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
-    const { sets } = times.reduce((kept, at) => withBeat(kept, 'set', at), NO_BEATS)
-    expect(sets.length).toBeLessThanOrEqual(MEMORY / 2_500 + 1)
+    const { sets } = times.reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
+    expect(sets.length).toBeLessThanOrEqual(WINDOW_MS / 2_500 + 1)
   })
 
   it('move to the left, and out', () => {
-    expect(dots([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
-    expect(dots([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
-    expect(dots([10_000], 70_000, 128, 8, 4)).toBe('')
+    expect(dotsPath([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
+    expect(dotsPath([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
+    expect(dotsPath([10_000], 70_000, 128, 8, 4)).toBe('')
   })
 })
 

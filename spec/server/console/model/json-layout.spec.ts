@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactJson, isCompact, MOST_SPREAD, spreadJson } from '../../../../console/src/model/json-layout.js'
+import { compactJson, isCompact, MAX_PRETTY_CHARS, prettyJson } from '../../../../console/src/model/json-layout.js'
 
 /** JSON without blanks, with numbers that no double has. */
 const anyCompact = fc
@@ -10,13 +10,13 @@ const anyCompact = fc
 
 describe('JSON that is edited', () => {
   it('is spread over lines', () => {
-    expect(spreadJson('{"a":[1,{}],"b\\"":" x "}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b\\"": " x "\n}')
+    expect(prettyJson('{"a":[1,{}],"b\\"":" x "}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b\\"": " x "\n}')
   })
 
   it('is put together as it was, digit by digit', () => {
     fc.assert(
       fc.property(anyCompact, json => {
-        expect(compactJson(spreadJson(json))).toBe(json)
+        expect(compactJson(prettyJson(json))).toBe(json)
         expect(isCompact(json)).toBe(true)
       }),
     )
@@ -25,6 +25,6 @@ describe('JSON that is edited', () => {
   it('is left alone with a layout of its own, and when it is long', () => {
     expect(isCompact('{"a": 1}')).toBe(false)
     expect(isCompact('[1]\n')).toBe(false)
-    expect(isCompact(`"${'x'.repeat(MOST_SPREAD)}"`)).toBe(false)
+    expect(isCompact(`"${'x'.repeat(MAX_PRETTY_CHARS)}"`)).toBe(false)
   })
 })

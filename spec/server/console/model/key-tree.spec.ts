@@ -8,13 +8,13 @@ import {
   type TreeRow,
   treeRows,
 } from '../../../../console/src/model/key-tree.js'
-import { inOrder, type ListedKey, listed } from '../../../../console/src/model/listed-key.js'
+import { type ListedKey, sortByName, toListedKey } from '../../../../console/src/model/listed-key.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
 
-const keys = (...names: string[]): readonly ListedKey[] => inOrder(names.map(name => listed(toHex(utf8(name)))))
+const keys = (...names: string[]): readonly ListedKey[] => sortByName(names.map(name => toListedKey(toHex(utf8(name)))))
 const drawn = (rows: readonly TreeRow[]): readonly string[] =>
   rows.map(row => {
-    const sign = isBranch(row) ? `${row.isOpen ? 'v' : '>'} ${row.own} ${row.keys}` : row.own
+    const sign = isBranch(row) ? `${row.isOpen ? 'v' : '>'} ${row.label} ${row.keys}` : row.label
     return '  '.repeat(row.level - 1) + sign
   })
 
@@ -50,9 +50,9 @@ describe('The tree of keys', () => {
   })
 
   it('takes a slash at the end for a part of the name, and bytes for no text', () => {
-    expect(pathsOf(listed(toHex(utf8('a/b/'))))).toEqual(['a/'])
-    expect(pathsOf(listed(toHex(utf8('/'))))).toEqual([])
-    expect(pathsOf(listed('FF2F00'))).toEqual([])
+    expect(pathsOf(toListedKey(toHex(utf8('a/b/'))))).toEqual(['a/'])
+    expect(pathsOf(toListedKey(toHex(utf8('/'))))).toEqual([])
+    expect(pathsOf(toListedKey('FF2F00'))).toEqual([])
     expect(drawn(treeRows(keys('/a', '//'), () => true))).toEqual(['v / 2', '  /', '  a'])
   })
 
@@ -72,9 +72,9 @@ describe('The tree of keys', () => {
         const ids = treeRows(all, () => true).flatMap(row => (isBranch(row) ? [] : [row.id]))
         expect(new Set(ids)).toEqual(new Set(all.map(({ id }) => id)))
         expect(ids).toHaveLength(all.length)
-        for (const [at, { level, place, of }] of rows.entries()) {
+        for (const [at, { level, position, setSize }] of rows.entries()) {
           const parent = rows[parentOf(rows, at)]
-          expect([parent?.level ?? 0, place <= of]).toEqual([level - 1, true])
+          expect([parent?.level ?? 0, position <= setSize]).toEqual([level - 1, true])
         }
       }),
     )
@@ -82,7 +82,7 @@ describe('The tree of keys', () => {
 
   it('is as quick as a list of twenty thousand has to be', { tags: 'slow' }, () => {
     const many = Array.from({ length: 20_000 }, (_, i) =>
-      listed(toHex(utf8(`site-${i % 20}/line-${i % 400}/sensor/${i}`))),
+      toListedKey(toHex(utf8(`site-${i % 20}/line-${i % 400}/sensor/${i}`))),
     )
     expect(treeRows(many, () => false)).toHaveLength(20)
     expect(treeRows(many, () => true).length).toBeGreaterThan(20_000)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hexRows } from '../../../../console/src/model/hex-rows.js'
 import { jsonTokens } from '../../../../console/src/model/json-tokens.js'
-import { readable, show } from '../../../../console/src/model/value.js'
+import { decodeReadable, previewValue } from '../../../../console/src/model/value.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
 describe('A value in a line', () => {
@@ -25,37 +25,37 @@ describe('A value in a line', () => {
     ['a\u0000b', 'binary'],
     ['', 'empty'],
   ])('takes %j for %s', (text, kind) => {
-    expect(show(utf8(text)).kind).toBe(kind)
+    expect(previewValue(utf8(text)).kind).toBe(kind)
   })
 
   it('has the number of a number alone', () => {
-    expect(show(utf8(' 21.5 ')).number).toBe(21.5)
-    expect(show(utf8('"21.5"')).number).toBeUndefined()
+    expect(previewValue(utf8(' 21.5 ')).number).toBe(21.5)
+    expect(previewValue(utf8('"21.5"')).number).toBeUndefined()
   })
 
   it('shows bytes that are no text as pairs of digits', () => {
-    expect(show(new Uint8Array([0, 255, 16]))).toEqual({ kind: 'binary', line: '00 FF 10', number: undefined })
+    expect(previewValue(new Uint8Array([0, 255, 16]))).toEqual({ kind: 'binary', line: '00 FF 10', number: undefined })
   })
 
   it('makes one line of several', () => {
-    expect(show(utf8('{\n  "a": 1,\n  "b": 2\n}')).line).toBe('{ "a": 1, "b": 2 }')
+    expect(previewValue(utf8('{\n  "a": 1,\n  "b": 2\n}')).line).toBe('{ "a": 1, "b": 2 }')
   })
 
   it('cuts what is long', () => {
-    expect(show(utf8('x'.repeat(5_000))).line).toMatch(/^x{240}…$/)
-    expect(show(new Uint8Array(5_000)).line).toMatch(/^(00 ){48}…$/)
+    expect(previewValue(utf8('x'.repeat(5_000))).line).toMatch(/^x{240}…$/)
+    expect(previewValue(new Uint8Array(5_000)).line).toMatch(/^(00 ){48}…$/)
   })
 
   it.each([0, 1, 2, 3])('does not take a large text for bytes when its beginning ends amid a character (%i)', shift => {
     const text = 'x'.repeat(shift) + '𝄞'.repeat(20_000)
-    expect(show(utf8(text)).kind).toBe('text')
-    expect(text.startsWith(readable(utf8(text)) ?? '-')).toBe(true)
+    expect(previewValue(utf8(text)).kind).toBe('text')
+    expect(text.startsWith(decodeReadable(utf8(text)) ?? '-')).toBe(true)
   })
 
   it('is found for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
-        expect(show(bytes).line).not.toMatch(/\n/)
+        expect(previewValue(bytes).line).not.toMatch(/\n/)
       }),
     )
   })

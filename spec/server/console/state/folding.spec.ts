@@ -14,27 +14,27 @@ describe('What is open of the tree', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
     folding.toggle(['line-1/'])
-    folding.turn(['a/', 'a/b/'], true, false)
-    folding.turn(['a/'], false, false)
-    expect(new Folding(kept).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], shut: [] })
+    folding.setOpen(['a/', 'a/b/'], true, false)
+    folding.setOpen(['a/'], false, false)
+    expect(new Folding(kept).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], closed: [] })
   })
 
   it('is not what is closed while something is looked for', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
-    folding.turn(['a/', 'b/'], false, true)
-    folding.turn(['b/'], true, true)
-    expect(folding.fold$.value).toEqual({ tree: false, open: [], shut: ['a/'] })
-    expect(new Folding(kept).fold$.value.shut).toEqual([])
-    folding.forgetShut()
-    expect(folding.fold$.value.shut).toEqual([])
+    folding.setOpen(['a/', 'b/'], false, true)
+    folding.setOpen(['b/'], true, true)
+    expect(folding.fold$.value).toEqual({ tree: false, open: [], closed: ['a/'] })
+    expect(new Folding(kept).fold$.value.closed).toEqual([])
+    folding.clearClosed()
+    expect(folding.fold$.value.closed).toEqual([])
   })
 
   it('is bounded: what was opened last counts', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
     const many = Array.from({ length: 700 }, (_, i) => `${i}/`)
-    folding.turn([...many, `${'x'.repeat(501)}/`], true, false)
+    folding.setOpen([...many, `${'x'.repeat(501)}/`], true, false)
     expect(new Folding(kept).fold$.value.open).toEqual(many.slice(200))
   })
 
@@ -43,7 +43,7 @@ describe('What is open of the tree', () => {
     text => {
       const kept = new Kept()
       kept.text = text
-      expect(new Folding(kept).fold$.value).toEqual({ tree: false, open: [], shut: [] })
+      expect(new Folding(kept).fold$.value).toEqual({ tree: false, open: [], closed: [] })
     },
   )
 })

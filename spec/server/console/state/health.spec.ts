@@ -31,9 +31,9 @@ describe('The health of what is shown', () => {
 
   it('is stale since one of them was lost, whatever goes wrong then', () => {
     const stale = { state: 'stale', since: 2_000 }
-    expect(healthAfter(well, away)).toEqual({ ...stale, why: 'The store does not answer' })
-    expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'The server cannot be reached' })
-    expect(healthAfter(well, away, { ...away, feed: lost })).toEqual({ ...stale, why: 'The server cannot be reached' })
+    expect(healthAfter(well, away)).toEqual({ ...stale, why: 'No response from the store' })
+    expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
+    expect(healthAfter(well, away, { ...away, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
     expect(healthAfter(well, away, { ...well, status: { state: 'connecting' } })).toMatchObject(stale)
     expect(healthAfter(well, away, well)).toEqual(LIVE)
   })
@@ -47,7 +47,7 @@ describe('The health of what is shown', () => {
   })
 
   it('is not stale before it was live: there is nothing to be stale', () => {
-    expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'The server cannot be reached' })
+    expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Server unreachable' })
   })
 
   it('is frozen as long as the store is, also when connections break over it', () => {
@@ -61,7 +61,7 @@ describe('The health of what is shown', () => {
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...well, feed: lost, frozenUntil: 9_000 })).toEqual({
       state: 'stale',
       since: 2_000,
-      why: 'The server cannot be reached',
+      why: 'Server unreachable',
     })
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { History, MOST_CHANGES, MOST_NUMBERS } from '../../../../console/src/state/history.js'
-import { MOST_PULSES, NO_PULSES, withPulse } from '../../../../console/src/state/pulses.js'
+import { HistoryRecorder, MAX_CHANGES, MAX_NUMBERS } from '../../../../console/src/state/history.js'
+import { addSample, MAX_SAMPLES, NO_STATS } from '../../../../console/src/state/stats-history.js'
 import { type Entry, type GoneReason, Hlc } from '../../../../src/client/index.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
@@ -22,16 +22,16 @@ const gone = (op: 'delete' | 'absent', at?: number, reason: GoneReason = 'unknow
 
 describe('A history', () => {
   it('has the newest change first, each with its version and where it came from', () => {
-    const history = new History()
+    const history = new HistoryRecorder()
     history.add({ ...set('20', 1_000), source: 'snapshot' }, 5_000)
     history.add(set('warm', 6_000), 6_001)
     history.add(gone('delete', 7_000), 7_001)
     history.add(gone('absent'), 8_000)
     history.add(gone('delete', 9_000, 'expired'), 9_001)
-    const { changes, total, entry } = history.seen
+    const { changes, total, entry } = history.current
     expect(changes.map(({ op, at, line, version, source }) => [op, at, line, version, source])).toEqual([
       ['delete', 9_000, 'expired', '9000:0:S', 'notification'],
-      ['absent', 8_000, 'no such key', undefined, 'notification'],
+      ['absent', 8_000, 'not found', undefined, 'notification'],
       ['delete', 7_000, 'deleted', '7000:0:S', 'notification'],
       ['set', 6_000, 'warm', '6000:0:S', 'notification'],
       ['set', 1_000, '20', '1000:0:S', 'snapshot'],
@@ -40,40 +40,36 @@ describe('A history', () => {
   })
 
   it('forgets the oldest changes and numbers, and counts all', () => {
-    const history = new History()
-    for (let i = 1; i <= MOST_NUMBERS + 10; i++) history.add(set(String(i), i), i)
-    const { changes, total, series } = history.seen
-    expect([changes.length, series.times.length, series.values.length]).toEqual([
-      MOST_CHANGES,
-      MOST_NUMBERS,
-      MOST_NUMBERS,
-    ])
+    const history = new HistoryRecorder()
+    for (let i = 1; i <= MAX_NUMBERS + 10; i++) history.add(set(String(i), i), i)
+    const { changes, total, series } = history.current
+    expect([changes.length, series.times.length, series.values.length]).toEqual([MAX_CHANGES, MAX_NUMBERS, MAX_NUMBERS])
     expect({ total, newest: changes[0]?.line, oldest: series.values[0] }).toEqual({
-      total: MOST_NUMBERS + 10,
-      newest: String(MOST_NUMBERS + 10),
+      total: MAX_NUMBERS + 10,
+      newest: String(MAX_NUMBERS + 10),
       oldest: 11,
     })
   })
 
   it('has numbers with rising times: of several in a ms the last', () => {
-    const history = new History()
+    const history = new HistoryRecorder()
     for (const entry of [set('1', 10), set('2', 10), set('warm', 11), set('3', 9), set('4', 12)]) history.add(entry, 0)
-    expect(history.seen.series).toEqual({ times: [10, 12], values: [3, 4] })
+    expect(history.current.series).toEqual({ times: [10, 12], values: [3, 4] })
   })
 
   it('has a marble for every change, but none for what was there', () => {
-    const history = new History()
+    const history = new HistoryRecorder()
     history.add(set('1', 1), 10_000)
-    expect(history.seen.beats.sets).toEqual([])
+    expect(history.current.changeTimes.sets).toEqual([])
     history.add(set('2', 2), 20_000)
     history.add(gone('delete', 3), 30_000)
-    expect(history.seen.beats).toEqual({ sets: [20_000], deletes: [30_000] })
+    expect(history.current.changeTimes).toEqual({ sets: [20_000], deletes: [30_000] })
   })
 
   it('that was looked at does not change', () => {
-    const history = new History()
+    const history = new HistoryRecorder()
     history.add(set('1', 1), 1)
-    const { changes, series } = history.seen
+    const { changes, series } = history.current
     history.add(set('2', 2), 2)
     expect([changes.length, series.values.length]).toEqual([1, 1])
   })
@@ -82,9 +78,9 @@ describe('A history', () => {
 describe('Pulses', () => {
   it('are remembered for two minutes', () => {
     const pulse = { type: 'pulse', startedAt: 0, keys: 0, watches: 0, connections: 0, errors: 0, keyspace: 0 } as const
-    let pulses = NO_PULSES
-    for (let at = 1; at <= 200; at++) pulses = withPulse(pulses, { ...pulse, at, requests: at, notifications: 0 })
-    expect(pulses.requests).toHaveLength(MOST_PULSES)
+    let pulses = NO_STATS
+    for (let at = 1; at <= 200; at++) pulses = addSample(pulses, { ...pulse, at, requests: at, notifications: 0 })
+    expect(pulses.requests).toHaveLength(MAX_SAMPLES)
     expect([pulses.requests[0], pulses.requests.at(-1), pulses.last?.at]).toEqual([81, 200, 200])
   })
 })

@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { count, counted, measured, shortCount, size } from '../../../../console/src/model/amount.js'
+import {
+  formatBytes,
+  formatCompact,
+  formatCount,
+  formatNumber,
+  pluralize,
+} from '../../../../console/src/model/amount.js'
+import { describeError } from '../../../../console/src/model/error-text.js'
 import { keyParts } from '../../../../console/src/model/key-parts.js'
-import { keyLine, keySigns } from '../../../../console/src/model/key-signs.js'
+import { keyPieces, visibleKey } from '../../../../console/src/model/key-signs.js'
 import { summaryOf } from '../../../../console/src/model/summary.js'
-import { dateAndTime, left, span, timeOfDay } from '../../../../console/src/model/time.js'
+import { dateAndTime, formatDuration, formatRemaining, timeOfDay } from '../../../../console/src/model/time.js'
 import { shortVersion, shortVersionOf } from '../../../../console/src/model/version.js'
-import { inWords } from '../../../../console/src/model/words.js'
 import { ServiceError } from '../../../../src/core/util/errors.js'
 
 const SECOND = 1_000
@@ -23,7 +29,7 @@ describe('A span of time', () => {
     [24 * HOUR, '1d 0h'],
     [12 * 24 * HOUR + 4 * HOUR, '12d 4h'],
   ])('of %i ms is %s', (ms, words) => {
-    expect(span(ms)).toBe(words)
+    expect(formatDuration(ms)).toBe(words)
   })
 
   it.each([
@@ -34,7 +40,7 @@ describe('A span of time', () => {
     [-1, '0s'],
     [59_500, '1m 00s'],
   ])('that is left is 0 only at its end: %i ms is %s', (ms, words) => {
-    expect(left(ms)).toBe(words)
+    expect(formatRemaining(ms)).toBe(words)
   })
 })
 
@@ -55,29 +61,33 @@ describe('A time', () => {
 
 describe('An amount', () => {
   it('has separators, and a noun that fits', () => {
-    expect(count(1_000_000)).toBe('1,000,000')
-    expect([counted(0, 'key'), counted(1, 'key'), counted(2_000, 'key')]).toEqual(['0 keys', '1 key', '2,000 keys'])
-    expect([counted(1, 'watch', 'watches'), counted(2, 'watch', 'watches')]).toEqual(['1 watch', '2 watches'])
+    expect(formatCount(1_000_000)).toBe('1,000,000')
+    expect([pluralize(0, 'key'), pluralize(1, 'key'), pluralize(2_000, 'key')]).toEqual([
+      '0 keys',
+      '1 key',
+      '2,000 keys',
+    ])
+    expect([pluralize(1, 'watch', 'watches'), pluralize(2, 'watch', 'watches')]).toEqual(['1 watch', '2 watches'])
   })
 
   it('is short where there is little room', () => {
-    expect([999, 9_999, 12_345, 1_000_000].map(shortCount)).toEqual(['999', '9,999', '12.3K', '1M'])
+    expect([999, 9_999, 12_345, 1_000_000].map(formatCompact)).toEqual(['999', '9,999', '12.3K', '1M'])
   })
 
   it('of bytes is in fitting units', () => {
-    expect([1, 1_023, 1_536, 3 * 1_048_576].map(size)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
+    expect([1, 1_023, 1_536, 3 * 1_048_576].map(formatBytes)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
   })
 
   it('that was measured has no more digits than one reads', () => {
-    expect(measured(0.1 + 0.2)).toBe('0.3')
+    expect(formatNumber(0.1 + 0.2)).toBe('0.3')
   })
 })
 
 describe('Numbers in few words', () => {
   it('weigh a value by the time it stood', () => {
     expect(summaryOf({ times: [0, 1_000, 4_000], values: [10, 20, 90] }, 5_000)).toEqual({
-      least: 10,
-      most: 90,
+      min: 10,
+      max: 90,
       mean: '32.0',
       latest: 90,
     })
@@ -114,13 +124,13 @@ describe('What cannot be seen in a key', () => {
     ['  a ', '··a·'],
     ['größe/👩‍🚒', 'größe/👩‍🚒'],
   ])('is a sign: %j is %j', (name, line) => {
-    expect(keyLine(name)).toBe(line)
+    expect(visibleKey(name)).toBe(line)
   })
 
   it('is told from the same characters', () => {
-    expect(keySigns('·\n')).toEqual([
-      { at: 0, text: '·', sign: false },
-      { at: 1, text: '\\n', sign: true },
+    expect(keyPieces('·\n')).toEqual([
+      { at: 0, text: '·', isSymbol: false },
+      { at: 1, text: '\\n', isSymbol: true },
     ])
   })
 })
@@ -128,14 +138,14 @@ describe('What cannot be seen in a key', () => {
 describe('A failure in words', () => {
   it('says what to do', () => {
     const error = new ServiceError('fencing-token-required', 'a fencing token is required for this request')
-    expect(inWords(error)).toEqual({
-      title: 'A fencing token is required',
-      advice: 'A lock protects this key. Give its token, or take the lock first.',
+    expect(describeError(error)).toEqual({
+      title: 'Fencing token required',
+      advice: 'A lock protects this key. Enter its token, or acquire the lock first.',
     })
   })
 
   it('is that of the network when `fetch` throws', () => {
-    expect(inWords(new TypeError('Failed to fetch')).title).toBe('The server cannot be reached')
+    expect(describeError(new TypeError('Failed to fetch')).title).toBe('Server unreachable')
   })
 
   it.each([
@@ -144,6 +154,6 @@ describe('A failure in words', () => {
     [undefined, 'undefined'],
     [{ code: 'never-heard-of' }, '[object Object]'],
   ])('is what was thrown when nobody knows it', (cause, advice) => {
-    expect(inWords(cause)).toEqual({ title: 'That did not work', advice })
+    expect(describeError(cause)).toEqual({ title: 'Request failed', advice })
   })
 })

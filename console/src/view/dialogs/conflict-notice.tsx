@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import type { Entry } from 'rx-statestore'
-import { show } from '../../model/value.js'
+import { previewValue } from '../../model/value.js'
 import { shortVersion } from '../../model/version.js'
 import { ValueLine } from '../value.js'
 
-/** Says that somebody else wrote while the form was open. */
-export function Changed({
+/** Shown when the key changed while the form was open. */
+export function ConflictNotice({
   entry,
   onTake,
 }: {
@@ -15,14 +15,14 @@ export function Changed({
   return (
     <div class="changed" role="alert">
       <p>
-        <strong>{entry?.value ? 'It was changed meanwhile' : 'It was deleted meanwhile'}</strong>
+        <strong>{entry?.value ? 'The value has changed' : 'The key no longer exists'}</strong>
         {entry?.version && <span class="changed-version">{shortVersion(entry.version)}</span>}
       </p>
       {entry?.value && (
         <p class="changed-value">
-          <ValueLine shown={show(entry.value)} />
+          <ValueLine shown={previewValue(entry.value)} />
           <button type="button" class="button small" onClick={onTake}>
-            Take that value
+            Use this value
           </button>
         </p>
       )}

@@ -1,0 +1,71 @@
+import type { Entry } from 'rx-statestore'
+import type { KeyFacts } from '../../../src/server/console/contract.js'
+import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/change-times.js'
+import type { ListedKey } from '../model/listed-key.js'
+import { previewValue, type ValuePreview } from '../model/value.js'
+
+/** State of a displayed key. */
+export interface Row {
+  readonly entry?: Entry<Uint8Array>
+  /** Preview of the value, if there is one. */
+  readonly preview?: ValuePreview
+  readonly facts?: KeyFacts
+  readonly changeTimes: ChangeTimes
+  /** Number of changes since the row was first displayed. */
+  readonly changes: number
+}
+
+export const EMPTY_ROW: Row = { changeTimes: NO_CHANGE_TIMES, changes: 0 }
+
+/** Rows kept, the most recently displayed first; they remain available while the store is unreachable. */
+export const MAX_ROWS = 500
+
+/** Displayed rows, and some displayed earlier. */
+export class RowCache {
+  readonly #rows = new Map<string, Row>()
+
+  /** Adds rows for displayed keys and evicts the oldest others. */
+  makeRoomFor(keys: readonly ListedKey[]): void {
+    for (const { id } of keys) {
+      const row = this.#rows.get(id) ?? EMPTY_ROW
+      this.#rows.delete(id)
+      this.#rows.set(id, row)
+    }
+    for (const id of this.#rows.keys()) {
+      if (this.#rows.size <= MAX_ROWS) return
+      this.#rows.delete(id)
+    }
+  }
+
+  /** @param now - time of arrival, ms on the store's clock */
+  setEntry(id: string, entry: Entry<Uint8Array>, now: number): void {
+    const before = this.#rows.get(id)
+    if (before === undefined) return
+    const { op, value } = entry
+    // A row displayed earlier starts with its previous value.
+    const isUnchanged = before.entry === undefined || String(before.entry.version) === String(entry.version)
+    const changeTimes = isUnchanged
+      ? before.changeTimes
+      : addChangeTime(before.changeTimes, op === 'set' ? 'set' : 'delete', now)
+    const { facts } = before
+    const changes = isUnchanged ? before.changes : before.changes + 1
+    const preview = value && previewValue(value)
+    this.#rows.set(id, { entry, changeTimes, changes, ...(preview && { preview }), ...(facts && { facts }) })
+  }
+
+  /** Stores the response for the requested ids; an id without facts no longer exists. */
+  setFacts(ids: readonly string[], found: readonly KeyFacts[]): void {
+    const byId = new Map(found.map(facts => [facts.id, facts]))
+    for (const id of ids) {
+      const row = this.#rows.get(id)
+      if (row === undefined) continue
+      const { facts: _facts, ...rest } = row
+      const facts = byId.get(id)
+      this.#rows.set(id, facts ? { ...rest, facts } : rest)
+    }
+  }
+
+  get rows(): ReadonlyMap<string, Row> {
+    return new Map(this.#rows)
+  }
+}

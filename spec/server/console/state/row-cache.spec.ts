@@ -1,0 +1,76 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { toListedKey } from '../../../../console/src/model/listed-key.js'
+import { EMPTY_ROW, MAX_ROWS, type Row, RowCache } from '../../../../console/src/state/row-cache.js'
+import { type Entry, Hlc } from '../../../../src/client/index.js'
+import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
+
+const A = toListedKey(toHex(utf8('a')))
+const B = toListedKey(toHex(utf8('b')))
+const FACTS = { version: '1:0:S', size: 1, watchers: 1 }
+
+const set = (value: string, at: number): Entry<Uint8Array> => ({
+  key: 'a',
+  op: 'set',
+  value: utf8(value),
+  version: new Hlc(at, 0, 'S'),
+  source: 'notification',
+})
+
+let book: RowCache
+const row = (): Row | undefined => book.rows.get(A.id)
+
+beforeEach(() => {
+  book = new RowCache()
+  book.makeRoomFor([A, B])
+})
+
+describe('The rows of the list', () => {
+  it('are blank until something is heard of them', () => {
+    expect(row()).toBe(EMPTY_ROW)
+    book.setEntry(A.id, set('1', 1), 10_000)
+    expect(row()).toMatchObject({ changes: 0, preview: { kind: 'number', line: '1' }, changeTimes: { sets: [] } })
+  })
+
+  it('count what changes from then on', () => {
+    book.setEntry(A.id, set('1', 1), 10_000)
+    book.setEntry(A.id, set('2', 2), 20_000)
+    expect(row()).toMatchObject({ changes: 1, preview: { line: '2' }, changeTimes: { sets: [20_000] } })
+    book.setEntry(A.id, { ...set('', 3), op: 'delete', value: undefined, reason: 'deleted' }, 30_000)
+    expect(row()).toMatchObject({ changes: 2, entry: { op: 'delete' }, changeTimes: { deletes: [30_000] } })
+    expect(row()).not.toHaveProperty('shown')
+  })
+
+  it('do not take for a change what is watched again', () => {
+    book.setEntry(A.id, set('1', 1), 10_000)
+    book.makeRoomFor([B])
+    book.makeRoomFor([A, B])
+    book.setEntry(A.id, set('1', 1), 20_000)
+    expect(row()).toMatchObject({ changes: 0, changeTimes: { sets: [] } })
+  })
+
+  it('know nothing of keys that nobody wants to see', () => {
+    book.setEntry('FF', set('1', 1), 0)
+    book.setFacts(['FF'], [{ ...FACTS, id: 'FF' }])
+    expect(book.rows.has('FF')).toBe(false)
+  })
+
+  it('have the facts they were given last, and none of keys that are gone', () => {
+    book.setFacts([A.id, B.id], [{ ...FACTS, id: A.id, expiresAt: 5 }])
+    book.setEntry(A.id, set('1', 1), 0)
+    expect(row()?.facts).toEqual({ ...FACTS, id: A.id, expiresAt: 5 })
+    expect(book.rows.get(B.id)).not.toHaveProperty('facts')
+    book.setFacts([A.id], [])
+    expect(row()).not.toHaveProperty('facts')
+    expect(row()?.preview?.line).toBe('1')
+  })
+
+  it('are remembered after they were seen, but not for ever', () => {
+    book.setEntry(A.id, set('1', 1), 0)
+    const others = Array.from({ length: MAX_ROWS - 1 }, (_, i) => toListedKey(toHex(utf8(`other ${i}`))))
+    book.makeRoomFor(others.slice(0, -2))
+    expect(row()?.preview?.line).toBe('1')
+    book.makeRoomFor(others)
+    expect(row()).toBeUndefined()
+    expect(book.rows.size).toBe(MAX_ROWS)
+  })
+})
