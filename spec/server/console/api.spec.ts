@@ -6,14 +6,14 @@ import { type OpenConsole, openConsole, rawRequest } from './open-console.js'
 const now = (): string => `${Date.now()}:0:client`
 const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
 
-/** Status and JSON of an answer. */
+/** Status and JSON of a response. */
 const answerOf = async (response: Promise<Response>): Promise<readonly [number, unknown]> => {
   const answer = await response
   return [answer.status, await answer.json()]
 }
 
-describe('The store', () => {
-  it('says where it is, and whether there is a seed', async () => {
+describe('GET /api/store', () => {
+  it('the store response contains the addresses and whether there is a seed', async () => {
     const { store, ask } = await openConsole()
     const facts = { url: store.url, wsUrl: store.wsUrl, seeded: false, version: '1.2.3' }
     expect(await answerOf(ask('api/store'))).toEqual([200, facts])
@@ -22,8 +22,8 @@ describe('The store', () => {
   })
 })
 
-describe('Keys', () => {
-  it('have facts, those that are there', async () => {
+describe('POST /api/keys', () => {
+  it('facts are returned for existing keys only', async () => {
     const { store, ask } = await openConsole()
     const [alice, fencingToken] = [await RawClient.ready(store.url, 'alice'), now()]
     await alice.request(command('KEYNOTIFY k'))
@@ -43,7 +43,7 @@ describe('Keys', () => {
     ])
   })
 
-  it('are a thousand at most', { tags: 'slow' }, async () => {
+  it('more than a thousand keys are rejected', { tags: 'slow' }, async () => {
     const { ask } = await openConsole()
     const ids = (count: number) => ({ ids: Array.from({ length: count }, (_, at) => hex(`key${at}`)) })
     expect(await answerOf(ask('api/keys', ids(1_000)))).toEqual([200, { keys: [] }])
@@ -51,7 +51,7 @@ describe('Keys', () => {
   })
 
   it.each([{}, { ids: 'k' }, { ids: [7] }, { ids: ['k'] }, { ids: ['ABC'] }, { ids: [null] }, [], 'text', null, 7])(
-    'are not %j',
+    'the body %j is rejected',
     async body => {
       const { ask } = await openConsole()
       expect(await answerOf(ask('api/keys', JSON.stringify(body)))).toMatchObject([400, { code: 'argument' }])
@@ -59,8 +59,8 @@ describe('Keys', () => {
   )
 })
 
-describe('A client', () => {
-  it('has the keys it watches, a thousand at most', async () => {
+describe('Clients', () => {
+  it('a client response lists at most a thousand watched keys', async () => {
     const { store, ask } = await openConsole()
     const alice = await RawClient.ready(store.wsUrl, 'alice')
     await alice.request(command('KEYNOTIFY \xff\x00'))
@@ -73,7 +73,7 @@ describe('A client', () => {
     expect(answer).toMatchObject({ watches: 1_001, ids: expect.objectContaining({ length: 1_000 }) })
   })
 
-  it('can be cut off', async () => {
+  it('POST /api/cut drops the connection of a client', async () => {
     const { store, ask } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     expect(await answerOf(ask('api/cut', { clientId: 'alice' }))).toEqual([200, {}])
@@ -81,7 +81,7 @@ describe('A client', () => {
     expect(await answerOf(ask('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
-  it('is somebody who is connected', async () => {
+  it('an unknown client is answered with 404', async () => {
     const { ask } = await openConsole()
     for (const clientId of ['nobody', '', '__proto__']) {
       expect(await answerOf(ask('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])
@@ -92,7 +92,7 @@ describe('A client', () => {
 })
 
 describe('Freezing and restarting', () => {
-  it('freezes for a while, and lets go on', async () => {
+  it('a freeze ends early with 0 ms', async () => {
     const { store, clock, ask } = await openConsole()
     expect(await answerOf(ask('api/freeze', { ms: 600_000 }))).toEqual([200, {}])
     expect(store.frozenUntil).toBe(clock.now() + 600_000)
@@ -100,7 +100,7 @@ describe('Freezing and restarting', () => {
     expect(store.frozenUntil).toBeUndefined()
   })
 
-  it('restarts, and is there all the while', async () => {
+  it('the console remains available while the store restarts', async () => {
     const { store, clock, ask } = await openConsole()
     await store.load([{ key: 'k', value: 'v' }])
     const alice = await RawClient.ready(store.url, 'alice')
@@ -113,20 +113,20 @@ describe('Freezing and restarting', () => {
     expect((await (await RawClient.ready(store.url, 'bob')).request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it.each([{ ms: -1 }, { ms: 600_001 }, { ms: 1.5 }, { ms: '5' }, {}])('refuses to freeze for %j', async body => {
+  it.each([{ ms: -1 }, { ms: 600_001 }, { ms: 1.5 }, { ms: '5' }, {}])('a freeze with %j is rejected', async body => {
     const { store, ask } = await openConsole()
     expect(await answerOf(ask('api/freeze', body))).toMatchObject([400, { code: 'argument' }])
     expect(store.frozenUntil).toBeUndefined()
   })
 
-  it.each([{ keys: 'some' }, { keys: ['kept'] }, {}])('refuses to restart with %j', async body => {
+  it.each([{ keys: 'some' }, { keys: ['kept'] }, {}])('a restart with %j is rejected', async body => {
     const { store, ask } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     expect(await answerOf(ask('api/restart', body))).toMatchObject([400, { code: 'argument' }])
     await alice.settled()
   })
 
-  it('says so when the store is closed', async () => {
+  it('operations on a closed store are answered with 503', async () => {
     const { store, ask } = await openConsole()
     await store.close()
     expect(await answerOf(ask('api/freeze', { ms: 1 }))).toMatchObject([503, { code: 'closed' }])
@@ -146,7 +146,7 @@ describe('Requests', () => {
     '/api/__proto__',
     '/api/constructor',
     '/api/../api/store',
-  ])('that do not exist are not found: %s', async path => {
+  ])('the unknown path %s is answered with 404', async path => {
     const open = await openConsole()
     const { status, text } = await rawRequest(open, path, authorized(open))
     expect([status, JSON.parse(text).code]).toEqual([404, 'not-found'])
@@ -159,18 +159,18 @@ describe('Requests', () => {
     ['PUT', '/api/load', 'POST'],
     ['DELETE', '/api/reset', 'POST'],
     ['OPTIONS', '/api/restart', 'POST'],
-  ])('with %s are not for %s', async (method, path, allow) => {
+  ])('the method %s is rejected for %s', async (method, path, allow) => {
     const open = await openConsole()
     const answer = await rawRequest(open, path, { method, ...authorized(open) })
     expect(answer).toMatchObject({ status: 405, headers: { allow } })
   })
 
-  it.each(['{', '', 'null', '\xff', '{"clientId":'])('need a body that is JSON: %j', async body => {
+  it.each(['{', '', 'null', '\xff', '{"clientId":'])('the invalid body %j is rejected', async body => {
     const { ask } = await openConsole()
     expect(await answerOf(ask('api/cut', Buffer.from(body, 'latin1')))).toMatchObject([400, { code: 'argument' }])
   })
 
-  it('have bodies of 4 MiB at most, and the connection serves the next one', { tags: 'slow' }, async () => {
+  it('a body over 4 MiB is rejected, and the connection serves the next request', { tags: 'slow' }, async () => {
     const { ask } = await openConsole()
     expect(await answerOf(ask('api/cut', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([413, { code: 'payload' }])
     expect(await answerOf(ask('api/cut', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([413, { code: 'payload' }])

@@ -13,13 +13,13 @@ import { openConsoleOf } from './open-console.js'
 const QUICK: AttachOptions = { reconnect: { initial: 20, max: 200 } }
 const now = (): string => `${Date.now()}:0:client`
 
-/** Status and JSON of an answer. */
+/** Status and JSON of a response. */
 const answerOf = async (response: Promise<Response>): Promise<readonly [number, unknown]> => {
   const answer = await response
   return [answer.status, await answer.json()]
 }
 
-/** A store at a broker of somebody else, and its console. */
+/** A store attached to an external broker, and its console. */
 async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] = {}) {
   const broker = await openBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
@@ -29,7 +29,7 @@ async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] 
   return { broker, url, brokerUrl, store, ...(await openConsoleOf(store, { brokerUrl, ...options })) }
 }
 
-/** The pulses of a console, one after the other. */
+/** The pulses of a console, in order. */
 async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: string) => Promise<Response>) {
   const { body } = await ask('api/stream')
   if (body === null) throw new Error('no body')
@@ -40,7 +40,7 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: st
   }
   const lines = linesOf(chunks())
   return {
-    /** When the store is in this state, one in which it is. */
+    /** Settles when the store is in this state. */
     until: async (state: AttachedStore['state']['state']) => {
       if (store.state.state !== state) await untilState(store, state)
       clock.advance(1_000)
@@ -55,7 +55,7 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: st
 }
 
 describe('The console of an attached store', () => {
-  it('says that it is at a broker of somebody else, and where browsers find that', async () => {
+  it('the store response says that the store is attached, and contains the broker URL for browsers', async () => {
     const { url, brokerUrl, ask, server } = await openAttachedConsole()
     const facts = { url, wsUrl: brokerUrl, attached: true, seeded: false, version: '1.2.3' }
     expect(await answerOf(ask('api/store'))).toEqual([200, facts])
@@ -63,7 +63,7 @@ describe('The console of an attached store', () => {
     expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${brokerUrl};`)
   })
 
-  it('gives the login for the broker to the bearer of the token alone', async () => {
+  it('the broker login is returned only with the token', async () => {
     const brokerLogin = { username: 'page', password: 'seven words' }
     const { ask, server } = await openAttachedConsole({ brokerLogin })
     expect(await (await ask('api/store')).json()).toMatchObject({ brokerLogin })
@@ -73,7 +73,7 @@ describe('The console of an attached store', () => {
     }
   })
 
-  it('tells keys, clients and what they watch', async () => {
+  it('keys, clients and their watches are returned', async () => {
     const { url, store, ask } = await openAttachedConsole()
     await untilState(store, 'serving')
     const alice = await RawClient.ready(url, 'alice')
@@ -96,12 +96,12 @@ describe('The console of an attached store', () => {
     ['freeze', { ms: 100 }],
     ['restart', { keys: 'kept' }],
     ['usage', undefined],
-  ])('refuses to %s: that is the business of the broker', async (path, body) => {
+  ])('%s is rejected for an attached store', async (path, body) => {
     const { ask } = await openAttachedConsole()
     expect(await answerOf(ask(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
   })
 
-  it('dumps, loads and resets', async () => {
+  it('dump, load and reset work for an attached store', async () => {
     const { store, ask } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
     await untilState(store, 'serving')
     expect(await answerOf(ask('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
@@ -111,7 +111,7 @@ describe('The console of an attached store', () => {
     expect(keys.map(line => JSON.parse(line).key)).toEqual(['s', 'k'])
   })
 
-  it('tells in every pulse what the store does, and what keeps it from serving', async () => {
+  it('every pulse contains the state of the attached store and why it is not active', async () => {
     const clock = new ManualClock()
     const { broker, store, url, ask } = await openAttachedConsole({ clock })
     const pulses = await pulsesOf(store, clock, ask)
@@ -131,7 +131,7 @@ describe('The console of an attached store', () => {
     expect(await pulses.until('closed')).toMatchObject({ attached: { why: 'The store has stopped' } })
   })
 
-  it('has nothing of a standby, and says so where one would lose something by it', { tags: 'slow' }, async () => {
+  it('a standby rejects dump and load, which would lose keys', { tags: 'slow' }, async () => {
     const { url, store: first } = await openAttachedConsole()
     await untilState(first, 'serving')
     const second = await attach(url, QUICK)
@@ -157,7 +157,7 @@ describe('The console of an attached store', () => {
   })
 })
 
-describe('The console of an attached store needs', () => {
+describe('Options of the console of an attached store', () => {
   const WRONG: readonly (readonly [options: object, message: RegExp])[] = [
     [{}, /`brokerUrl` for an attached store/],
     [{ brokerUrl: 'mqtt://127.0.0.1' }, /`brokerUrl` to be a URL with ws:/],
@@ -167,7 +167,7 @@ describe('The console of an attached store needs', () => {
     [{ brokerUrl: 'ws://127.0.0.1', brokerLogin: { userName: 'a' } }, /did you mean `username`/],
   ]
 
-  it.each(WRONG)('what %j has not', async (options, message) => {
+  it.each(WRONG)('the options %j are rejected', async (options, message) => {
     const store = await attach('mqtt://127.0.0.1:1', QUICK)
     onTestFinished(async () => store.close())
     await expect(serveConsole(store, { port: 0, ...options })).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe('The console of an attached store needs', () => {
     })
   })
 
-  it('no broker that can be reached: it says why the store does not serve', async () => {
+  it('the console starts without a reachable broker and reports why the store is not active', async () => {
     const store = await attach('mqtt://127.0.0.1:1', QUICK)
     onTestFinished(async () => store.close())
     const clock = new ManualClock()

@@ -5,7 +5,7 @@ import { listen } from '../../support/listen.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
-/** That the console still does what it is there for. */
+/** Checks that the console still works. */
 async function expectUnharmed({ ask }: OpenConsole): Promise<void> {
   expect((await ask('api/store')).status).toBe(200)
 }
@@ -17,7 +17,7 @@ const say = async ({ server }: OpenConsole, text: string): Promise<string> => {
   return String(await raw.first())
 }
 
-describe('Whoever does not speak HTTP', () => {
+describe('Malformed HTTP', () => {
   it.each([
     ['nothing known', 'hello\r\n\r\n'],
     ['MQTT', '\x10\x0c\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x00'],
@@ -28,18 +28,18 @@ describe('Whoever does not speak HTTP', () => {
       'length and chunks',
       'POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
     ],
-  ])('is turned away, and nobody else is: %s', async (_, text) => {
+  ])('%s is rejected without affecting other clients', async (_, text) => {
     const open = await openConsole()
     expect(await say(open, text)).toMatch(/^HTTP\/1\.1 4\d\d /)
     await expectUnharmed(open)
   })
 
-  it('gets no further without a host in HTTP/1.0 either', async () => {
+  it('HTTP/1.0 without a host is rejected', async () => {
     const open = await openConsole()
     expect(await say(open, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  it('is no proxy and no WebSocket', async () => {
+  it('proxy and WebSocket requests are rejected', async () => {
     const open = await openConsole()
     await say(open, 'CONNECT evil.example:80 HTTP/1.1\r\nhost: localhost\r\n\r\n')
     const upgrade =
@@ -49,14 +49,14 @@ describe('Whoever does not speak HTTP', () => {
   })
 })
 
-describe('Whoever has no token', () => {
-  it('may send what it wants: it is read and forgotten', async () => {
+describe('Clients without the token', () => {
+  it('a body sent without the token is read and discarded', async () => {
     const open = await openConsole()
     const { hostname } = new URL(open.server.url)
     const raw = await RawSocket.open(open.server.url)
     await raw.send(`POST /api/load HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 50000000\r\n\r\n`)
     for (let sent = 0; sent < 50; sent++) await raw.send(Buffer.alloc(1_000_000, '{'))
-    // The answer to a second request on the same connection tells that the first is over.
+    // The response to a second request on the connection shows that the first is complete.
     await raw.send(`GET /api/store HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`)
     await raw.closed
     const answer = String(await raw.first())
@@ -65,7 +65,7 @@ describe('Whoever has no token', () => {
     await expectUnharmed(open)
   })
 
-  it('and hangs up at any moment harms nobody', async () => {
+  it('a client that disconnects at any moment does not affect others', async () => {
     const open = await openConsole()
     const { token } = open.server
     const requests = [
@@ -88,15 +88,15 @@ describe('Whoever has no token', () => {
   })
 })
 
-describe('A console', () => {
-  it('says that its port is taken', async () => {
+describe('ConsoleServer', () => {
+  it('start rejects when the port is in use', async () => {
     const port = await listen(createServer())
     const { store } = await openConsole()
     const options = { host: '127.0.0.1', port, seed: undefined, version: '' }
     await expect(ConsoleServer.start(store, options)).rejects.toMatchObject({ code: 'EADDRINUSE', port })
   })
 
-  it('frees its port when it is closed, twice if need be, and leaves the store alone', async () => {
+  it('close frees the port, may be called twice, and leaves the store running', async () => {
     const open = await openConsole()
     const { server, store } = open
     await expectUnharmed(open)

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 
 const PAGE = new URL('../../../console', import.meta.url).pathname
 
-/** What the page may import of the library's insides; anything else comes from `rx-statestore`, as in any app. */
+/** Library internals that the page may import; everything else comes from `rx-statestore`, as in any app. */
 const INSIDES = ['../src/core/util/backoff.js', '../src/core/util/bytes.js', '../src/server/console/contract.js']
-/** What each folder may import besides itself. */
+/** Permitted imports per folder. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   model: [],
   api: [],
@@ -25,13 +25,13 @@ const imports = sources.flatMap(({ file, source }) =>
   })),
 )
 
-describe("The console's page", () => {
-  it('uses the library as an app does, but for a few insides', () => {
+describe('The console page', () => {
+  it('the page imports only a few library internals', () => {
     const inside = imports.filter(({ target }) => target.startsWith('../'))
     expect([...new Set(inside.map(({ target }) => target))].sort()).toEqual(INSIDES)
   })
 
-  it('has views above states above models', () => {
+  it('views import state, state imports models, and never the reverse', () => {
     const forbidden = imports.filter(({ file, target }) => {
       const [from = '', to = ''] = [file.split('/')[0], target.split('/')[1]]
       return target.startsWith('src/') && from in MAY_IMPORT && from !== to && !MAY_IMPORT[from]?.includes(to)
@@ -40,7 +40,7 @@ describe("The console's page", () => {
     expect(imports.length).toBeGreaterThan(100)
   })
 
-  it('asks nobody else for anything, and makes no HTML of texts', () => {
+  it('the page contacts no other server and creates no HTML from text', () => {
     const html = readFileSync(join(PAGE, 'index.html'), 'utf8')
     const offenders = [...sources, { file: 'index.html', source: html }].filter(({ source }) =>
       /https?:\/\/|innerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|@font-face| style="|<script>/.test(source),
@@ -48,7 +48,7 @@ describe("The console's page", () => {
     expect(offenders.map(({ file }) => file)).toEqual([])
   })
 
-  it('has small files', () => {
+  it('the files of the page are small', () => {
     const large = sources.filter(({ file, source }) => source.split('\n').length > (/css$/.test(file) ? 300 : 250))
     expect(large.map(({ file }) => file)).toEqual([])
   })

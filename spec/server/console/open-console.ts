@@ -9,16 +9,16 @@ import type { AttachedStore, ServeOptions, StoreServer } from '../../../src/serv
 import { ManualClock } from '../../support/manual-clock.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A console with its store, closed at the end of the test. */
+/** A console and its store, closed at the end of the test. */
 export interface OpenConsole {
   readonly store: StoreServer
   readonly clock: ManualClock
   readonly server: ConsoleServer
-  /** A request of the page: with the token. Anything but a string or bytes is sent as JSON. */
+  /** Sends a request with the token. Anything but a string or bytes is sent as JSON. */
   ask(path: string, body?: unknown): Promise<Response>
 }
 
-/** A console over a store whose time stands still, at the clients' time of day. */
+/** Opens a console for a store with a manual clock that starts at the clients' time. */
 export async function openConsole(
   options: Partial<ConsoleOptions> & { readonly serve?: ServeOptions } = {},
 ): Promise<OpenConsole> {
@@ -27,7 +27,7 @@ export async function openConsole(
   return { store, clock, ...(await openConsoleOf(store, { clock, ...options })) }
 }
 
-/** A console over a store that is there. */
+/** Opens a console for an existing store. */
 export async function openConsoleOf(
   store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions> = {},
@@ -45,7 +45,7 @@ export async function openConsoleOf(
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
   typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body)
 
-/** A folder of files, gone at the end of the test. */
+/** A folder of files, removed at the end of the test. */
 export async function pageOf(files: Readonly<Record<string, string>>): Promise<URL> {
   const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-page-'))
   onTestFinished(async () => rm(folder, { recursive: true }))
@@ -56,14 +56,14 @@ export async function pageOf(files: Readonly<Record<string, string>>): Promise<U
   return pathToFileURL(`${join(folder, 'page')}/`)
 }
 
-/** What a request that `fetch` would not send came to. */
+/** The response to a request that `fetch` would not send. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly text: string
 }
 
-/** Sends a request as it stands: path and headers are not touched. */
+/** Sends a request with path and headers unchanged. */
 export const rawRequest = (
   { server }: { readonly server: { readonly url: string } },
   path: string,

@@ -26,7 +26,7 @@ describe('The page', () => {
     ['/assets/index-a1b2c3d4.css', 'a{}', 'text/css; charset=utf-8'],
     ['/assets/inter-latin.woff2', 'font', 'font/woff2'],
     ['/assets/deep/er.json', '{}', 'application/json'],
-  ])('has %s', async (path, text, type) => {
+  ])('GET %s returns the file', async (path, text, type) => {
     const answer = await rawRequest(await open(), path)
     expect(answer).toMatchObject({
       status: 200,
@@ -41,7 +41,7 @@ describe('The page', () => {
     ['gzip;q=0', undefined],
     ['deflate', undefined],
     ['', undefined],
-  ])('is compressed for who takes that: %s', async (accepted, encoding) => {
+  ])('a script is compressed if the client accepts it: %s', async (accepted, encoding) => {
     const script = 'export const words = [1, 2, 3]\n'.repeat(100)
     const console = await openConsole({ page: await pageOf({ ...FILES, 'page/assets/large-a1b2c3d4.js': script }) })
     const url = new URL('/assets/large-a1b2c3d4.js', console.server.url)
@@ -54,7 +54,7 @@ describe('The page', () => {
     expect(await fetched.text()).toBe(script)
   })
 
-  it('is asked for anew each time, but for the assets, whose names change with them', async () => {
+  it('only assets, whose names contain a hash, are cached', async () => {
     const console = await open()
     const caching = async (path: string) => (await rawRequest(console, path)).headers['cache-control']
     expect(await caching('/')).toBe('no-cache')
@@ -86,13 +86,13 @@ describe('The page', () => {
     '*',
     '/missing.js',
     `/${'a'.repeat(300)}.js`,
-  ])('has nothing else: %s', async path => {
+  ])('GET %s returns no file', async path => {
     const answer = await rawRequest(await open(), path)
     expect([answer.status, answer.text.includes('secret')]).toEqual([404, false])
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'not-found' })
   })
 
-  it('may load nothing but itself, and talk to nobody but us and the broker', async () => {
+  it('the policy permits only the page itself, its server and the broker', async () => {
     const console = await open()
     const { headers } = await rawRequest(console, '/', { headers: { host: 'localhost:8080' } })
     const policy = String(headers['content-security-policy'])
@@ -108,7 +108,7 @@ describe('The page', () => {
     })
   })
 
-  it('may talk to a broker on all addresses by the name under which it is open itself', async () => {
+  it('a broker on all addresses is permitted by the host name of the page', async () => {
     const page = await pageOf(FILES)
     const console = await openConsole({ page, serve: { host: '0.0.0.0', allowAnonymous: true } })
     const { port } = new URL(console.store.wsUrl)
@@ -122,7 +122,7 @@ describe('The page', () => {
     })
   })
 
-  it('is read, and nothing else done with it', async () => {
+  it('files accept only GET and HEAD', async () => {
     const console = await open()
     expect(await rawRequest(console, '/', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' })
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -130,7 +130,7 @@ describe('The page', () => {
     }
   })
 
-  it('says how to build it when it is not there', async () => {
+  it('a page that is not built is answered with instructions', async () => {
     const console = await openConsole({ page: new URL('file:///nowhere/at/all/') })
     const answer = await rawRequest(console, '/')
     expect(answer).toMatchObject({ status: 503, headers: { 'content-type': 'text/plain; charset=utf-8' } })

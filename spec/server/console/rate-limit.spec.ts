@@ -4,19 +4,19 @@ import { openConsole, rawRequest } from './open-console.js'
 
 const FAR = { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' }
 
-/** A console behind a proxy on this machine, which says who asks. */
+/** A console behind a proxy on this machine, which sends the client's address. */
 async function open() {
   const console = await openConsole({ publicUrl: 'https://panel.example/console/' })
   const events: AuditEvent[] = []
   console.server.audit$.subscribe(event => events.push(event))
-  // What is asked for is the port, whatever the public address says.
+  // Requests use the port, despite the public URL.
   const server = { url: `http://127.0.0.1:${console.server.port}/` }
   const ask = async (path: string, headers: Record<string, string> = FAR) => rawRequest({ server }, path, { headers })
   return { ...console, ask, events }
 }
 
-describe('A console', () => {
-  it('lets an address that shows wrong tokens wait, and nobody who has the right one', async () => {
+describe('The rate limit of the console', () => {
+  it('an address that sends wrong tokens is delayed, and clients with the token are not', async () => {
     const { ask, clock, server, events } = await open()
     for (let i = 0; i < 5; i++) expect((await ask('/api/store')).status).toBe(401)
     expect(await ask('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
@@ -28,10 +28,10 @@ describe('A console', () => {
     expect(JSON.stringify(events)).not.toContain(server.token)
   })
 
-  it('answers so many requests of one address in a second, without the token', async () => {
+  it('requests without the token are limited per address and second', async () => {
     const { ask, clock } = await open()
     const statuses: number[] = []
-    // What is free at first is a second's worth; the next is let through, and makes the others wait.
+    // The burst is one second's worth; one more request is accepted and delays the others.
     for (let i = 0; i < 101; i++) statuses.push((await ask('/nothing.js')).status)
     expect(new Set(statuses)).toEqual(new Set([404]))
     expect((await ask('/nothing.js')).status).toBe(429)
@@ -40,7 +40,7 @@ describe('A console', () => {
     expect((await ask('/nothing.js')).status).toBe(404)
   })
 
-  it('puts on record who came in, and what it was told to do', async () => {
+  it('logins and actions are written to the audit log', async () => {
     const { ask, server, events } = await open()
     const headers = { ...FAR, authorization: `Bearer ${server.token}` }
     await ask('/api/dump', headers)
@@ -50,7 +50,7 @@ describe('A console', () => {
     ])
   })
 
-  it('tells what there is of what there are quotas of', async () => {
+  it('GET /api/usage returns the usage of all quotas', async () => {
     const { ask, server } = await open()
     const answer = await ask('/api/usage', { authorization: `Bearer ${server.token}` })
     expect(JSON.parse(answer.text)).toMatchObject({

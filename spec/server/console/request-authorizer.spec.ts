@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openConsole, pageOf, rawRequest } from './open-console.js'
 
 describe('The token', () => {
-  it('is long, and another one each time', async () => {
+  it('the token is long and random', async () => {
     const [a, b] = [await openConsole(), await openConsole()]
     // 32 bytes.
     expect(a.server.token).toMatch(/^[\w-]{43}$/)
@@ -10,18 +10,18 @@ describe('The token', () => {
     expect(a.server.link).toBe(`${a.server.url}#token=${a.server.token}`)
   })
 
-  it('lets in whoever has it', async () => {
+  it('a request with the token is accepted', async () => {
     const { ask } = await openConsole()
     expect((await ask('api/store')).status).toBe(200)
   })
 
   it.each([
-    ['none', undefined],
-    ['an empty one', 'Bearer '],
-    ['another one', `Bearer ${'x'.repeat(43)}`],
-    ['a very long one', `Bearer ${'x'.repeat(10_000)}`],
-    ['of another kind', 'Basic dXNlcjpwYXNz'],
-  ])('keeps out who has %s', async (_, authorization) => {
+    ['no token', undefined],
+    ['an empty token', 'Bearer '],
+    ['a wrong token', `Bearer ${'x'.repeat(43)}`],
+    ['a very long token', `Bearer ${'x'.repeat(10_000)}`],
+    ['another scheme', 'Basic dXNlcjpwYXNz'],
+  ])('a request with %s is rejected', async (_, authorization) => {
     const open = await openConsole()
     for (const path of ['/api/store', '/api/stream', '/api/dump', '/api/nothing']) {
       const answer = await rawRequest(open, path, authorization ? { headers: { authorization } } : {})
@@ -33,7 +33,7 @@ describe('The token', () => {
     }
   })
 
-  it('keeps out who has a part of it, or puts it elsewhere', async () => {
+  it('a request with a partial token, or with the token in the wrong place, is rejected', async () => {
     const open = await openConsole()
     const { token } = open.server
     for (const part of [token.slice(1), token.slice(0, -1), `${token}x`, token.toUpperCase()]) {
@@ -50,11 +50,11 @@ describe('The token', () => {
   })
 })
 
-describe('The console', () => {
+describe('Host and origin checks', () => {
   const authorized = (token: string) => ({ authorization: `Bearer ${token}` })
 
   it.each(['127.0.0.1', 'localhost', 'LOCALHOST:9999', '127.0.0.1:1', '[::1]:8080', '192.168.1.7'])(
-    'may be called %s',
+    'the host %s is accepted',
     async host => {
       const open = await openConsole()
       const headers = { ...authorized(open.server.token), host }
@@ -71,7 +71,7 @@ describe('The console', () => {
     '127.0.0.1/',
     '[127.0.0.1]x',
     '0x7f.1',
-  ])('may not be called %j, so that no name leads here: neither page nor API', async host => {
+  ])('the host %j is rejected by page and API', async host => {
     const open = await openConsole({ page: await pageOf({ 'page/index.html': 'page' }) })
     for (const path of ['/', '/api/store']) {
       const answer = await rawRequest(open, path, { headers: { ...authorized(open.server.token), host } })
@@ -79,13 +79,13 @@ describe('The console', () => {
     }
   })
 
-  it('may be called by the name it was told to listen on', async () => {
+  it('the configured host name is accepted', async () => {
     const open = await openConsole({ host: 'LocalHost' })
     const headers = { ...authorized(open.server.token), host: 'localhost:17' }
     expect(await rawRequest(open, '/api/store', { headers })).toMatchObject({ status: 200 })
   })
 
-  it('answers its own page, by whichever name that is open', async () => {
+  it('requests of the console page are accepted by any of its host names', async () => {
     const open = await openConsole()
     for (const host of ['127.0.0.1:8080', 'localhost:8080', '[::1]:8080']) {
       const headers = {
@@ -105,7 +105,7 @@ describe('The console', () => {
     { origin: '' },
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
-  ])('answers no page of another origin, even with the token: %j', async foreign => {
+  ])('a request of another origin is rejected even with the token: %j', async foreign => {
     const open = await openConsole()
     const headers = { ...authorized(open.server.token), host: '127.0.0.1:8080', ...foreign }
     const answer = await rawRequest(open, '/api/store', { headers })
@@ -113,7 +113,7 @@ describe('The console', () => {
     expect(Object.keys(answer.headers).filter(name => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('answers no preflight', async () => {
+  it('preflight requests are rejected', async () => {
     const open = await openConsole()
     const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
     const answer = await rawRequest(open, '/api/restart', { method: 'OPTIONS', headers })
@@ -121,7 +121,7 @@ describe('The console', () => {
     expect(Object.keys(answer.headers).filter(name => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('listens on this machine alone, unless told otherwise', async () => {
+  it('the console listens on loopback by default', async () => {
     const { server } = await openConsole()
     expect(new URL(server.url).hostname).toBe('127.0.0.1')
     const open = await openConsole({ host: '0.0.0.0' })
@@ -129,7 +129,7 @@ describe('The console', () => {
     expect((await open.ask('api/store')).status).toBe(200)
   })
 
-  it('listens on IPv6, too', async () => {
+  it('the console listens on IPv6', async () => {
     const open = await openConsole({ host: '::1' })
     expect(open.server.url).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
     expect((await open.ask('api/store')).status).toBe(200)

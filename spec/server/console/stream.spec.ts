@@ -11,7 +11,7 @@ const now = (): string => `${Date.now()}:0:client`
 
 interface Reader {
   next(): Promise<StreamLine>
-  /** Goes away. */
+  /** Disconnects. */
   leave(): Promise<void>
 }
 
@@ -34,21 +34,21 @@ async function read({ ask }: OpenConsole): Promise<Reader> {
   }
 }
 
-/** A connection that asks for the stream and does not read it. */
+/** A client that requests the stream and does not read it. */
 async function neverRead({ server }: OpenConsole): Promise<Socket> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
   onTestFinished(() => void socket.destroy())
   socket.write(`GET /api/stream HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${server.token}\r\n\r\n`)
-  // Its end, however it comes, is what some wait for.
+  // Some tests wait for its end, with or without an error.
   const closed = new Promise<void>(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
   await Promise.race([new Promise<void>(resolve => socket.once('data', () => resolve())), closed])
   socket.pause()
   return socket
 }
 
-describe('The stream', () => {
-  it('begins with a pulse and the clients', async () => {
+describe('GET /api/stream', () => {
+  it('the stream starts with a pulse and the clients', async () => {
     const open = await openConsole()
     const { store, clock } = open
     const at = clock.now()
@@ -60,7 +60,7 @@ describe('The stream', () => {
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: at, watches: 0 }] })
   })
 
-  it('has a pulse every second, with the counts of that second', async () => {
+  it('a pulse with the counts of the last second follows every second', async () => {
     const open = await openConsole()
     const { store, clock } = open
     const start = clock.now()
@@ -76,13 +76,13 @@ describe('The stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'pulse', ...second })
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: start, watches: 1 }] })
     clock.advance(1_000)
-    // And nothing of the clients, who are as they were.
+    // No line of clients, which are unchanged.
     expect(await stream.next()).toMatchObject({ type: 'pulse', requests: 0, errors: 0, notifications: 0, keyspace: 2 })
     clock.advance(1_000)
     expect(await stream.next()).toMatchObject({ type: 'pulse', at: start + 3_000 })
   })
 
-  it('tells how far versions are ahead of a clock that was set back, until it has caught up', async () => {
+  it('a pulse contains the drift of versions after the clock was set back, until it has caught up', async () => {
     const open = await openConsole()
     const { store, clock } = open
     await store.load([{ key: 'k', value: '' }])
@@ -97,7 +97,7 @@ describe('The stream', () => {
     expect(pulse).not.toHaveProperty('drift')
   })
 
-  it('tells freezing and restarts, and goes on', async () => {
+  it('the stream reports freezes and restarts, and continues', async () => {
     const open = await openConsole()
     const { store, clock } = open
     const start = clock.now()
@@ -119,7 +119,7 @@ describe('The stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'clients', clients: [{ clientId: 'bob' }] })
   })
 
-  it('is made once for all who read it, and not at all for nobody', async () => {
+  it('statistics are collected once for all readers, and not without readers', async () => {
     const open = await openConsole()
     const { clock } = open
     expect(clock.pending).toBe(0)
@@ -132,7 +132,7 @@ describe('The stream', () => {
     expect(await (await read(open)).next()).toMatchObject({ type: 'pulse', at: clock.now() })
   })
 
-  it('is there for sixteen readers', async () => {
+  it('at most sixteen streams are served', async () => {
     const open = await openConsole()
     const streams = await Promise.all(Array.from({ length: 16 }, async () => read(open)))
     const response = await open.ask('api/stream')
@@ -147,7 +147,7 @@ describe('The stream', () => {
     await again.body?.cancel()
   })
 
-  it('names a thousand clients at most', async () => {
+  it('the stream lists at most a thousand clients', async () => {
     const open = await openConsole()
     const { store } = open
     Object.defineProperty(store, 'clients', {
@@ -158,11 +158,13 @@ describe('The stream', () => {
     expect(await stream.next()).toMatchObject({ clients: expect.objectContaining({ length: 1_000 }) })
   })
 
-  it('keeps little for a reader who does not read, and then tells what is', { tags: 'slow' }, async () => {
+  it('little is buffered for a slow reader, which receives the current state when it resumes', {
+    tags: 'slow',
+  }, async () => {
     const open = await openConsole()
     const { store, clock } = open
     const reader = await neverRead(open)
-    // A hundred thousand pulses have some 20 MB.
+    // A hundred thousand pulses take about 20 MB.
     for (let second = 0; second < 100_000; second++) {
       clock.advance(1_000)
       if (second % 20 === 0) await new Promise<void>(resolve => setImmediate(resolve))
@@ -182,14 +184,14 @@ describe('The stream', () => {
     expect(length).toBeLessThan(10_000_000)
   })
 
-  it('that nobody reads is given up', async () => {
+  it('a stream that is not read is closed', async () => {
     const open = await openConsole({ idleTimeout: 100 })
     await neverRead(open)
-    // Nothing is written while the clock stands still, as when the way is blocked.
+    // Nothing is written while the clock stands still, as on a blocked connection.
     await eventually(() => open.clock.pending === 0)
   })
 
-  it('ends with the console', async () => {
+  it('closing the console ends the stream', async () => {
     const open = await openConsole()
     const stream = await read(open)
     await Promise.all([stream.next(), stream.next()])

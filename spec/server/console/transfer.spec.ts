@@ -6,8 +6,8 @@ import { type OpenConsole, openConsole } from './open-console.js'
 
 const now = (): string => `${Date.now()}:0:client`
 
-describe('A dump', () => {
-  it('has every key, and makes a new store the same', async () => {
+describe('GET /api/dump', () => {
+  it('a dump contains every key, and reproduces the store when loaded', async () => {
     const { store, clock, ask } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 60000'), { timestamp: now(), fencingToken: now() })
@@ -29,7 +29,7 @@ describe('A dump', () => {
     expect([...copy.store.dump()]).toEqual([...store.dump()])
   })
 
-  it('of nothing has no keys', async () => {
+  it('a dump of an empty store has no keys', async () => {
     const { ask } = await openConsole()
     const dump = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
     expect(await (await ask('api/dump')).text()).toBe(dump)
@@ -39,7 +39,7 @@ describe('A dump', () => {
     expect([empty.status, await empty.json()]).toEqual([400, { code: 'argument', message }])
   })
 
-  it('is as large as it is', { tags: 'slow' }, async () => {
+  it('a large dump is streamed completely', { tags: 'slow' }, async () => {
     const { store, ask } = await openConsole()
     const lines = Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(at % 500) }))
     await store.load(lines)
@@ -49,17 +49,17 @@ describe('A dump', () => {
     expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(lines)
   })
 
-  /** A connection that asks for a dump, and reads no more than that it begins. */
+  /** A client that requests a dump and reads only its beginning. */
   interface IdleReader {
     readonly socket: Socket
-    /** Reads on; settles with the number of bytes that came when the connection has ended. */
+    /** Reads the rest; settles with the number of bytes when the connection has ended. */
     readOn(): Promise<number>
   }
 
   async function readIdly({ hostname, port }: URL, token: string): Promise<IdleReader> {
     const socket = connect(Number(port), hostname)
     onTestFinished(() => void socket.destroy())
-    // The end of its connection, however it comes, is what it waits for.
+    // The test waits for the end of the connection, with or without an error.
     const closed = new Promise<void>(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
     let length = 0
     socket.on('data', data => {
@@ -77,20 +77,20 @@ describe('A dump', () => {
     return { socket, readOn }
   }
 
-  /** As many of them as are let in. */
+  /** Opens as many as are accepted. */
   async function readersOf({ store, server }: OpenConsole): Promise<readonly IdleReader[]> {
     await store.load(Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(1_000) })))
     return Promise.all([1, 2, 3, 4].map(async () => readIdly(new URL(server.url), server.token)))
   }
 
-  /** Asks again and again until there is room. */
+  /** Retries until a request is accepted. */
   async function nextDump({ ask }: OpenConsole): Promise<Response> {
     let response = await ask('api/dump')
     while (response.status === 503) response = await ask('api/dump')
     return response
   }
 
-  it('ends with its reader, and not more than a few are under way', { tags: 'slow' }, async () => {
+  it('a dump ends when its reader disconnects, and concurrent dumps are limited', { tags: 'slow' }, async () => {
     const open = await openConsole()
     const [first] = await readersOf(open)
     const refused = await open.ask('api/dump')
@@ -100,7 +100,7 @@ describe('A dump', () => {
     expect((await (await nextDump(open)).text()).split('\n')).toHaveLength(20_003)
   })
 
-  it('that nobody reads is given up', { tags: 'slow' }, async () => {
+  it('a dump that is not read is closed', { tags: 'slow' }, async () => {
     const open = await openConsole({ idleTimeout: 200 })
     const readers = await readersOf(open)
     await (await nextDump(open)).body?.cancel()
@@ -109,8 +109,8 @@ describe('A dump', () => {
   })
 })
 
-describe('A load', () => {
-  it('is all or nothing, and says which line is wrong', async () => {
+describe('POST /api/load', () => {
+  it('a load is atomic, and an error names the invalid line', async () => {
     const { store, ask } = await openConsole()
     const good = '{"key":"k","value":"v"}\n'
     for (const [bad, words] of [
@@ -127,7 +127,7 @@ describe('A load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('takes no bytes that are no UTF-8', async () => {
+  it('a load rejects invalid UTF-8', async () => {
     const { store, ask } = await openConsole()
     const response = await ask('api/load', Buffer.from('{"key":"k","value":"v"}\n{"key":"\xff","value":"v"}', 'latin1'))
     expect([response.status, await response.json()]).toEqual([
@@ -137,7 +137,7 @@ describe('A load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('takes no more keys than the store may hold', async () => {
+  it('a load that exceeds the key limit is rejected', async () => {
     const { store, ask } = await openConsole({ serve: { maxKeys: 2 } })
     const lines = ['a', 'b', 'c'].map(key => JSON.stringify({ key, value: '' })).join('\n')
     const response = await ask('api/load', lines)
@@ -145,7 +145,7 @@ describe('A load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('that breaks off changes nothing, and the next one may come', async () => {
+  it('an aborted load changes nothing and permits the next one', async () => {
     const { store, server, ask } = await openConsole()
     const { hostname, port } = new URL(server.url)
     const socket = connect(Number(port), hostname)
@@ -163,7 +163,7 @@ describe('A load', () => {
     expect([second.status, [...store.dump()].map(({ key }) => key)]).toEqual([200, ['k']])
   })
 
-  it('tells whoever watches', async () => {
+  it('a load notifies watchers', async () => {
     const { store, ask } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
@@ -172,13 +172,13 @@ describe('A load', () => {
   })
 })
 
-describe('A reset', () => {
+describe('POST /api/reset', () => {
   const seed = [
     { key: 'a', value: '1' },
     { key: 'b', value: '2' },
   ]
 
-  it('makes the store what the seed is', async () => {
+  it('a reset restores the seed', async () => {
     const { store, ask } = await openConsole({ seed })
     await store.load([
       { key: 'a', value: 'changed' },
@@ -189,7 +189,7 @@ describe('A reset', () => {
     expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(seed)
   })
 
-  it('is refused without a seed', async () => {
+  it('a reset without a seed is rejected', async () => {
     const { store, ask } = await openConsole()
     await store.load(seed)
     const response = await ask('api/reset', {})

@@ -41,7 +41,7 @@ const clocks: fc.Arbitrary<Clocks> = fc.record({
 
 const given = fc.tuple(fc.option(record, { nil: undefined }), recordCommand, clocks)
 
-/** Everything that a pure function must leave alone, as text. */
+/** All arguments as text, to detect mutation. */
 const picture = (...things: unknown[]): string =>
   JSON.stringify(things, (_, thing) => (thing instanceof Uint8Array ? textOf(thing) : thing))
 
@@ -51,7 +51,7 @@ const frozen = <T extends object>(thing: T): T => {
 }
 
 describe('apply', () => {
-  it('changes nothing that it is given', () => {
+  it('apply does not mutate its arguments', () => {
     fc.assert(
       fc.property(given, ([stored, asked, at]) => {
         const before = picture(stored, asked, at)
@@ -62,7 +62,7 @@ describe('apply', () => {
     )
   })
 
-  it('says the same whenever it is asked the same', () => {
+  it('apply is deterministic', () => {
     fc.assert(
       fc.property(given, ([stored, asked, at]) => {
         expect(apply(stored, asked, at)).toEqual(apply(stored, asked, at))
@@ -71,7 +71,7 @@ describe('apply', () => {
     )
   })
 
-  it('hands back the record itself, with its version, when there is no change', () => {
+  it('a command without a change returns the same record and its version', () => {
     fc.assert(
       fc.property(given, ([stored, asked, at]) => {
         const { record: after, reply, version, change } = apply(stored, asked, at)
@@ -83,7 +83,7 @@ describe('apply', () => {
     )
   })
 
-  it('gives every change the next version, and a written record the same', () => {
+  it('a change and the written record get the next version', () => {
     fc.assert(
       fc.property(given, ([stored, asked, at]) => {
         const { record: after, version, change } = apply(stored, asked, at)
@@ -96,7 +96,7 @@ describe('apply', () => {
     )
   })
 
-  it('never lets a fencing token become older or go while the record stays', () => {
+  it('the fencing token of a record never gets older and is never removed', () => {
     fc.assert(
       fc.property(record, recordCommand, clocks, (stored, asked, at) => {
         const { record: after } = apply(stored, asked, at)
@@ -107,7 +107,7 @@ describe('apply', () => {
     )
   })
 
-  it('lets a write through to a protected record only with a token that is not older', () => {
+  it('a write to a protected record requires a token that is not older', () => {
     fc.assert(
       fc.property(record, recordCommand, clocks, (stored, asked, at) => {
         const { change } = apply(stored, asked, at)
@@ -118,7 +118,7 @@ describe('apply', () => {
     )
   })
 
-  it('counts the time to live from the time it is given', () => {
+  it('the time to live starts at the given time', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e9 }), fc.nat(), (ttl, now) => {
         const write: RecordCommand = { verb: 'SET', key, value: key, condition: undefined, px: ttl }

@@ -13,14 +13,14 @@ const ask = (engine: Engine<string>, line: string, now = START, timestamp = `${n
 
 const textOfReply = ({ reply }: Answer): string => textOf(encodeReply(reply))
 
-describe('An engine', () => {
-  it('is empty at first', () => {
+describe('Engine', () => {
+  it('a new engine has no keys', () => {
     const engine = new Engine<string>()
     expect([engine.size, engine.nextDeadline, engine.watchers.count]).toEqual([0, undefined, 0])
     expect(expire(engine, START)).toEqual([])
   })
 
-  it('shows what it holds of a key', () => {
+  it('peek returns the record of a key', () => {
     const engine = new Engine<string>()
     const { version } = ask(engine, 'SET k v PX 100')
     expect(engine.peek(bytes('k'))).toMatchObject({ version, fencingToken: undefined, expiresAt: START + 100 })
@@ -28,7 +28,7 @@ describe('An engine', () => {
     expect(engine.peek(bytes('other'))).toBeUndefined()
   })
 
-  it('gives a read that finds nothing its place: the last version of any key', () => {
+  it('a read of an absent key returns the last version of any key as its position', () => {
     const engine = new Engine<string>()
     const { version } = ask(engine, 'SET k v')
     expect(ask(engine, 'GET other')).toMatchObject({ position: version, version: undefined })
@@ -37,7 +37,7 @@ describe('An engine', () => {
     expect(ask(engine, 'GET k').position).toBe(deleted?.version)
   })
 
-  it('names the next deadline, whatever is set, renewed and deleted', () => {
+  it('the next deadline follows SETs, renewals and deletions', () => {
     const engine = new Engine<string>()
     const deadlines = [
       'SET a v PX 300',
@@ -55,7 +55,7 @@ describe('An engine', () => {
     expect(seen).toEqual([300, 100, 100, 200, 300, 50, undefined])
   })
 
-  it('deletes thousands of keys with one deadline at once, each with a version of its own', () => {
+  it('thousands of keys with one deadline expire in one entry, each with its own version', () => {
     const engine = new Engine<string>()
     for (let i = 0; i < 5_000; i++) ask(engine, `SET key${i} v PX 1000`)
     expect(expire(engine, START + 999)).toEqual([])
@@ -67,7 +67,7 @@ describe('An engine', () => {
     expect([engine.size, engine.nextDeadline, expire(engine, START + 2_000).length]).toEqual([0, undefined, 0])
   })
 
-  it('tells an expiry that nobody asked for in time before the change of the request that finds it', () => {
+  it('an overdue expiry is reported before the change of the request that finds it', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET old v PX 10')
     const { changes, version } = ask(engine, 'SET new v', START + 50)
@@ -78,7 +78,7 @@ describe('An engine', () => {
     expect(changes[1]?.version).toBe(version)
   })
 
-  it('tells a due expiry with an answer to what is no command, too', () => {
+  it('an overdue expiry is reported with the reply to an invalid command', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET old v PX 10')
     const answer = ask(engine, 'nonsense', START + 10)
@@ -86,7 +86,7 @@ describe('An engine', () => {
     expect(answer.changes.map(({ key }) => textOf(key))).toEqual(['old'])
   })
 
-  it('keeps copies: a request changed later, byte by byte, changes nothing in the store', () => {
+  it('mutating a request after it was applied does not change the store', () => {
     const engine = new Engine<string>()
     const requests = ['SET key value PX 100', 'KEYNOTIFY key', 'SET key other NX'].map(command)
     for (const payload of requests) {
@@ -98,7 +98,7 @@ describe('An engine', () => {
     expect(expire(engine, START + 100).map(({ key }) => textOf(key))).toEqual(['key'])
   })
 
-  it('keeps of a request no more than the value itself', () => {
+  it('the store retains only the value of a request, not its buffer', () => {
     const engine = new Engine<string>()
     const packet = Buffer.alloc(65_536)
     const payload = packet.subarray(0, command('SET key value').copy(packet))
@@ -107,7 +107,7 @@ describe('An engine', () => {
   })
 })
 
-describe('Hostile requests', () => {
+describe('Malicious requests', () => {
   const LIMIT = START + 60_000
   const HOSTILE = [
     `${LIMIT}:0:mallory`,
@@ -122,7 +122,7 @@ describe('Hostile requests', () => {
     `${'9'.repeat(60_000)}:0:mallory`,
   ]
 
-  it.each(HOSTILE)('the timestamp %.40s stops no other writer', timestamp => {
+  it.each(HOSTILE)('the timestamp %.40s does not block other writers', timestamp => {
     const engine = new Engine<string>()
     ask(engine, 'SET doomed v PX 1')
     for (const line of ['SET mine v', 'SET mine v PX 10', 'DEL mine', 'SET mine v', 'VDEL mine v', 'GET mine']) {
@@ -133,7 +133,7 @@ describe('Hostile requests', () => {
     expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
-  it('a writer who always sends the largest clock that is accepted stops no other writer', () => {
+  it('a writer that always sends the largest accepted clock does not block other writers', () => {
     const engine = new Engine<string>()
     for (let now = START; now < START + 500; now++) {
       const hostile = ask(engine, 'SET mine v', now, `${now + 60_000}:4294967295:mallory`)
@@ -143,7 +143,7 @@ describe('Hostile requests', () => {
     }
   })
 
-  it('10,000 random requests never throw, and each has an answer', () => {
+  it('10,000 random requests never throw, and each gets a reply', () => {
     const word = fc.oneof(
       fc.constantFrom(
         'SET',

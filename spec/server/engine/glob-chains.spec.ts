@@ -5,8 +5,8 @@ import { GlobChains } from '../../../src/server/engine/glob-watchers.js'
 const anyPrefix = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 5 })
 const anyGlob = fc.record({ prefix: anyPrefix, words: fc.integer({ min: 1, max: 3 }) })
 
-describe('words along the beginnings of a key', () => {
-  it('are the most that any key meets, whatever came and went, one by one or all at once', () => {
+describe('GlobChains', () => {
+  it('the word limit equals the maximum on any key after any additions and removals, single or in bulk', () => {
     fc.assert(
       fc.property(fc.array(anyGlob), fc.array(anyGlob), fc.array(anyGlob), anyPrefix, (stay, single, batch, asked) => {
         const chains = new GlobChains()

@@ -10,7 +10,7 @@ const anyGlob = fc.array(sign, { maxLength: 8 }).map(signs => signs.join(''))
 const anyKey = fc
   .array(fc.constantFrom('a', 'b', '/', '*', '\\', '\0', '\xff'), { maxLength: 8 })
   .map(signs => signs.join(''))
-/** Keys and globs that begin alike for longer than the index looks. */
+/** Keys and globs with a common prefix longer than the indexed length. */
 const long = 'factory/'.repeat(9)
 const anything = fc.tuple(fc.constantFrom('', long, long.slice(0, 63), long.slice(0, 64)), anyGlob, anyKey)
 
@@ -23,7 +23,7 @@ function indexOf(globs: Iterable<string>): GlobIndex<string> {
 const matching = (index: GlobIndex<string>, key: string): string[] =>
   Array.from(index.matching(key), ({ id }) => id).sort()
 
-/** Each glob compared with a key. */
+/** Reference: compares a key with every glob. */
 function naively(globs: readonly string[]): (key: string) => string[] {
   const compiled = globs
     .map(glob => ({ glob, matcher: compileGlob(bytes(glob)) }))
@@ -31,8 +31,8 @@ function naively(globs: readonly string[]): (key: string) => string[] {
   return key => compiled.filter(({ matcher }) => matcher.matches(bytes(key))).map(({ glob }) => glob)
 }
 
-describe('The index of globs', () => {
-  it('finds the globs a key fits as if it compared the key with every one, whatever came and went', {
+describe('GlobIndex', () => {
+  it('the index finds the same globs as comparing a key with each, after any additions and removals', {
     timeout: 60_000,
   }, () => {
     fc.assert(
@@ -53,7 +53,7 @@ describe('The index of globs', () => {
     )
   })
 
-  it('compares a key with those globs alone that begin as it does', () => {
+  it('a key is compared only with globs that share its prefix', () => {
     const rooms = Array.from({ length: 1_000 }, (_, i) => `room/${i}/*`)
     const index = indexOf(rooms)
     expect(matching(index, 'room/7/lamp')).toEqual(['room/7/*'])
@@ -61,7 +61,7 @@ describe('The index of globs', () => {
     expect(index.workOf('hall')).toBe(0)
   })
 
-  it('is empty when all are gone', () => {
+  it('the index is empty when all globs have been removed', () => {
     const index = indexOf(['a*', '*', 'a?'])
     for (const id of ['a*', '*', 'a?']) {
       const watched = index.get(id)

@@ -3,8 +3,8 @@ import { Watchers } from '../../../src/server/engine/watchers.js'
 
 const QUOTAS = { max: 10_000, maxPerOwner: 5_000, ownerOf: (name: string) => name[0] }
 
-describe('Watchers of globs', () => {
-  it('count for a hundred keys each, and are gone with their connection', () => {
+describe('Glob watchers', () => {
+  it('a glob counts as a hundred watched keys until its connection is removed', () => {
     const watchers = new Watchers<string>(QUOTAS)
     watchers.add('alice', 'k')
     watchers.addGlob('alice', 'k*')
@@ -18,7 +18,7 @@ describe('Watchers of globs', () => {
     expect([watchers.count, watchers.bytes, watchers.globs.size]).toEqual([0, 0, 0])
   })
 
-  it('say beforehand what they take, and take no more', () => {
+  it('the bytes charged for a glob equal the announced bytes', () => {
     const watchers = new Watchers<string>()
     const cost = watchers.globs.addedBytes('alice', 'k*')
     watchers.addGlob('alice', 'k*')
@@ -27,23 +27,23 @@ describe('Watchers of globs', () => {
     const more = watchers.globs.addedBytes('bob', 'k*')
     watchers.addGlob('bob', 'k*')
     expect(watchers.bytes).toBe(cost + more)
-    // 1 KiB for each 32 signs: what the matcher keeps of them.
+    // 1 KiB per 32 characters: the matcher's state.
     expect(watchers.globs.addedBytes('bob', '?'.repeat(1_000))).toBeGreaterThan(32 * 1_024)
   })
 
-  it('leave room for others: one owner has a quarter of the globs that begin alike', () => {
+  it('one owner may use a quarter of the globs that share a prefix', () => {
     const watchers = new Watchers<string>(QUOTAS)
     for (let i = 0; i < 32; i++) watchers.addGlob(`a${i}`, `*${i}`)
     expect(() => watchers.addGlob('a0', '*more')).toThrow('quota-exceeded')
     watchers.addGlob('b', '*more')
-    // What is watched already costs nobody anything, and what begins otherwise is another matter.
+    // A glob that is already watched costs nothing, and other prefixes are counted separately.
     watchers.addGlob('a0', '*more')
     watchers.addGlob('a0', 'more*')
     watchers.removeGlob('a1', '*1')
     watchers.addGlob('a0', '*again')
   })
 
-  it('count to whoever goes on with them when their owner leaves', () => {
+  it('a glob whose owner leaves is charged to the owner of another watcher', () => {
     for (const drops of [true, false]) {
       const watchers = new Watchers<string>(QUOTAS)
       const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
@@ -51,7 +51,7 @@ describe('Watchers of globs', () => {
       watchers.addGlob('b', '*own')
       if (drops) watchers.removeConnection('a')
       else for (const glob of globs) watchers.removeGlob('a', glob)
-      // All are hers, though they are more than she might begin with.
+      // All are charged to her, although she could not have added as many.
       expect(() => watchers.addGlob('b', '*more')).toThrow('quota-exceeded')
       for (const glob of globs) watchers.addGlob('a', `${glob}a`)
       expect(() => watchers.addGlob('a', '*more')).toThrow('quota-exceeded')
@@ -62,7 +62,7 @@ describe('Watchers of globs', () => {
     }
   })
 
-  it('count to nobody when nobody they count to goes on with them', () => {
+  it('a glob is charged to no owner when only connections without an owner still watch it', () => {
     const watchers = new Watchers<string>({
       ...QUOTAS,
       ownerOf: (name: string) => (name === 'x' ? undefined : name[0]),
@@ -76,7 +76,7 @@ describe('Watchers of globs', () => {
     expect([watchers.globs.size, watchers.bytes]).toEqual([0, 0])
   })
 
-  it('begin alike 128 times at most, whoever has them; others begin otherwise, or are the same', () => {
+  it('at most 128 globs of all owners share a prefix, not counting duplicates and other prefixes', () => {
     const watchers = new Watchers<string>()
     for (let i = 0; i < 128; i++) watchers.addGlob(i % 2 === 0 ? 'alice' : 'bob', `*${i}`)
     expect(() => watchers.addGlob('alice', '*x')).toThrow('quota-exceeded')
@@ -87,14 +87,14 @@ describe('Watchers of globs', () => {
     watchers.addGlob('alice', '*x')
   })
 
-  it('may be one long glob', () => {
+  it('a single long glob is accepted beyond the owner’s limit', () => {
     const watchers = new Watchers<string>(QUOTAS)
     watchers.addGlob('a', '?'.repeat(1_024))
     expect(() => watchers.addGlob('a', '*')).toThrow('quota-exceeded')
     expect(() => watchers.addGlob('b', '?'.repeat(1_025))).toThrow('syntax-error')
   })
 
-  it('cost a change of a key no more when an owner begins them with ever more of it, in whatever order they come', () => {
+  it('nested prefixes of an owner have a common limit, in any order of registration', () => {
     const key = 'sensor/building-17/floor-3/room-12/temperature/current/celsius/v'
     for (const lengths of [Array.from(key, (_, i) => i), Array.from(key, (_, i) => key.length - i)]) {
       const watchers = new Watchers<string>(QUOTAS)
@@ -117,7 +117,7 @@ describe('Watchers of globs', () => {
     }
   })
 
-  it('of one owner may be a thousand that begin otherwise, beside some that begin with less', () => {
+  it('one owner may watch a thousand globs with distinct prefixes besides some with shorter ones', () => {
     const watchers = new Watchers<string>({ ...QUOTAS, max: 200_000, maxPerOwner: 200_000 })
     for (let i = 0; i < 1_000; i++) watchers.addGlob('a', `panel/${i}/*`)
     for (let i = 0; i < 31; i++) watchers.addGlob('a', `*/kind${i}`)

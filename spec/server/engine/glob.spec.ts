@@ -6,7 +6,7 @@ import { bytes } from '../../support/words.js'
 
 const fits = (glob: string, key: string): boolean => compileGlob(bytes(glob)).matches(bytes(key))
 
-/** The same in plain words: tries everything, and goes back. */
+/** Reference: a backtracking matcher. */
 function naive(glob: string, key: string): boolean {
   const [sign = '', ...rest] = glob
   const after = rest.join('')
@@ -20,7 +20,7 @@ function naive(glob: string, key: string): boolean {
   return sign === first && naive(after, key.slice(1))
 }
 
-/** Members as a regular expression reads them: `a`, `\a`, `a-b`, with either end escaped. */
+/** Class members in regular expression syntax: `a`, `\a`, `a-b`, with either end escaped. */
 const MEMBER = /^(\\[\s\S]|[^\]])(?:-(\\[\s\S]|[^\]]))?/
 
 function naiveClass(glob: string, first: string, key: string): boolean {
@@ -36,8 +36,8 @@ function naiveClass(glob: string, first: string, key: string): boolean {
   return member !== negated && naive(rest.slice(1), key)
 }
 
-describe('A glob', () => {
-  it('fits what it fits in plain words, whatever its bytes', () => {
+describe('Globs', () => {
+  it('a glob matches the same keys as a backtracking matcher, for any bytes', () => {
     const sign = fc.constantFrom('*', '*', '?', '[', ']', '^', '!', '-', '\\', 'a', 'b', 'c', '\0', '\xff')
     const glob = fc.array(sign, { maxLength: 9 }).map(signs => signs.join(''))
     const key = fc.array(fc.constantFrom('a', 'b', 'c', '-', '^', '\\', ']', '\0', '\xff'), { maxLength: 6 })
@@ -49,7 +49,7 @@ describe('A glob', () => {
     )
   })
 
-  it.each([31, 32, 33, 63, 64, 65, 127, 1_023])('of %i places counts them exactly', length => {
+  it.each([31, 32, 33, 63, 64, 65, 127, 1_023])('a glob of %i characters matches only keys of that length', length => {
     const key = 'x'.repeat(length)
     expect([fits(key, key), fits('?'.repeat(length), key), fits(`${'?'.repeat(length)}*`, key)]).toEqual([
       true,
@@ -64,7 +64,7 @@ describe('A glob', () => {
     expect([fits(`*${key}`, `y${key}`), fits(`*${key}`, `${key}y`)]).toEqual([true, false])
   })
 
-  it('can be used again and again', () => {
+  it('a compiled glob can be reused', () => {
     const { matches } = compileGlob(bytes('a*b'))
     expect(['ab', 'a', 'aab', '', 'axb', 'b'].map(key => matches(bytes(key)))).toEqual([
       true,
@@ -76,15 +76,15 @@ describe('A glob', () => {
     ])
   })
 
-  // Whoever goes back would need more steps than there are atoms.
-  it('never goes back', () => {
+  // Backtracking would take more steps than there are atoms.
+  it('matching does not backtrack', () => {
     const key = 'a'.repeat(20_000)
     expect(fits(`${'*a'.repeat(500)}*b`, key)).toBe(false)
     expect(fits(`${'*[ab]'.repeat(200)}*c`, key)).toBe(false)
     expect(fits(`${'*a'.repeat(500)}`, key)).toBe(true)
   })
 
-  it('has at most 1,024 bytes', () => {
+  it('a glob of more than 1,024 bytes is rejected', () => {
     expect(() => compileGlob(bytes('*'.repeat(1_024)))).not.toThrow()
     expect(() => compileGlob(bytes('*'.repeat(1_025)))).toThrow(expect.objectContaining({ code: 'syntax-error' }))
   })

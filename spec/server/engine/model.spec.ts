@@ -57,8 +57,8 @@ const requestAt = (now: number, { words, clock, token }: Act): NaiveRequest => (
 const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): Answer =>
   handle(engine, { payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
 
-describe('An engine after any history', () => {
-  it('answers as the protocol page says, in plain words', () => {
+describe('An engine after a random history', () => {
+  it('the engine replies like a naive model of the protocol', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 60 }), history => {
         const [engine, naive] = [new Engine<string>(), new NaiveStore()]
@@ -84,7 +84,7 @@ describe('An engine after any history', () => {
     )
   })
 
-  it('has given every change a version greater than all before and than its timestamp', () => {
+  it('each change has a version newer than all earlier ones and than its timestamp', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 60 }), history => {
         const engine = new Engine<string>()
@@ -106,7 +106,7 @@ describe('An engine after any history', () => {
     )
   })
 
-  it('tells a change when and only when a GET sees one', () => {
+  it('a change is reported if and only if GET returns a different result', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), history => {
         const engine = new Engine<string>()

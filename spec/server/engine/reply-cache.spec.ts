@@ -9,8 +9,8 @@ const origin = (id: string, messageExpiry?: number): Origin => ({
   messageExpiry,
 })
 
-describe('Answers that are kept', () => {
-  it('are found until the message has expired', () => {
+describe('Cached replies', () => {
+  it('a reply is found until its request expires', () => {
     const answered = new ReplyCache()
     answered.add(origin('1', 2), 1_000, { type: 'ok' }, undefined)
     answered.add(origin('2'), 1_000, { type: 'refused' }, undefined)
@@ -19,7 +19,7 @@ describe('Answers that are kept', () => {
     expect(answered.find(origin('2'), Number.MAX_SAFE_INTEGER)?.reply).toEqual({ type: 'refused' })
   })
 
-  it('are so many bytes at most: the oldest are forgotten', { tags: 'slow' }, () => {
+  it('the cache is bounded in bytes and drops the oldest replies', { tags: 'slow' }, () => {
     const kept = (size: number, count: number): number => {
       const answered = new ReplyCache()
       for (let i = 0; i < count; i++) answered.add(origin(`${i}`.padStart(size)), 0, { type: 'ok' }, undefined)
@@ -36,7 +36,7 @@ describe('Answers that are kept', () => {
     expect(many).toBeLessThan(280_000)
   })
 
-  it('do not mix up a client and what it says', () => {
+  it('a client id and correlation data are not confused', () => {
     const answered = new ReplyCache()
     answered.add({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
     expect(answered.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()

@@ -10,7 +10,6 @@ interface RawRequest extends RawClocks {
   readonly payload: Uint8Array
 }
 
-/** What a request is made of. */
 function readRequest(raw: RawRequest, latest: number) {
   const command = parseCommand(raw.payload)
   return { command, ...readClocks(command, raw, latest) }
@@ -32,8 +31,8 @@ const set = (timestamp: string | undefined, fencingToken?: string): string =>
 const get = (timestamp: string | undefined, fencingToken?: string): string =>
   codeOf({ payload: command('GET k'), timestamp, fencingToken })
 
-describe('A request', () => {
-  it('reads the command and both clocks', () => {
+describe('Reading a request', () => {
+  it('a request yields its command and both clocks', () => {
     const timestamp = '1696374425000:2:CLIENT'
     const fencingToken = '001696374424000:00003:LOCK'
     const request = readRequest({ payload: command('SET k v NX PX 100'), timestamp, fencingToken }, NOW + 60_000)
@@ -42,35 +41,35 @@ describe('A request', () => {
     expect(request.fencingToken).toMatchObject({ wallClock: 1_696_374_424_000, counter: 3, nodeId: 'LOCK' })
   })
 
-  it('does without clocks on all but SET', () => {
+  it('only SET requires a timestamp', () => {
     const request = readRequest({ payload: command('GET k') }, NOW + 60_000)
     expect([request.timestamp, request.fencingToken]).toEqual([undefined, undefined])
     expect(set(undefined)).toBe('timestamp-missing')
     expect(set(undefined, `${NOW}:0:LOCK`)).toBe('timestamp-missing')
   })
 
-  it('takes clocks up to the latest time that is believed and any behind', () => {
+  it('clocks up to the latest accepted time are valid, however far behind', () => {
     expect(set(`${NOW + 60_000}:0:CLIENT`, `${NOW + 60_000}:0:LOCK`)).toBe('accepted')
     expect(set('0:0:CLIENT', '0:0:LOCK')).toBe('accepted')
     expect(set(`${NOW + 60_001}:0:CLIENT`)).toBe('clock-skew')
     expect(set(`${NOW}:0:CLIENT`, `${NOW + 60_001}:0:LOCK`)).toBe('fencing-token-skew')
   })
 
-  it('looks at the clocks of a GET, too', () => {
+  it('the clocks of a GET are validated', () => {
     expect(get('now')).toBe('timestamp-malformed')
     expect(get(undefined, 'now')).toBe('timestamp-malformed')
     expect(get(`${NOW + 60_001}:0:CLIENT`)).toBe('clock-skew')
     expect(get(undefined, `${NOW + 60_001}:0:LOCK`)).toBe('fencing-token-skew')
   })
 
-  it('refuses counters with which the store would soon run out of its own', () => {
+  it('a counter that would exhaust the store’s counter is rejected', () => {
     expect(set(`${NOW}:4294967295:CLIENT`)).toBe('accepted')
     expect(set(`${NOW}:4294967296:CLIENT`)).toBe('timestamp-malformed')
     expect(set(`${NOW}:9007199254740991:CLIENT`)).toBe('timestamp-malformed')
     expect(set(`${NOW}:9007199254740992:CLIENT`)).toBe('timestamp-malformed')
   })
 
-  it('says what is wrong with the payload before it looks at the clocks', () => {
+  it('the payload is validated before the clocks', () => {
     const timestamp = 'now'
     expect(codeOf({ payload: command('set k v'), timestamp })).toBe('unknown-command')
     expect(codeOf({ payload: command('SET k'), timestamp })).toBe('wrong-argument-count')

@@ -31,7 +31,6 @@ const item = (key: string, { value = 'v', version, fencingToken, expiresAt }: Li
 const dumpOf = (engine: Engine<string>): RestoredRecord[] =>
   Array.from(engine.records(), ([key, record]) => ({ key, ...record }))
 
-/** Keys as text, to compare. */
 const shown = (engine: Engine<string>): Record<string, unknown> =>
   Object.fromEntries(
     Array.from(engine.records(), ([key, { value, version, fencingToken, expiresAt }]) => [
@@ -42,8 +41,8 @@ const shown = (engine: Engine<string>): Record<string, unknown> =>
 
 const versionsOf = ({ changes }: Restoration): string[] => changes.map(({ version }) => String(version))
 
-describe('Restoring', () => {
-  it('keeps versions that are newer than all the store has given out, in their order', () => {
+describe('Loading a dump', () => {
+  it('versions newer than all assigned ones are kept, in order', () => {
     const engine = new Engine<string>()
     const restored = restore(engine, [item('b', { version: '7:0:S' }), item('a', { version: '5:1:S' })], START)
     expect(restored).toMatchObject({ loaded: 2, versionsKept: 2, expired: 0, deleted: 0 })
@@ -51,7 +50,7 @@ describe('Restoring', () => {
     expect(isNewer(String(ask(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
   })
 
-  it('gives a new version to what is older, and to what has none, newer than all that is kept', () => {
+  it('records with an older version or none get a new version, newer than all kept ones', () => {
     const engine = new Engine<string>()
     const { version } = ask(engine, 'SET a v')
     const kept = `${START + 1_000}:3:S`
@@ -64,7 +63,7 @@ describe('Restoring', () => {
     expect(others.every((other, at) => isNewer(other, [kept, ...others][at] ?? ''))).toBe(true)
   })
 
-  it('gives a new version to one of the far future, or with a counter that leaves no room, so that writes go on', () => {
+  it('a version in the far future or with an exhausted counter is replaced, so that writes remain possible', () => {
     const engine = new Engine<string>()
     const versions = [`${START + 60_001}:0:S`, `${START}:4294967296:S`, '9007199254740991:9007199254740991:S']
     const restored = restore(
@@ -76,14 +75,14 @@ describe('Restoring', () => {
     expect(ask(engine, 'SET k v').reply).toEqual({ type: 'ok' })
   })
 
-  it('lets the later of two lines of a key count', () => {
+  it('the later of two records of a key wins', () => {
     const engine = new Engine<string>()
     const twice = [item('k', { value: '1', version: '9:0:S' }), item('k', { value: '2', version: '5:0:S' })]
     expect(restore(engine, twice, START)).toMatchObject({ loaded: 1, versionsKept: 1 })
     expect(shown(engine)).toMatchObject({ k: { value: '2', version: '5:0:S' } })
   })
 
-  it('leaves out what is over, and lets the rest expire', () => {
+  it('expired records are skipped, and others keep their expiry', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET over here')
     const lines = [item('over', { expiresAt: START }), item('k', { expiresAt: START + 1 })]
@@ -92,14 +91,14 @@ describe('Restoring', () => {
     expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
-  it('makes a key permanent whose line has no end', () => {
+  it('a record without expiry makes its key permanent', () => {
     const engine = new Engine<string>()
     ask(engine, 'SET k v PX 10')
     restore(engine, [item('k')], START)
     expect(engine.nextDeadline).toBeUndefined()
   })
 
-  it('asks for no fencing token, and makes none older', () => {
+  it('a load requires no fencing token, and no token gets older', () => {
     const engine = new Engine<string>()
     const [older, newer] = [`${START}:0:lock`, `${START}:1:lock`]
     ask(engine, 'SET a v', START, newer)
@@ -110,7 +109,7 @@ describe('Restoring', () => {
     expect(ask(engine, 'SET c v').reply).toEqual({ type: 'ok' })
   })
 
-  it('deletes nothing else, unless it is to replace all', () => {
+  it('other keys are deleted only with `replace`', () => {
     const engine = new Engine<string>()
     for (const line of ['SET a v', 'SET b v', 'SET c v PX 10']) ask(engine, line)
     expect(restore(engine, [item('b')], START)).toMatchObject({ loaded: 1, deleted: 0 })
@@ -123,7 +122,7 @@ describe('Restoring', () => {
     expect(restore(engine, [], START, true)).toMatchObject({ loaded: 0, deleted: 2 })
   })
 
-  it('changes nothing when that would be too many keys', () => {
+  it('a load that exceeds the limits changes nothing', () => {
     const engine = new Engine<string>({ maxKeys: 3 })
     for (const line of ['SET a 1', 'SET b 1']) ask(engine, line)
     const before = shown(engine)
@@ -136,7 +135,7 @@ describe('Restoring', () => {
     expect(() => restore(engine, four, START, true)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
   })
 
-  it('keeps copies, and counts keys that are made and removed', () => {
+  it('values are copied, and created and deleted keys are counted', () => {
     const engine = new Engine<string>()
     const line = item('k', { value: 'value' })
     restore(engine, [line], START)
@@ -149,7 +148,7 @@ describe('Restoring', () => {
     expect(engine.keyspace).toBe(4)
   })
 
-  it('replaces many thousands of keys at once', { timeout: 60_000 }, () => {
+  it('many thousands of keys are replaced in one load', { timeout: 60_000 }, () => {
     const count = effort(200_000, 10_000)
     const engine = new Engine<string>()
     const items = (count: number): RestoredRecord[] => Array.from({ length: count }, (_, at) => item(`k${at}`))
@@ -158,7 +157,7 @@ describe('Restoring', () => {
     expect(engine.size).toBe(1)
   })
 
-  it('makes keys that are listed', () => {
+  it('loaded keys are listed by SCAN', () => {
     const engine = new Engine<string>()
     restore(
       engine,
@@ -186,7 +185,7 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Versions that a watch of each key has seen; fails as soon as one is not newer than the one before. */
+/** Versions observed by a watch of each key; fails unless each is newer than the last. */
 class Witness {
   readonly #seen = new Map<string, string>()
 
@@ -214,7 +213,7 @@ function live(engine: Engine<string>, history: readonly Step[], start: number, w
 }
 
 describe('A dump', () => {
-  it('loaded into a new store makes what it was taken of', () => {
+  it('a dump loaded into a new store reproduces the original', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.nat(50), (history, later) => {
         const [old, fresh] = [new Engine<string>(), new Engine<string>()]
@@ -224,7 +223,7 @@ describe('A dump', () => {
         expect(shown(fresh)).toEqual(shown(old))
         expect([loaded, versionsKept, expired]).toEqual([old.size, old.size, 0])
         expect(fresh.nextDeadline).toBe(old.nextDeadline)
-        // The next change is newer than all that was loaded, whoever asks.
+        // The next change of any client is newer than all loaded versions.
         const changes = expire(old, now + 100).concat(expire(fresh, now + 100))
         for (const { version } of changes) {
           for (const { version: loadedVersion } of dumpOf(fresh)) {
@@ -236,7 +235,7 @@ describe('A dump', () => {
     )
   })
 
-  it('loaded into a store that is in use never lets the versions of a key go back', () => {
+  it('loading a dump into a store in use never makes the version of a key older', () => {
     const some = fc.array(step, { maxLength: 12 })
     const histories = fc.tuple(some, some, some, some)
     const behind = fc.constantFrom(-50_000, -10, 0, 10, 50_000, 90_000)

@@ -34,8 +34,8 @@ function filled(count: number, nameOf: (index: number) => string = index => `key
   return engine
 }
 
-describe('A page of a scan', () => {
-  it('has at most 1,000 keys', () => {
+describe('A SCAN page', () => {
+  it('a page has at most 1,000 keys', () => {
     const sizes = (count: number): number[] => pagesOf(filled(count), '*').map(({ keys }) => keys.length)
     expect([sizes(999), sizes(1_000), sizes(1_001), sizes(2_500)]).toEqual([
       [999],
@@ -45,7 +45,7 @@ describe('A page of a scan', () => {
     ])
   })
 
-  it('has at most 64 KiB, but for one key that is longer', () => {
+  it('a page has at most 64 KiB, unless a single key is longer', () => {
     const engine = filled(10, index => String(index).repeat(20_000))
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1])
     ask(engine, ['SET', 'x'.repeat(100_000), 'v'])
@@ -53,18 +53,18 @@ describe('A page of a scan', () => {
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1, 1, 1])
   })
 
-  it('is empty when nothing fits among 10,000 keys, and not the last', () => {
+  it('a page is empty but not the last when none of 10,000 keys matches', () => {
     const pages = pagesOf(filled(25_000), 'key24999')
     expect(pages.map(({ keys }) => keys.length)).toEqual([0, 0, 1])
   })
 
-  it('ends early where the glob and the keys make work', () => {
+  it('a page ends early when matching is expensive', () => {
     const engine = filled(30, index => `${index}`.padEnd(20_000, 'x'))
     expect(pagesOf(engine, `*${'?'.repeat(1_000)}y`).length).toBeGreaterThan(2)
     expect(pagesOf(engine, 'y')).toHaveLength(1)
   })
 
-  it('comes even of a key that is longer than all that', () => {
+  it('a key longer than the limits still gets a page', () => {
     expect(
       pagesOf(
         filled(2, index => `${index}`.repeat(5_000_000)),
@@ -73,7 +73,7 @@ describe('A page of a scan', () => {
     ).toEqual([1, 1])
   })
 
-  it('looks at gaps, and closes them when they are more than the keys', { tags: 'slow' }, () => {
+  it('gaps count as positions, and are closed when they outnumber the keys', { tags: 'slow' }, () => {
     const engine = filled(30_000)
     for (let index = 0; index < 14_000; index++) ask(engine, ['DEL', `key${index}`])
     expect(pagesOf(engine, 'none')).toHaveLength(3)
@@ -82,21 +82,21 @@ describe('A page of a scan', () => {
   })
 })
 
-describe('A token', () => {
-  it('is of no use to the store that comes after', () => {
+describe('A SCAN token', () => {
+  it('a token of an earlier store is rejected', () => {
     const [old, anew] = [filled(1_001), new Engine<string>()]
     const { token = '' } = pageOf(old, '*')
     for (let index = 0; index < 1_001; index++) ask(anew, ['SET', `key${index}`, 'v'], START + 1)
     expect(ask(anew, ['SCAN', '*', token], START + 1)).toEqual({ type: 'error', code: 'syntax-error' })
   })
 
-  it('may be used again', () => {
+  it('a token can be used twice', () => {
     const engine = filled(1_010)
     const { token } = pageOf(engine, '*')
     expect(pageOf(engine, '*', token)).toEqual(pageOf(engine, '*', token))
   })
 
-  it('that is damaged never makes the store throw', () => {
+  it('a corrupted token never makes the store throw', () => {
     const engine = filled(1_001)
     const { token = '' } = pageOf(engine, '*')
     fc.assert(
@@ -111,7 +111,7 @@ describe('A token', () => {
   })
 })
 
-describe('A scan while keys come, go and expire', () => {
+describe('A scan during changes', () => {
   const name = fc.integer({ min: 0, max: 40 }).map(index => `${index}`.padEnd(9_000, '.'))
   const act = fc.oneof(
     { weight: 3, arbitrary: name.map(key => ['SET', key, 'v']) },
@@ -122,7 +122,7 @@ describe('A scan while keys come, go and expire', () => {
   const existing = (engine: Engine<string>, names: Iterable<string>): string[] =>
     Array.from(names).filter(key => engine.peek(bytes(key)) !== undefined)
 
-  it('finds every key that exists all the while, and no key twice', () => {
+  it('a scan returns every key that exists throughout, and no key twice', () => {
     fc.assert(
       fc.property(acts, fc.array(acts, { maxLength: 12 }), (before, between) => {
         const engine = new Engine<string>()
@@ -151,7 +151,7 @@ describe('A scan while keys come, go and expire', () => {
     )
   })
 
-  it('ends, however fast keys come', () => {
+  it('a scan ends while keys are added faster than it reads', () => {
     const engine = filled(3_000)
     let [page, pages] = [pageOf(engine, '*'), 1]
     for (; page.token !== undefined; pages++) {
@@ -163,7 +163,7 @@ describe('A scan while keys come, go and expire', () => {
 })
 
 describe('KeyOrder', () => {
-  it('agrees with a list after any history', () => {
+  it('the order equals a sorted list after a random history', () => {
     const order = new KeyOrder<string>()
     const list: { readonly number: number; readonly key: string }[] = []
     fc.assert(
@@ -183,7 +183,7 @@ describe('KeyOrder', () => {
     )
   })
 
-  it('goes on from where it was stopped', () => {
+  it('a walk resumes where it was stopped', () => {
     const order = new KeyOrder<string>()
     for (const key of 'abcdef') order.add(key)
     const seen: string[] = []

@@ -6,7 +6,7 @@ import { recordBytes } from '../../../src/server/engine/records.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
 import { anyEntry } from '../log/any-entry.js'
 
-/** Counted anew, one record after the other. */
+/** Reference: counts all records. */
 function recount(engine: Engine<never>): Record<string, { keys: number; bytes: number }> {
   const shares: Record<string, { keys: number; bytes: number }> = {}
   for (const [key, record] of engine.records()) {
@@ -17,8 +17,8 @@ function recount(engine: Engine<never>): Record<string, { keys: number; bytes: n
   return shares
 }
 
-describe('What of a store is whose', () => {
-  it('is what a count comes to, after any entries, and when they are read back', () => {
+describe('Usage per owner', () => {
+  it('usage equals a full count after any entries, and after restoring the state', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 12 }), entries => {
         const engine = new Engine<never>()

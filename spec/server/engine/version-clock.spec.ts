@@ -13,12 +13,12 @@ import { command, textOf } from '../../support/words.js'
 const DAY = 86_400_000
 const LARGEST = Number.MAX_SAFE_INTEGER
 
-/** What happens to the wall clock of the store before each request, ms. */
+/** Adjustment of the store's wall clock before each request, ms. */
 const jump = fc.oneof(
   { weight: 6, arbitrary: fc.nat(20) },
   { weight: 1, arbitrary: fc.constantFrom(-DAY, -120_000, -60_001, -1, 120_000, DAY) },
 )
-/** How far the clock of whoever asks is ahead of it, ms: as much as is allowed. */
+/** How far a client's clock is ahead of it, ms: within the permitted drift. */
 const ahead = fc.constantFrom(0, 0, -DAY, -1, 1, 59_999, 60_000)
 const line = fc.constantFrom(
   'SET k v',
@@ -33,8 +33,8 @@ const history = fc.array(fc.record({ jump, ahead, line, counter: fc.constantFrom
   maxLength: 60,
 })
 
-describe('The versions of a store whose wall clock jumps', () => {
-  it('only rise, and nobody with a clock within a minute of it is refused', () => {
+describe('Versions while the wall clock jumps', () => {
+  it('versions only increase, and clients within a minute of the wall clock are accepted', () => {
     fc.assert(
       fc.property(history, acts => {
         const engine = new Engine<string>()
@@ -54,7 +54,7 @@ describe('The versions of a store whose wall clock jumps', () => {
     )
   })
 
-  it('are tokens with which their holder may write, whenever the clock jumps', () => {
+  it('a version remains a valid fencing token when the clock jumps', () => {
     fc.assert(
       fc.property(history, acts => {
         const engine = new Engine<string>()
@@ -71,7 +71,7 @@ describe('The versions of a store whose wall clock jumps', () => {
     )
   })
 
-  it('never run ahead of a wall clock that does not jump by more than a client may be', () => {
+  it('versions stay within the permitted drift while the wall clock does not jump', () => {
     const steady = fc.array(fc.record({ wait: fc.nat(100), ahead: fc.integer({ min: -DAY, max: DAY }), line }))
     fc.assert(
       fc.property(steady, acts => {
@@ -87,14 +87,14 @@ describe('The versions of a store whose wall clock jumps', () => {
   })
 })
 
-describe('A clock of versions', () => {
+describe('VersionClock', () => {
   const clockAt = (wallClock: number, counter: number): VersionClock => {
     const clock = new VersionClock()
     clock.advanceTo(new Hlc(wallClock, counter, 'StateStore'))
     return clock
   }
 
-  it('goes on in the next millisecond when its counter is at its end', () => {
+  it('an exhausted counter continues in the next millisecond', () => {
     const clock = clockAt(START, LARGEST)
     expect([clock.tick(START), clock.tick(START - DAY)].map(String)).toEqual([
       `${START + 1}:1:StateStore`,
@@ -102,18 +102,18 @@ describe('A clock of versions', () => {
     ])
   })
 
-  it('promises a version without giving it', () => {
+  it('next returns a version without assigning it', () => {
     const clock = clockAt(START, 1)
     expect([clock.next(START), clock.next(START)].map(String)).toEqual(Array(2).fill(`${START}:2:StateStore`))
     expect(String(clock.last)).toBe(`${START}:1:StateStore`)
   })
 
-  it('believes clocks a minute ahead of the wall clock, and what it gave itself', () => {
+  it('clocks a minute ahead of the wall clock, and assigned versions, are accepted', () => {
     expect(clockAt(START, 1).latestAccepted(START)).toBe(START + 60_000)
     expect(clockAt(START + DAY, 1).latestAccepted(START)).toBe(START + DAY)
   })
 
-  it('drifts when it is further ahead than a client can make it', () => {
+  it('drift is reported when versions are further ahead than a client can cause', () => {
     expect([60_000, 60_001, DAY].map(ms => clockAt(START + ms, 0).drift(START))).toEqual([0, 60_001, DAY])
     expect(clockAt(START - DAY, 0).drift(START)).toBe(0)
   })

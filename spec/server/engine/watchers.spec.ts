@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Watchers } from '../../../src/server/engine/watchers.js'
 
 describe('Watchers', () => {
-  it('names whoever watches a key, in the order they came', () => {
+  it('the watchers of a key are returned in order of registration', () => {
     const watchers = new Watchers<string>()
     watchers.add('bob', 'k')
     watchers.add('alice', 'k')
@@ -13,7 +13,7 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('nobody cares')]).toEqual([])
   })
 
-  it('counts a registration once, however often it was asked for', () => {
+  it('a repeated registration counts once', () => {
     const watchers = new Watchers<string>()
     watchers.add('bob', 'k')
     watchers.add('bob', 'k')
@@ -23,7 +23,7 @@ describe('Watchers', () => {
     expect([watchers.count, watchers.countOf('bob'), watchers.has('bob', 'k')]).toEqual([0, 0, false])
   })
 
-  it('forgets a connection with all its keys, and no other', () => {
+  it('removing a connection removes all its registrations and no others', () => {
     const watchers = new Watchers<string>()
     for (const key of ['a', 'b', 'c']) watchers.add('bob', key)
     watchers.add('alice', 'b')
@@ -34,7 +34,7 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('a'), ...watchers.watchersOf('b'), ...watchers.watchersOf('c')]).toEqual(['alice'])
   })
 
-  it('tells connections apart, not what they look like', () => {
+  it('connections are distinguished by identity', () => {
     const [first, second] = [{ clientId: 'bob' }, { clientId: 'bob' }]
     const watchers = new Watchers<object>()
     watchers.add(first, 'k')
@@ -44,7 +44,7 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('k')]).toEqual([second])
   })
 
-  it('agrees with a set of pairs after any history', () => {
+  it('registrations equal a set of pairs after a random history', () => {
     const client = fc.constantFrom('alice', 'bob', 'carol')
     const key = fc.constantFrom('x', 'y', 'z')
     const act = fc.tuple(fc.constantFrom('add', 'remove', 'drop'), client, key)

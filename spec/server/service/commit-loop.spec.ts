@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { command, openCommitLoop } from './open-commit-loop.js'
 
-describe('the order of requests', () => {
-  it('a read is answered at once when no write of its connection waits', () => {
+describe('Order of requests', () => {
+  it('a read is answered immediately when no write of its connection is pending', () => {
     const { read, answers } = openCommitLoop()
     read({}, '1')
     expect(answers()).toEqual(['read 1'])
@@ -42,7 +42,7 @@ describe('the order of requests', () => {
     expect(answers().slice(2)).toEqual(['wrote 3', 'read 4'])
   })
 
-  it('a read is answered at once again when all writes of its connection were answered', async () => {
+  it('a read is answered immediately again after all writes of its connection were answered', async () => {
     const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
@@ -53,8 +53,8 @@ describe('the order of requests', () => {
   })
 })
 
-describe('entries that the log rejects', () => {
-  it('a write fails with the problem of the log that rejects it', async () => {
+describe('Rejected entries', () => {
+  it('a rejected write fails with the problem of the log', async () => {
     const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
@@ -72,7 +72,7 @@ describe('entries that the log rejects', () => {
     expect(answers()).toEqual(['full 1', 'read 2'])
   })
 
-  it('writes that came after a rejected entry are logged', async () => {
+  it('writes submitted after a rejected entry are logged', async () => {
     const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
@@ -82,7 +82,7 @@ describe('entries that the log rejects', () => {
     expect(answers()).toEqual(['full 1', 'wrote 2'])
   })
 
-  it('a full log is asked once more for the writes that free room, without the others', async () => {
+  it('only writes that free space are appended again to a full log', async () => {
     const { write, log, answers, endOfTurn } = openCommitLoop()
     for (const name of ['a', 'free b', 'c']) write({}, name)
     await endOfTurn()
@@ -91,7 +91,7 @@ describe('entries that the log rejects', () => {
     expect(log.entries.map(({ commands }) => commands)).toEqual([[command('free b')]])
   })
 
-  it('reads behind a write that frees room wait for its second attempt', async () => {
+  it('reads behind a write that frees space wait for its second attempt', async () => {
     const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const bob = {}
     write({}, 'a')
@@ -105,7 +105,7 @@ describe('entries that the log rejects', () => {
     expect(answers().slice(1)).toEqual(['wrote free b', 'read after b', 'read later'])
   })
 
-  it('a write that frees room fails when its second attempt is rejected', async () => {
+  it('a write that frees space fails when its second attempt is rejected', async () => {
     const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, 'free a')
     await endOfTurn()
@@ -115,7 +115,7 @@ describe('entries that the log rejects', () => {
   })
 })
 
-describe('an error raised by a job', () => {
+describe('Exceptions in jobs', () => {
   const FAULT = new Error('ours')
 
   async function openWithFault() {
@@ -133,18 +133,18 @@ describe('an error raised by a job', () => {
     return opened
   }
 
-  it('an error raised by one job does not affect the other jobs of its entry', async () => {
+  it('an exception in one job does not affect the other jobs of its entry', async () => {
     const { answers } = await openWithFault()
     expect(answers()).toEqual(['wrote 2'])
   })
 
-  it('an error raised by a job is reported to the host', async () => {
+  it('an exception in a job is reported to the host', async () => {
     const { faults } = await openWithFault()
     expect(faults).toEqual([FAULT])
   })
 })
 
-describe('a tick, which logs the time', () => {
+describe('Ticks', () => {
   it('ticks of one turn are logged as one entry without commands', async () => {
     const { loop, sizes, endOfTurn } = openCommitLoop()
     for (let times = 0; times < 2; times++) loop.tick({})
@@ -174,7 +174,7 @@ describe('a tick, which logs the time', () => {
     expect(outcomes).toEqual(['applied 0', 'read 1', 'applied 1', 'wrote 2'])
   })
 
-  it('each request in the entry of a tick gets its own reply, in its order', async () => {
+  it('each request in the entry of a tick gets its reply, in order', async () => {
     const { loop, read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     loop.tick(alice)
@@ -188,7 +188,7 @@ describe('a tick, which logs the time', () => {
   })
 })
 
-it('what waits in a commit loop that is stopped is neither applied nor answered', async () => {
+it('jobs pending in a stopped commit loop are neither applied nor answered', async () => {
   const { loop, write, log, outcomes, endOfTurn } = openCommitLoop()
   write({}, '1')
   await endOfTurn()
@@ -197,8 +197,8 @@ it('what waits in a commit loop that is stopped is neither applied nor answered'
   expect(outcomes).toEqual([])
 })
 
-describe('a load in a commit loop that is stopped', () => {
-  it('is unknown when its entry is in flight, whatever the log answers later', async () => {
+describe('A load in a stopped commit loop', () => {
+  it('an in-flight load is reported as unknown, even if the log commits or rejects it later', async () => {
     for (const end of ['commit', 'reject'] as const) {
       const { loop, load, log, outcomes, endOfTurn } = openCommitLoop()
       load({}, '1')
@@ -211,7 +211,7 @@ describe('a load in a commit loop that is stopped', () => {
     }
   })
 
-  it('is closed, and never appended, when it was not appended yet', async () => {
+  it('a load that was not appended yet is closed, and never appended', async () => {
     const { loop, load, write, log, outcomes, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
@@ -222,13 +222,13 @@ describe('a load in a commit loop that is stopped', () => {
     expect([outcomes, log.entries]).toEqual([['stopped closed 2'], []])
   })
 
-  it('is closed when it comes after the stop', () => {
+  it('a load submitted after the stop is closed', () => {
     const { loop, load, outcomes } = openCommitLoop()
     loop.stop()
     expect([load({}, '1'), outcomes]).toEqual([false, ['stopped closed 1']])
   })
 
-  it('has the problem of its log when a job that fails before it stops the loop', async () => {
+  it('a rejected load has the problem of its log when an earlier job stops the loop', async () => {
     const { loop, writeJob, load, log, outcomes, endOfTurn } = openCommitLoop()
     loop.submit({ ...writeJob({}, '1'), onFailed: () => loop.stop() })
     load({}, '2')

@@ -4,7 +4,7 @@ import { openCommitLoop } from './open-commit-loop.js'
 const PAUSE_MS = 2
 const MIB = 1024 * 1024
 
-describe('writes of one turn', () => {
+describe('Writes of one turn', () => {
   it('the commit loop logs nothing before the turn ends', () => {
     const { write, log } = openCommitLoop()
     write({}, 'a')
@@ -34,21 +34,21 @@ describe('writes of one turn', () => {
     expect(answers()).toEqual(['wrote a', 'wrote b'])
   })
 
-  it('a write reports that it is logged at the end of the turn when no entry is on its way', () => {
+  it('submit returns true for a write when no entry is in flight', () => {
     const { write } = openCommitLoop()
     expect(write({}, 'a')).toBe(true)
   })
 })
 
-describe('writes while an entry is on its way', () => {
-  it('a write reports that it waits for the entry on its way', async () => {
+describe('Writes while an entry is in flight', () => {
+  it('submit returns false for a write when an entry is in flight', async () => {
     const { write, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
     expect(write({}, 'b')).toBe(false)
   })
 
-  it('writes are gathered until the entry on its way is committed, and then logged as one entry', async () => {
+  it('writes are gathered until the in-flight entry is committed, and then logged as one entry', async () => {
     const { write, log, sizes, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
@@ -75,8 +75,8 @@ describe('writes while an entry is on its way', () => {
   })
 })
 
-describe('writes that the log holds back for a group commit', () => {
-  /** Two writes were answered together, and one waits for more. */
+describe('Writes delayed for a group commit', () => {
+  /** Two writes were answered together, and one is pending. */
   async function openHolding() {
     const opened = openCommitLoop()
     const { log, write, endOfTurn, sizes } = opened
@@ -90,7 +90,7 @@ describe('writes that the log holds back for a group commit', () => {
     return opened
   }
 
-  it('a held write is logged when more writes came than were answered last', async () => {
+  it('a delayed write is logged when more writes were submitted than were last answered', async () => {
     const { write, sizes, endOfTurn } = await openHolding()
     write({}, 'd')
     await endOfTurn()
@@ -100,14 +100,14 @@ describe('writes that the log holds back for a group commit', () => {
     expect(sizes()).toEqual([3])
   })
 
-  it('a hold that ended early leaves no timer', async () => {
+  it('a delay that ended early leaves no timer', async () => {
     const { write, clock, endOfTurn } = await openHolding()
     for (const name of ['d', 'e']) write({}, name)
     await endOfTurn()
     expect(clock.pending).toBe(0)
   })
 
-  it('a held write is logged when the pause of the log is over', async () => {
+  it('a delayed write is logged after the pause of the log', async () => {
     const { clock, sizes, endOfTurn } = await openHolding()
     clock.advance(PAUSE_MS - 1)
     await endOfTurn()
@@ -117,7 +117,7 @@ describe('writes that the log holds back for a group commit', () => {
     expect(sizes()).toEqual([1])
   })
 
-  it('a write is not held once the log asks for no pause', async () => {
+  it('a write is not delayed when the log has no pause', async () => {
     const { log, clock, write, sizes, endOfTurn } = await openHolding()
     clock.advance(PAUSE_MS)
     await endOfTurn()
@@ -128,7 +128,7 @@ describe('writes that the log holds back for a group commit', () => {
     expect(sizes()).toEqual([1])
   })
 
-  it('a write of the only active client is never held', async () => {
+  it('a write of the only active client is not delayed', async () => {
     const { log, write, sizes, endOfTurn } = openCommitLoop()
     log.batchDelayMs = PAUSE_MS
     for (const name of ['a', 'b', 'c']) {
@@ -139,15 +139,15 @@ describe('writes that the log holds back for a group commit', () => {
     }
   })
 
-  it('stopping the commit loop cancels the timer of a hold', async () => {
+  it('stopping the commit loop cancels the timer of a delay', async () => {
     const { clock, loop } = await openHolding()
     loop.stop()
     expect(clock.pending).toBe(0)
   })
 })
 
-describe('the limit of bytes that wait for the log', () => {
-  /** A commit loop with as many writes of 1 MiB as it takes. */
+describe('The limit of pending bytes', () => {
+  /** A commit loop filled with writes of 1 MiB. */
   function openFull() {
     const opened = openCommitLoop()
     const { loop, writeJob, answers } = opened
@@ -156,7 +156,7 @@ describe('the limit of bytes that wait for the log', () => {
     return opened
   }
 
-  it('a write fails as full when 256 MiB wait for the log', () => {
+  it('a write fails as full when 256 MiB are pending', () => {
     const { answers, outcomes, write } = openFull()
     expect(answers()).toEqual(['full large'])
     outcomes.length = 0
@@ -164,7 +164,7 @@ describe('the limit of bytes that wait for the log', () => {
     expect(answers()).toEqual(['full small'])
   })
 
-  it('a write is taken again when what waited was committed', async () => {
+  it('writes are accepted again after the pending ones were committed', async () => {
     const { write, log, outcomes, answers, endOfTurn } = openFull()
     await endOfTurn()
     while (log.entries.length > 0) log.commit()

@@ -6,13 +6,13 @@ import type { Job } from '../../../src/server/service/batch.js'
 import { CommitLoop } from '../../../src/server/service/commit-loop.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-/** A log that commits or rejects its oldest entry when a spec says so. */
+/** A log that commits or rejects its oldest entry on demand. */
 class SlowLog implements Log {
   readonly isSynchronous = false
   readonly entries: LogEntry[] = []
   batchDelayMs = 0
   sharing: Sharing | undefined
-  /** Why new entries are rejected as they are appended, if so. */
+  /** Set to reject new entries when they are appended. */
   rejectsNew: LogFailure['problem'] | undefined
   listener: LogListener | undefined
 
@@ -51,7 +51,7 @@ const changeOf = (name: string): KeyChange => ({
   version: { wallClock: 1, counter: 0 } as KeyChange['version'],
 })
 
-/** A commit loop whose log commits when a spec says so; a write whose name begins with `free` frees room. */
+/** A commit loop with a controlled log; a write whose name begins with `free` frees space. */
 export function openCommitLoop() {
   const log = new SlowLog()
   const clock = new ManualClock()
@@ -96,7 +96,7 @@ export function openCommitLoop() {
     faults,
     loop,
     writeJob,
-    /** A write that is told when the loop is stopped first, as a load is. */
+    /** A write that implements `onStopped`, like a load. */
     load: (owner: object, name: string): boolean =>
       loop.submit({
         ...writeJob(owner, name),
@@ -104,13 +104,13 @@ export function openCommitLoop() {
       }),
     write: (owner: object, name: string): boolean => loop.submit(writeJob(owner, name)),
     read: (owner: object, name: string): void => void loop.submit(job(owner, name)),
-    /** A read that has to see what was committed at other nodes. */
+    /** A linearizable read. */
     confirm: (owner: object, name: string): void => void loop.submit({ ...job(owner, name), isLinearizable: true }),
-    /** Everything that happened to jobs, in its order. */
+    /** Events of jobs, in order. */
     outcomes,
-    /** What happened to jobs, without that an entry was applied. */
+    /** Events of jobs, without applied entries. */
     answers: (): readonly string[] => outcomes.filter(outcome => !/^(applied|changed)/.test(outcome)),
-    /** How many commands each entry has that is on its way. */
+    /** Number of commands in each in-flight entry. */
     sizes: (): readonly number[] => log.entries.map(({ commands }) => commands.length),
     endOfTurn: async (): Promise<void> => new Promise(resolve => setImmediate(resolve)),
   }

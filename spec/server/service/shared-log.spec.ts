@@ -4,7 +4,7 @@ import { command, openCommitLoop } from './open-commit-loop.js'
 
 const SHARING: Sharing = { maxInFlight: 2, maxBatchBytes: 1_000, maxQueuedBytes: 5_000, reads: 'linearizable' }
 
-/** A commit loop whose log other nodes append to as well. */
+/** A commit loop with a log shared by several nodes. */
 function open() {
   const opened = openCommitLoop()
   opened.log.sharing = SHARING
@@ -18,8 +18,8 @@ const foreign = (commands: number) => ({
   commands: Array.from({ length: commands }, () => command('foreign')),
 })
 
-describe('reads that see what other nodes committed', () => {
-  it('confirmed reads of one turn wait for one empty entry', async () => {
+describe('Linearizable reads', () => {
+  it('linearizable reads of one turn share one empty entry', async () => {
     const { log, confirm, answers, sizes, endOfTurn } = open()
     for (const name of ['1', '2', '3']) confirm({}, name)
     await endOfTurn()
@@ -29,7 +29,7 @@ describe('reads that see what other nodes committed', () => {
     expect(answers()).toEqual(['read 1', 'read 2', 'read 3'])
   })
 
-  it('a confirmed read goes with the next write, in the order of its connection', async () => {
+  it('a linearizable read joins the next write, in the order of its connection', async () => {
     const { log, write, confirm, outcomes, sizes, endOfTurn } = open()
     const owner = {}
     write(owner, 'a')
@@ -41,7 +41,7 @@ describe('reads that see what other nodes committed', () => {
     expect(outcomes).toEqual(['applied 2', 'wrote a', 'read b', 'wrote c'])
   })
 
-  it('a confirmed read does not go with an entry that was sent before it came', async () => {
+  it('a linearizable read does not join an entry that was appended earlier', async () => {
     const { log, write, confirm, outcomes, answers, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
@@ -53,7 +53,7 @@ describe('reads that see what other nodes committed', () => {
     expect(answers()).toContain('read b')
   })
 
-  it('confirmed reads go with the next entry when the write they came with was too large', async () => {
+  it('linearizable reads move to the next entry when the write they joined was too large', async () => {
     const { log, write, confirm, answers, sizes, endOfTurn } = open()
     const owner = {}
     write(owner, 'a')
@@ -72,8 +72,8 @@ describe('reads that see what other nodes committed', () => {
   })
 })
 
-describe('entries on their way to a shared log', () => {
-  it('one entry is sent each turn until the window is full', async () => {
+describe('In-flight entries of a shared log', () => {
+  it('one entry is appended each turn until the window is full', async () => {
     const { log, write, sizes, endOfTurn } = open()
     for (const name of ['1', '2', '3', '4']) {
       write({}, name)
@@ -85,7 +85,7 @@ describe('entries on their way to a shared log', () => {
     expect(sizes()).toEqual([1, 2])
   })
 
-  it('a new entry that is rejected at once fails its own writes, not those on their way', async () => {
+  it('an entry rejected on append fails only its writes, not in-flight ones', async () => {
     const { log, write, answers, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
@@ -97,7 +97,7 @@ describe('entries on their way to a shared log', () => {
     expect(answers()).toEqual(['full b', 'wrote a'])
   })
 
-  it('when the log ends, what is on its way is unknown and what is gathered is unavailable', async () => {
+  it('when the log ends, in-flight jobs are unknown and pending ones are unavailable', async () => {
     const { log, write, answers, endOfTurn } = open()
     for (const name of ['a', 'b']) {
       write({}, name)
@@ -110,7 +110,7 @@ describe('entries on their way to a shared log', () => {
     expect(answers()).toEqual(['unknown a', 'unavailable c', 'unknown b'])
   })
 
-  it('confirmed reads fail with the entry they wait for', async () => {
+  it('linearizable reads fail with the entry they wait for', async () => {
     const { log, write, confirm, answers, endOfTurn } = open()
     for (const problem of ['unknown', 'unavailable'] as const) {
       write({}, 'a')
@@ -121,14 +121,14 @@ describe('entries on their way to a shared log', () => {
     expect(answers()).toEqual(['unknown a', 'unknown b', 'unavailable a', 'unavailable b'])
   })
 
-  it('a write is unavailable when too much waits for the shared log', () => {
+  it('a write is unavailable when too many bytes are pending for the shared log', () => {
     const { loop, writeJob, answers } = open()
     for (let times = 0; times < 20 && answers().length === 0; times++) loop.submit({ ...writeJob({}, 'x'), bytes: 500 })
     expect(answers()).toEqual(['unavailable x'])
   })
 })
 
-describe('entries of other nodes', () => {
+describe('Entries of other nodes', () => {
   it('each change of an entry of another node is reported before the next entry is applied', async () => {
     const { log, write, outcomes, endOfTurn } = open()
     write({}, 'a')
@@ -138,7 +138,7 @@ describe('entries of other nodes', () => {
     expect(outcomes).toEqual(['applied 2', 'changed 1', 'changed 1', 'applied 1', 'wrote a'])
   })
 
-  it('a stopped node applies what is committed and reports nothing, as others are told what it has', async () => {
+  it('a stopped node applies committed entries, whose position it reports to other nodes, and reports no changes', async () => {
     const { log, loop, write, outcomes, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()

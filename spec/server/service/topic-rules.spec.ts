@@ -15,7 +15,7 @@ async function open() {
   return { store, alice, mallory }
 }
 
-it('A topic is a client’s own by its id alone: the letters behind it count', () => {
+it('the topics of a client are matched by its id, and the path behind it is case-sensitive', () => {
   const own = 'services/statestore/_any_/command/invoke/response'
   expect(isOwnStoreTopic('j', `clients/6a/${own}`)).toBe(true)
   expect(isOwnStoreTopic('j', `clients/6A/${own}`)).toBe(true)
@@ -23,7 +23,7 @@ it('A topic is a client’s own by its id alone: the letters behind it count', (
     expect(isOwnStoreTopic('j', topic)).toBe(false)
 })
 
-describe('A client may not publish to', () => {
+describe('PUBLISH to a reserved topic', () => {
   it.each([
     ['a notification topic of another', notificationTopicOf('alice', 'k')],
     ['a notification topic of its own', notificationTopicOf('mallory', 'k')],
@@ -34,7 +34,7 @@ describe('A client may not publish to', () => {
       'clients/616C696365/services/statestore/_any_/command/invoke/response',
     ],
     ['topics of the broker', '$SYS/news'],
-  ])('%s: PUBACK 135 with a reason, and it arrives nowhere', async (_, topic) => {
+  ])('%s is rejected with PUBACK 135 and a reason, and delivered to no client', async (_, topic) => {
     const { alice, mallory } = await open()
     await alice.subscribe('#')
     const { reasonCode, reasonString } = await mallory.publish(topic, FORGED)
@@ -46,7 +46,7 @@ describe('A client may not publish to', () => {
     expect(mallory.inbox).toEqual([])
   })
 
-  it.each([0, 1, 2] as const)('a notification topic with QoS %i, retained', async qos => {
+  it.each([0, 1, 2] as const)('a retained message to a notification topic with QoS %i is not stored', async qos => {
     const { store, alice, mallory } = await open()
     await mallory.publish(notificationTopicOf('alice', 'k'), FORGED, { qos, retain: true })
     await mallory.settled()
@@ -58,15 +58,18 @@ describe('A client may not publish to', () => {
     expect(late.inbox).toEqual([])
   })
 
-  it.each([notificationTopicOf('alice', 'k'), responseTopicOf('alice')])('%s by its last will', async topic => {
-    const { store } = await open()
-    const will = { topic, payload: Buffer.from(FORGED), qos: 1, retain: false } as const
-    await expect(RawClient.connect(store.url, 'dying', { will })).rejects.toMatchObject({ code: NOT_AUTHORIZED })
-    expect(store.clientIds).not.toContain('dying')
-  })
+  it.each([notificationTopicOf('alice', 'k'), responseTopicOf('alice')])(
+    'a last will cannot publish to %s',
+    async topic => {
+      const { store } = await open()
+      const will = { topic, payload: Buffer.from(FORGED), qos: 1, retain: false } as const
+      await expect(RawClient.connect(store.url, 'dying', { will })).rejects.toMatchObject({ code: NOT_AUTHORIZED })
+      expect(store.clientIds).not.toContain('dying')
+    },
+  )
 })
 
-describe('A client may not subscribe to', () => {
+describe('SUBSCRIBE to topics of other clients', () => {
   it.each([
     ['the notifications of another', notificationTopicOf('alice')],
     ['one notification topic of another', notificationTopicOf('alice', 'k')],
@@ -77,14 +80,14 @@ describe('A client may not subscribe to', () => {
     ['the responses of another, in Base16', 'clients/616C696365/services/statestore/#'],
     ['the responses of another, in a group', `$share/g/${responseTopicOf('alice')}`],
     ['the responses of all', 'clients/+/services/statestore/#'],
-  ])('%s: SUBACK 135', async (_, filter) => {
+  ])('%s is rejected with SUBACK 135', async (_, filter) => {
     const { mallory } = await open()
     expect(await mallory.subscribe(filter)).toBe(NOT_AUTHORIZED)
     await mallory.settled()
   })
 
   it.each(['al', 'alice2', 'alice/x', ''])(
-    'the notifications of a client whose id only looks like its own: %s',
+    'notifications of client "%s" are rejected although the ids are similar',
     async id => {
       const { store } = await openStore()
       const alice = await RawClient.connect(store.url, 'alice')
@@ -93,8 +96,8 @@ describe('A client may not subscribe to', () => {
   )
 })
 
-describe('A client whose id is the beginning of another', () => {
-  it.each(['alice/2', 'alice/services'])('may not publish to the response topic of that other: %s', async id => {
+describe('A client whose id is a prefix of another', () => {
+  it.each(['alice/2', 'alice/services'])('a client may not publish to the response topic of %s', async id => {
     const { store } = await openStore()
     const [alice, other] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, id)]
     const { reasonCode } = await alice.publish(responseTopicOf(id), FORGED)
@@ -103,7 +106,7 @@ describe('A client whose id is the beginning of another', () => {
   })
 })
 
-describe('A client may', () => {
+describe('Permitted topics', () => {
   it.each([
     ['all its notifications', notificationTopicOf('alice')],
     ['one of its notification topics', notificationTopicOf('alice', 'k')],
@@ -111,12 +114,12 @@ describe('A client may', () => {
     ['its notifications under its plain id, as the .NET client does', `${RESERVED}/alice/command/notify/+`],
     ['its responses', responseTopicOf('alice')],
     ['#', '#'],
-  ])('subscribe to %s', async (_, filter) => {
+  ])('a client may subscribe to %s', async (_, filter) => {
     const { alice } = await open()
     expect(await alice.subscribe(filter, 1)).toBe(1)
   })
 
-  it('publish to whatever else is below clients/', async () => {
+  it('a client may publish to other topics below clients/', async () => {
     const { alice, mallory } = await open()
     await alice.subscribe('clients/alice/#')
     expect((await mallory.publish('clients/alice/inbox', 'hello')).reasonCode).toBe(0)

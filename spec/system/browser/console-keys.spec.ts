@@ -68,6 +68,7 @@ describeInBrowser('The keys on the console', open => {
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
     const column = (name: string) => page.getByRole('columnheader', { name })
+    await reads(hand.cell('a', 'value'), '1')
     await column('Expires').waitFor({ state: 'hidden' })
     expect(await column('Fencing token').isVisible()).toBe(false)
     await store.load([{ key: 'b', value: '1', expiresAt: Date.now() + 60_000 }])

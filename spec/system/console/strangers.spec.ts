@@ -9,7 +9,7 @@ const WAITING = {
   'half a body, without the token': `POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
 }
 
-describe('A console', () => {
+describe('The connection limit of the console', () => {
   it.each(Object.entries(WAITING))('is in reach for all who wait with %s', async (_, text) => {
     const open = await openConsole()
     const slow = Array.from({ length: 400 }, async () => {
@@ -21,7 +21,7 @@ describe('A console', () => {
     expect((await rawRequest(open, '/')).status).toBe(200)
   })
 
-  it('ends nobody who has shown the token, however many come after', async () => {
+  it('connections that have shown the token survive any number of later ones', async () => {
     const open = await openConsole()
     const stream = await fetch(new URL('api/stream', open.server.url), {
       headers: { authorization: `Bearer ${open.server.token}` },

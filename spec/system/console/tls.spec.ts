@@ -5,7 +5,7 @@ import { Authority } from '../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 
-/** The subject of the certificate that is shown, and the answer. */
+/** The subject of the server's certificate, and the response. */
 const ask = (url: string, token: string, ca: string): Promise<{ status: number | undefined; policy: string }> =>
   new Promise((resolve, reject) => {
     const options = { ca, agent: false, headers: { authorization: `Bearer ${token}` } }
@@ -17,7 +17,7 @@ const ask = (url: string, token: string, ca: string): Promise<{ status: number |
       .end()
   })
 
-it('The console speaks TLS, lets its page reach the broker, and shows another certificate when it is told to', async () => {
+it('The console serves TLS, permits its page to connect to the broker, and replaces its certificate on setTls', async () => {
   const tls = authority.issue('/CN=localhost')
   const { server, store } = await openConsole({ tls, serve: { tls } })
   expect(server.link).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/#token=/)

@@ -10,7 +10,7 @@ const LINE: StreamLine = { type: 'clients', clients: [] }
 
 const typesOf = (events: readonly FeedEvent[]): string => events.map(({ type }) => type).join(' ')
 
-/** What the feed says, and when, on virtual time. */
+/** Events of the feed in virtual time. */
 function timed(api: Parameters<typeof feed>[0], until: number): string[] {
   const said: string[] = []
   const scheduler = new TestScheduler(() => undefined)
@@ -23,7 +23,7 @@ function timed(api: Parameters<typeof feed>[0], until: number): string[] {
 }
 
 describe('The feed of the server', () => {
-  it('has the facts first, then every line', async () => {
+  it('the feed emits the facts, then every line', async () => {
     const api = { facts: () => of(FACTS), stream: () => concat(of(LINE, LINE), NEVER) }
     expect(await firstValueFrom(feed(api).pipe(take(3), toArray()))).toEqual([
       { type: 'open', facts: FACTS },
@@ -32,7 +32,7 @@ describe('The feed of the server', () => {
     ])
   })
 
-  it('asks for everything anew when the stream ends, fails or was never there', async () => {
+  it('the feed reconnects when the stream ends, fails or cannot be opened', async () => {
     const ends: (() => Observable<StreamLine>)[] = [
       () => of(LINE),
       () =>
@@ -47,25 +47,25 @@ describe('The feed of the server', () => {
     expect(typesOf(events)).toBe('open line lost open line lost open')
   })
 
-  it('takes silence for a loss', () => {
+  it('the feed treats silence as a lost connection', () => {
     const stream = () => concat(of(LINE), NEVER)
     expect(timed({ facts: () => of(FACTS), stream }, 7_000)).toEqual(['0 open', '0 line', '6 lost', '6 open', '6 line'])
     expect(timed({ facts: () => NEVER, stream }, 6_100)).toEqual(['6 lost'])
   })
 
-  it('tries less and less often, but does not give up', () => {
+  it('the feed retries with backoff without limit', () => {
     const said = timed({ facts: () => throwError(() => new TypeError('network')), stream: () => NEVER }, 60_000)
     expect(said.length).toBeGreaterThan(14)
     expect(said.length).toBeLessThan(36)
   })
 
-  it('ends with a token that is refused', async () => {
+  it('the feed ends when the token is rejected', async () => {
     const cause = new ApiError(401, { code: 'token', message: 'wrong' })
     const api = { facts: () => throwError(() => cause), stream: () => NEVER }
     expect(await firstValueFrom(feed(api).pipe(toArray()))).toEqual([{ type: 'refused', cause }])
   })
 
-  it('gives up its request when nobody listens any more', () => {
+  it('unsubscribing from the feed aborts its request', () => {
     const lines$ = new Subject<StreamLine>()
     const subscription = feed({ facts: () => of(FACTS), stream: () => lines$ }).subscribe()
     expect(lines$.observed).toBe(true)

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { NdjsonReader } from '../../../../console/src/api/ndjson.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
-describe('A stream of lines', () => {
-  it('is the same however it is cut', () => {
+describe('NdjsonReader', () => {
+  it('the lines do not depend on how the stream is chunked', () => {
     const values = [{ name: 'grün 𝄞' }, [1, 2], 'text\nof two lines', null]
     const bytes = utf8(values.map(value => `${JSON.stringify(value)}\n`).join(''))
     fc.assert(
@@ -17,16 +17,16 @@ describe('A stream of lines', () => {
     )
   })
 
-  it('may have empty lines, and ends of lines of two signs', () => {
+  it('empty lines and CRLF are accepted', () => {
     expect(new NdjsonReader().read(utf8('\n1\r\n \n2\n'))).toEqual([1, 2])
   })
 
-  it('keeps what is not whole yet', () => {
+  it('an incomplete line is kept for the next chunk', () => {
     const reader = new NdjsonReader()
     expect([reader.read(utf8('{"a":')), reader.read(utf8('1}')), reader.read(utf8('\n'))]).toEqual([[], [], [{ a: 1 }]])
   })
 
-  it('throws for what is no JSON, and for a line without an end', () => {
+  it('the reader throws for invalid JSON and for a line that is too long', () => {
     expect(() => new NdjsonReader().read(utf8('oops\n'))).toThrow(SyntaxError)
     const reader = new NdjsonReader()
     const endless = (): unknown => reader.read(new Uint8Array(1_048_576).fill(32))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { saveToken, type TokenSources, takeToken } from '../../../../console/src/api/token.js'
 
-/** A window at an address, with what was stored before. */
+/** A window with a URL and stored items. */
 function windowAt(hash: string, stored: Record<string, string> = {}) {
   const location = { hash, pathname: '/', search: '?a=b' }
   const kept = new Map(Object.entries(stored))
@@ -18,21 +18,21 @@ function windowAt(hash: string, stored: Record<string, string> = {}) {
   return { place, location, kept }
 }
 
-describe('The token', () => {
-  it('is taken out of the address, and there after a reload', () => {
+describe('The token of the page', () => {
+  it('the token is removed from the URL and available after a reload', () => {
     const { place, location } = windowAt('#token=s3cr-et_')
     expect(takeToken(place)).toBe('s3cr-et_')
     expect(location.hash).toBe('')
     expect(takeToken(place)).toBe('s3cr-et_')
   })
 
-  it('in the address counts more than the one of before', () => {
+  it('a token in the URL replaces the stored one', () => {
     const { place } = windowAt('#token=new')
     saveToken('old', place)
     expect(takeToken(place)).toBe('new')
   })
 
-  it('is none when there is none, and the rest of the address stays', () => {
+  it('without a token the result is undefined and the URL is unchanged', () => {
     const { place, location } = windowAt('#/keys')
     expect(takeToken(place)).toBeUndefined()
     expect(location.hash).toBe('#/keys')

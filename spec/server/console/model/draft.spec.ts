@@ -14,16 +14,16 @@ import { utf8 } from '../../../../src/core/util/bytes.js'
 const BLANK = startDraft()
 const NAMED = { ...BLANK, name: 'a' }
 
-describe('A typed value', () => {
+describe('Entered values', () => {
   it.each([
     ['text', ' warm ', ' warm '],
     ['number', ' 21.5 ', '21.5'],
     ['json', '{ "a": 1 }', '{ "a": 1 }'],
-  ] as const)('of type %s is its bytes', (type, typed, stored) => {
+  ] as const)('text of type %s is converted to bytes', (type, typed, stored) => {
     expect(parseValue(type, typed)).toEqual({ bytes: utf8(stored) })
   })
 
-  it.each(['00ff7a', '00 FF 7A', '0x00FF7A', '00:ff:7a', ' 00 ff\n7a '])('of type hex is %j', typed => {
+  it.each(['00ff7a', '00 FF 7A', '0x00FF7A', '00:ff:7a', ' 00 ff\n7a '])('hex text is parsed from %j', typed => {
     expect(parseValue('hex', typed)).toEqual({ bytes: new Uint8Array([0, 255, 122]) })
   })
 
@@ -35,7 +35,7 @@ describe('A typed value', () => {
     ['hex', '0', /^Must be pairs/],
     ['hex', 'zz', /^Must be pairs/],
     ['text', '\ud83d', /^Invalid Unicode/],
-  ] as const)('of type %s is not %j', (type, typed, problem) => {
+  ] as const)('text of type %s rejects %j', (type, typed, problem) => {
     expect(parseValue(type, typed).problem).toMatch(problem)
   })
 
@@ -47,13 +47,13 @@ describe('A typed value', () => {
     ['-1', undefined],
     ['soon', undefined],
     ['1e99', undefined],
-  ])('in seconds: %j is %s ms', (typed, ms) => {
+  ])('%j seconds are parsed as %s ms', (typed, ms) => {
     expect(parseSecondsAsMs(typed)).toBe(ms)
   })
 })
 
-describe('A form to set a key', () => {
-  it('begins with the value there is, in its type', () => {
+describe('The form that sets a key', () => {
+  it('the form starts with the current value and its type', () => {
     expect(startDraft(utf8('21.5'))).toEqual({ ...BLANK, type: 'number', text: '21.5' })
     expect(startDraft(utf8('{"a":1}'))).toMatchObject({ type: 'json', text: '{\n  "a": 1\n}' })
     expect(startDraft(utf8('{"a": 1}'))).toMatchObject({ type: 'json', text: '{"a": 1}', isPrettyPrinted: false })
@@ -61,7 +61,7 @@ describe('A form to set a key', () => {
     expect(startDraft(new Uint8Array([0, 255]))).toMatchObject({ type: 'hex', text: '00 FF' })
   })
 
-  it('stores JSON that it spread over lines without those, whatever became of it', () => {
+  it('pretty-printed JSON is stored compact, edited or not', () => {
     const isPrettyPrinted = { ...startDraft(utf8('{"a":1}')), name: 'a' }
     expect(parseDraft(isPrettyPrinted).write?.value).toEqual(utf8('{"a":1}'))
     expect(
@@ -71,31 +71,31 @@ describe('A form to set a key', () => {
     expect(convertDraft(isPrettyPrinted, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
   })
 
-  it('begins with the time to live that is left, so that an edit does not drop it', () => {
+  it('the form starts with the remaining time to live, so that an edit preserves it', () => {
     expect(startDraft(utf8('1'), 90_400).expires).toBe('91')
     expect(startDraft(utf8('1'), 20).expires).toBe('1')
     expect(parseDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })
   })
 
-  it('says at once what is wrong with JSON, and of nothing else before it is to be set', () => {
+  it('only JSON is validated while typing', () => {
     expect(liveProblem({ ...BLANK, type: 'json', text: '{"a":' })).toMatch(/^Invalid JSON: /)
     expect(liveProblem({ ...BLANK, type: 'json', text: ' ' })).toBeUndefined()
     expect(liveProblem({ ...BLANK, type: 'json', text: '{}' })).toBeUndefined()
     expect(liveProblem({ ...BLANK, type: 'number', text: '-' })).toBeUndefined()
   })
 
-  it('gives back every value it began with, byte for byte', () => {
+  it('every unedited value is stored byte for byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), value => {
         const { type } = startDraft(value)
         const { write } = parseDraft({ ...startDraft(value), name: 'a' })
-        // A number may have had space around it.
+        // Whitespace around a number is dropped.
         expect(type === 'number' ? 'fine' : write?.value).toEqual(type === 'number' ? 'fine' : value)
       }),
     )
   })
 
-  it('is in hex for a text with carriage returns, which a text area would not keep', () => {
+  it('text with carriage returns is edited as hex, since a text area would drop them', () => {
     const beginning = startDraft(utf8('a\r\nb'))
     expect(beginning).toMatchObject({ type: 'hex', text: '61 0D 0A 62' })
     expect(startDraft(utf8('{"a":\r1}')).type).toBe('hex')
@@ -105,13 +105,13 @@ describe('A form to set a key', () => {
     expect(needsHex(startDraft(new Uint8Array([0, 13])))).toBe(false)
   })
 
-  it('gives back a large text as a whole, and does not begin with one that is too large', { tags: 'slow' }, () => {
+  it('a large text is stored completely, and a value over the limit is not loaded', { tags: 'slow' }, () => {
     const large = utf8('ä'.repeat(100_000))
     expect(parseDraft({ ...startDraft(large), name: 'a' }).write?.value).toEqual(large)
     expect(startDraft(new Uint8Array(MAX_EDITABLE_BYTES + 1))).toEqual(BLANK)
   })
 
-  it('has the same bytes when another type is chosen', () => {
+  it('changing the type preserves the bytes', () => {
     const hex = convertDraft({ ...NAMED, text: 'grün' }, 'hex')
     expect(hex).toMatchObject({ type: 'hex', text: '67 72 C3 BC 6E' })
     expect(convertDraft(hex, 'text')).toMatchObject({ type: 'text', text: 'grün' })
@@ -119,14 +119,14 @@ describe('A form to set a key', () => {
     expect(convertDraft({ ...NAMED, type: 'json', text: '{' }, 'text')).toMatchObject({ type: 'text', text: '{' })
   })
 
-  it('becomes a write', () => {
+  it('a valid form is converted to a write', () => {
     expect(parseDraft({ ...NAMED, text: 'warm' })).toEqual({ write: { name: 'a', value: utf8('warm'), options: {} } })
     const filled = { ...NAMED, expires: '1.5', condition: 'ifAbsent', token: '1:0:Store' } as const
     expect(parseDraft(filled).write?.options).toEqual({ expiresIn: 1_500, ifAbsent: true, fencingToken: '1:0:Store' })
     expect(parseDraft({ ...NAMED, condition: 'ifAbsentOrEqual' }).write?.options).toEqual({ ifAbsentOrEqual: true })
   })
 
-  it('says what is wrong, field by field', () => {
+  it('problems are reported per field', () => {
     const wrong = { ...BLANK, type: 'number', text: 'x', expires: 'y', token: 'z' } as const
     expect(Object.keys(parseDraft(wrong).problems ?? {})).toEqual(['name', 'text', 'expires', 'token'])
     expect(parseDraft({ ...NAMED, token: '1:0:Store' }).problems).toBeUndefined()

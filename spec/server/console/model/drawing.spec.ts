@@ -4,27 +4,27 @@ import { addChangeTime, dotsPath, NO_CHANGE_TIMES, WINDOW_MS } from '../../../..
 import { spark } from '../../../../console/src/model/spark.js'
 import { currentRow, rowTops, scrollToShow, visibleRows } from '../../../../console/src/model/window.js'
 
-describe('The rows to be seen', () => {
+describe('Visible rows', () => {
   const even = (count: number) => rowTops(Array.from({ length: count }), () => 34)
   const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
 
-  it('are those in the window, and some around', () => {
+  it('visible rows are those in the viewport and some around it', () => {
     expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
     expect(visibleRows({ ...viewport, scrollTop: 3_400 })).toEqual({ first: 94, end: 116 })
     expect(visibleRows({ ...viewport, scrollTop: 3_410 }, 0)).toEqual({ first: 100, end: 111 })
   })
 
-  it('end with the list', () => {
+  it('visible rows end with the list', () => {
     expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
     expect(visibleRows({ ...viewport, tops: even(3) })).toEqual({ first: 0, end: 3 })
   })
 
-  it('are none of an empty list, or of one that became shorter than where it was scrolled to', () => {
+  it('an empty list, or one shorter than the scroll position, has no visible rows', () => {
     expect(visibleRows({ ...viewport, tops: even(0) })).toEqual({ first: 0, end: 0 })
     expect(visibleRows({ ...viewport, scrollTop: 60_000, tops: even(10) })).toEqual({ first: 4, end: 10 })
   })
 
-  it('have room for every row that is to be seen', () => {
+  it('every row in the viewport is visible', () => {
     const numbers = { scrollTop: fc.integer({ min: -50, max: 90_000 }), height: fc.integer({ min: 0, max: 2_000 }) }
     fc.assert(
       fc.property(fc.record({ ...numbers, rows: fc.array(fc.constantFrom(34, 44, 78)) }), one => {
@@ -42,7 +42,7 @@ describe('The rows to be seen', () => {
     )
   })
 
-  it('are reached by the shortest way', () => {
+  it('scrolling to a row takes the shortest way', () => {
     const there = { ...viewport, scrollTop: 340 }
     expect(scrollToShow(12, there)).toBe(340)
     expect(scrollToShow(9, there)).toBe(306)
@@ -50,15 +50,15 @@ describe('The rows to be seen', () => {
   })
 })
 
-describe('The row the keyboard acts on', () => {
+describe('The active row', () => {
   const rows = (ids: string): readonly { readonly id: string }[] => Array.from(ids, id => ({ id }))
 
-  it('goes with its key', () => {
+  it('the active row follows its key', () => {
     expect(currentRow(rows('abc'), 'b', 0)).toBe(1)
     expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
   })
 
-  it('is the one in its place when the key is gone, and none of an empty list', () => {
+  it('a removed key passes the active row to its index, unless the list is empty', () => {
     expect(currentRow(rows('acd'), 'b', 1)).toBe(1)
     expect(currentRow(rows('ab'), 'c', 2)).toBe(1)
     expect(currentRow([], 'a', 0)).toBe(-1)
@@ -66,30 +66,30 @@ describe('The row the keyboard acts on', () => {
 })
 
 describe('Marbles', () => {
-  it('are one for changes that are close', () => {
+  it('close changes share a marble', () => {
     const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
     expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
   })
 
-  it('are of two kinds', () => {
+  it('SETs and deletions have separate marbles', () => {
     expect(addChangeTime(addChangeTime(NO_CHANGE_TIMES, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
   })
 
-  it('are forgotten after a minute, so that there is an end of them', () => {
+  it('marbles are dropped after a minute', () => {
     const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
     const { sets } = times.reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
     expect(sets.length).toBeLessThanOrEqual(WINDOW_MS / 2_500 + 1)
   })
 
-  it('move to the left, and out', () => {
+  it('marbles move left until they leave the line', () => {
     expect(dotsPath([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
     expect(dotsPath([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
     expect(dotsPath([10_000], 70_000, 128, 8, 4)).toBe('')
   })
 })
 
-describe('A small chart', () => {
-  it('has its newest value at the right, and the highest at the top', () => {
+describe('Sparklines', () => {
+  it('the newest value is at the right and the highest at the top', () => {
     expect(spark([0, 10, 5], 11, 100, 20, 4)).toEqual({
       line: 'M80 20L90 0L100 10',
       area: 'M80 20L90 0L100 10L100 20L80 20Z',
@@ -97,15 +97,15 @@ describe('A small chart', () => {
     })
   })
 
-  it('makes no mountain of a molehill', () => {
+  it('small values do not fill the height', () => {
     expect(spark([1], 11, 100, 20, 4)).toMatchObject({ line: 'M100 15', highest: 4 })
   })
 
-  it('shows the newest values when there are more than it has room for', () => {
+  it('only the newest values are drawn', () => {
     expect(spark([9, 8, 1, 2], 2, 10, 10, 1).line).toBe('M0 5L10 0')
   })
 
-  it('of nothing is nothing', () => {
+  it('a sparkline without values is empty', () => {
     expect(spark([], 10, 10, 10, 1)).toEqual({ line: '', area: '', highest: 1 })
   })
 })

@@ -18,7 +18,7 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-describe('A span of time', () => {
+describe('Durations', () => {
   it.each([
     [-5, '0s'],
     [999, '0s'],
@@ -28,7 +28,7 @@ describe('A span of time', () => {
     [5 * HOUR + 2 * MINUTE, '5h 02m'],
     [24 * HOUR, '1d 0h'],
     [12 * 24 * HOUR + 4 * HOUR, '12d 4h'],
-  ])('of %i ms is %s', (ms, words) => {
+  ])('%i ms are formatted as %s', (ms, words) => {
     expect(formatDuration(ms)).toBe(words)
   })
 
@@ -39,28 +39,28 @@ describe('A span of time', () => {
     [0, '0s'],
     [-1, '0s'],
     [59_500, '1m 00s'],
-  ])('that is left is 0 only at its end: %i ms is %s', (ms, words) => {
+  ])('a remaining time is 0 only at its end: %i ms is %s', (ms, words) => {
     expect(formatRemaining(ms)).toBe(words)
   })
 })
 
-describe('A time', () => {
+describe('Times', () => {
   const at = new Date(2026, 1, 3, 4, 5, 6, 7).getTime()
 
-  it('of day has ms', () => {
+  it('a time of day includes ms', () => {
     expect(timeOfDay(at)).toBe('04:05:06.007')
     expect(dateAndTime(at)).toBe('2026-02-03 04:05:06.007')
   })
 
-  it('and a counter are a version', () => {
+  it('a version is formatted as time and counter', () => {
     expect(shortVersion({ wallClock: at, counter: 3 })).toBe('04:05:06.007·3')
     expect(shortVersionOf(`${at}:12:StateStore`)).toBe('04:05:06.007·12')
     expect(shortVersionOf('something else')).toBe('something else')
   })
 })
 
-describe('An amount', () => {
-  it('has separators, and a noun that fits', () => {
+describe('Amounts', () => {
+  it('a count has separators and the right noun form', () => {
     expect(formatCount(1_000_000)).toBe('1,000,000')
     expect([pluralize(0, 'key'), pluralize(1, 'key'), pluralize(2_000, 'key')]).toEqual([
       '0 keys',
@@ -70,21 +70,21 @@ describe('An amount', () => {
     expect([pluralize(1, 'watch', 'watches'), pluralize(2, 'watch', 'watches')]).toEqual(['1 watch', '2 watches'])
   })
 
-  it('is short where there is little room', () => {
+  it('a large count is abbreviated', () => {
     expect([999, 9_999, 12_345, 1_000_000].map(formatCompact)).toEqual(['999', '9,999', '12.3K', '1M'])
   })
 
-  it('of bytes is in fitting units', () => {
+  it('bytes are formatted with a suitable unit', () => {
     expect([1, 1_023, 1_536, 3 * 1_048_576].map(formatBytes)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
   })
 
-  it('that was measured has no more digits than one reads', () => {
+  it('numbers are formatted with six significant digits', () => {
     expect(formatNumber(0.1 + 0.2)).toBe('0.3')
   })
 })
 
-describe('Numbers in few words', () => {
-  it('weigh a value by the time it stood', () => {
+describe('Summaries', () => {
+  it('the mean weights a value by its duration', () => {
     expect(summaryOf({ times: [0, 1_000, 4_000], values: [10, 20, 90] }, 5_000)).toEqual({
       min: 10,
       max: 90,
@@ -93,12 +93,12 @@ describe('Numbers in few words', () => {
     })
   })
 
-  it('have the only value for a mean', () => {
+  it('the mean of a single value is that value', () => {
     expect(summaryOf({ times: [7], values: [2.25] }, 7)).toMatchObject({ mean: '2.250', latest: 2.25 })
   })
 })
 
-describe('A key in two parts', () => {
+describe('keyParts', () => {
   it.each([
     ['thermostat1\\setPoint', 'thermostat1\\', 'setPoint'],
     ['a/b/c', 'a/b/', 'c'],
@@ -107,12 +107,12 @@ describe('A key in two parts', () => {
     ['folder/', '', 'folder/'],
     ['a/folder/', 'a/', 'folder/'],
     ['/', '', '/'],
-  ])('%s is %j and %j', (name, place, own) => {
+  ])('%s is split into %j and %j', (name, place, own) => {
     expect(keyParts(name)).toEqual([place, own])
   })
 })
 
-describe('What cannot be seen in a key', () => {
+describe('Invisible characters in a key', () => {
   it.each([
     ['thermostat1\\setPoint', 'thermostat1\\setPoint'],
     ['line 1', 'line 1'],
@@ -123,11 +123,11 @@ describe('What cannot be seen in a key', () => {
     [' ', '·'],
     ['  a ', '··a·'],
     ['größe/👩‍🚒', 'größe/👩‍🚒'],
-  ])('is a sign: %j is %j', (name, line) => {
+  ])('invisible characters of %j are shown as %j', (name, line) => {
     expect(visibleKey(name)).toBe(line)
   })
 
-  it('is told from the same characters', () => {
+  it('symbols are distinguished from the same characters in the key', () => {
     expect(keyPieces('·\n')).toEqual([
       { at: 0, text: '·', isSymbol: false },
       { at: 1, text: '\\n', isSymbol: true },
@@ -135,8 +135,8 @@ describe('What cannot be seen in a key', () => {
   })
 })
 
-describe('A failure in words', () => {
-  it('says what to do', () => {
+describe('describeError', () => {
+  it('a known error is described with advice', () => {
     const error = new ServiceError('fencing-token-required', 'a fencing token is required for this request')
     expect(describeError(error)).toEqual({
       title: 'Fencing token required',
@@ -144,7 +144,7 @@ describe('A failure in words', () => {
     })
   })
 
-  it('is that of the network when `fetch` throws', () => {
+  it('a TypeError of fetch is described as a network failure', () => {
     expect(describeError(new TypeError('Failed to fetch')).title).toBe('Server unreachable')
   })
 
@@ -153,7 +153,7 @@ describe('A failure in words', () => {
     ['ouch', 'ouch'],
     [undefined, 'undefined'],
     [{ code: 'never-heard-of' }, '[object Object]'],
-  ])('is what was thrown when nobody knows it', (cause, advice) => {
+  ])('an unknown error is described by its message', (cause, advice) => {
     expect(describeError(cause)).toEqual({ title: 'Request failed', advice })
   })
 })

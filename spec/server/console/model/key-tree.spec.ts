@@ -21,7 +21,7 @@ const drawn = (rows: readonly TreeRow[]): readonly string[] =>
 const SENSORS = keys('line-10/state', 'line-9/state', 'sensor/a/x', 'sensor/a/y', 'sensor/b', 'zz', 'sensor')
 
 describe('The tree of keys', () => {
-  it('begins with what they have in common, and says how many there are', () => {
+  it('the tree starts with common prefixes and their key counts', () => {
     expect(drawn(treeRows(SENSORS, () => false))).toEqual([
       '> line-9/ 1',
       '> line-10/ 1',
@@ -31,7 +31,7 @@ describe('The tree of keys', () => {
     ])
   })
 
-  it('shows what is in the branches that are open', () => {
+  it('open branches show their contents', () => {
     expect(drawn(treeRows(SENSORS, path => path === 'sensor/'))).toEqual([
       '> line-9/ 1',
       '> line-10/ 1',
@@ -43,25 +43,25 @@ describe('The tree of keys', () => {
     ])
   })
 
-  it('makes one row of branches with nothing else in them', () => {
+  it('branches that contain only one branch are merged into one row', () => {
     const rows = treeRows(keys('a/b/c/d', 'a/b/c/e'), () => true)
     expect(drawn(rows)).toEqual(['v a/b/c/ 2', '  d', '  e'])
     expect(rows.filter(isBranch).map(({ paths }) => paths)).toEqual([['a/', 'a/b/', 'a/b/c/']])
   })
 
-  it('takes a slash at the end for a part of the name, and bytes for no text', () => {
+  it('a trailing slash belongs to the name, and binary keys have no branches', () => {
     expect(pathsOf(toListedKey(toHex(utf8('a/b/'))))).toEqual(['a/'])
     expect(pathsOf(toListedKey(toHex(utf8('/'))))).toEqual([])
     expect(pathsOf(toListedKey('FF2F00'))).toEqual([])
     expect(drawn(treeRows(keys('/a', '//'), () => true))).toEqual(['v / 2', '  /', '  a'])
   })
 
-  it('is no deeper than one can see, whatever a key holds', () => {
+  it('the depth is limited for any key', () => {
     const [row] = treeRows(keys('x/'.repeat(20_000)), () => false)
     expect(row && isBranch(row) ? row.paths.length : 0).toBe(12)
   })
 
-  it('holds every key once, in one place, whatever is open', () => {
+  it('every key occurs once, with any set of open branches', () => {
     const name = fc.array(fc.constantFrom('a', 'b', '/', 'c/'), { minLength: 1 }).map(parts => parts.join(''))
     fc.assert(
       fc.property(fc.uniqueArray(name), fc.func(fc.boolean()), (names, isOpen) => {
@@ -80,7 +80,7 @@ describe('The tree of keys', () => {
     )
   })
 
-  it('is as quick as a list of twenty thousand has to be', { tags: 'slow' }, () => {
+  it('a tree of twenty thousand keys is built quickly', { tags: 'slow' }, () => {
     const many = Array.from({ length: 20_000 }, (_, i) =>
       toListedKey(toHex(utf8(`site-${i % 20}/line-${i % 400}/sensor/${i}`))),
     )

@@ -5,7 +5,7 @@ import { jsonTokens } from '../../../../console/src/model/json-tokens.js'
 import { decodeReadable, previewValue } from '../../../../console/src/model/value.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
-describe('A value in a line', () => {
+describe('previewValue', () => {
   it.each([
     ['21.5', 'number'],
     ['-3e2', 'number'],
@@ -24,35 +24,35 @@ describe('A value in a line', () => {
     ['grüße\tan\nalle', 'text'],
     ['a\u0000b', 'binary'],
     ['', 'empty'],
-  ])('takes %j for %s', (text, kind) => {
+  ])('%j is detected as %s', (text, kind) => {
     expect(previewValue(utf8(text)).kind).toBe(kind)
   })
 
-  it('has the number of a number alone', () => {
+  it('only numbers have a numeric value', () => {
     expect(previewValue(utf8(' 21.5 ')).number).toBe(21.5)
     expect(previewValue(utf8('"21.5"')).number).toBeUndefined()
   })
 
-  it('shows bytes that are no text as pairs of digits', () => {
+  it('bytes that are not text are shown as hex pairs', () => {
     expect(previewValue(new Uint8Array([0, 255, 16]))).toEqual({ kind: 'binary', line: '00 FF 10', number: undefined })
   })
 
-  it('makes one line of several', () => {
+  it('several lines are joined into one', () => {
     expect(previewValue(utf8('{\n  "a": 1,\n  "b": 2\n}')).line).toBe('{ "a": 1, "b": 2 }')
   })
 
-  it('cuts what is long', () => {
+  it('long values are truncated', () => {
     expect(previewValue(utf8('x'.repeat(5_000))).line).toMatch(/^x{240}…$/)
     expect(previewValue(new Uint8Array(5_000)).line).toMatch(/^(00 ){48}…$/)
   })
 
-  it.each([0, 1, 2, 3])('does not take a large text for bytes when its beginning ends amid a character (%i)', shift => {
+  it.each([0, 1, 2, 3])('a large text is detected even if its inspected part ends within a character (%i)', shift => {
     const text = 'x'.repeat(shift) + '𝄞'.repeat(20_000)
     expect(previewValue(utf8(text)).kind).toBe('text')
     expect(text.startsWith(decodeReadable(utf8(text)) ?? '-')).toBe(true)
   })
 
-  it('is found for any bytes', () => {
+  it('any bytes have a preview', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
         expect(previewValue(bytes).line).not.toMatch(/\n/)
@@ -61,13 +61,13 @@ describe('A value in a line', () => {
   })
 })
 
-describe('JSON in lines', () => {
+describe('jsonTokens', () => {
   const lines = (json: string): string =>
     jsonTokens(json)
       .map(({ text }) => text)
       .join('')
 
-  it('is what JSON.stringify makes of it', () => {
+  it('the layout equals JSON.stringify', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         const json = JSON.stringify(value)
@@ -76,11 +76,11 @@ describe('JSON in lines', () => {
     )
   })
 
-  it('keeps all digits, names that come twice, and what looks like marks in a text', () => {
+  it('digits, duplicate names and punctuation in strings are preserved', () => {
     expect(lines('{"a":12345678901234567890.10,"a":"} ,"}')).toBe('{\n  "a": 12345678901234567890.10,\n  "a": "} ,"\n}')
   })
 
-  it('tells names from texts', () => {
+  it('names are distinguished from strings', () => {
     const types = jsonTokens('{"a":"b","c":[true,-1e3]}').filter(({ type }) => type !== 'mark')
     expect(types.map(({ type, text }) => `${type} ${text}`)).toEqual([
       'name "a"',
@@ -92,15 +92,15 @@ describe('JSON in lines', () => {
   })
 })
 
-describe('A dump', () => {
-  it('has eight bytes in a row, and their signs', () => {
+describe('hexRows', () => {
+  it('a row has eight bytes and their characters', () => {
     expect(hexRows(utf8('Hello, wörld'))).toEqual([
       { offset: '0000', bytes: '48 65 6C 6C 6F 2C 20 77', text: 'Hello, w' },
       { offset: '0008', bytes: 'C3 B6 72 6C 64', text: '··rld' },
     ])
   })
 
-  it('of nothing is empty', () => {
+  it('an empty value has no rows', () => {
     expect(hexRows(new Uint8Array())).toEqual([])
   })
 })

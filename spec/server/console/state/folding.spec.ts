@@ -9,8 +9,8 @@ class Kept {
   }
 }
 
-describe('What is open of the tree', () => {
-  it('is remembered', () => {
+describe('Open branches of the tree', () => {
+  it('open branches are remembered', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
     folding.toggle(['line-1/'])
@@ -19,7 +19,7 @@ describe('What is open of the tree', () => {
     expect(new Folding(kept).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], closed: [] })
   })
 
-  it('is not what is closed while something is looked for', () => {
+  it('branches closed during a search remain open afterwards', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
     folding.setOpen(['a/', 'b/'], false, true)
@@ -30,7 +30,7 @@ describe('What is open of the tree', () => {
     expect(folding.fold$.value.closed).toEqual([])
   })
 
-  it('is bounded: what was opened last counts', () => {
+  it('the number of remembered branches is limited to the most recent', () => {
     const kept = new Kept()
     const folding = new Folding(kept)
     const many = Array.from({ length: 700 }, (_, i) => `${i}/`)
@@ -39,7 +39,7 @@ describe('What is open of the tree', () => {
   })
 
   it.each([null, '', 'nonsense', 'null', '7', '[]', '{"tree":1,"open":{}}', '{"open":[7,null]}'])(
-    'is nothing where the browser kept %s',
+    'the stored text %s restores no branches',
     text => {
       const kept = new Kept()
       kept.text = text

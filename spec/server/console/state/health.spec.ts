@@ -18,18 +18,18 @@ const away: ConnectionHealth = {
   status: { state: 'reconnecting', cause: new ConnectionLostError(), attempt: 1, retryAt: 0 },
 }
 
-/** The health after one sign after the other, a second apart, from 1,000 on. */
+/** The health after successive states, one second apart, starting at 1,000. */
 const healthAfter = (...signs: readonly ConnectionHealth[]): Health =>
   signs.reduce<Health>((before, sign, i) => healthOf(sign, before, 1_000 * (i + 1)), CONNECTING)
 
-describe('The health of what is shown', () => {
-  it('is live with both connections, and connecting before', () => {
+describe('Health', () => {
+  it('the health is connecting at first, and live with both connections', () => {
     expect(healthAfter({ ...well, feed: undefined })).toEqual(CONNECTING)
     expect(healthAfter({ ...well, status: { state: 'connecting' } })).toEqual(CONNECTING)
     expect(healthAfter(well)).toEqual(LIVE)
   })
 
-  it('is stale since one of them was lost, whatever goes wrong then', () => {
+  it('the health is stale from the first loss, also after further failures', () => {
     const stale = { state: 'stale', since: 2_000 }
     expect(healthAfter(well, away)).toEqual({ ...stale, why: 'No response from the store' })
     expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
@@ -38,7 +38,7 @@ describe('The health of what is shown', () => {
     expect(healthAfter(well, away, well)).toEqual(LIVE)
   })
 
-  it('is stale when the connection was closed for good, and says why', () => {
+  it('the health is stale with a reason when the connection was closed', () => {
     const cause = new ClosedError('taken over')
     expect(healthAfter(well, { ...well, status: { state: 'closed', cause } })).toMatchObject({ why: 'taken over' })
     expect(healthAfter(well, { ...well, status: { state: 'closed', cause: undefined } })).toMatchObject({
@@ -46,18 +46,18 @@ describe('The health of what is shown', () => {
     })
   })
 
-  it('is not stale before it was live: there is nothing to be stale', () => {
+  it('the health is not stale before it was live', () => {
     expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Server unreachable' })
   })
 
-  it('is frozen as long as the store is, also when connections break over it', () => {
+  it('the health is frozen during a freeze, even if connections are lost', () => {
     const frozen = { state: 'frozen', since: 2_000, until: 9_000 }
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 })).toEqual(frozen)
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...away, frozenUntil: 9_000 })).toEqual(frozen)
     expect(healthAfter(well, { ...well, frozenUntil: 2_000 })).toEqual(LIVE)
   })
 
-  it('is stale when nobody can tell whether the store is still frozen', () => {
+  it('the health is stale when the server is lost during a freeze', () => {
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...well, feed: lost, frozenUntil: 9_000 })).toEqual({
       state: 'stale',
       since: 2_000,
@@ -65,14 +65,14 @@ describe('The health of what is shown', () => {
     })
   })
 
-  it('is stale while an attached store cannot serve, in its own words', () => {
+  it('the health is stale with the store’s reason while an attached store is not active', () => {
     const why = 'Cannot reach the broker: connect ECONNREFUSED'
     expect(healthAfter(well, { ...away, why })).toEqual({ state: 'stale', since: 2_000, why })
     expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
     expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
   })
 
-  it('is bad for good with a token that is refused', () => {
+  it('the health stays refused after a rejected token', () => {
     const cause = new ApiError(401, { code: 'token', message: 'wrong' })
     expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({ state: 'refused', why: 'wrong' })
   })

@@ -20,8 +20,8 @@ const gone = (op: 'delete' | 'absent', at?: number, reason: GoneReason = 'unknow
   reason,
 })
 
-describe('A history', () => {
-  it('has the newest change first, each with its version and where it came from', () => {
+describe('HistoryRecorder', () => {
+  it('changes are listed newest first, with version and source', () => {
     const history = new HistoryRecorder()
     history.add({ ...set('20', 1_000), source: 'snapshot' }, 5_000)
     history.add(set('warm', 6_000), 6_001)
@@ -39,7 +39,7 @@ describe('A history', () => {
     expect({ total, op: entry?.op }).toEqual({ total: 5, op: 'delete' })
   })
 
-  it('forgets the oldest changes and numbers, and counts all', () => {
+  it('the oldest changes and numbers are dropped, and the total includes them', () => {
     const history = new HistoryRecorder()
     for (let i = 1; i <= MAX_NUMBERS + 10; i++) history.add(set(String(i), i), i)
     const { changes, total, series } = history.current
@@ -51,13 +51,13 @@ describe('A history', () => {
     })
   })
 
-  it('has numbers with rising times: of several in a ms the last', () => {
+  it('times of numbers ascend: the last of several in one ms wins', () => {
     const history = new HistoryRecorder()
     for (const entry of [set('1', 10), set('2', 10), set('warm', 11), set('3', 9), set('4', 12)]) history.add(entry, 0)
     expect(history.current.series).toEqual({ times: [10, 12], values: [3, 4] })
   })
 
-  it('has a marble for every change, but none for what was there', () => {
+  it('every change has a marble, except the initial value', () => {
     const history = new HistoryRecorder()
     history.add(set('1', 1), 10_000)
     expect(history.current.changeTimes.sets).toEqual([])
@@ -66,7 +66,7 @@ describe('A history', () => {
     expect(history.current.changeTimes).toEqual({ sets: [20_000], deletes: [30_000] })
   })
 
-  it('that was looked at does not change', () => {
+  it('a returned history is immutable', () => {
     const history = new HistoryRecorder()
     history.add(set('1', 1), 1)
     const { changes, series } = history.current
@@ -75,8 +75,8 @@ describe('A history', () => {
   })
 })
 
-describe('Pulses', () => {
-  it('are remembered for two minutes', () => {
+describe('Statistics', () => {
+  it('samples are kept for two minutes', () => {
     const pulse = { type: 'pulse', startedAt: 0, keys: 0, watches: 0, connections: 0, errors: 0, keyspace: 0 } as const
     let pulses = NO_STATS
     for (let at = 1; at <= 200; at++) pulses = addSample(pulses, { ...pulse, at, requests: at, notifications: 0 })

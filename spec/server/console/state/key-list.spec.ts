@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/client/index.js'
 import { openClient, type Recording, record } from '../../../support/open-client.js'
 import { openStore } from '../../../support/open-store.js'
 
-/** The list of a store that holds these, and what makes it list anew. */
+/** The list of a store with these keys, and the subjects that trigger a new listing. */
 async function listOf(names: readonly string[]) {
   const { store } = await openStore({ clock: systemClock })
   await store.load(names.map(key => ({ key, value: '1' })))
@@ -20,7 +20,7 @@ const last = ({ values }: Recording<KeyList>): KeyList | undefined => values.at(
 const names = (list: KeyList | undefined): string => (list?.keys ?? []).map(({ name }) => name).join(' ')
 
 describe('The list of keys', () => {
-  it('has all that fit, in the order of their names', async () => {
+  it('the list contains all matching keys, sorted by name', async () => {
     const { lists, glob$ } = await listOf(['line-10', 'line-2', 'asset/1'])
     await lists.until(said => last(said)?.state === 'listed')
     expect(last(lists)).toMatchObject({ glob: '*', more: false })
@@ -30,7 +30,7 @@ describe('The list of keys', () => {
     expect(names(last(lists))).toBe('line-2 line-10')
   })
 
-  it('is listed anew when the keys are others, and shows the old ones until then', async () => {
+  it('the list is refreshed when keys change, and shows the old one until then', async () => {
     const { lists, store, keyspace$ } = await listOf(['a'])
     await lists.until(said => last(said)?.state === 'listed')
     await store.load([{ key: 'b', value: '1' }])
@@ -39,7 +39,7 @@ describe('The list of keys', () => {
     expect(lists.values.slice(1).every(({ state, keys }) => state === 'listed' && keys.length > 0)).toBe(true)
   })
 
-  it('ends where few would read on, says so, and has more for those who do', async () => {
+  it('the list is limited, reports that more match, and grows on request', async () => {
     const { lists, most$ } = await listOf(Array.from({ length: KEY_PAGE_SIZE + 5 }, (_, i) => `key ${i}`))
     await lists.until(said => last(said)?.state === 'listed')
     expect(last(lists)?.keys).toHaveLength(KEY_PAGE_SIZE)
@@ -51,7 +51,7 @@ describe('The list of keys', () => {
     expect(lists.values.slice(before).every(({ keys }) => keys.length >= KEY_PAGE_SIZE)).toBe(true)
   })
 
-  it('says why there is none, and tries again', { tags: 'slow' }, async () => {
+  it('a failed listing reports its reason and is retried', { tags: 'slow' }, async () => {
     const { lists, glob$ } = await listOf(['a'])
     await lists.until(said => last(said)?.state === 'listed')
     glob$.next('x'.repeat(1_025))
@@ -63,7 +63,7 @@ describe('The list of keys', () => {
     await lists.until(said => names(last(said)) === 'a')
   })
 
-  it('asks for nothing before it is known what there is', async () => {
+  it('nothing is listed before the keyspace is known', async () => {
     const { store } = await openStore({ clock: systemClock })
     const lists = record(listKeys(of(openClient(store.wsUrl)), of('*'), NEVER))
     expect(lists.values).toEqual([])

@@ -24,14 +24,14 @@ beforeEach(() => {
   book.makeRoomFor([A, B])
 })
 
-describe('The rows of the list', () => {
-  it('are blank until something is heard of them', () => {
+describe('RowCache', () => {
+  it('rows are empty until their first entry', () => {
     expect(row()).toBe(EMPTY_ROW)
     book.setEntry(A.id, set('1', 1), 10_000)
     expect(row()).toMatchObject({ changes: 0, preview: { kind: 'number', line: '1' }, changeTimes: { sets: [] } })
   })
 
-  it('count what changes from then on', () => {
+  it('rows count the changes after their first entry', () => {
     book.setEntry(A.id, set('1', 1), 10_000)
     book.setEntry(A.id, set('2', 2), 20_000)
     expect(row()).toMatchObject({ changes: 1, preview: { line: '2' }, changeTimes: { sets: [20_000] } })
@@ -40,7 +40,7 @@ describe('The rows of the list', () => {
     expect(row()).not.toHaveProperty('shown')
   })
 
-  it('do not take for a change what is watched again', () => {
+  it('watching a row again does not count as a change', () => {
     book.setEntry(A.id, set('1', 1), 10_000)
     book.makeRoomFor([B])
     book.makeRoomFor([A, B])
@@ -48,13 +48,13 @@ describe('The rows of the list', () => {
     expect(row()).toMatchObject({ changes: 0, changeTimes: { sets: [] } })
   })
 
-  it('know nothing of keys that nobody wants to see', () => {
+  it('entries of keys that are not displayed are ignored', () => {
     book.setEntry('FF', set('1', 1), 0)
     book.setFacts(['FF'], [{ ...FACTS, id: 'FF' }])
     expect(book.rows.has('FF')).toBe(false)
   })
 
-  it('have the facts they were given last, and none of keys that are gone', () => {
+  it('rows have their latest facts, and none after the key was deleted', () => {
     book.setFacts([A.id, B.id], [{ ...FACTS, id: A.id, expiresAt: 5 }])
     book.setEntry(A.id, set('1', 1), 0)
     expect(row()?.facts).toEqual({ ...FACTS, id: A.id, expiresAt: 5 })
@@ -64,7 +64,7 @@ describe('The rows of the list', () => {
     expect(row()?.preview?.line).toBe('1')
   })
 
-  it('are remembered after they were seen, but not for ever', () => {
+  it('rows are kept after they were displayed, up to a limit', () => {
     book.setEntry(A.id, set('1', 1), 0)
     const others = Array.from({ length: MAX_ROWS - 1 }, (_, i) => toListedKey(toHex(utf8(`other ${i}`))))
     book.makeRoomFor(others.slice(0, -2))
