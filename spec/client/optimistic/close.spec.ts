@@ -77,8 +77,8 @@ describe('close()', () => {
       m.flush()
       expect(ends).toEqual([16_000])
       expect(errors).toEqual([
-        'The storage of writes failed: it did not answer within 10000 ms',
-        'The storage of writes failed: it was still writing 10000 ms after the client was closed; the newest write to key "k" may not be kept',
+        'The write storage failed: it did not respond within 10000 ms',
+        'The write storage failed: it was still writing 10000 ms after the client was closed; the newest write to key "k" may not be saved',
       ])
     }),
   )

@@ -35,7 +35,7 @@ describe('a storage of writes', () => {
       m.expect(state$, '100ms !').toBeObservable('c 19ms A', { c: '- connecting', A: 'a confirmed' })
       m.flush()
       expect(writes()).toEqual([])
-      expect(errors).toEqual(['The storage of writes failed: it has something else than a write, which is left there'])
+      expect(errors).toEqual(['The write storage failed: it holds a record that is not a write; it was left unchanged'])
     })(),
   )
 
@@ -61,7 +61,7 @@ describe('a storage of writes', () => {
       at(70_000, () => view.next('c'))
       m.flush()
       expect(writes()).toEqual(['10050 SET b', '70000 SET c'])
-      expect(errors[0]).toBe('The storage of writes failed: it did not answer within 10000 ms')
+      expect(errors[0]).toBe('The write storage failed: it did not respond within 10000 ms')
       // What it keeps after all is not to be found later.
       expect(removed).toHaveLength(1)
     }),

@@ -2,55 +2,52 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
 import type { ReadResult } from '../requests/commands.js'
 
-/** What the store is known to have: bytes, or no such key. */
+/** The store's value of a key: bytes, or `undefined` for a missing key. */
 export interface Known {
   readonly bytes: Uint8Array | undefined
-  /** Missing for an absent key, and from stores that leave it out. */
+  /** Undefined for a missing key, and from stores without versions. */
   readonly version: Hlc | undefined
-  /** On which connection it was learnt. */
+  /** Connection on which it was received. */
   readonly epoch: number
 }
 
-/** What is known of a key, from its watch, from answers to writes and from reads. Immutable. */
+/** The known state of a key, from its watch and from responses to writes and reads. Immutable. */
 export interface ConfirmedState {
   readonly known: Known | undefined
-  /** Counts connections, and lives of a store behind one. On one of them there is one store, whose versions rise. */
+  /** Counts connections and store instances. Within one epoch versions rise. */
   readonly epoch: number
-  /** Newest version learnt on this connection: what is older was overtaken. */
+  /** Newest version of this epoch; older observations are outdated. */
   readonly floor: Hlc | undefined
-  /** The last thing learnt on this connection is an answer to a request of ours; the watch has not told of it yet. */
+  /** Whether a response arrived that the watch has not emitted yet. */
   readonly ahead: boolean
-  /** How often `known` became something else. */
+  /** How often `known` changed. */
   readonly steps: number
 }
 
-/** A place in the course of a truth: what was sent then, or asked, knew that much. */
+/** The position at which a request was sent. */
 export type Place = Pick<ConfirmedState, 'epoch' | 'steps'>
 
-/** Something that was learnt. */
 export type Observation =
-  /** The connection is gone, or the store behind it. */
+  /** The connection or the store was lost. */
   | { readonly type: 'lost' }
-  /** The watch says so. */
   | { readonly type: 'told'; readonly bytes: Uint8Array | undefined; readonly version: Hlc | undefined }
-  /** The store has answered an own write. */
+  /** A response to an own write. */
   | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Place }
-  /** The store has answered an own read. */
+  /** A response to an own read. */
   | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Place }
 
-/** What is known then. `doubt`: where the fact belongs cannot be told, and only a read that is sent now can. */
+/** `doubt`: the observation cannot be ordered; only a new read can decide. */
 export interface ObservationResult {
   readonly truth: ConfirmedState
   readonly doubt: boolean
 }
 
-/** Nothing is known. */
 export const IGNORANT: ConfirmedState = { known: undefined, epoch: 0, floor: undefined, ahead: false, steps: 0 }
 
 /**
- * Brings what three sources say of one key into the order of the store, pure: the watch, answers to own writes, and reads
- * overtake each other. Versions place them on one connection; across connections nothing does, for a store that lost its
- * data starts over with older ones, so what was sent on an earlier connection is doubted.
+ * Orders what the watch, own writes and own reads report about a key. Pure. Versions order them within one connection.
+ * Across connections they do not, because a store that lost its data restarts with older versions; requests sent on an
+ * earlier connection therefore need a new read.
  */
 export function applyObservation(truth: ConfirmedState, fact: Observation): ObservationResult {
   switch (fact.type) {
@@ -80,7 +77,7 @@ function written(
 ): ObservationResult {
   if (version === undefined || from.epoch !== truth.epoch) return doubtful(truth)
   if (isOlder(version, truth.floor)) return certain(truth)
-  // Found gone meanwhile, before the write or after it.
+  // The key was found missing since, before or after the write.
   if (truth.steps !== from.steps && truth.known?.version === undefined) return doubtful(truth)
   return certain({ ...accept(truth, bytes, version, version), ahead: true })
 }
@@ -113,7 +110,6 @@ function isSame(known: Known, bytes: Uint8Array | undefined, version: Hlc | unde
   return known.version.compareTo(version) === 0 && sameValue(known.bytes, bytes)
 }
 
-/** Whether two values, or their absence, are the same. */
 export const sameValue = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined ? one === other : sameBytes(one, other)
 

@@ -8,38 +8,30 @@ declare module '../../core/util/errors.js' {
   }
 }
 
-/** The key is not what it was when the value was written, and the value was not to replace anything else. Nothing was changed. */
+/** The key changed after the user saw it, and the write must not overwrite the change. The write had no effect. */
 export class ConflictError extends StateStoreError {
   override readonly name = 'ConflictError'
   readonly key: string
-  /** What the key has instead; `undefined` when it is gone, or when that is not known. */
+  /** Version of the current value; `undefined` if the key is missing or its version unknown. */
   readonly version: Hlc | undefined
 
   constructor(why: string, key: string, version?: Hlc) {
-    super(
-      'conflict',
-      `The write to key ${JSON.stringify(key)} was refused: ${why}; look at the value, then write again`,
-    )
+    super('conflict', `The write to key ${JSON.stringify(key)} was refused: ${why}; check the value and write again`)
     this.key = key
     this.version = version
   }
 }
 
-/** A write has waited for the connection for as long as it may, ms. */
 export const offlineTimeout = (limit: number, key: string): OfflineError =>
-  new OfflineError(`it waited for the connection longer than ${limit} ms`, key)
+  new OfflineError(`it waited over ${limit} ms for the connection`, key)
 
-/** The value was not sent, because there was no connection, and will not be. Nothing was changed. */
+/** The write was not sent, and will not be, because there is no connection. It had no effect. */
 export class OfflineError extends StateStoreError {
   override readonly name = 'OfflineError'
   readonly key: string
 
   constructor(why: string, key: string, options?: ErrorOptions) {
-    super(
-      'offline',
-      `The write to key ${JSON.stringify(key)} was not sent: ${why}; write again if it is still meant`,
-      options,
-    )
+    super('offline', `The write to key ${JSON.stringify(key)} was not sent: ${why}; write again if needed`, options)
     this.key = key
   }
 }

@@ -15,22 +15,21 @@ export type { StoredWrite, WriteStorage } from './write-storage.js'
 export { indexedDbStorage } from './write-storage.js'
 
 /**
- * A key that shows what the user writes before the store has answered; made by {@link optimistic}. All who share the view
- * share its writes. It takes values as an observer does: `slider$.subscribe(view)`.
+ * A key that shows writes before the store has confirmed them; created by {@link optimistic}. Subscribers that share
+ * the view share its writes. It is also an observer: `slider$.subscribe(view)`.
  */
 export class Optimistic<T> {
-  /** The key. */
+  /** Name of the key. */
   readonly name: string
   /**
-   * What to show, at once and then whenever it changes. Watches the key as its other watches do, and ends as they do; the
-   * outcome of writes is in the states, and never ends them.
+   * The state to show, immediately and on every change. Watches the key, and ends with that watch. Outcomes of writes
+   * are part of the state and never end the stream.
    */
   readonly state$: Observable<OptimisticState<T>>
-  /** The values of {@link state$}, from the first that was read or written. */
+  /** Values of {@link state$}, starting with the first that was read or written. */
   readonly value$: Observable<T | undefined>
   readonly #writeController: WriteController<T>
 
-  /** Use {@link optimistic}. */
   constructor(key: Key<T>, options: OptimisticOptions<T>) {
     const source = key[SOURCE]
     this.name = source.key.text
@@ -39,20 +38,20 @@ export class Optimistic<T> {
     this.value$ = this.state$.pipe(
       filter(({ state }) => state !== 'connecting'),
       map(({ value }) => value),
-      // A value that was written is decoded anew when it is confirmed.
+      // The store's notification decodes a written value again.
       distinctUntilChanged((before, now) => hasSameContent(before, now)),
     )
   }
 
-  /** What to show now, without looking on. */
+  /** The state to show now, without subscribing. */
   get state(): OptimisticState<T> {
     return this.#writeController.state
   }
 
   /**
-   * Writes the value, and shows it at once; to be subscribed or awaited, see {@link StoreRequest}: alone it does nothing.
-   * For those who want the result; handlers of a page use {@link next}. Unsubscribing takes it back if it was not sent yet.
-   * Errors with `conflict`, `offline`, and as {@link Key.set} does; the same is in {@link state$}.
+   * Writes a value and shows it immediately, once subscribed or awaited (see {@link StoreRequest}). Use {@link next} if
+   * the result does not matter. Unsubscribing withdraws a write that has not been sent. Errors with `conflict`,
+   * `offline` and the errors of {@link Key.set}; {@link state$} shows them too.
    *
    * @example
    * ```ts
@@ -64,7 +63,7 @@ export class Optimistic<T> {
   }
 
   /**
-   * Writes the value now; what becomes of it is in {@link state$}. A function of its own, so that it can be handed on.
+   * Writes a value now; {@link state$} shows the outcome. Bound, so it can be passed as a callback.
    *
    * @example
    * ```ts
@@ -77,10 +76,10 @@ export class Optimistic<T> {
 }
 
 /**
- * A writable view of a key for a page: what the user writes is shown at once, confirmed by its version when the store has
- * answered, and taken back when it was refused. One write is under way at a time and the newest waits; those between are
- * `superseded`. What was written before is never shown again in between. Throws `argument` for anything but a key, and for
- * wrong options.
+ * Creates a writable view of a key. It shows writes immediately, confirms them with the version from the store, and
+ * reverts them if they are refused. One write is in flight at a time and the newest one waits; writes in between are
+ * `superseded`. The view never falls back to an earlier value in the meantime. Throws `argument` if `key` is not a key,
+ * and for invalid options.
  *
  * @example
  * ```ts

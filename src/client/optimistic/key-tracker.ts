@@ -14,19 +14,18 @@ import {
 } from './confirmed-state.js'
 import type { UserWrite } from './user-write.js'
 
-/** ms in which the watch should tell of an own write; as long as it does not, the key is read after growing pauses. */
+/** The watch should confirm an own write within this time, ms; otherwise the key is read, with backoff. */
 const ECHO = 1_000
 const LONGEST_ECHO = 30_000
 
-/** What is told of a course. */
 interface CourseListener<T> {
-  /** A read has told something. */
+  /** A read has updated the state. */
   changed(): void
-  /** It is known what became of a write. `error` says why it was not known before; none for one that was done. */
+  /** The outcome of a write is known. `error` is why it was unknown before; undefined for an applied write. */
   decided(write: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void
 }
 
-/** What is known of a key, as it goes on, and of the write that has no place in it yet. */
+/** Tracks the known state of a key, and the sent write whose outcome or position is unknown. */
 export class KeyTracker<T> {
   readonly #listener: CourseListener<T>
   readonly #keyReader: KeyReader
@@ -34,7 +33,7 @@ export class KeyTracker<T> {
   readonly #clock: Clock
   #confirmedState = IGNORANT
   #echo: (() => void) | undefined
-  /** Something was asked for that only a read can tell. */
+  /** Whether the current value must be read. */
   isDoubtful = false
 
   constructor(source: KeySource<T>, timeout: number, listener: CourseListener<T>) {
@@ -53,17 +52,16 @@ export class KeyTracker<T> {
     return { epoch, steps }
   }
 
-  /** The write that has no place yet. */
+  /** The sent write without a known position. */
   get held(): UserWrite<T> | undefined {
     return this.#held.write
   }
 
-  /** Why the outcome of that one is unknown, if it is. */
+  /** Why its outcome is unknown. */
   get error(): StateStoreError | undefined {
     return this.#held.error
   }
 
-  /** Whether the connection is there. */
   link(isUp: boolean): void {
     if (!isUp) {
       this.learn({ type: 'lost' })
@@ -73,7 +71,7 @@ export class KeyTracker<T> {
     this.#held.link(isUp)
   }
 
-  /** Whether that could be placed; if not, a read is sent. */
+  /** Returns whether the observation could be ordered; otherwise a read is sent. */
   learn(fact: Observation): boolean {
     const { truth, doubt } = applyObservation(this.#confirmedState, fact)
     if (truth.ahead !== this.#confirmedState.ahead || truth.epoch !== this.#confirmedState.epoch)
@@ -83,24 +81,24 @@ export class KeyTracker<T> {
     return !doubt
   }
 
-  /** A write was sent: what became of the one before does not matter any more. */
+  /** A newer write was sent, so the outcome of the previous one no longer matters. */
   sent(): void {
     this.#held.end()
   }
 
-  /** A write that was sent and whose place is not known. */
+  /** Tracks a sent write whose position is unknown. */
   hold(write: UserWrite<T>, error: StateStoreError | undefined, isUp: boolean): void {
     this.#held.begin(write, error, isUp, this.#confirmedState.epoch)
     this.review()
   }
 
-  /** Asks for what the key has, which is not what the store says it was when it was written. */
+  /** Reads the key, because the store contradicts the known value. */
   doubt(): void {
     this.isDoubtful = true
     this.#keyReader.want()
   }
 
-  /** Looks whether it is known by now what became of the write that is held. */
+  /** Checks whether the outcome of the unresolved write is known. */
   review(isOver = false): void {
     const { write, error } = this.#held
     const fate = write && error && resolveOutcome(write, this.#confirmedState, isOver)
@@ -117,8 +115,8 @@ export class KeyTracker<T> {
   }
 
   /**
-   * Looks for what the watch should have told. It need not: one that read again and found the key gone tells nothing of what
-   * came and went before, which we may show.
+   * Reads what the watch has not confirmed. The watch may stay silent: after a resync that finds the key missing, it
+   * does not emit earlier values, which this view may show.
    */
   #await(isDue: boolean, pause: number): void {
     this.#echo?.()
@@ -149,18 +147,18 @@ export class KeyTracker<T> {
   }
 }
 
-/** ms by which a message may outlive its deadline: its expiry is told in whole seconds. */
+/** MQTT expiry has a resolution of seconds, so a message may outlive its deadline by this much, ms. */
 const ROUNDING = 1_000
 
-/** What became of a write whose answer is lost. */
+/** The outcome of a write without a response. */
 export type Fate = 'written' | 'overtaken' | 'not written'
 
 /**
- * What became of a write whose answer is lost, pure; `undefined` while that cannot be told. It was written if the key has
- * become what it wrote since it was sent. It is overtaken if a later connection shows that the key has become something
- * else. If the key is what it was, the write may still be on its way; a read that was sent after its time decides.
+ * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. It was written if the key has
+ * since changed to its value, and overtaken if a later connection shows another change. If the key is unchanged, the
+ * write may still be in flight; a read sent after its expiry decides.
  *
- * @param isOver - the last thing known is such a read
+ * @param isOver - whether the latest observation is such a read
  */
 function resolveOutcome(
   { bytes, from }: Pick<UserWrite<unknown>, 'bytes' | 'from'>,
@@ -174,7 +172,7 @@ function resolveOutcome(
   return isOver ? 'not written' : undefined
 }
 
-/** A write that was sent, and of which it is not known where it belongs: its answer is lost, or came too late to tell. */
+/** A sent write with unknown outcome or position: its response was lost, or arrived too late to be ordered. */
 class UnresolvedWrite<T> {
   readonly #clock: Clock
   readonly #timeout: number
@@ -184,7 +182,7 @@ class UnresolvedWrite<T> {
   #cancel: (() => void) | undefined
   #isOver = false
 
-  /** @param over - the time of the write is over: a read that is sent now decides */
+  /** @param over - called once the write has expired, when a read can decide */
   constructor(clock: Clock, timeout: number, over: () => void) {
     this.#clock = clock
     this.#timeout = timeout
@@ -195,12 +193,11 @@ class UnresolvedWrite<T> {
     return this.#userWrite
   }
 
-  /** Why its outcome is unknown; `undefined` for one that was done, but whose place is not known. */
+  /** Why its outcome is unknown; `undefined` for an applied write without a known position. */
   get error(): StateStoreError | undefined {
     return this.#error
   }
 
-  /** Whether its time is over. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -212,7 +209,7 @@ class UnresolvedWrite<T> {
     if (error && isUp) this.#wait(write.from?.epoch === epoch ? ROUNDING : this.#timeout + ROUNDING)
   }
 
-  /** On a new connection the one before is over, and what it left at a broker has its time from then on at most. */
+  /** A new connection ends the previous one, so a message left at the broker expires after at most the timeout. */
   link(isUp: boolean): void {
     this.#cancel?.()
     this.#isOver = false
@@ -234,10 +231,10 @@ class UnresolvedWrite<T> {
   }
 }
 
-/** ms until a read that failed is tried again. */
+/** Delay before a failed read is retried, ms. */
 const PAUSE = 1_000
 
-/** Reads a key for those who doubt, as often as it takes, whenever there is a connection. */
+/** Reads a key on request, with retries, whenever there is a connection. */
 class KeyReader {
   readonly #source: KeySource<unknown>
   readonly #timeout: number
@@ -247,21 +244,20 @@ class KeyReader {
   #request: Unsubscribable | undefined
   #pause: (() => void) | undefined
 
-  /** @param asking - called when a read is sent; what it returns takes the answer */
+  /** @param asking - called when a read is sent; returns the handler of its result */
   constructor(source: KeySource<unknown>, timeout: number, asking: () => (reading: ReadResult) => void) {
     this.#source = source
     this.#timeout = timeout
     this.#asking = asking
   }
 
-  /** Asks for a read that is sent from now on; one under way is older. */
+  /** Requests a read that is sent after this call; an earlier one is cancelled. */
   want(): void {
     this.#wanted = true
     this.#cancel()
     if (this.#up) this.#send()
   }
 
-  /** Whether there is a connection. */
   link(isUp: boolean): void {
     this.#up = isUp
     this.#cancel()
@@ -287,12 +283,12 @@ class KeyReader {
 
   #failed(error: StateStoreError): void {
     const { registry } = this.#source.host
-    // The watch ends by what lasts, and all that waits with it.
+    // A permanent error also ends the watch, and this reader with it.
     if (!isPermanentError(error))
       this.#pause = registry.clock.schedule(PAUSE, () => {
         if (this.#up && this.#wanted) this.#send()
       })
-    // Last, for who is told may leave.
+    // Last, because the callback may stop the reader.
     registry.report(error)
   }
 

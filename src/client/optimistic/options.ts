@@ -12,48 +12,49 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { WriteStorage } from './write-storage.js'
 
 /**
- * Makes one value of two: what the user wrote, what the key has by now (`undefined` for no such key), and what it had when
- * the user wrote. Called again when the key has changed once more.
+ * Merges the user's value (`mine`) with the current one (`theirs`, `undefined` for a missing key) and the one that the
+ * user changed (`base`). Called again if the key changes before the result is written.
  */
 export type Merge<T> = (mine: T, theirs: T | undefined, base: T | undefined) => T
 
-/** A write that waited for the connection, and may be sent late. */
+/** A write that waited for the connection. */
 export interface LateWrite<T> {
   readonly key: string
   readonly value: T
-  /** Wall time at which it was written, ms since the Unix epoch. */
+  /** Wall time of the write, ms since the Unix epoch. */
   readonly since: number
-  /** So long ago, ms. */
+  /** Time since the write, ms. */
   readonly age: number
-  /** What the key has now; `undefined` for no such key. */
+  /** Current value of the key; `undefined` if it does not exist. */
   readonly current: T | undefined
 }
 
-/** How a key is written; see `docs/writing.md` for which to choose. */
+/** How a key is written; `docs/writing.md` helps to choose. */
 export interface OptimisticOptions<T> {
   /**
-   * What becomes of a write when somebody else has changed the key since the user saw it. `last` (default): it replaces
-   * that. `refuse`: it is refused with `conflict`. A function: its result is written instead, on top of what is there.
-   * All but `last` need a store that compares versions, as that of this package does; others answer `syntax-error`.
+   * What happens if another client changed the key since the user saw it. `last` (default): overwrites the change.
+   * `refuse`: fails with `conflict`. A function: writes its result, based on the current value. `refuse` and functions
+   * require a store with compare-and-set by version, such as the store of this package; others respond with
+   * `syntax-error`.
    */
   readonly conflict?: 'last' | 'refuse' | Merge<T> | undefined
   /**
-   * What becomes of a write while there is no connection. Without: it waits and fails with `timeout`, as any other write.
-   * `drop`: it fails at once with `offline`. `latest`: the newest waits, and is sent when the connection is back. `ask`:
-   * then `ask` decides. `cas`: then it is sent if the key still has the version the user saw.
+   * What happens to writes without a connection. Default: they wait and fail with `timeout`, like other writes. `drop`:
+   * fail immediately with `offline`. `latest`: the newest waits and is sent after the reconnect. `ask`: `ask` then
+   * decides. `cas`: sent then if the key still has the version that the user saw.
    */
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
-  /** ms after which a write that waits for the connection is not sent any more. Default 60,000. */
+  /** Maximum wait for the connection, ms; older writes are not sent. Default 60,000. */
   readonly maxAge?: number | undefined
-  /** With `offline: 'ask'`: whether a late write is still to be sent. Asked once the key has been read again. */
+  /** With `offline: 'ask'`: decides whether to send a late write. Called after the key has been read again. */
   readonly ask?: ((write: LateWrite<T>) => ObservableInput<boolean>) | undefined
-  /** Keeps writes that wait for the connection for longer than this process or page lives. */
+  /** Stores waiting writes, so that they survive the process or page. */
   readonly storage?: WriteStorage | undefined
-  /** ms until a write has failed. Default: that of the client, 10 s. */
+  /** Timeout of a write, ms. Default: the client's, 10,000. */
   readonly timeout?: number | undefined
-  /** Time to live of what is written, ms. */
+  /** Time to live of written values, ms. */
   readonly expiresIn?: number | undefined
-  /** Ask the broker to keep the key on disk. */
+  /** Asks the broker to persist the key to disk. */
   readonly persist?: boolean | undefined
 }
 
@@ -69,7 +70,7 @@ const NAMES: OptionNames<OptimisticOptions<unknown>> = {
 }
 const ELSEWHERE: OtherNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
 
-/** Checked {@link OptimisticOptions}. */
+/** Validated {@link OptimisticOptions}. */
 export interface Terms<T> {
   readonly conflict: 'last' | 'refuse' | Merge<T>
   readonly offline: OptimisticOptions<T>['offline']
@@ -85,7 +86,7 @@ const CONFLICTS: readonly unknown[] = [undefined, 'last', 'refuse']
 const POLICIES: readonly unknown[] = [undefined, 'drop', 'latest', 'ask', 'cas']
 const MAX_AGE = 60_000
 
-/** Checks options before anything is sent. Throws {@link ArgumentError}. */
+/** Throws {@link ArgumentError}. */
 export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): Terms<T> {
   checkOptionNames('optimistic', options, NAMES, ELSEWHERE)
   const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
@@ -101,12 +102,10 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
     if (value !== undefined) checkPositiveInteger(name, value)
   if (persist !== undefined) checkFlag('persist', persist)
   if (offline === 'ask') checkFunction('ask', ask)
-  else if (ask !== undefined) throw new ArgumentError("`ask` is for `offline: 'ask'` alone, and would never be called")
+  else if (ask !== undefined) throw new ArgumentError("`ask` requires `offline: 'ask'`")
   if (storage !== undefined) checkHas('storage', storage, ['load', 'save', 'remove'])
   if (!waits(offline) && (storage !== undefined || maxAge !== undefined))
-    throw new ArgumentError(
-      "`storage` and `maxAge` are for `offline: 'latest'`, 'ask' and 'cas', which let writes wait",
-    )
+    throw new ArgumentError("`storage` and `maxAge` require `offline: 'latest'`, 'ask' or 'cas'")
   return {
     conflict,
     offline,
@@ -121,11 +120,11 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
 
 const never = (): ObservableInput<boolean> => []
 
-/** Whether writes outlive their deadline while there is no connection. */
+/** Whether writes outlive their timeout while disconnected. */
 export const waits = (offline: OptimisticOptions<unknown>['offline']): boolean =>
   offline !== undefined && offline !== 'drop'
 
-/** How old a write may become, ms: one that is late as policy has it, any other as requests do. */
+/** Returns the maximum age of a write, ms: `maxAge` for a late write, otherwise the timeout. */
 export const limitOf = (
   { offline, maxAge, timeout }: Omit<Terms<unknown>, 'conflict' | 'ask'>,
   { late }: { readonly late: boolean },

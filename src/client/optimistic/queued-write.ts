@@ -10,37 +10,36 @@ import { modeOf } from './write-sender.js'
 import type { StoredWrite } from './write-storage.js'
 import { seenOf, WriteStorageQueue } from './write-storage-queue.js'
 
-/** What has to be so for a write to be sent. */
+/** Conditions for sending the next write. */
 export interface SendConditions<T> {
   readonly isUp: boolean
-  /** Another write is under way. */
+  /** Whether another write is in flight. */
   readonly isBusy: boolean
-  /** The key has been read on this connection. */
+  /** Whether the key has been read on this connection. */
   readonly isLive: boolean
   readonly current: T | undefined
 }
 
-/** What becomes of the write that waits. */
 export interface WaitingListener<T> {
-  /** Something that was waited for has happened: try once more. */
+  /** A condition changed: try to send. */
   again(): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
-/** The newest write that was not sent yet: whether, when and how late it is. */
+/** The newest unsent write. Decides whether and when it is sent. */
 export class QueuedWrite<T> {
   readonly #source: KeySource<T>
   readonly #terms: Terms<T>
   readonly #listener: WaitingListener<T>
   readonly #writeStorageQueue: WriteStorageQueue
   #userWrite: UserWrite<T> | undefined
-  /** One before it that is in the storage still. */
+  /** The previous write, if the storage still has it. */
   #replaced: UserWrite<T> | undefined
   #expiry: (() => void) | undefined
   #question: Subscription | undefined
   #taking = false
   #isOpen = false
-  /** Something was written since somebody waits. */
+  /** Whether anything was written since `open`. */
   #isTouched = false
 
   constructor(source: KeySource<T>, terms: Terms<T>, listener: WaitingListener<T>) {
@@ -54,7 +53,7 @@ export class QueuedWrite<T> {
     return this.#userWrite
   }
 
-  /** From now on somebody waits: looks for what an earlier process or page has left. */
+  /** Starts serving: loads the write that an earlier process or page stored. */
   open(): void {
     this.#isOpen = true
     this.#writeStorageQueue.load({
@@ -63,59 +62,58 @@ export class QueuedWrite<T> {
     })
   }
 
-  /** Nobody waits any more. */
   close(): void {
     this.#isOpen = this.#isTouched = false
   }
 
-  /** Takes the place of what waits. */
+  /** Replaces the queued write. */
   put(write: UserWrite<T>): void {
     this.#isTouched = true
     const older = this.#userWrite
     this.#clear()
-    // A write that was never stored does not displace a stored one: a handler may write again before that one is removed.
+    // An unsaved write does not replace a saved one: a handler may write again before that is removed.
     if (older?.stored) this.#replaced = older
     this.#userWrite = write
     this.#arm(write)
     if (older) this.#settle(older, 'superseded')
   }
 
-  /** Goes back to wait, having been on its way; unless a newer one waits. */
+  /** Requeues a write that was sent, unless a newer one waits. */
   back(write: UserWrite<T>): void {
     const newer = this.#userWrite
     if (newer === undefined) this.put(write)
     else {
-      // It was not done, so that the newer one has to do it, too.
+      // The older write was not applied, so the newer one must include it.
       newer.base = write.base
       this.#settle(write, 'superseded')
     }
   }
 
-  /** The user does not want it any more. */
+  /** Cancels a write on behalf of its caller. */
   withdraw(write: UserWrite<T>): void {
     write.observer = undefined
     if (this.#userWrite === write) this.#remove()
   }
 
-  /** Ends what waits; it stays in the storage. */
+  /** Fails the queued write; the storage keeps it. */
   end(error: StateStoreError): void {
     const write = this.#userWrite
     if (write) this.#clear()
     write?.fail(error)
   }
 
-  /** The connection is gone: nobody is to be asked any more. */
+  /** The connection was lost, so a pending approval is void. */
   lost(): void {
     this.#question?.unsubscribe()
     if (this.#userWrite) this.#userWrite.approved = false
   }
 
-  /** The write, if it is to be sent now; it waits no longer then. To be called after each {@link put}. */
+  /** Returns and removes the write if it can be sent now. Must be called after each {@link put}. */
   next(chances: SendConditions<T>): UserWrite<T> | undefined {
     const next = this.#choose(chances)
     const replaced = this.#replaced
     this.#replaced = undefined
-    // What is kept now has taken its place there, too: at no time is there none.
+    // By now the storage has the new write, so it is never empty in between.
     if (replaced && !this.#userWrite?.stored) this.#writeStorageQueue.drop(replaced)
     return next
   }
@@ -135,7 +133,7 @@ export class QueuedWrite<T> {
 
   #restore(stored: StoredWrite): void {
     const { host } = this.#source
-    // What was written since is newer.
+    // Newer than the stored write.
     if (this.#isTouched) {
       this.#writeStorageQueue.drop({ id: stored.id, stored: true })
       return
@@ -189,7 +187,7 @@ export class QueuedWrite<T> {
         this.#listener.again()
       },
       error: cause => {
-        const why = `asking whether to send it failed: ${reason(cause)}`
+        const why = `\`ask\` failed: ${reason(cause)}`
         this.#refuse(write, new OfflineError(why, this.#name, { cause }))
         this.#listener.again()
       },
@@ -200,7 +198,7 @@ export class QueuedWrite<T> {
     this.#taking = true
     const failed = (error: StateStoreError): void => {
       this.#taking = false
-      // It might be sent once more by whoever finds it there.
+      // Another process could find it in the storage and send it again.
       if (this.#userWrite === write) this.#refuse(write, error)
       this.#listener.again()
     }
@@ -248,7 +246,7 @@ export class QueuedWrite<T> {
   }
 }
 
-/** What the application says to a write that is late, once; no if it says nothing. */
+/** Calls `ask` for a late write; no result means no. */
 const asked = <T>({ ask }: Terms<T>, late: LateWrite<T>): Observable<boolean> =>
   defer(() => ask(late)).pipe(
     take(1),

@@ -7,21 +7,20 @@ import type { Known } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticState } from './state.js'
 import type { UserWrite } from './user-write.js'
 
-/** All that a state is made of. */
 export interface StateInputs<T> {
   readonly known: Known | undefined
-  /** The newest write that has no result yet, or whose place is not known. */
+  /** The newest write without a result or position. */
   readonly shown: UserWrite<T> | undefined
-  /** Why the outcome of that one is unknown, if it is. */
+  /** Why its outcome is unknown, if it is. */
   readonly doubt: StateStoreError | undefined
-  /** Why the last write was refused, if it was. */
+  /** Error of the last write. */
   readonly failure: StateStoreError | undefined
-  /** Of the write that was done last. */
+  /** Lateness of the last applied write. */
   readonly late: LateWriteInfo | undefined
   readonly freshness: Freshness
 }
 
-/** Makes states, the same one until something is different. */
+/** Builds states; returns the same object until something changes. */
 export class StateBuilder<T> {
   readonly #source: KeySource<T>
   #bytes: Uint8Array | undefined
@@ -47,14 +46,14 @@ export class StateBuilder<T> {
     return this.#state
   }
 
-  /** The value of what is known, or why there is none. */
+  /** Decodes the known value. */
   decode(known: Known | undefined): { readonly value: T | undefined; readonly error: DecodeError | undefined } {
     const bytes = known?.bytes
     if (bytes === undefined) return NOTHING
     if (bytes === this.#bytes) return this.#decoded
     const isDecoded = this.#bytes && this.#decoded.error === undefined && sameBytes(bytes, this.#bytes)
     this.#bytes = bytes
-    // What was written comes back as other bytes of the same content: it is to be the same value.
+    // A written value returns as other bytes with the same content; keep the decoded object.
     if (isDecoded) return this.#decoded
     try {
       this.#decoded = { value: this.#source.value(bytes, known?.version), error: undefined }
@@ -91,9 +90,7 @@ const isSame = (one: OptimisticState<unknown>, other: OptimisticState<unknown>):
 const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
   one.state === other.state && (one.state !== 'stale' || other.state !== 'stale' || one.since === other.since)
 
-/**
- * Tells states. A listener may cause the next state while it is told of one; all hear of them in their order.
- */
+/** Emits states. A listener may trigger the next state reentrantly; all listeners receive them in order. */
 export class StateEmitter<S> {
   readonly #states = new Subject<S>()
   readonly #latest: () => S
@@ -104,19 +101,18 @@ export class StateEmitter<S> {
     this.#latest = latest
   }
 
-  /** Tells the latest, and what follows. */
   listen(subscriber: Subscriber<S>): Subscription {
     this.tell()
     const first = this.#latest()
     subscriber.next(first)
     const listening = this.#states.subscribe(subscriber)
-    // It may have caused another one by then.
+    // The subscriber may have triggered another state.
     const latest = this.#latest()
     if (latest !== first) subscriber.next(latest)
     return listening
   }
 
-  /** Tells the latest, if it is another one. */
+  /** Emits the latest state if it changed. */
   tell(): void {
     if (this.#isTelling) return
     this.#isTelling = true

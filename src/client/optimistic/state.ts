@@ -2,52 +2,52 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
 
-/** A write that waited for the connection, for people to see. */
+/** A write that waited for the connection. */
 export interface LateWriteInfo {
-  /** Wall time at which it was written, ms since the Unix epoch. */
+  /** Wall time of the write, ms since the Unix epoch. */
   readonly since: number
-  /** Whether it waits still, or was sent so much later, ms. */
+  /** Delay until it was sent, ms; undefined while it waits. */
   readonly sentAfter: number | undefined
-  /** An earlier process or page wrote it. */
+  /** Whether an earlier process or page wrote it. */
   readonly restored: boolean
 }
 
-/** What a page shows of a key that it writes. Immutable. */
+/** The state of a key to show. Immutable. */
 export interface OptimisticState<T> {
-  /** What to show: the newest value the user wrote, unless the store refused it or has a newer one. */
+  /** The value to show: the newest write of the user, unless it was refused or the store has a newer value. */
   readonly value: T | undefined
   /**
-   * `connecting`: nothing was read or written yet. `pending`: the store has not answered. `confirmed`: `value` is the
-   * store's. `refused`: the last write was not done, `value` is the store's, and `error` says why. `unknown`: the answer to
-   * the last write is lost; it is shown until a read tells what became of it.
+   * `connecting`: nothing has been read or written. `pending`: waiting for the store. `confirmed`: `value` is the
+   * store's. `refused`: the last write failed with `error`; `value` is the store's. `unknown`: the response to the last
+   * write was lost; it is shown until a read reveals the outcome.
    */
   readonly state: 'connecting' | 'pending' | 'confirmed' | 'refused' | 'unknown'
-  /** What the store has, as far as it is known; the same as `value` when that is confirmed. */
+  /** The store's last known value; equals `value` once that is confirmed. */
   readonly confirmed: T | undefined
   /** Version of `confirmed`. */
   readonly version: Hlc | undefined
-  /** Why the last write was refused or its outcome is unknown, or that the store's value does not decode. */
+  /** Why the last write failed or its outcome is unknown, or that the store's value does not decode. */
   readonly error: StateStoreError | undefined
-  /** The write shown, or the one confirmed last, waited for the connection. */
+  /** Set if the write shown, or the last confirmed one, waited for the connection. */
   readonly late: LateWriteInfo | undefined
-  /** Whether what is confirmed can be relied on. */
+  /** Whether `confirmed` is current. */
   readonly freshness: Freshness
 }
 
-/** What a write came to. */
+/** Result of a write. */
 export interface OptimisticResult<T> {
   readonly key: string
   /**
-   * `applied`: the store has done it. `superseded`: a newer write of this view took its place before it was sent.
-   * `withdrawn`: `ask` said no.
+   * `applied`: the store applied it. `superseded`: a newer write of this view replaced it before it was sent.
+   * `withdrawn`: `ask` declined it.
    */
   readonly outcome: 'applied' | 'superseded' | 'withdrawn'
-  /** What was written; with a merge its result. */
+  /** The written value; with a merge its result. */
   readonly value: T
-  /** Of what was written. */
+  /** Version of the written value. */
   readonly version: Hlc | undefined
   /** Whether it waited for the connection. */
   readonly sentLate: boolean
-  /** From the call until it was sent, ms. */
+  /** Time from the call until it was sent, ms. */
   readonly age: number
 }

@@ -8,35 +8,33 @@ import type { Known, Place } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticResult } from './state.js'
 import type { StoredWrite } from './write-storage.js'
 
-/** What the user saw of a key. */
+/** The value of a key as the user saw it. */
 export type Seen = Pick<Known, 'bytes' | 'version'>
 
-/** One write, from the call until its result. */
+/** A write, from the call until its result. */
 export class UserWrite<T> {
   readonly id: string
   readonly value: T
-  /** The value, as it was written. */
+  /** The encoded value. */
   readonly own: Uint8Array
-  /** What is sent, or was sent last: with a merge its result. */
+  /** Bytes to send, or last sent; with a merge its result. */
   bytes: Uint8Array
-  /** Wall time and monotonic time of the call, ms. */
+  /** Time of the call: wall time and monotonic time, ms. */
   readonly at: number
   readonly #since: number
   readonly restored: boolean
-  /** What a condition compares with; `undefined` when nothing was known. */
+  /** The value that a condition compares with; `undefined` if none was known. */
   seen: Seen | undefined
-  /** Of a write that is merged: what the user has made the value from; `undefined` for nothing. */
+  /** For a merge: the value that the user changed; `undefined` for none. */
   base: Uint8Array | undefined
-  /** It found no connection, or lost it before it was sent. */
+  /** Whether it found no connection, or lost it before it was sent. */
   late = false
-  /** The application wants it to be sent late. */
   approved = false
-  /** It is in the storage. */
   stored = false
   attempts = 0
-  /** What was known when it was sent. */
+  /** Position when it was sent. */
   from: Place | undefined
-  /** How old it was then, ms. */
+  /** Age when it was sent, ms. */
   sentAfter: number | undefined
   observer: Observer<OptimisticResult<T>> | undefined
 
@@ -55,8 +53,8 @@ export class UserWrite<T> {
   }
 
   /**
-   * ms since the call. By both clocks, whichever says more: that of timers may stand still while a machine sleeps, the wall
-   * clock may be set. One that was set back before the call makes it as old as can be.
+   * Age in ms. The larger of both clocks: the monotonic clock may stop during sleep, and the wall clock may be set. For
+   * a restored write, a wall clock before its time means infinite age.
    */
   age(clock: Clock): number {
     const wall = clock.now() - this.at
@@ -67,7 +65,6 @@ export class UserWrite<T> {
     return this.late ? { since: this.at, sentAfter: this.sentAfter, restored: this.restored } : undefined
   }
 
-  /** Ends it with its result. */
   settle(key: string, outcome: OptimisticResult<T>['outcome'], value: T, version?: Hlc): void {
     const { observer, late } = this
     this.observer = undefined
@@ -90,21 +87,21 @@ export class UserWrite<T> {
 }
 
 /**
- * What a user saw, and made the next value from. Of a write that was sent the next one does nothing again, whatever became of
- * it; one that waits it takes the place of.
+ * Returns what the user saw and changed. A write that has been sent becomes the base of the next, whatever its outcome;
+ * a queued write is replaced, and its base kept.
  */
 export function writeBase<T>(
   waiting: UserWrite<T> | undefined,
   shown: UserWrite<T> | undefined,
   known: Known | undefined,
 ): Pick<UserWrite<T>, 'seen' | 'base'> {
-  // While a write is shown, what that one was to replace was seen last.
+  // While a write is shown, the user last saw the value it replaces.
   const seen = shown ? shown.seen : known
   if (waiting) return { seen, base: waiting.base }
   return { seen, base: shown ? shown.own : known?.bytes }
 }
 
-/** A write of a value. Throws {@link ArgumentError} for one that the codec refuses. */
+/** Throws {@link ArgumentError} if the codec rejects the value. */
 export function writeOf<T>(
   { key, codec, host }: KeySource<T>,
   value: T,

@@ -16,7 +16,6 @@ import { WriteSender } from './write-sender.js'
 
 const NOTHING: Pick<StateInputs<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 
-/** The watch of the key and the connection, as long as the machine lives. */
 interface Watching {
   readonly link: Subscription
   isUp: boolean
@@ -26,8 +25,8 @@ interface Watching {
 const UNWATCHED: KnownState = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
- * One key that is written as it is watched. One write is under way at a time, the newest waits. It lives while somebody
- * looks, or a write has no result yet.
+ * Controls the writes and the watch of one key. One write is in flight at a time, the newest waits. Active while there
+ * are subscribers or writes without a result.
  */
 export class WriteController<T> implements WatchObserver {
   readonly #source: KeySource<T>
@@ -37,7 +36,7 @@ export class WriteController<T> implements WatchObserver {
   readonly #queuedWrite: QueuedWrite<T>
   #stateEmitter = new StateEmitter(() => this.state)
   #watching: Watching | undefined
-  /** What came of the last write. */
+  /** Outcome of the last write. */
   #last = NOTHING
   #lookers = 0
 
@@ -60,7 +59,6 @@ export class WriteController<T> implements WatchObserver {
     })
   }
 
-  /** The states, the latest first. */
   readonly state$ = new Observable<OptimisticState<T>>(subscriber => {
     this.#lookers++
     subscriber.add(() => {
@@ -68,11 +66,11 @@ export class WriteController<T> implements WatchObserver {
       this.#rest()
     })
     subscriber.add(this.#stateEmitter.listen(subscriber))
-    // The first state may be enough.
+    // The subscriber may have completed with the first state.
     if (!subscriber.closed) this.#start()
   })
 
-  /** Writes a value; unsubscribing takes it back if it was not sent yet. */
+  /** Unsubscribing withdraws a write that has not been sent. */
   write(value: T): Observable<OptimisticResult<T>> {
     return new Observable(subscriber => {
       const write = this.#written(value, error => void subscriber.error(error))
@@ -95,8 +93,8 @@ export class WriteController<T> implements WatchObserver {
     watching.known = { raw, freshness }
     if (wasLive && !isLive) this.#keyTracker.learn({ type: 'lost' })
     if (raw && raw !== before) this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.version })
-    // What was told before is what the store has on this connection, too, whatever was learnt on others. But a deletion that
-    // was told then need not be the last one.
+    // The last watched value is also the store's on this connection, whatever earlier connections reported. The version
+    // of a watched deletion may be outdated, though.
     else if (raw && isLive && !wasLive)
       this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
     this.#go()
@@ -110,12 +108,11 @@ export class WriteController<T> implements WatchObserver {
     this.#end(new ClosedError()).complete()
   }
 
-  /** The newest write that is still under way. */
   get #shown(): UserWrite<T> | undefined {
     return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.held
   }
 
-  /** What to show now; while nobody looks, what other watches of the key know. */
+  /** Without subscribers, uses the state of other watches of the key. */
   get state(): OptimisticState<T> {
     const { held, error } = this.#keyTracker
     const { freshness } = this.#watch
@@ -151,7 +148,7 @@ export class WriteController<T> implements WatchObserver {
 
   #begin(write: UserWrite<T>): void {
     this.#last = NOTHING
-    // Whoever writes upon a change of the connection may have been told of it first.
+    // A handler of `status$` may write before this view is notified of the change.
     if (this.#watching)
       this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
     this.#queuedWrite.put(write)
@@ -165,7 +162,7 @@ export class WriteController<T> implements WatchObserver {
     const watching: Watching = { link: new Subscription(), isUp: false, known: UNWATCHED }
     this.#watching = watching
     watching.link.add(host.link$.subscribe(({ state }) => this.#linked(state === 'connected')))
-    // Who was told of that may have left, or written.
+    // A callback may have unsubscribed, or written.
     if (this.#watching !== watching) return
     host.registry.join(key, this)
     if (this.#watching === watching) this.#queuedWrite.open()
@@ -179,7 +176,7 @@ export class WriteController<T> implements WatchObserver {
     this.#go()
   }
 
-  /** Does what can be done now, and tells of it. */
+  /** Sends what can be sent, and emits the state. */
   #go(): void {
     this.#keyTracker.review()
     const { isDoubtful, place, truth } = this.#keyTracker
@@ -232,7 +229,7 @@ export class WriteController<T> implements WatchObserver {
     if (fate === 'not written') this.#last = { failure: error, late: undefined }
   }
 
-  /** An own write was done, upon which the next one was made. */
+  /** An own write was applied, and the next one is based on it. */
   #follow(seen: UserWrite<T>['seen']): void {
     const next = this.#queuedWrite.write
     if (next) next.seen = seen
@@ -246,10 +243,10 @@ export class WriteController<T> implements WatchObserver {
     return ended
   }
 
-  /** Ends when there is nothing to do. */
+  /** Stops if there are no subscribers and no writes. */
   #rest(): void {
     if (this.#watching === undefined || this.#lookers > 0 || this.#shown) return
-    // First, for who is told that nobody watches any more may look again.
+    // First, because a callback may subscribe again once the watch ends.
     this.#stop()
     this.#source.host.registry.leave(this.#source.key, this)
   }

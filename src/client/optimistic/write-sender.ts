@@ -9,25 +9,23 @@ import { ConflictError } from './errors.js'
 import { type Merge, type Terms, waits } from './options.js'
 import type { Seen, UserWrite } from './user-write.js'
 
-/** So often a write is merged with what others wrote in between. */
+/** Maximum number of merges per write. */
 const MOST_MERGES = 16
 
-/** Codes of answers that are lost, or cannot be read: the write may have been done. */
+/** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
-/** What is told of a write that was sent; one of these, once. */
+/** Events of a sent write; exactly one occurs. */
 export interface SenderListener<T> {
-  /** @param value - what was written; with a merge its result */
+  /** @param value - the written value; with a merge its result */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
-  /** It was to be merged with something that is not there any more. */
+  /** The merge was based on an outdated value. */
   outdated(write: UserWrite<T>): void
-  /** Its answer is lost. */
+  /** The response was lost. */
   lost(write: UserWrite<T>, error: StateStoreError): void
-  /** It was not done. */
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
-/** Sends writes, one at a time. */
 export class WriteSender<T> {
   readonly #source: KeySource<T>
   readonly #terms: Terms<T>
@@ -40,12 +38,12 @@ export class WriteSender<T> {
     this.#listener = listener
   }
 
-  /** The write under way. */
+  /** The write in flight. */
   get active(): UserWrite<T> | undefined {
     return this.#active
   }
 
-  /** Sends a write on top of what is known. */
+  /** Sends a write based on the known value. */
   send(write: UserWrite<T>, known: Known | undefined, place: Place): void {
     const { host, key, codec } = this.#source
     const { expiresIn: px, persist, timeout, offline } = this.#terms
@@ -74,16 +72,13 @@ export class WriteSender<T> {
     else this.#conflicted(write, version)
   }
 
-  /** The key is not what it was to be. */
   #conflicted(write: UserWrite<T>, version: Hlc | undefined): void {
     const isMerged = typeof modeOf(this.#terms, write) === 'function'
     if (isMerged && ++write.attempts < MOST_MERGES) {
       this.#listener.outdated(write)
       return
     }
-    const why = isMerged
-      ? 'somebody else was quicker each time it was merged'
-      : 'the key has been changed since it was seen'
+    const why = isMerged ? 'another client changed the key during each merge' : 'the key has changed since it was seen'
     this.#listener.refused(write, new ConflictError(why, this.#source.key.text, version))
   }
 
@@ -94,17 +89,19 @@ export class WriteSender<T> {
   }
 }
 
-/** What a write does when somebody else has changed the key. */
+/** Returns how a write handles a change by another client. */
 export const modeOf = <T>(terms: Terms<T>, { late }: Pick<UserWrite<T>, 'late'>): 'last' | 'refuse' | Merge<T> =>
   late && terms.offline === 'cas' ? 'refuse' : terms.conflict
 
-/** What a write sends. */
 export interface Content<T> {
   readonly value: T
   readonly condition: SetCondition | undefined
 }
 
-/** What a write sends when so much is known. Raises {@link ConflictError}, and {@link ArgumentError} for a merge that throws. */
+/**
+ * Returns what a write sends, given the known value. Raises {@link ConflictError}, and {@link ArgumentError} for a
+ * merge that throws.
+ */
 export function contentOf<T>(
   source: KeySource<T>,
   terms: Terms<T>,
@@ -116,17 +113,19 @@ export function contentOf<T>(
   if (mode === 'last') return { value: write.value, condition: undefined }
   const upon = mode === 'refuse' ? seenBy(write, known) : known
   const { conflict } = terms
-  // What the user made the value from may be less than what was seen.
+  // The user may have changed an older value than the one seen last.
   const value =
     typeof conflict === 'function' ? merged(conflict, write, upon, one => valueIn(source, one)) : write.value
   return { value, condition: conditionFor(upon, text) }
 }
 
-/** What the user saw, with its value, which is not known of what was kept, nor of what is written upon that. */
+/**
+ * Returns what the user saw, with its bytes if known: they are not for stored writes, nor for writes based on those.
+ */
 const seenBy = <T>({ seen }: UserWrite<T>, known: Known | undefined): Seen | undefined =>
   seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
-/** The value of something known, if it has one that decodes. */
+/** Returns `undefined` for a missing key or a value that does not decode. */
 function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
   try {
     return of?.bytes && source.value(of.bytes, of.version)
@@ -136,19 +135,19 @@ function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
   }
 }
 
-/** Only while the key is what it was. Raises {@link ConflictError} where nobody can tell. */
+/** Requires that the key is unchanged. Raises {@link ConflictError} if that cannot be checked. */
 export function conditionFor(seen: Seen | undefined, key: string): SetCondition {
-  if (seen === undefined) throw new ConflictError('its `state$` has shown nothing of it yet', key)
+  if (seen === undefined) throw new ConflictError('its `state$` has not emitted a value yet', key)
   if (seen.bytes === undefined) return { type: 'NX' }
-  if (seen.version === undefined) throw new ConflictError('the store gives the key no version', key)
+  if (seen.version === undefined) throw new ConflictError('the store sends no versions', key)
   return { type: 'IFVER', version: seen.version }
 }
 
 /**
- * The value to write on top of what is known, if the user made it from something else. Raises {@link ArgumentError} for
- * whatever the function throws.
+ * Merges the user's value with the known one, if the user changed another. Raises {@link ArgumentError} for anything
+ * that `merge` throws.
  *
- * @param decode - the value of something known, `undefined` for one that has none
+ * @param decode - returns `undefined` if there is no value
  */
 export function merged<T>(
   merge: Merge<T>,

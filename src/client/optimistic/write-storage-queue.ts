@@ -22,29 +22,29 @@ import type { KeyHost, KeySource } from '../keys/source.js'
 import type { Seen, UserWrite } from './user-write.js'
 import type { StoredWrite, WriteStorage } from './write-storage.js'
 
-/** So often, and after so many ms, a storage that failed to remove is asked again: what it keeps would be sent. */
+/**
+ * Retries of a failed removal, and the delay between them, ms: a write that stays in the storage would be sent again.
+ */
 const RETRIES = 10
 const PAUSE = 1_000
-/** ms in which a storage has to answer. */
+/** Timeout of a storage request, ms. */
 const LIMIT = 10_000
 
-/** What a storage says of a request. */
 interface Listener<R> {
   readonly done?: (result: R) => void
   readonly failed: (error: StateStoreError) => void
 }
 
-/** The storage of a key's writes: one request after the other, in the order they were made. */
+/** Requests to the storage of a key, executed in order. */
 export class WriteStorageQueue {
   readonly #storage: WriteStorage | undefined
   readonly #key: KeyName
   readonly #host: KeyHost
-  /** Ids of the write that was kept last, and of the one that was to be. */
+  /** Ids of the saved write and of the newest one to save. */
   #kept: string | undefined
   #newest: string | undefined
   readonly #requests = new Subject<Observable<unknown>>()
   readonly #queue: Subscription
-  /** Requests without an answer. */
   #unanswered = 0
   readonly #idle$ = new Subject<void>()
 
@@ -59,7 +59,6 @@ export class WriteStorageQueue {
     return this.#storage !== undefined
   }
 
-  /** What is kept. */
   load(listener: Listener<StoredWrite | undefined>): void {
     const done = (found: StoredWrite | undefined): void => {
       const stored = found && checked(found)
@@ -69,7 +68,10 @@ export class WriteStorageQueue {
     this.#ask(storage => storage.load(this.#key.id), { ...listener, done })
   }
 
-  /** Keeps a write, in the place of any other; where that fails, it lives as long as the page. @param isMerged - whether it will be */
+  /**
+   * Saves a write, replacing any other. If that fails, the write only lives as long as the page. @param isMerged -
+   * whether the write will be merged
+   */
   save<T>(write: UserWrite<T>, isMerged: boolean): void {
     if (this.#storage === undefined || write.stored) return
     write.stored = true
@@ -79,7 +81,7 @@ export class WriteStorageQueue {
       write.stored = false
       this.#host.report(error)
       if (this.#kept !== undefined) this.drop({ id: this.#kept, stored: true })
-      // It may be kept yet, and would be found when it was sent long ago.
+      // The save may still complete, and the write be found after it was sent.
       if (isLate(error.cause)) this.drop({ id, stored: true })
     }
     const done = (): void => {
@@ -87,7 +89,7 @@ export class WriteStorageQueue {
     }
     this.#ask(
       storage => {
-        // A newer one waits to be kept: a page that is about to go has no time for this one.
+        // A newer write waits to be saved, and a closing page has no time for this one.
         if (this.#newest !== id) return []
         return storage.save(this.#key.id, { id, value, at, ...seenInWords(seen), ...(isMerged && base && { base }) })
       },
@@ -95,13 +97,12 @@ export class WriteStorageQueue {
     )
   }
 
-  /** Takes a write out, to send it: whether nobody else has. */
+  /** Removes a write in order to send it. Emits whether no other process has removed it. */
   take<T>(write: UserWrite<T>, listener: Listener<boolean>): void {
-    // Asked when it is its turn, for it may be about to turn out that the write could not be kept.
+    // Evaluated in order, because a queued save may still fail.
     this.#ask(storage => (write.stored ? this.#removal(storage, write.id) : [true]), listener)
   }
 
-  /** A write is not to be sent any more. */
   drop({ id, stored }: Pick<UserWrite<unknown>, 'id' | 'stored'>): void {
     if (stored) this.#ask(storage => this.#removal(storage, id), { failed: error => this.#host.report(error) })
   }
@@ -112,7 +113,7 @@ export class WriteStorageQueue {
     const answer$ = this.#inTime(() => request(storage)).pipe(
       tap(answer => done?.(answer)),
       catchError(cause => {
-        failed(new StateStoreError('damaged', `The storage of writes failed: ${reason(cause)}`, { cause }))
+        failed(new StateStoreError('damaged', `The write storage failed: ${reason(cause)}`, { cause }))
         return EMPTY
       }),
       finalize(() => this.#answered()),
@@ -127,14 +128,14 @@ export class WriteStorageQueue {
     this.#idle$.next()
   }
 
-  /** A client that is closed waits for the storage: the process may end when it is closed. */
+  /** Delays `close` until the storage is idle, because the process may end afterwards. */
   readonly #farewell = (): Observable<unknown> => {
     const late$ = this.#in(LIMIT).pipe(
       tap(() => {
         const why = `it was still writing ${LIMIT} ms after the client was closed`
-        const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be kept`
-        this.#host.report(new StateStoreError('damaged', `The storage of writes failed: ${why}; ${what}`))
-        // Nor does it keep the process from ending.
+        const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
+        this.#host.report(new StateStoreError('damaged', `The write storage failed: ${why}; ${what}`))
+        // Do not keep the process alive.
         this.#queue.unsubscribe()
       }),
     )
@@ -147,11 +148,11 @@ export class WriteStorageQueue {
     )
   }
 
-  /** One that never answers would keep all that is written later from being sent. */
+  /** A request that never completes would block all later writes. */
   #inTime<R>(ask: () => ObservableInput<R>): Observable<R> {
     const late$ = this.#in(LIMIT).pipe(
       tap(() => {
-        throw new StateStoreError('timeout', `it did not answer within ${LIMIT} ms`)
+        throw new StateStoreError('timeout', `it did not respond within ${LIMIT} ms`)
       }),
     )
     return defer(() => from(ask())).pipe(take(1), takeUntil(late$))
@@ -164,20 +165,19 @@ export class WriteStorageQueue {
 
 const isLate = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'timeout'
 
-/** What some other program, or one before this, has left there would be sent at any time if its age were not known. */
+/** Rejects records of other programs or earlier versions: without a valid time, a write could be sent at any age. */
 function checked(write: StoredWrite): StoredWrite {
   const { id, value, at, seen, base } = Object(write)
   const isSeen = seen === undefined || seen === null || typeof seen === 'string'
   const isBase = base === undefined || base instanceof Uint8Array
   if (typeof id === 'string' && value instanceof Uint8Array && Number.isFinite(at) && isSeen && isBase) return write
-  throw new ArgumentError('it has something else than a write, which is left there')
+  throw new ArgumentError('it holds a record that is not a write; it was left unchanged')
 }
 
-/** What a user saw, as it is kept. */
 const seenInWords = (seen: Seen | undefined): Pick<StoredWrite, 'seen'> =>
   seen === undefined ? {} : { seen: seen.version && seen.bytes ? String(seen.version) : null }
 
-/** What a user saw, of what was kept. Its value is not known any more. */
+/** The value is unknown: only its version is stored. */
 export function seenOf({ seen }: StoredWrite): Seen | undefined {
   if (seen === undefined) return undefined
   return { bytes: seen === null ? undefined : new Uint8Array(), version: seen === null ? undefined : Hlc.parse(seen) }

@@ -1,37 +1,40 @@
 import type { ObservableInput } from 'rxjs'
 
-/** A write that waits for the connection, as it is kept. */
+/** A write that waits for the connection, in storage. */
 export interface StoredWrite {
-  /** Tells it from others of its key. */
+  /** Unique among the writes of a key. */
   readonly id: string
   readonly value: Uint8Array
-  /** Wall time at which it was written, ms since the Unix epoch. */
+  /** Wall time of the write, ms since the Unix epoch. */
   readonly at: number
-  /** Version the key had for the user then; `null` for no such key, missing when nothing was known. */
+  /** Version of the key that the user saw; `null` for a missing key, undefined if nothing was known. */
   readonly seen?: string | null
-  /** Of a write that is to be merged: what its value was made from; missing for nothing. */
+  /** For a merge: the value that the user changed; undefined for none. */
   readonly base?: Uint8Array | undefined
 }
 
 /**
- * Where writes that wait for the connection outlive the process or the page: one for each key, the newest. Results may be
- * promises or observables of one value. {@link indexedDbStorage} is one for browsers, `fileStorage` of
- * `rx-statestore/optimistic/file` one for Node.
+ * Stores waiting writes beyond the life of the process or page: the newest per key. Results may be promises or
+ * observables of one value. Implementations: {@link indexedDbStorage} for browsers, `fileStorage` of
+ * `rx-statestore/optimistic/file` for Node.
  */
 export interface WriteStorage {
-  /** The write kept for a key, if there is one. */
+  /** Returns the stored write of a key, if any. */
   load(key: string): ObservableInput<StoredWrite | undefined>
-  /** Keeps a write, in the place of any other of the key. */
+  /** Saves a write, replacing any other of the key. */
   save(key: string, write: StoredWrite): ObservableInput<unknown>
-  /** Takes a write out; whether it was there. Of several who take the same one, in whatever process, one is told so. */
+  /**
+   * Removes a write and returns whether it existed. Of concurrent callers, even in several processes, exactly one gets
+   * `true`.
+   */
   remove(key: string, id: string): ObservableInput<boolean>
 }
 
 const STORE = 'writes'
 
 /**
- * Keeps writes that wait for the connection in IndexedDB: they outlive the page, and of several pages of one origin one
- * sends them. Choose a name for each state store that the origin has pages for.
+ * Stores waiting writes in IndexedDB. They outlive the page, and of several pages of one origin exactly one sends them.
+ * Use one name per state store of the origin.
  *
  * @param name - of the database; default `rx-statestore`
  * @example
@@ -53,7 +56,7 @@ export function indexedDbStorage(name = 'rx-statestore'): WriteStorage {
   }
 }
 
-/** One transaction; it is over when its result is on the disk, and what it took out does not come back. */
+/** Runs a transaction. Settles once its result is on disk, so removed writes do not reappear. */
 async function inDatabase<R>(
   name: string,
   mode: IDBTransactionMode,
