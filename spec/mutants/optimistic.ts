@@ -1,48 +1,53 @@
 import type { Mutants } from './mutant.js'
 
-const HAS_CHANGED = 'const hasChanged = from !== undefined && steps > from.steps'
+const HAS_CHANGED = 'const hasChanged = sentPosition !== undefined && changeCount > sentPosition.changeCount'
 
 /** What keeps the promises of optimistic writes. */
 export const optimistic: Mutants = {
   'src/client/optimistic/confirmed-state.ts': {
     'a notification older than the known version is ignored': {
       seed: 7,
-      code: 'return told(truth, fact)',
-      becomes: 'return told({ ...truth, floor: undefined }, fact)',
+      code: 'return applyWatched(state, observation)',
+      becomes: 'return applyWatched({ ...state, floor: undefined }, observation)',
     },
     'an answer from an earlier connection is doubted': {
       seed: 470,
-      code: 'return written(truth, fact)',
-      becomes: 'return written(truth, { ...fact, from: { ...fact.from, epoch: truth.epoch } })',
+      code: 'return applyWrite(state, observation)',
+      becomes: 'return applyWrite(state, { ...observation, from: { ...observation.from, epoch: state.epoch } })',
     },
     'an answer older than the known version is ignored': {
       seed: 103,
-      code: 'return written(truth, fact)',
-      becomes: 'return written({ ...truth, floor: undefined }, fact)',
+      code: 'return applyWrite(state, observation)',
+      becomes: 'return applyWrite({ ...state, floor: undefined }, observation)',
     },
     'versions are not compared across connections': {
       seed: 2,
-      code: 'epoch: truth.epoch + 1, floor: undefined, ahead: false',
-      becomes: 'epoch: truth.epoch + 1, ahead: false',
+      code: 'epoch: state.epoch + 1, floor: undefined, isAheadOfWatch: false',
+      becomes: 'epoch: state.epoch + 1, isAheadOfWatch: false',
     },
     'a write without a notification is read again': {
       seed: 3045,
-      code: 'accept(truth, bytes, version, version), ahead: true',
-      becomes: 'accept(truth, bytes, version, version), ahead: false',
-      also: [{ code: 'ahead: truth.ahead || next.steps > truth.steps', becomes: 'ahead: false' }],
+      code: 'accept(state, bytes, version, version), isAheadOfWatch: true',
+      becomes: 'accept(state, bytes, version, version), isAheadOfWatch: false',
+      also: [
+        {
+          code: 'isAheadOfWatch: state.isAheadOfWatch || next.changeCount > state.changeCount',
+          becomes: 'isAheadOfWatch: false',
+        },
+      ],
     },
   },
   'src/client/optimistic/key-tracker.ts': {
     'an unknown outcome does not count as written': { seed: 33, code: HAS_CHANGED, becomes: "return 'written'" },
     'an unknown outcome does not count as not written': {
       seed: 33,
-      code: "return isOver ? 'not written' : undefined",
+      code: "return isExpired ? 'not written' : undefined",
       becomes: "return 'not written'",
     },
     'an unknown outcome is resolved': {
       seed: 2,
       code: HAS_CHANGED,
-      becomes: `if (isOver) return undefined\n  ${HAS_CHANGED}`,
+      becomes: `if (isExpired) return undefined\n  ${HAS_CHANGED}`,
     },
   },
   'src/client/optimistic/write-sender.ts': {
@@ -55,28 +60,28 @@ export const optimistic: Mutants = {
   'src/client/optimistic/user-write.ts': {
     'a write has an age': {
       seed: 14,
-      code: 'return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)',
+      code: 'return wall < 0 && this.isRestored\n      ? Number.POSITIVE_INFINITY\n      : Math.max(wall, clock.monotonic() - this.#writtenAtMonotonic)',
       becomes: 'return 0',
     },
   },
   'src/client/optimistic/queued-write.ts': {
     'a late write is approved before it is sent': {
       seed: 45,
-      code: "this.#terms.offline === 'ask' && late && !approved",
+      code: "this.#settings.offline === 'ask' && isLate && !isApproved",
       becomes: 'false',
     },
     'a late write is removed from the storage before it is sent': {
       seed: 242,
-      code: 'else if (write.stored) this.#take(write)',
-      becomes: `else if (write.stored) {
-      write.stored = false
+      code: 'else if (write.isStored) this.#claim(write)',
+      becomes: `else if (write.isStored) {
+      write.isStored = false
       return this.#remove()
     }`,
     },
     'one write is in flight at a time': {
       seed: 1,
-      code: 'chances.isBusy || this.#taking',
-      becomes: 'this.#taking',
+      code: 'conditions.isBusy || this.#isClaiming',
+      becomes: 'this.#isClaiming',
     },
   },
   'src/client/connect/client.ts': {

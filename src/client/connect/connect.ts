@@ -127,7 +127,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
   credentials: true,
 }
 const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
-const FOREIGN_NAMES: OtherNames = {
+const ALIASES: OtherNames = {
   keepalive: 'keepAlive',
   clean: 'cleanStart',
   reconnectPeriod: 'reconnect',
@@ -173,7 +173,7 @@ export function connect(
 
 function connectTo(target: string | readonly string[], options: ConnectOptions): StateStore {
   const urls = validateUrls(target)
-  checkOptionNames('connect', options, CONNECT_NAMES, FOREIGN_NAMES)
+  checkOptionNames('connect', options, CONNECT_NAMES, ALIASES)
   const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
   checkClientId(clientId)
   const settings = settingsOf(options)

@@ -3,7 +3,7 @@ import { sameBytes } from '../../core/util/bytes.js'
 import type { ReadResult } from '../requests/commands.js'
 
 /** The store's value of a key: bytes, or `undefined` for a missing key. */
-export interface Known {
+export interface StoreValue {
   readonly bytes: Uint8Array | undefined
   /** Undefined for a missing key, and from stores without versions. */
   readonly version: Hlc | undefined
@@ -13,104 +13,111 @@ export interface Known {
 
 /** The known state of a key, from its watch and from responses to writes and reads. Immutable. */
 export interface ConfirmedState {
-  readonly known: Known | undefined
+  readonly known: StoreValue | undefined
   /** Counts connections and store instances. Within one epoch versions rise. */
   readonly epoch: number
   /** Newest version of this epoch; older observations are outdated. */
   readonly floor: Hlc | undefined
   /** Whether a response arrived that the watch has not emitted yet. */
-  readonly ahead: boolean
+  readonly isAheadOfWatch: boolean
   /** How often `known` changed. */
-  readonly steps: number
+  readonly changeCount: number
 }
 
 /** The position at which a request was sent. */
-export type Place = Pick<ConfirmedState, 'epoch' | 'steps'>
+export type Position = Pick<ConfirmedState, 'epoch' | 'changeCount'>
 
 export type Observation =
   /** The connection or the store was lost. */
   | { readonly type: 'lost' }
-  | { readonly type: 'told'; readonly bytes: Uint8Array | undefined; readonly version: Hlc | undefined }
+  | { readonly type: 'watched'; readonly bytes: Uint8Array | undefined; readonly version: Hlc | undefined }
   /** A response to an own write. */
-  | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Place }
+  | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Position }
   /** A response to an own read. */
-  | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Place }
+  | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Position }
 
 /** `doubt`: the observation cannot be ordered; only a new read can decide. */
 export interface ObservationResult {
-  readonly truth: ConfirmedState
-  readonly doubt: boolean
+  readonly state: ConfirmedState
+  readonly needsRead: boolean
 }
 
-export const IGNORANT: ConfirmedState = { known: undefined, epoch: 0, floor: undefined, ahead: false, steps: 0 }
+export const UNKNOWN_STATE: ConfirmedState = {
+  known: undefined,
+  epoch: 0,
+  floor: undefined,
+  isAheadOfWatch: false,
+  changeCount: 0,
+}
 
 /**
  * Orders what the watch, own writes and own reads report about a key. Pure. Versions order them within one connection.
  * Across connections they do not, because a store that lost its data restarts with older versions; requests sent on an
  * earlier connection therefore need a new read.
  */
-export function applyObservation(truth: ConfirmedState, fact: Observation): ObservationResult {
-  switch (fact.type) {
+export function applyObservation(state: ConfirmedState, observation: Observation): ObservationResult {
+  switch (observation.type) {
     case 'lost':
-      return certain({ ...truth, epoch: truth.epoch + 1, floor: undefined, ahead: false })
-    case 'told':
-      return told(truth, fact)
+      return ordered({ ...state, epoch: state.epoch + 1, floor: undefined, isAheadOfWatch: false })
+    case 'watched':
+      return applyWatched(state, observation)
     case 'written':
-      return written(truth, fact)
+      return applyWrite(state, observation)
     case 'read':
-      return read(truth, fact)
+      return applyRead(state, observation)
   }
 }
 
-const certain = (truth: ConfirmedState): ObservationResult => ({ truth, doubt: false })
-const doubtful = (truth: ConfirmedState): ObservationResult => ({ truth, doubt: true })
+const ordered = (state: ConfirmedState): ObservationResult => ({ state, needsRead: false })
+const requireRead = (state: ConfirmedState): ObservationResult => ({ state, needsRead: true })
 
-function told(truth: ConfirmedState, { bytes, version }: Observation & { type: 'told' }): ObservationResult {
-  if (version === undefined) return truth.ahead ? doubtful(truth) : certain(accept(truth, bytes, version, truth.floor))
-  if (isOlder(version, truth.floor)) return certain(truth)
-  return certain(accept(truth, bytes, version, version))
+function applyWatched(state: ConfirmedState, { bytes, version }: Observation & { type: 'watched' }): ObservationResult {
+  if (version === undefined)
+    return state.isAheadOfWatch ? requireRead(state) : ordered(accept(state, bytes, version, state.floor))
+  if (isOlder(version, state.floor)) return ordered(state)
+  return ordered(accept(state, bytes, version, version))
 }
 
-function written(
-  truth: ConfirmedState,
+function applyWrite(
+  state: ConfirmedState,
   { bytes, version, from }: Observation & { type: 'written' },
 ): ObservationResult {
-  if (version === undefined || from.epoch !== truth.epoch) return doubtful(truth)
-  if (isOlder(version, truth.floor)) return certain(truth)
+  if (version === undefined || from.epoch !== state.epoch) return requireRead(state)
+  if (isOlder(version, state.floor)) return ordered(state)
   // The key was found missing since, before or after the write.
-  if (truth.steps !== from.steps && truth.known?.version === undefined) return doubtful(truth)
-  return certain({ ...accept(truth, bytes, version, version), ahead: true })
+  if (state.changeCount !== from.changeCount && state.known?.version === undefined) return requireRead(state)
+  return ordered({ ...accept(state, bytes, version, version), isAheadOfWatch: true })
 }
 
-function read(
-  truth: ConfirmedState,
+function applyRead(
+  state: ConfirmedState,
   { reading: { value, version }, from }: Observation & { type: 'read' },
 ): ObservationResult {
-  if (from.epoch !== truth.epoch) return doubtful(truth)
-  if (version === undefined && truth.steps !== from.steps) return doubtful(truth)
-  if (isOlder(version, truth.floor)) return certain(truth)
-  const next = accept(truth, value, value && version, version ?? truth.floor)
-  return certain({ ...next, ahead: truth.ahead || next.steps > truth.steps })
+  if (from.epoch !== state.epoch) return requireRead(state)
+  if (version === undefined && state.changeCount !== from.changeCount) return requireRead(state)
+  if (isOlder(version, state.floor)) return ordered(state)
+  const next = accept(state, value, value && version, version ?? state.floor)
+  return ordered({ ...next, isAheadOfWatch: state.isAheadOfWatch || next.changeCount > state.changeCount })
 }
 
 function accept(
-  truth: ConfirmedState,
+  state: ConfirmedState,
   bytes: Uint8Array | undefined,
   version: Hlc | undefined,
   floor: Hlc | undefined,
 ): ConfirmedState {
-  const { known, epoch } = truth
-  const steps = known && isSame(known, bytes, version) ? truth.steps : truth.steps + 1
-  return { known: { bytes, version, epoch }, epoch, floor, ahead: false, steps }
+  const { known, epoch } = state
+  const steps = known && isSame(known, bytes, version) ? state.changeCount : state.changeCount + 1
+  return { known: { bytes, version, epoch }, epoch, floor, isAheadOfWatch: false, changeCount: steps }
 }
 
-function isSame(known: Known, bytes: Uint8Array | undefined, version: Hlc | undefined): boolean {
+function isSame(known: StoreValue, bytes: Uint8Array | undefined, version: Hlc | undefined): boolean {
   if (known.version === undefined || version === undefined)
-    return known.version === version && sameValue(known.bytes, bytes)
-  return known.version.compareTo(version) === 0 && sameValue(known.bytes, bytes)
+    return known.version === version && isSameValue(known.bytes, bytes)
+  return known.version.compareTo(version) === 0 && isSameValue(known.bytes, bytes)
 }
 
-export const sameValue = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
+export const isSameValue = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined ? one === other : sameBytes(one, other)
 
 const isOlder = (version: Hlc | undefined, than: Hlc | undefined): boolean =>

@@ -7,186 +7,186 @@ import { isPermanentError } from '../watch/permanent-errors.js'
 import {
   applyObservation,
   type ConfirmedState,
-  IGNORANT,
+  isSameValue,
   type Observation,
-  type Place,
-  sameValue,
+  type Position,
+  UNKNOWN_STATE,
 } from './confirmed-state.js'
 import type { UserWrite } from './user-write.js'
 
 /** The watch should confirm an own write within this time, ms; otherwise the key is read, with backoff. */
-const ECHO = 1_000
-const LONGEST_ECHO = 30_000
+const ECHO_TIMEOUT_MS = 1_000
+const MAX_ECHO_TIMEOUT_MS = 30_000
 
-interface CourseListener<T> {
+interface KeyTrackerListener<T> {
   /** A read has updated the state. */
   changed(): void
   /** The outcome of a write is known. `error` is why it was unknown before; undefined for an applied write. */
-  decided(write: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void
+  resolved(write: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void
 }
 
 /** Tracks the known state of a key, and the sent write whose outcome or position is unknown. */
 export class KeyTracker<T> {
-  readonly #listener: CourseListener<T>
+  readonly #listener: KeyTrackerListener<T>
   readonly #keyReader: KeyReader
-  readonly #held: UnresolvedWrite<T>
+  readonly #unresolvedWrite: UnresolvedWrite<T>
   readonly #clock: Clock
-  #confirmedState = IGNORANT
+  #confirmedState = UNKNOWN_STATE
   #echo: (() => void) | undefined
   /** Whether the current value must be read. */
-  isDoubtful = false
+  needsRead = false
 
-  constructor(source: KeySource<T>, timeout: number, listener: CourseListener<T>) {
+  constructor(source: KeySource<T>, timeout: number, listener: KeyTrackerListener<T>) {
     this.#listener = listener
-    this.#keyReader = new KeyReader(source, timeout, () => this.#asking())
+    this.#keyReader = new KeyReader(source, timeout, () => this.#startRead())
     this.#clock = source.host.registry.clock
-    this.#held = new UnresolvedWrite(this.#clock, timeout, () => this.#keyReader.want())
+    this.#unresolvedWrite = new UnresolvedWrite(this.#clock, timeout, () => this.#keyReader.requestRead())
   }
 
-  get truth(): ConfirmedState {
+  get confirmed(): ConfirmedState {
     return this.#confirmedState
   }
 
-  get place(): Place {
-    const { epoch, steps } = this.#confirmedState
-    return { epoch, steps }
+  get position(): Position {
+    const { epoch, changeCount } = this.#confirmedState
+    return { epoch, changeCount }
   }
 
   /** The sent write without a known position. */
-  get held(): UserWrite<T> | undefined {
-    return this.#held.write
+  get unresolved(): UserWrite<T> | undefined {
+    return this.#unresolvedWrite.write
   }
 
   /** Why its outcome is unknown. */
   get error(): StateStoreError | undefined {
-    return this.#held.error
+    return this.#unresolvedWrite.error
   }
 
-  link(isUp: boolean): void {
-    if (!isUp) {
-      this.learn({ type: 'lost' })
-      this.isDoubtful = false
+  setConnected(isConnected: boolean): void {
+    if (!isConnected) {
+      this.observe({ type: 'lost' })
+      this.needsRead = false
     }
-    this.#keyReader.link(isUp)
-    this.#held.link(isUp)
+    this.#keyReader.setConnected(isConnected)
+    this.#unresolvedWrite.setConnected(isConnected)
   }
 
   /** Returns whether the observation could be ordered; otherwise a read is sent. */
-  learn(fact: Observation): boolean {
-    const { truth, doubt } = applyObservation(this.#confirmedState, fact)
-    if (truth.ahead !== this.#confirmedState.ahead || truth.epoch !== this.#confirmedState.epoch)
-      this.#await(truth.ahead, ECHO)
-    this.#confirmedState = truth
-    if (doubt) this.#keyReader.want()
-    return !doubt
+  observe(observation: Observation): boolean {
+    const { state, needsRead } = applyObservation(this.#confirmedState, observation)
+    if (state.isAheadOfWatch !== this.#confirmedState.isAheadOfWatch || state.epoch !== this.#confirmedState.epoch)
+      this.#scheduleEchoRead(state.isAheadOfWatch, ECHO_TIMEOUT_MS)
+    this.#confirmedState = state
+    if (needsRead) this.#keyReader.requestRead()
+    return !needsRead
   }
 
   /** A newer write was sent, so the outcome of the previous one no longer matters. */
-  sent(): void {
-    this.#held.end()
+  onSent(): void {
+    this.#unresolvedWrite.end()
   }
 
   /** Tracks a sent write whose position is unknown. */
-  hold(write: UserWrite<T>, error: StateStoreError | undefined, isUp: boolean): void {
-    this.#held.begin(write, error, isUp, this.#confirmedState.epoch)
-    this.review()
+  trackUnresolved(write: UserWrite<T>, error: StateStoreError | undefined, isConnected: boolean): void {
+    this.#unresolvedWrite.begin(write, error, isConnected, this.#confirmedState.epoch)
+    this.tryResolve()
   }
 
   /** Reads the key, because the store contradicts the known value. */
-  doubt(): void {
-    this.isDoubtful = true
-    this.#keyReader.want()
+  requestRead(): void {
+    this.needsRead = true
+    this.#keyReader.requestRead()
   }
 
   /** Checks whether the outcome of the unresolved write is known. */
-  review(isOver = false): void {
-    const { write, error } = this.#held
-    const fate = write && error && resolveOutcome(write, this.#confirmedState, isOver)
-    if (fate) this.#decide(write, fate, error)
+  tryResolve(isExpired = false): void {
+    const { write, error } = this.#unresolvedWrite
+    const outcome = write && error && resolveOutcome(write, this.#confirmedState, isExpired)
+    if (outcome) this.#resolve(write, outcome, error)
   }
 
   stop(): void {
-    this.#keyReader.link(false)
+    this.#keyReader.setConnected(false)
     this.#keyReader.stop()
-    this.#held.end()
-    this.#await(false, 0)
-    this.#confirmedState = IGNORANT
-    this.isDoubtful = false
+    this.#unresolvedWrite.end()
+    this.#scheduleEchoRead(false, 0)
+    this.#confirmedState = UNKNOWN_STATE
+    this.needsRead = false
   }
 
   /**
    * Reads what the watch has not confirmed. The watch may stay silent: after a resync that finds the key missing, it
    * does not emit earlier values, which this view may show.
    */
-  #await(isDue: boolean, pause: number): void {
+  #scheduleEchoRead(isDue: boolean, pause: number): void {
     this.#echo?.()
     if (!isDue) return
     this.#echo = this.#clock.schedule(pause, () => {
-      this.#await(true, Math.min(2 * pause, LONGEST_ECHO))
-      this.#keyReader.want()
+      this.#scheduleEchoRead(true, Math.min(2 * pause, MAX_ECHO_TIMEOUT_MS))
+      this.#keyReader.requestRead()
     })
   }
 
-  #asking(): (reading: ReadResult) => void {
-    const from = this.place
-    const { isOver } = this.#held
+  #startRead(): (reading: ReadResult) => void {
+    const sentPosition = this.position
+    const { isExpired } = this.#unresolvedWrite
     return reading => {
-      if (!this.learn({ type: 'read', reading, from })) return
-      this.isDoubtful = false
-      const { write, error } = this.#held
+      if (!this.observe({ type: 'read', reading, from: sentPosition })) return
+      this.needsRead = false
+      const { write, error } = this.#unresolvedWrite
       if (write && !error)
-        this.#decide(write, resolveOutcome(write, this.#confirmedState, true) ?? 'overtaken', undefined)
-      else this.review(isOver)
+        this.#resolve(write, resolveOutcome(write, this.#confirmedState, true) ?? 'overtaken', undefined)
+      else this.tryResolve(isExpired)
       this.#listener.changed()
     }
   }
 
-  #decide(write: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void {
-    this.#held.end()
-    this.#listener.decided(write, fate, error)
+  #resolve(write: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void {
+    this.#unresolvedWrite.end()
+    this.#listener.resolved(write, outcome, error)
   }
 }
 
 /** MQTT expiry has a resolution of seconds, so a message may outlive its deadline by this much, ms. */
-const ROUNDING = 1_000
+const EXPIRY_ROUNDING_MS = 1_000
 
 /** The outcome of a write without a response. */
-export type Fate = 'written' | 'overtaken' | 'not written'
+export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 
 /**
  * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. It was written if the key has
  * since changed to its value, and overtaken if a later connection shows another change. If the key is unchanged, the
  * write may still be in flight; a read sent after its expiry decides.
  *
- * @param isOver - whether the latest observation is such a read
+ * @param isExpired - whether the latest observation is such a read
  */
 function resolveOutcome(
-  { bytes, from }: Pick<UserWrite<unknown>, 'bytes' | 'from'>,
-  truth: ConfirmedState,
-  isOver: boolean,
-): Fate | undefined {
-  const { known, steps } = truth
-  const hasChanged = from !== undefined && steps > from.steps
-  if ((hasChanged || isOver) && sameValue(known?.bytes, bytes)) return 'written'
-  if (hasChanged && (isOver || (known?.epoch ?? 0) > from.epoch)) return 'overtaken'
-  return isOver ? 'not written' : undefined
+  { bytes, sentPosition }: Pick<UserWrite<unknown>, 'bytes' | 'sentPosition'>,
+  state: ConfirmedState,
+  isExpired: boolean,
+): WriteOutcome | undefined {
+  const { known, changeCount } = state
+  const hasChanged = sentPosition !== undefined && changeCount > sentPosition.changeCount
+  if ((hasChanged || isExpired) && isSameValue(known?.bytes, bytes)) return 'written'
+  if (hasChanged && (isExpired || (known?.epoch ?? 0) > sentPosition.epoch)) return 'overtaken'
+  return isExpired ? 'not written' : undefined
 }
 
 /** A sent write with unknown outcome or position: its response was lost, or arrived too late to be ordered. */
 class UnresolvedWrite<T> {
   readonly #clock: Clock
   readonly #timeout: number
-  readonly #over: () => void
+  readonly #onExpired: () => void
   #userWrite: UserWrite<T> | undefined
   #error: StateStoreError | undefined
   #cancel: (() => void) | undefined
-  #isOver = false
+  #isExpired = false
 
-  /** @param over - called once the write has expired, when a read can decide */
-  constructor(clock: Clock, timeout: number, over: () => void) {
+  /** @param onExpired - called once the write has expired, when a read can decide */
+  constructor(clock: Clock, timeout: number, onExpired: () => void) {
     this.#clock = clock
     this.#timeout = timeout
-    this.#over = over
+    this.#onExpired = onExpired
   }
 
   get write(): UserWrite<T> | undefined {
@@ -198,95 +198,96 @@ class UnresolvedWrite<T> {
     return this.#error
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get isExpired(): boolean {
+    return this.#isExpired
   }
 
-  begin(write: UserWrite<T>, error: StateStoreError | undefined, isUp: boolean, epoch: number): void {
+  begin(write: UserWrite<T>, error: StateStoreError | undefined, isConnected: boolean, epoch: number): void {
     this.end()
     this.#userWrite = write
     this.#error = error
-    if (error && isUp) this.#wait(write.from?.epoch === epoch ? ROUNDING : this.#timeout + ROUNDING)
+    if (error && isConnected)
+      this.#startExpiry(write.sentPosition?.epoch === epoch ? EXPIRY_ROUNDING_MS : this.#timeout + EXPIRY_ROUNDING_MS)
   }
 
   /** A new connection ends the previous one, so a message left at the broker expires after at most the timeout. */
-  link(isUp: boolean): void {
+  setConnected(isConnected: boolean): void {
     this.#cancel?.()
-    this.#isOver = false
-    if (isUp && this.#error) this.#wait(this.#timeout + ROUNDING)
+    this.#isExpired = false
+    if (isConnected && this.#error) this.#startExpiry(this.#timeout + EXPIRY_ROUNDING_MS)
   }
 
   end(): void {
     this.#cancel?.()
     this.#userWrite = undefined
     this.#error = undefined
-    this.#isOver = false
+    this.#isExpired = false
   }
 
-  #wait(delay: number): void {
+  #startExpiry(delay: number): void {
     this.#cancel = this.#clock.schedule(delay, () => {
-      this.#isOver = true
-      this.#over()
+      this.#isExpired = true
+      this.#onExpired()
     })
   }
 }
 
 /** Delay before a failed read is retried, ms. */
-const PAUSE = 1_000
+const READ_RETRY_DELAY_MS = 1_000
 
 /** Reads a key on request, with retries, whenever there is a connection. */
 class KeyReader {
   readonly #source: KeySource<unknown>
   readonly #timeout: number
-  readonly #asking: () => (reading: ReadResult) => void
-  #wanted = false
-  #up = false
+  readonly #startRead: () => (reading: ReadResult) => void
+  #isRequested = false
+  #isConnected = false
   #request: Unsubscribable | undefined
-  #pause: (() => void) | undefined
+  #cancelRetry: (() => void) | undefined
 
-  /** @param asking - called when a read is sent; returns the handler of its result */
-  constructor(source: KeySource<unknown>, timeout: number, asking: () => (reading: ReadResult) => void) {
+  /** @param startRead - called when a read is sent; returns the handler of its result */
+  constructor(source: KeySource<unknown>, timeout: number, startRead: () => (reading: ReadResult) => void) {
     this.#source = source
     this.#timeout = timeout
-    this.#asking = asking
+    this.#startRead = startRead
   }
 
   /** Requests a read that is sent after this call; an earlier one is cancelled. */
-  want(): void {
-    this.#wanted = true
+  requestRead(): void {
+    this.#isRequested = true
     this.#cancel()
-    if (this.#up) this.#send()
+    if (this.#isConnected) this.#send()
   }
 
-  link(isUp: boolean): void {
-    this.#up = isUp
+  setConnected(isConnected: boolean): void {
+    this.#isConnected = isConnected
     this.#cancel()
-    if (isUp && this.#wanted) this.#send()
+    if (isConnected && this.#isRequested) this.#send()
   }
 
   stop(): void {
-    this.#wanted = false
+    this.#isRequested = false
     this.#cancel()
   }
 
   #send(): void {
     const { host, key } = this.#source
-    const answered = this.#asking()
+    const answered = this.#startRead()
     this.#request = host.store.read(key, this.#timeout).subscribe({
       next: reading => {
-        this.#wanted = false
+        this.#isRequested = false
         answered(reading)
       },
-      error: (error: StateStoreError) => this.#failed(error),
+      error: (error: StateStoreError) => this.#onError(error),
     })
   }
 
-  #failed(error: StateStoreError): void {
+  #onError(error: StateStoreError): void {
     const { registry } = this.#source.host
     // A permanent error also ends the watch, and this reader with it.
     if (!isPermanentError(error))
-      this.#pause = registry.clock.schedule(PAUSE, () => {
-        if (this.#up && this.#wanted) this.#send()
+      this.#cancelRetry = registry.clock.schedule(READ_RETRY_DELAY_MS, () => {
+        if (this.#isConnected && this.#isRequested) this.#send()
       })
     // Last, because the callback may stop the reader.
     registry.report(error)
@@ -294,8 +295,8 @@ class KeyReader {
 
   #cancel(): void {
     this.#request?.unsubscribe()
-    this.#pause?.()
+    this.#cancelRetry?.()
     this.#request = undefined
-    this.#pause = undefined
+    this.#cancelRetry = undefined
   }
 }

@@ -48,7 +48,7 @@ export interface OptimisticOptions<T> {
   readonly maxAge?: number | undefined
   /** With `offline: 'ask'`: decides whether to send a late write. Called after the key has been read again. */
   readonly ask?: ((write: LateWrite<T>) => ObservableInput<boolean>) | undefined
-  /** Stores waiting writes, so that they survive the process or page. */
+  /** Stores waiting writes beyond the life of the page or program. */
   readonly storage?: WriteStorage | undefined
   /** Timeout of a write, ms. Default: the client's, 10,000. */
   readonly timeout?: number | undefined
@@ -58,7 +58,7 @@ export interface OptimisticOptions<T> {
   readonly persist?: boolean | undefined
 }
 
-const NAMES: OptionNames<OptimisticOptions<unknown>> = {
+const OPTION_NAMES: OptionNames<OptimisticOptions<unknown>> = {
   conflict: true,
   offline: true,
   maxAge: true,
@@ -68,10 +68,10 @@ const NAMES: OptionNames<OptimisticOptions<unknown>> = {
   expiresIn: true,
   persist: true,
 }
-const ELSEWHERE: OtherNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
+const ALIASES: OtherNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
 
 /** Validated {@link OptimisticOptions}. */
-export interface Terms<T> {
+export interface OptimisticSettings<T> {
   readonly conflict: 'last' | 'refuse' | Merge<T>
   readonly offline: OptimisticOptions<T>['offline']
   readonly maxAge: number
@@ -84,11 +84,11 @@ export interface Terms<T> {
 
 const CONFLICTS: readonly unknown[] = [undefined, 'last', 'refuse']
 const POLICIES: readonly unknown[] = [undefined, 'drop', 'latest', 'ask', 'cas']
-const MAX_AGE = 60_000
+const DEFAULT_MAX_AGE_MS = 60_000
 
 /** Throws {@link ArgumentError}. */
-export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): Terms<T> {
-  checkOptionNames('optimistic', options, NAMES, ELSEWHERE)
+export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): OptimisticSettings<T> {
+  checkOptionNames('optimistic', options, OPTION_NAMES, ALIASES)
   const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
   if (typeof conflict !== 'function' && !CONFLICTS.includes(conflict))
     throw new ArgumentError(
@@ -104,13 +104,13 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
   if (offline === 'ask') checkFunction('ask', ask)
   else if (ask !== undefined) throw new ArgumentError("`ask` requires `offline: 'ask'`")
   if (storage !== undefined) checkHas('storage', storage, ['load', 'save', 'remove'])
-  if (!waits(offline) && (storage !== undefined || maxAge !== undefined))
-    throw new ArgumentError("`storage` and `maxAge` require `offline: 'latest'`, 'ask' or 'cas'")
+  if (!canWait(offline) && (storage !== undefined || maxAge !== undefined))
+    throw new ArgumentError("`storage` and `maxAge` need `offline: 'latest'`, 'ask' or 'cas'")
   return {
     conflict,
     offline,
-    maxAge: maxAge ?? MAX_AGE,
-    ask: ask ?? never,
+    maxAge: maxAge ?? DEFAULT_MAX_AGE_MS,
+    ask: ask ?? neverApprove,
     storage,
     timeout: options.timeout ?? timeout,
     expiresIn,
@@ -118,14 +118,14 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
   }
 }
 
-const never = (): ObservableInput<boolean> => []
+const neverApprove = (): ObservableInput<boolean> => []
 
 /** Whether writes outlive their timeout while disconnected. */
-export const waits = (offline: OptimisticOptions<unknown>['offline']): boolean =>
+export const canWait = (offline: OptimisticOptions<unknown>['offline']): boolean =>
   offline !== undefined && offline !== 'drop'
 
 /** Returns the maximum age of a write, ms: `maxAge` for a late write, otherwise the timeout. */
-export const limitOf = (
-  { offline, maxAge, timeout }: Omit<Terms<unknown>, 'conflict' | 'ask'>,
-  { late }: { readonly late: boolean },
-): number => (late && waits(offline) ? maxAge : timeout)
+export const maxAgeOf = (
+  { offline, maxAge, timeout }: Omit<OptimisticSettings<unknown>, 'conflict' | 'ask'>,
+  { isLate }: { readonly isLate: boolean },
+): number => (isLate && canWait(offline) ? maxAge : timeout)

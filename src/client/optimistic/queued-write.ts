@@ -3,16 +3,16 @@ import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import { OfflineError, offlineTimeout } from './errors.js'
-import { type LateWrite, limitOf, type Terms, waits } from './options.js'
+import { canWait, type LateWrite, maxAgeOf, type OptimisticSettings } from './options.js'
 import type { OptimisticResult } from './state.js'
 import { UserWrite } from './user-write.js'
-import { modeOf } from './write-sender.js'
+import { conflictModeOf } from './write-sender.js'
 import type { StoredWrite } from './write-storage.js'
-import { seenOf, WriteStorageQueue } from './write-storage-queue.js'
+import { restoreSeen, WriteStorageQueue } from './write-storage-queue.js'
 
 /** Conditions for sending the next write. */
 export interface SendConditions<T> {
-  readonly isUp: boolean
+  readonly isConnected: boolean
   /** Whether another write is in flight. */
   readonly isBusy: boolean
   /** Whether the key has been read on this connection. */
@@ -20,33 +20,33 @@ export interface SendConditions<T> {
   readonly current: T | undefined
 }
 
-export interface WaitingListener<T> {
+export interface QueuedWriteListener<T> {
   /** A condition changed: try to send. */
-  again(): void
+  retry(): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
 /** The newest unsent write. Decides whether and when it is sent. */
 export class QueuedWrite<T> {
   readonly #source: KeySource<T>
-  readonly #terms: Terms<T>
-  readonly #listener: WaitingListener<T>
+  readonly #settings: OptimisticSettings<T>
+  readonly #listener: QueuedWriteListener<T>
   readonly #writeStorageQueue: WriteStorageQueue
   #userWrite: UserWrite<T> | undefined
   /** The previous write, if the storage still has it. */
   #replaced: UserWrite<T> | undefined
   #expiry: (() => void) | undefined
-  #question: Subscription | undefined
-  #taking = false
+  #approval: Subscription | undefined
+  #isClaiming = false
   #isOpen = false
   /** Whether anything was written since `open`. */
-  #isTouched = false
+  #hasNewWrite = false
 
-  constructor(source: KeySource<T>, terms: Terms<T>, listener: WaitingListener<T>) {
+  constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: QueuedWriteListener<T>) {
     this.#source = source
-    this.#terms = terms
+    this.#settings = settings
     this.#listener = listener
-    this.#writeStorageQueue = new WriteStorageQueue(terms.storage, source)
+    this.#writeStorageQueue = new WriteStorageQueue(settings.storage, source)
   }
 
   get write(): UserWrite<T> | undefined {
@@ -63,25 +63,25 @@ export class QueuedWrite<T> {
   }
 
   close(): void {
-    this.#isOpen = this.#isTouched = false
+    this.#isOpen = this.#hasNewWrite = false
   }
 
   /** Replaces the queued write. */
-  put(write: UserWrite<T>): void {
-    this.#isTouched = true
+  enqueue(write: UserWrite<T>): void {
+    this.#hasNewWrite = true
     const older = this.#userWrite
     this.#clear()
     // An unsaved write does not replace a saved one: a handler may write again before that is removed.
-    if (older?.stored) this.#replaced = older
+    if (older?.isStored) this.#replaced = older
     this.#userWrite = write
-    this.#arm(write)
+    this.#startTimer(write)
     if (older) this.#settle(older, 'superseded')
   }
 
   /** Requeues a write that was sent, unless a newer one waits. */
-  back(write: UserWrite<T>): void {
+  requeue(write: UserWrite<T>): void {
     const newer = this.#userWrite
-    if (newer === undefined) this.put(write)
+    if (newer === undefined) this.enqueue(write)
     else {
       // The older write was not applied, so the newer one must include it.
       newer.base = write.base
@@ -103,30 +103,30 @@ export class QueuedWrite<T> {
   }
 
   /** The connection was lost, so a pending approval is void. */
-  lost(): void {
-    this.#question?.unsubscribe()
-    if (this.#userWrite) this.#userWrite.approved = false
+  cancelApproval(): void {
+    this.#approval?.unsubscribe()
+    if (this.#userWrite) this.#userWrite.isApproved = false
   }
 
-  /** Returns and removes the write if it can be sent now. Must be called after each {@link put}. */
-  next(chances: SendConditions<T>): UserWrite<T> | undefined {
-    const next = this.#choose(chances)
+  /** Returns and removes the write if it can be sent now. Must be called after each {@link enqueue}. */
+  next(conditions: SendConditions<T>): UserWrite<T> | undefined {
+    const next = this.#choose(conditions)
     const replaced = this.#replaced
     this.#replaced = undefined
     // By now the storage has the new write, so it is never empty in between.
-    if (replaced && !this.#userWrite?.stored) this.#writeStorageQueue.drop(replaced)
+    if (replaced && !this.#userWrite?.isStored) this.#writeStorageQueue.discard(replaced)
     return next
   }
 
-  #choose(chances: SendConditions<T>): UserWrite<T> | undefined {
+  #choose(conditions: SendConditions<T>): UserWrite<T> | undefined {
     const write = this.#userWrite
     if (write === undefined) return undefined
-    if (write.age(this.#clock) >= limitOf(this.#terms, write)) this.#refuse(write, this.#tooLate(write))
-    else if (!chances.isUp) this.#findNoConnection(write)
-    else if (chances.isBusy || this.#taking) return undefined
-    else if (this.#isToBeAsked(write)) this.#ask(write, chances)
-    else if (modeOf(this.#terms, write) !== 'last' && !chances.isLive) return undefined
-    else if (write.stored) this.#take(write)
+    if (write.age(this.#clock) >= maxAgeOf(this.#settings, write)) this.#refuse(write, this.#timeoutError(write))
+    else if (!conditions.isConnected) this.#onDisconnected(write)
+    else if (conditions.isBusy || this.#isClaiming) return undefined
+    else if (this.#needsApproval(write)) this.#requestApproval(write, conditions)
+    else if (conflictModeOf(this.#settings, write) !== 'last' && !conditions.isLive) return undefined
+    else if (write.isStored) this.#claim(write)
     else return this.#remove()
     return undefined
   }
@@ -134,87 +134,88 @@ export class QueuedWrite<T> {
   #restore(stored: StoredWrite): void {
     const { host } = this.#source
     // Newer than the stored write.
-    if (this.#isTouched) {
-      this.#writeStorageQueue.drop({ id: stored.id, stored: true })
+    if (this.#hasNewWrite) {
+      this.#writeStorageQueue.discard({ id: stored.id, isStored: true })
       return
     }
     try {
-      const parts = { id: stored.id, own: stored.value, seen: seenOf(stored), base: stored.base }
-      this.put(new UserWrite(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
+      const parts = { id: stored.id, encoded: stored.value, seen: restoreSeen(stored), base: stored.base }
+      this.enqueue(new UserWrite(this.#source.value(stored.value, undefined), parts, this.#clock, stored))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
       host.report(error)
-      this.#writeStorageQueue.drop({ id: stored.id, stored: true })
+      this.#writeStorageQueue.discard({ id: stored.id, isStored: true })
     }
-    this.#listener.again()
+    this.#listener.retry()
   }
 
-  get #waits(): boolean {
-    return waits(this.#terms.offline)
+  get #canWait(): boolean {
+    return canWait(this.#settings.offline)
   }
 
   get #clock(): Clock {
     return this.#source.host.registry.clock
   }
 
-  #tooLate(write: UserWrite<T>): StateStoreError {
-    const limit = limitOf(this.#terms, write)
-    return write.late && this.#waits ? offlineTimeout(limit, this.#name) : new TimeoutError(limit, this.#name)
+  #timeoutError(write: UserWrite<T>): StateStoreError {
+    const limit = maxAgeOf(this.#settings, write)
+    return write.isLate && this.#canWait ? offlineTimeout(limit, this.#name) : new TimeoutError(limit, this.#name)
   }
 
-  #findNoConnection(write: UserWrite<T>): void {
-    const { offline } = this.#terms
+  #onDisconnected(write: UserWrite<T>): void {
+    const { offline } = this.#settings
     if (offline === 'drop') {
       this.#refuse(write, new OfflineError('there is no connection', this.#name))
       return
     }
-    write.late = true
-    if (!this.#waits) return
-    this.#arm(write)
-    this.#writeStorageQueue.save(write, typeof this.#terms.conflict === 'function')
+    write.isLate = true
+    if (!this.#canWait) return
+    this.#startTimer(write)
+    this.#writeStorageQueue.save(write, typeof this.#settings.conflict === 'function')
   }
 
-  #isToBeAsked = ({ late, approved }: UserWrite<T>): boolean => this.#terms.offline === 'ask' && late && !approved
+  #needsApproval = ({ isLate, isApproved }: UserWrite<T>): boolean =>
+    this.#settings.offline === 'ask' && isLate && !isApproved
 
-  #ask(write: UserWrite<T>, { isLive, current }: SendConditions<T>): void {
-    if (!isLive || this.#question?.closed === false) return
-    const { value, at: since } = write
+  #requestApproval(write: UserWrite<T>, { isLive, current }: SendConditions<T>): void {
+    if (!isLive || this.#approval?.closed === false) return
+    const { value, writtenAt: since } = write
     const age = write.age(this.#clock)
-    this.#question = asked(this.#terms, { key: this.#name, value, since, age, current }).subscribe({
-      next: yes => {
-        write.approved = yes
-        if (!yes) this.#settle(this.#remove(), 'withdrawn')
-        this.#listener.again()
+    this.#approval = approvalOf(this.#settings, { key: this.#name, value, since, age, current }).subscribe({
+      next: isApproved => {
+        write.isApproved = isApproved
+        if (!isApproved) this.#settle(this.#remove(), 'withdrawn')
+        this.#listener.retry()
       },
       error: cause => {
         const why = `\`ask\` failed: ${reason(cause)}`
         this.#refuse(write, new OfflineError(why, this.#name, { cause }))
-        this.#listener.again()
+        this.#listener.retry()
       },
     })
   }
 
-  #take(write: UserWrite<T>): void {
-    this.#taking = true
+  #claim(write: UserWrite<T>): void {
+    this.#isClaiming = true
     const failed = (error: StateStoreError): void => {
-      this.#taking = false
+      this.#isClaiming = false
       // Another process could find it in the storage and send it again.
       if (this.#userWrite === write) this.#refuse(write, error)
-      this.#listener.again()
+      this.#listener.retry()
     }
-    const done = (isOurs: boolean): void => {
-      this.#taking = false
-      write.stored = false
-      if (!isOurs && this.#userWrite === write) this.#settle(this.#remove(), 'superseded')
-      this.#listener.again()
+    const done = (wasStored: boolean): void => {
+      this.#isClaiming = false
+      write.isStored = false
+      if (!wasStored && this.#userWrite === write) this.#settle(this.#remove(), 'superseded')
+      this.#listener.retry()
     }
-    this.#writeStorageQueue.take(write, { done, failed })
+    this.#writeStorageQueue.claim(write, { done, failed })
   }
 
-  #arm(write: UserWrite<T>): void {
+  #startTimer(write: UserWrite<T>): void {
     this.#expiry?.()
-    const left = limitOf(this.#terms, write) - write.age(this.#clock)
-    this.#expiry = this.#clock.schedule(Math.max(0, left), () => this.#listener.again())
+    const remainingMs = maxAgeOf(this.#settings, write) - write.age(this.#clock)
+    this.#expiry = this.#clock.schedule(Math.max(0, remainingMs), () => this.#listener.retry())
   }
 
   #refuse(write: UserWrite<T>, error: StateStoreError): void {
@@ -230,7 +231,7 @@ export class QueuedWrite<T> {
     const write = this.#userWrite
     if (write) {
       this.#clear()
-      this.#writeStorageQueue.drop(write)
+      this.#writeStorageQueue.discard(write)
     }
     return write
   }
@@ -238,7 +239,7 @@ export class QueuedWrite<T> {
   #clear(): void {
     this.#userWrite = undefined
     this.#expiry?.()
-    this.lost()
+    this.cancelApproval()
   }
 
   get #name(): string {
@@ -247,9 +248,9 @@ export class QueuedWrite<T> {
 }
 
 /** Calls `ask` for a late write; no result means no. */
-const asked = <T>({ ask }: Terms<T>, late: LateWrite<T>): Observable<boolean> =>
-  defer(() => ask(late)).pipe(
+const approvalOf = <T>({ ask }: OptimisticSettings<T>, isLate: LateWrite<T>): Observable<boolean> =>
+  defer(() => ask(isLate)).pipe(
     take(1),
-    map(yes => yes === true),
+    map(isApproved => isApproved === true),
     defaultIfEmpty(false),
   )

@@ -3,16 +3,16 @@ import { sameBytes } from '../../core/util/bytes.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Freshness } from '../watch/freshness.js'
-import type { Known } from './confirmed-state.js'
+import type { StoreValue } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticState } from './state.js'
 import type { UserWrite } from './user-write.js'
 
 export interface StateInputs<T> {
-  readonly known: Known | undefined
+  readonly known: StoreValue | undefined
   /** The newest write without a result or position. */
   readonly shown: UserWrite<T> | undefined
   /** Why its outcome is unknown, if it is. */
-  readonly doubt: StateStoreError | undefined
+  readonly outcomeError: StateStoreError | undefined
   /** Error of the last write. */
   readonly failure: StateStoreError | undefined
   /** Lateness of the last applied write. */
@@ -31,14 +31,14 @@ export class StateBuilder<T> {
     this.#source = source
   }
 
-  stateOf({ known, shown, doubt, failure, late, freshness }: StateInputs<T>): OptimisticState<T> {
+  build({ known, shown, outcomeError, failure, late, freshness }: StateInputs<T>): OptimisticState<T> {
     const confirmed = this.decode(known)
     const next: OptimisticState<T> = {
       value: shown ? shown.value : confirmed.value,
-      state: wordFor(known, shown, doubt, failure),
+      state: stateFor(known, shown, outcomeError, failure),
       confirmed: confirmed.value,
       version: known?.version,
-      error: shown ? doubt : (failure ?? confirmed.error),
+      error: shown ? outcomeError : (failure ?? confirmed.error),
       late: shown ? shown.lateness : late,
       freshness,
     }
@@ -47,7 +47,7 @@ export class StateBuilder<T> {
   }
 
   /** Decodes the known value. */
-  decode(known: Known | undefined): { readonly value: T | undefined; readonly error: DecodeError | undefined } {
+  decode(known: StoreValue | undefined): { readonly value: T | undefined; readonly error: DecodeError | undefined } {
     const bytes = known?.bytes
     if (bytes === undefined) return NOTHING
     if (bytes === this.#bytes) return this.#decoded
@@ -67,13 +67,13 @@ export class StateBuilder<T> {
 
 const NOTHING = { value: undefined, error: undefined }
 
-function wordFor(
-  known: Known | undefined,
+function stateFor(
+  known: StoreValue | undefined,
   shown: object | undefined,
-  doubt: StateStoreError | undefined,
+  outcomeError: StateStoreError | undefined,
   failure: StateStoreError | undefined,
 ): OptimisticState<unknown>['state'] {
-  if (shown) return doubt ? 'unknown' : 'pending'
+  if (shown) return outcomeError ? 'unknown' : 'pending'
   if (failure) return 'refused'
   return known ? 'confirmed' : 'connecting'
 }
@@ -94,15 +94,15 @@ const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
 export class StateEmitter<S> {
   readonly #states = new Subject<S>()
   readonly #latest: () => S
-  #told: S | undefined
-  #isTelling = false
+  #lastEmitted: S | undefined
+  #isEmitting = false
 
   constructor(latest: () => S) {
     this.#latest = latest
   }
 
   listen(subscriber: Subscriber<S>): Subscription {
-    this.tell()
+    this.emit()
     const first = this.#latest()
     subscriber.next(first)
     const listening = this.#states.subscribe(subscriber)
@@ -113,14 +113,14 @@ export class StateEmitter<S> {
   }
 
   /** Emits the latest state if it changed. */
-  tell(): void {
-    if (this.#isTelling) return
-    this.#isTelling = true
-    for (let state = this.#latest(); state !== this.#told; state = this.#latest()) {
-      this.#told = state
+  emit(): void {
+    if (this.#isEmitting) return
+    this.#isEmitting = true
+    for (let state = this.#latest(); state !== this.#lastEmitted; state = this.#latest()) {
+      this.#lastEmitted = state
       this.#states.next(state)
     }
-    this.#isTelling = false
+    this.#isEmitting = false
   }
 
   error(error: unknown): void {

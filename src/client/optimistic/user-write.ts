@@ -4,52 +4,57 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
-import type { Known, Place } from './confirmed-state.js'
+import type { Position, StoreValue } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticResult } from './state.js'
 import type { StoredWrite } from './write-storage.js'
 
 /** The value of a key as the user saw it. */
-export type Seen = Pick<Known, 'bytes' | 'version'>
+export type Seen = Pick<StoreValue, 'bytes' | 'version'>
 
 /** A write, from the call until its result. */
 export class UserWrite<T> {
   readonly id: string
   readonly value: T
   /** The encoded value. */
-  readonly own: Uint8Array
+  readonly encoded: Uint8Array
   /** Bytes to send, or last sent; with a merge its result. */
   bytes: Uint8Array
   /** Time of the call: wall time and monotonic time, ms. */
-  readonly at: number
-  readonly #since: number
-  readonly restored: boolean
+  readonly writtenAt: number
+  readonly #writtenAtMonotonic: number
+  readonly isRestored: boolean
   /** The value that a condition compares with; `undefined` if none was known. */
   seen: Seen | undefined
   /** For a merge: the value that the user changed; `undefined` for none. */
   base: Uint8Array | undefined
   /** Whether it found no connection, or lost it before it was sent. */
-  late = false
-  approved = false
-  stored = false
-  attempts = 0
+  isLate = false
+  isApproved = false
+  isStored = false
+  mergeAttempts = 0
   /** Position when it was sent. */
-  from: Place | undefined
+  sentPosition: Position | undefined
   /** Age when it was sent, ms. */
   sentAfter: number | undefined
   observer: Observer<OptimisticResult<T>> | undefined
 
-  constructor(value: T, parts: Pick<UserWrite<T>, 'id' | 'own' | 'seen' | 'base'>, clock: Clock, stored?: StoredWrite) {
+  constructor(
+    value: T,
+    parts: Pick<UserWrite<T>, 'id' | 'encoded' | 'seen' | 'base'>,
+    clock: Clock,
+    stored?: StoredWrite,
+  ) {
     this.value = value
     this.id = parts.id
-    this.own = parts.own
-    this.bytes = parts.own
+    this.encoded = parts.encoded
+    this.bytes = parts.encoded
     this.seen = parts.seen
     this.base = parts.base
-    this.at = stored?.at ?? clock.now()
-    this.#since = clock.monotonic() - (clock.now() - this.at)
-    this.restored = stored !== undefined
-    this.late = this.restored
-    this.stored = this.restored
+    this.writtenAt = stored?.at ?? clock.now()
+    this.#writtenAtMonotonic = clock.monotonic() - (clock.now() - this.writtenAt)
+    this.isRestored = stored !== undefined
+    this.isLate = this.isRestored
+    this.isStored = this.isRestored
   }
 
   /**
@@ -57,23 +62,25 @@ export class UserWrite<T> {
    * a restored write, a wall clock before its time means infinite age.
    */
   age(clock: Clock): number {
-    const wall = clock.now() - this.at
-    return wall < 0 && this.restored ? Number.POSITIVE_INFINITY : Math.max(wall, clock.monotonic() - this.#since)
+    const wall = clock.now() - this.writtenAt
+    return wall < 0 && this.isRestored
+      ? Number.POSITIVE_INFINITY
+      : Math.max(wall, clock.monotonic() - this.#writtenAtMonotonic)
   }
 
   get lateness(): LateWriteInfo | undefined {
-    return this.late ? { since: this.at, sentAfter: this.sentAfter, restored: this.restored } : undefined
+    return this.isLate ? { since: this.writtenAt, sentAfter: this.sentAfter, restored: this.isRestored } : undefined
   }
 
   settle(key: string, outcome: OptimisticResult<T>['outcome'], value: T, version?: Hlc): void {
-    const { observer, late } = this
+    const { observer, isLate } = this
     this.observer = undefined
     observer?.next({
       key,
       outcome,
       value,
       version,
-      sentLate: late && this.sentAfter !== undefined,
+      sentLate: isLate && this.sentAfter !== undefined,
       age: this.sentAfter ?? 0,
     })
     observer?.complete()
@@ -93,20 +100,20 @@ export class UserWrite<T> {
 export function writeBase<T>(
   waiting: UserWrite<T> | undefined,
   shown: UserWrite<T> | undefined,
-  known: Known | undefined,
+  known: StoreValue | undefined,
 ): Pick<UserWrite<T>, 'seen' | 'base'> {
   // While a write is shown, the user last saw the value it replaces.
   const seen = shown ? shown.seen : known
   if (waiting) return { seen, base: waiting.base }
-  return { seen, base: shown ? shown.own : known?.bytes }
+  return { seen, base: shown ? shown.encoded : known?.bytes }
 }
 
 /** Throws {@link ArgumentError} if the codec rejects the value. */
-export function writeOf<T>(
+export function createWrite<T>(
   { key, codec, host }: KeySource<T>,
   value: T,
-  upon: Pick<UserWrite<T>, 'seen' | 'base'>,
+  base: Pick<UserWrite<T>, 'seen' | 'base'>,
 ): UserWrite<T> {
-  const own = encodeFor(key.text, codec, value)
-  return new UserWrite(value, { id: toHex(randomBytes(8)), own, ...upon }, host.registry.clock)
+  const encoded = encodeFor(key.text, codec, value)
+  return new UserWrite(value, { id: toHex(randomBytes(8)), encoded, ...base }, host.registry.clock)
 }

@@ -6,19 +6,19 @@ import type { Freshness } from '../watch/freshness.js'
 import type { KnownState, WatchObserver } from '../watch/watch.js'
 import type { RawEntry } from '../watch/watch-state.js'
 import type { ConfirmedState } from './confirmed-state.js'
-import { type Fate, KeyTracker } from './key-tracker.js'
-import type { Terms } from './options.js'
+import { KeyTracker, type WriteOutcome } from './key-tracker.js'
+import type { OptimisticSettings } from './options.js'
 import { QueuedWrite } from './queued-write.js'
 import type { OptimisticResult, OptimisticState } from './state.js'
 import { StateBuilder, StateEmitter, type StateInputs } from './state-builder.js'
-import { type UserWrite, writeBase, writeOf } from './user-write.js'
+import { createWrite, type UserWrite, writeBase } from './user-write.js'
 import { WriteSender } from './write-sender.js'
 
 const NOTHING: Pick<StateInputs<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 
-interface Watching {
+interface ActiveWatch {
   readonly link: Subscription
-  isUp: boolean
+  isConnected: boolean
   known: KnownState
 }
 
@@ -35,35 +35,35 @@ export class WriteController<T> implements WatchObserver {
   readonly #writeSender: WriteSender<T>
   readonly #queuedWrite: QueuedWrite<T>
   #stateEmitter = new StateEmitter(() => this.state)
-  #watching: Watching | undefined
+  #activeWatch: ActiveWatch | undefined
   /** Outcome of the last write. */
-  #last = NOTHING
-  #lookers = 0
+  #lastResult = NOTHING
+  #subscriberCount = 0
 
-  constructor(source: KeySource<T>, terms: Terms<T>) {
+  constructor(source: KeySource<T>, settings: OptimisticSettings<T>) {
     this.#source = source
     this.#stateBuilder = new StateBuilder(source)
-    this.#keyTracker = new KeyTracker(source, terms.timeout, {
-      changed: () => this.#go(),
-      decided: (write, fate, error) => this.#decided(write, fate, error),
+    this.#keyTracker = new KeyTracker(source, settings.timeout, {
+      changed: () => this.#advance(),
+      resolved: (write, outcome, error) => this.#onResolved(write, outcome, error),
     })
-    this.#queuedWrite = new QueuedWrite(source, terms, {
-      again: () => this.#go(),
-      refused: (write, error) => this.#refuse(write, error),
+    this.#queuedWrite = new QueuedWrite(source, settings, {
+      retry: () => this.#advance(),
+      refused: (write, error) => this.#onRefused(write, error),
     })
-    this.#writeSender = new WriteSender(source, terms, {
-      applied: (write, value, version) => this.#applied(write, value, version),
-      outdated: write => this.#outdated(write),
-      lost: (write, error) => this.#lost(write, error),
-      refused: (write, error) => this.#refuse(write, error),
+    this.#writeSender = new WriteSender(source, settings, {
+      applied: (write, value, version) => this.#onApplied(write, value, version),
+      outdated: write => this.#onOutdated(write),
+      lost: (write, error) => this.#onLost(write, error),
+      refused: (write, error) => this.#onRefused(write, error),
     })
   }
 
   readonly state$ = new Observable<OptimisticState<T>>(subscriber => {
-    this.#lookers++
+    this.#subscriberCount++
     subscriber.add(() => {
-      this.#lookers--
-      this.#rest()
+      this.#subscriberCount--
+      this.#stopIfIdle()
     })
     subscriber.add(this.#stateEmitter.listen(subscriber))
     // The subscriber may have completed with the first state.
@@ -73,31 +73,31 @@ export class WriteController<T> implements WatchObserver {
   /** Unsubscribing withdraws a write that has not been sent. */
   write(value: T): Observable<OptimisticResult<T>> {
     return new Observable(subscriber => {
-      const write = this.#written(value, error => void subscriber.error(error))
+      const write = this.#tryCreateWrite(value, error => void subscriber.error(error))
       if (write === undefined) return
       write.observer = subscriber
       subscriber.add(() => {
         this.#queuedWrite.withdraw(write)
-        this.#go()
+        this.#advance()
       })
-      this.#begin(write)
+      this.#enqueue(write)
     })
   }
 
   signal(raw: RawEntry | undefined, freshness: Freshness): void {
-    const watching = this.#watching
-    if (watching === undefined) return
-    const { raw: before, freshness: earlier } = watching.known
+    const activeWatch = this.#activeWatch
+    if (activeWatch === undefined) return
+    const { raw: before, freshness: earlier } = activeWatch.known
     const wasLive = earlier.state === 'live'
     const isLive = freshness.state === 'live'
-    watching.known = { raw, freshness }
-    if (wasLive && !isLive) this.#keyTracker.learn({ type: 'lost' })
-    if (raw && raw !== before) this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.version })
+    activeWatch.known = { raw, freshness }
+    if (wasLive && !isLive) this.#keyTracker.observe({ type: 'lost' })
+    if (raw && raw !== before) this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.version })
     // The last watched value is also the store's on this connection, whatever earlier connections reported. The version
     // of a watched deletion may be outdated, though.
     else if (raw && isLive && !wasLive)
-      this.#keyTracker.learn({ type: 'told', bytes: raw.value, version: raw.value && raw.version })
-    this.#go()
+      this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.value && raw.version })
+    this.#advance()
   }
 
   error(error: StateStoreError): void {
@@ -109,128 +109,134 @@ export class WriteController<T> implements WatchObserver {
   }
 
   get #shown(): UserWrite<T> | undefined {
-    return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.held
+    return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.unresolved
   }
 
   /** Without subscribers, uses the state of other watches of the key. */
   get state(): OptimisticState<T> {
-    const { held, error } = this.#keyTracker
+    const { unresolved, error } = this.#keyTracker
     const { freshness } = this.#watch
     const shown = this.#shown
-    const doubt = shown && shown === held ? error : undefined
-    return this.#stateBuilder.stateOf({ ...this.#last, known: this.#known, shown, doubt, freshness })
+    const outcomeError = shown && shown === unresolved ? error : undefined
+    return this.#stateBuilder.build({ ...this.#lastResult, known: this.#known, shown, outcomeError, freshness })
   }
 
-  get #isUp(): boolean {
-    return this.#watching?.isUp ?? false
+  get #isConnected(): boolean {
+    return this.#activeWatch?.isConnected ?? false
   }
 
   get #watch(): KnownState {
     const { host, key } = this.#source
-    return this.#watching?.known ?? host.registry.peek(key) ?? UNWATCHED
+    return this.#activeWatch?.known ?? host.registry.peek(key) ?? UNWATCHED
   }
 
   get #known(): ConfirmedState['known'] {
     const { raw } = this.#watch
-    return this.#watching || !raw ? this.#keyTracker.truth.known : { bytes: raw.value, version: raw.version, epoch: 0 }
+    return this.#activeWatch || !raw
+      ? this.#keyTracker.confirmed.known
+      : { bytes: raw.value, version: raw.version, epoch: 0 }
   }
 
-  #written(value: T, failed: (error: unknown) => undefined): UserWrite<T> | undefined {
+  #tryCreateWrite(value: T, failed: (error: unknown) => undefined): UserWrite<T> | undefined {
     try {
-      return writeOf(this.#source, value, writeBase(this.#queuedWrite.write, this.#shown, this.#known))
+      return createWrite(this.#source, value, writeBase(this.#queuedWrite.write, this.#shown, this.#known))
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      this.#last = { failure: error, late: undefined }
-      this.#stateEmitter.tell()
+      this.#lastResult = { failure: error, late: undefined }
+      this.#stateEmitter.emit()
       return failed(error)
     }
   }
 
-  #begin(write: UserWrite<T>): void {
-    this.#last = NOTHING
+  #enqueue(write: UserWrite<T>): void {
+    this.#lastResult = NOTHING
     // A handler of `status$` may write before this view is notified of the change.
-    if (this.#watching)
-      this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#linked(state === 'connected'))
-    this.#queuedWrite.put(write)
+    if (this.#activeWatch)
+      this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#onConnectionChanged(state === 'connected'))
+    this.#queuedWrite.enqueue(write)
     this.#start()
-    this.#go()
+    this.#advance()
   }
 
   #start(): void {
-    if (this.#watching) return
+    if (this.#activeWatch) return
     const { host, key } = this.#source
-    const watching: Watching = { link: new Subscription(), isUp: false, known: UNWATCHED }
-    this.#watching = watching
-    watching.link.add(host.link$.subscribe(({ state }) => this.#linked(state === 'connected')))
+    const activeWatch: ActiveWatch = { link: new Subscription(), isConnected: false, known: UNWATCHED }
+    this.#activeWatch = activeWatch
+    activeWatch.link.add(host.link$.subscribe(({ state }) => this.#onConnectionChanged(state === 'connected')))
     // A callback may have unsubscribed, or written.
-    if (this.#watching !== watching) return
+    if (this.#activeWatch !== activeWatch) return
     host.registry.join(key, this)
-    if (this.#watching === watching) this.#queuedWrite.open()
+    if (this.#activeWatch === activeWatch) this.#queuedWrite.open()
   }
 
-  #linked(isUp: boolean): void {
-    if (this.#watching === undefined || isUp === this.#watching.isUp) return
-    this.#watching.isUp = isUp
-    if (!isUp) this.#queuedWrite.lost()
-    this.#keyTracker.link(isUp)
-    this.#go()
+  #onConnectionChanged(isConnected: boolean): void {
+    if (this.#activeWatch === undefined || isConnected === this.#activeWatch.isConnected) return
+    this.#activeWatch.isConnected = isConnected
+    if (!isConnected) this.#queuedWrite.cancelApproval()
+    this.#keyTracker.setConnected(isConnected)
+    this.#advance()
   }
 
   /** Sends what can be sent, and emits the state. */
-  #go(): void {
-    this.#keyTracker.review()
-    const { isDoubtful, place, truth } = this.#keyTracker
+  #advance(): void {
+    this.#keyTracker.tryResolve()
+    const { needsRead, position, confirmed } = this.#keyTracker
     const isBusy = this.#writeSender.active !== undefined
-    const isLive = this.#watching?.known.freshness.state === 'live' && !isDoubtful
-    const current = this.#stateBuilder.decode(truth.known).value
-    const write = this.#queuedWrite.next({ isUp: this.#isUp, isBusy, isLive, current })
+    const isLive = this.#activeWatch?.known.freshness.state === 'live' && !needsRead
+    const current = this.#stateBuilder.decode(confirmed.known).value
+    const write = this.#queuedWrite.next({ isConnected: this.#isConnected, isBusy, isLive, current })
     if (write) {
-      this.#keyTracker.sent()
-      this.#writeSender.send(write, truth.known, place)
+      this.#keyTracker.onSent()
+      this.#writeSender.send(write, confirmed.known, position)
     }
-    this.#stateEmitter.tell()
-    this.#rest()
+    this.#stateEmitter.emit()
+    this.#stopIfIdle()
   }
 
-  #applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void {
-    const { bytes, from } = write
-    if (this.#watching && from && !this.#keyTracker.learn({ type: 'written', bytes, version, from }))
-      this.#keyTracker.hold(write, undefined, this.#isUp)
-    this.#follow({ bytes, version })
-    this.#last = { failure: undefined, late: write.lateness }
-    this.#stateEmitter.tell()
+  #onApplied(write: UserWrite<T>, value: T, version: Hlc | undefined): void {
+    const { bytes, sentPosition } = write
+    if (
+      this.#activeWatch &&
+      sentPosition &&
+      !this.#keyTracker.observe({ type: 'written', bytes, version, from: sentPosition })
+    )
+      this.#keyTracker.trackUnresolved(write, undefined, this.#isConnected)
+    this.#updateSeen({ bytes, version })
+    this.#lastResult = { failure: undefined, late: write.lateness }
+    this.#stateEmitter.emit()
     write.settle(this.#source.key.text, 'applied', value, version)
-    this.#go()
+    this.#advance()
   }
 
-  #outdated(write: UserWrite<T>): void {
-    this.#keyTracker.doubt()
-    this.#queuedWrite.back(write)
-    if (this.#watching === undefined) this.#queuedWrite.end(new ClosedError())
-    this.#go()
+  #onOutdated(write: UserWrite<T>): void {
+    this.#keyTracker.requestRead()
+    this.#queuedWrite.requeue(write)
+    if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
+    this.#advance()
   }
 
-  #lost(write: UserWrite<T>, error: StateStoreError): void {
-    if (this.#watching) this.#keyTracker.hold(write, error, this.#isUp)
-    this.#stateEmitter.tell()
+  #onLost(write: UserWrite<T>, error: StateStoreError): void {
+    if (this.#activeWatch) this.#keyTracker.trackUnresolved(write, error, this.#isConnected)
+    this.#stateEmitter.emit()
     write.fail(error)
-    this.#go()
+    this.#advance()
   }
 
-  #refuse(write: UserWrite<T>, error: StateStoreError): void {
-    this.#last = { failure: error, late: undefined }
-    this.#stateEmitter.tell()
+  #onRefused(write: UserWrite<T>, error: StateStoreError): void {
+    this.#lastResult = { failure: error, late: undefined }
+    this.#stateEmitter.emit()
     write.fail(error)
-    this.#go()
+    this.#advance()
   }
 
-  #decided({ bytes }: UserWrite<T>, fate: Fate, error: StateStoreError | undefined): void {
-    if (fate === 'written') this.#follow({ bytes, version: this.#keyTracker.truth.known?.version })
-    if (fate === 'not written') this.#last = { failure: error, late: undefined }
+  #onResolved({ bytes }: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void {
+    if (outcome === 'written') this.#updateSeen({ bytes, version: this.#keyTracker.confirmed.known?.version })
+    if (outcome === 'not written') this.#lastResult = { failure: error, late: undefined }
   }
 
   /** An own write was applied, and the next one is based on it. */
-  #follow(seen: UserWrite<T>['seen']): void {
+  #updateSeen(seen: UserWrite<T>['seen']): void {
     const next = this.#queuedWrite.write
     if (next) next.seen = seen
   }
@@ -244,16 +250,16 @@ export class WriteController<T> implements WatchObserver {
   }
 
   /** Stops if there are no subscribers and no writes. */
-  #rest(): void {
-    if (this.#watching === undefined || this.#lookers > 0 || this.#shown) return
+  #stopIfIdle(): void {
+    if (this.#activeWatch === undefined || this.#subscriberCount > 0 || this.#shown) return
     // First, because a callback may subscribe again once the watch ends.
     this.#stop()
     this.#source.host.registry.leave(this.#source.key, this)
   }
 
   #stop(): void {
-    this.#watching?.link.unsubscribe()
-    this.#watching = undefined
+    this.#activeWatch?.link.unsubscribe()
+    this.#activeWatch = undefined
     this.#keyTracker.stop()
     this.#queuedWrite.close()
   }

@@ -4,19 +4,19 @@ import { ArgumentError, DecodeError, type ErrorCode, reason, StateStoreError } f
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
 import type { WriteResult } from '../requests/commands.js'
-import { type Known, type Place, sameValue } from './confirmed-state.js'
+import { isSameValue, type Position, type StoreValue } from './confirmed-state.js'
 import { ConflictError } from './errors.js'
-import { type Merge, type Terms, waits } from './options.js'
+import { canWait, type Merge, type OptimisticSettings } from './options.js'
 import type { Seen, UserWrite } from './user-write.js'
 
 /** Maximum number of merges per write. */
-const MOST_MERGES = 16
+const MAX_MERGES = 16
 
 /** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
 /** Events of a sent write; exactly one occurs. */
-export interface SenderListener<T> {
+export interface WriteSenderListener<T> {
   /** @param value - the written value; with a merge its result */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
   /** The merge was based on an outdated value. */
@@ -28,13 +28,13 @@ export interface SenderListener<T> {
 
 export class WriteSender<T> {
   readonly #source: KeySource<T>
-  readonly #terms: Terms<T>
-  readonly #listener: SenderListener<T>
+  readonly #settings: OptimisticSettings<T>
+  readonly #listener: WriteSenderListener<T>
   #active: UserWrite<T> | undefined
 
-  constructor(source: KeySource<T>, terms: Terms<T>, listener: SenderListener<T>) {
+  constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: WriteSenderListener<T>) {
     this.#source = source
-    this.#terms = terms
+    this.#settings = settings
     this.#listener = listener
   }
 
@@ -44,37 +44,37 @@ export class WriteSender<T> {
   }
 
   /** Sends a write based on the known value. */
-  send(write: UserWrite<T>, known: Known | undefined, place: Place): void {
+  send(write: UserWrite<T>, known: StoreValue | undefined, position: Position): void {
     const { host, key, codec } = this.#source
-    const { expiresIn: px, persist, timeout, offline } = this.#terms
+    const { expiresIn: px, persist, timeout, offline } = this.#settings
     const age = write.age(host.registry.clock)
     this.#active = write
     try {
-      const { value, condition } = contentOf(this.#source, this.#terms, write, known)
+      const { value, condition } = contentFor(this.#source, this.#settings, write, known)
       write.bytes = encodeFor(key.text, codec, value)
       write.sentAfter ??= age
-      write.from = place
-      const left = write.late && waits(offline) ? timeout : Math.max(1, Math.ceil(timeout - age))
+      write.sentPosition = position
+      const timeoutMs = write.isLate && canWait(offline) ? timeout : Math.max(1, Math.ceil(timeout - age))
       const options = { condition, px, persist, fencingToken: host.fencingToken }
-      host.store.set(key, write.bytes, options, left).subscribe({
-        next: written => this.#answered(write, value, written),
-        error: error => this.#failed(write, error),
+      host.store.set(key, write.bytes, options, timeoutMs).subscribe({
+        next: written => this.#onResponse(write, value, written),
+        error: error => this.#onError(write, error),
       })
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      this.#failed(write, error)
+      this.#onError(write, error)
     }
   }
 
-  #answered(write: UserWrite<T>, value: T, { applied, version }: WriteResult): void {
+  #onResponse(write: UserWrite<T>, value: T, { applied, version }: WriteResult): void {
     this.#active = undefined
     if (applied) this.#listener.applied(write, value, version)
-    else this.#conflicted(write, version)
+    else this.#onConflict(write, version)
   }
 
-  #conflicted(write: UserWrite<T>, version: Hlc | undefined): void {
-    const isMerged = typeof modeOf(this.#terms, write) === 'function'
-    if (isMerged && ++write.attempts < MOST_MERGES) {
+  #onConflict(write: UserWrite<T>, version: Hlc | undefined): void {
+    const isMerged = typeof conflictModeOf(this.#settings, write) === 'function'
+    if (isMerged && ++write.mergeAttempts < MAX_MERGES) {
       this.#listener.outdated(write)
       return
     }
@@ -82,7 +82,7 @@ export class WriteSender<T> {
     this.#listener.refused(write, new ConflictError(why, this.#source.key.text, version))
   }
 
-  #failed(write: UserWrite<T>, error: StateStoreError): void {
+  #onError(write: UserWrite<T>, error: StateStoreError): void {
     this.#active = undefined
     if (UNCERTAIN.has(error.code)) this.#listener.lost(write, error)
     else this.#listener.refused(write, error)
@@ -90,10 +90,12 @@ export class WriteSender<T> {
 }
 
 /** Returns how a write handles a change by another client. */
-export const modeOf = <T>(terms: Terms<T>, { late }: Pick<UserWrite<T>, 'late'>): 'last' | 'refuse' | Merge<T> =>
-  late && terms.offline === 'cas' ? 'refuse' : terms.conflict
+export const conflictModeOf = <T>(
+  settings: OptimisticSettings<T>,
+  { isLate }: Pick<UserWrite<T>, 'isLate'>,
+): 'last' | 'refuse' | Merge<T> => (isLate && settings.offline === 'cas' ? 'refuse' : settings.conflict)
 
-export interface Content<T> {
+export interface WriteContent<T> {
   readonly value: T
   readonly condition: SetCondition | undefined
 }
@@ -102,31 +104,31 @@ export interface Content<T> {
  * Returns what a write sends, given the known value. Raises {@link ConflictError}, and {@link ArgumentError} for a
  * merge that throws.
  */
-export function contentOf<T>(
+export function contentFor<T>(
   source: KeySource<T>,
-  terms: Terms<T>,
+  settings: OptimisticSettings<T>,
   write: UserWrite<T>,
-  known: Known | undefined,
-): Content<T> {
+  known: StoreValue | undefined,
+): WriteContent<T> {
   const { text } = source.key
-  const mode = modeOf(terms, write)
+  const mode = conflictModeOf(settings, write)
   if (mode === 'last') return { value: write.value, condition: undefined }
   const upon = mode === 'refuse' ? seenBy(write, known) : known
-  const { conflict } = terms
+  const { conflict } = settings
   // The user may have changed an older value than the one seen last.
   const value =
-    typeof conflict === 'function' ? merged(conflict, write, upon, one => valueIn(source, one)) : write.value
+    typeof conflict === 'function' ? mergeValue(conflict, write, upon, one => decodeSeen(source, one)) : write.value
   return { value, condition: conditionFor(upon, text) }
 }
 
 /**
  * Returns what the user saw, with its bytes if known: they are not for stored writes, nor for writes based on those.
  */
-const seenBy = <T>({ seen }: UserWrite<T>, known: Known | undefined): Seen | undefined =>
+const seenBy = <T>({ seen }: UserWrite<T>, known: StoreValue | undefined): Seen | undefined =>
   seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
 /** Returns `undefined` for a missing key or a value that does not decode. */
-function valueIn<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
+function decodeSeen<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
   try {
     return of?.bytes && source.value(of.bytes, of.version)
   } catch (error) {
@@ -149,13 +151,13 @@ export function conditionFor(seen: Seen | undefined, key: string): SetCondition 
  *
  * @param decode - returns `undefined` if there is no value
  */
-export function merged<T>(
+export function mergeValue<T>(
   merge: Merge<T>,
   { value, base }: Pick<UserWrite<T>, 'value' | 'base'>,
   known: Seen | undefined,
   decode: (of: Seen | undefined) => T | undefined,
 ): T {
-  if (sameValue(base, known?.bytes)) return value
+  if (isSameValue(base, known?.bytes)) return value
   try {
     return merge(value, decode(known), decode({ bytes: base, version: undefined }))
   } catch (cause) {

@@ -25,12 +25,12 @@ import type { StoredWrite, WriteStorage } from './write-storage.js'
 /**
  * Retries of a failed removal, and the delay between them, ms: a write that stays in the storage would be sent again.
  */
-const RETRIES = 10
-const PAUSE = 1_000
+const MAX_RETRIES = 10
+const RETRY_DELAY_MS = 1_000
 /** Timeout of a storage request, ms. */
-const LIMIT = 10_000
+const TIMEOUT_MS = 10_000
 
-interface Listener<R> {
+interface RequestListener<R> {
   readonly done?: (result: R) => void
   readonly failed: (error: StateStoreError) => void
 }
@@ -41,11 +41,11 @@ export class WriteStorageQueue {
   readonly #key: KeyName
   readonly #host: KeyHost
   /** Ids of the saved write and of the newest one to save. */
-  #kept: string | undefined
-  #newest: string | undefined
+  #savedId: string | undefined
+  #newestId: string | undefined
   readonly #requests = new Subject<Observable<unknown>>()
   readonly #queue: Subscription
-  #unanswered = 0
+  #pendingCount = 0
   readonly #idle$ = new Subject<void>()
 
   constructor(storage: WriteStorage | undefined, { key, host }: Pick<KeySource<unknown>, 'key' | 'host'>) {
@@ -59,13 +59,13 @@ export class WriteStorageQueue {
     return this.#storage !== undefined
   }
 
-  load(listener: Listener<StoredWrite | undefined>): void {
+  load(listener: RequestListener<StoredWrite | undefined>): void {
     const done = (found: StoredWrite | undefined): void => {
-      const stored = found && checked(found)
-      this.#kept = stored?.id
-      listener.done?.(stored)
+      const isStored = found && validate(found)
+      this.#savedId = isStored?.id
+      listener.done?.(isStored)
     }
-    this.#ask(storage => storage.load(this.#key.id), { ...listener, done })
+    this.#enqueue(storage => storage.load(this.#key.id), { ...listener, done })
   }
 
   /**
@@ -73,66 +73,67 @@ export class WriteStorageQueue {
    * whether the write will be merged
    */
   save<T>(write: UserWrite<T>, isMerged: boolean): void {
-    if (this.#storage === undefined || write.stored) return
-    write.stored = true
-    this.#newest = write.id
-    const { id, own: value, at, seen, base } = write
+    if (this.#storage === undefined || write.isStored) return
+    write.isStored = true
+    this.#newestId = write.id
+    const { id, encoded: value, writtenAt: at, seen, base } = write
     const failed = (error: StateStoreError): void => {
-      write.stored = false
+      write.isStored = false
       this.#host.report(error)
-      if (this.#kept !== undefined) this.drop({ id: this.#kept, stored: true })
+      if (this.#savedId !== undefined) this.discard({ id: this.#savedId, isStored: true })
       // The save may still complete, and the write be found after it was sent.
-      if (isLate(error.cause)) this.drop({ id, stored: true })
+      if (isTimeout(error.cause)) this.discard({ id, isStored: true })
     }
     const done = (): void => {
-      this.#kept = id
+      this.#savedId = id
     }
-    this.#ask(
+    this.#enqueue(
       storage => {
         // A newer write waits to be saved, and a closing page has no time for this one.
-        if (this.#newest !== id) return []
-        return storage.save(this.#key.id, { id, value, at, ...seenInWords(seen), ...(isMerged && base && { base }) })
+        if (this.#newestId !== id) return []
+        return storage.save(this.#key.id, { id, value, at, ...encodeSeen(seen), ...(isMerged && base && { base }) })
       },
       { done, failed },
     )
   }
 
   /** Removes a write in order to send it. Emits whether no other process has removed it. */
-  take<T>(write: UserWrite<T>, listener: Listener<boolean>): void {
+  claim<T>(write: UserWrite<T>, listener: RequestListener<boolean>): void {
     // Evaluated in order, because a queued save may still fail.
-    this.#ask(storage => (write.stored ? this.#removal(storage, write.id) : [true]), listener)
+    this.#enqueue(storage => (write.isStored ? this.#removeWithRetry(storage, write.id) : [true]), listener)
   }
 
-  drop({ id, stored }: Pick<UserWrite<unknown>, 'id' | 'stored'>): void {
-    if (stored) this.#ask(storage => this.#removal(storage, id), { failed: error => this.#host.report(error) })
+  discard({ id, isStored }: Pick<UserWrite<unknown>, 'id' | 'isStored'>): void {
+    if (isStored)
+      this.#enqueue(storage => this.#removeWithRetry(storage, id), { failed: error => this.#host.report(error) })
   }
 
-  #ask<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: Listener<R>): void {
+  #enqueue<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: RequestListener<R>): void {
     const storage = this.#storage
     if (storage === undefined) return
-    const answer$ = this.#inTime(() => request(storage)).pipe(
+    const answer$ = this.#withTimeout(() => request(storage)).pipe(
       tap(answer => done?.(answer)),
       catchError(cause => {
         failed(new StateStoreError('damaged', `The write storage failed: ${reason(cause)}`, { cause }))
         return EMPTY
       }),
-      finalize(() => this.#answered()),
+      finalize(() => this.#onSettled()),
     )
-    if (this.#unanswered++ === 0) this.#host.closeHooks.add(this.#farewell)
+    if (this.#pendingCount++ === 0) this.#host.closeHooks.add(this.#closeHook)
     this.#requests.next(answer$)
   }
 
-  #answered(): void {
-    if (--this.#unanswered > 0) return
-    this.#host.closeHooks.delete(this.#farewell)
+  #onSettled(): void {
+    if (--this.#pendingCount > 0) return
+    this.#host.closeHooks.delete(this.#closeHook)
     this.#idle$.next()
   }
 
   /** Delays `close` until the storage is idle, because the process may end afterwards. */
-  readonly #farewell = (): Observable<unknown> => {
-    const late$ = this.#in(LIMIT).pipe(
+  readonly #closeHook = (): Observable<unknown> => {
+    const late$ = this.#delay(TIMEOUT_MS).pipe(
       tap(() => {
-        const why = `it was still writing ${LIMIT} ms after the client was closed`
+        const why = `it was still writing ${TIMEOUT_MS} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
         this.#host.report(new StateStoreError('damaged', `The write storage failed: ${why}; ${what}`))
         // Do not keep the process alive.
@@ -142,31 +143,34 @@ export class WriteStorageQueue {
     return this.#idle$.pipe(take(1), takeUntil(late$))
   }
 
-  #removal(storage: WriteStorage, id: string): Observable<boolean> {
-    return this.#inTime(() => storage.remove(this.#key.id, id)).pipe(
-      retry({ count: RETRIES, delay: error => (isLate(error) ? throwError(() => error) : this.#in(PAUSE)) }),
+  #removeWithRetry(storage: WriteStorage, id: string): Observable<boolean> {
+    return this.#withTimeout(() => storage.remove(this.#key.id, id)).pipe(
+      retry({
+        count: MAX_RETRIES,
+        delay: error => (isTimeout(error) ? throwError(() => error) : this.#delay(RETRY_DELAY_MS)),
+      }),
     )
   }
 
   /** A request that never completes would block all later writes. */
-  #inTime<R>(ask: () => ObservableInput<R>): Observable<R> {
-    const late$ = this.#in(LIMIT).pipe(
+  #withTimeout<R>(ask: () => ObservableInput<R>): Observable<R> {
+    const late$ = this.#delay(TIMEOUT_MS).pipe(
       tap(() => {
-        throw new StateStoreError('timeout', `it did not respond within ${LIMIT} ms`)
+        throw new StateStoreError('timeout', `it did not respond within ${TIMEOUT_MS} ms`)
       }),
     )
     return defer(() => from(ask())).pipe(take(1), takeUntil(late$))
   }
 
-  #in(delay: number): Observable<number> {
+  #delay(delay: number): Observable<number> {
     return new Observable(subscriber => this.#host.registry.clock.schedule(delay, () => subscriber.next(0)))
   }
 }
 
-const isLate = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'timeout'
+const isTimeout = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'timeout'
 
 /** Rejects records of other programs or earlier versions: without a valid time, a write could be sent at any age. */
-function checked(write: StoredWrite): StoredWrite {
+function validate(write: StoredWrite): StoredWrite {
   const { id, value, at, seen, base } = Object(write)
   const isSeen = seen === undefined || seen === null || typeof seen === 'string'
   const isBase = base === undefined || base instanceof Uint8Array
@@ -174,11 +178,11 @@ function checked(write: StoredWrite): StoredWrite {
   throw new ArgumentError('it holds a record that is not a write; it was left unchanged')
 }
 
-const seenInWords = (seen: Seen | undefined): Pick<StoredWrite, 'seen'> =>
+const encodeSeen = (seen: Seen | undefined): Pick<StoredWrite, 'seen'> =>
   seen === undefined ? {} : { seen: seen.version && seen.bytes ? String(seen.version) : null }
 
 /** The value is unknown: only its version is stored. */
-export function seenOf({ seen }: StoredWrite): Seen | undefined {
+export function restoreSeen({ seen }: StoredWrite): Seen | undefined {
   if (seen === undefined) return undefined
   return { bytes: seen === null ? undefined : new Uint8Array(), version: seen === null ? undefined : Hlc.parse(seen) }
 }

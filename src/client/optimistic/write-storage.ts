@@ -30,7 +30,7 @@ export interface WriteStorage {
   remove(key: string, id: string): ObservableInput<boolean>
 }
 
-const STORE = 'writes'
+const OBJECT_STORE = 'writes'
 
 /**
  * Stores waiting writes in IndexedDB. They outlive the page, and of several pages of one origin exactly one sends them.
@@ -44,41 +44,41 @@ const STORE = 'writes'
  */
 export function indexedDbStorage(name = 'rx-statestore'): WriteStorage {
   return {
-    load: key => inDatabase<StoredWrite | undefined>(name, 'readonly', writes => resultOf(writes.get(key))),
-    save: (key, write) => inDatabase(name, 'readwrite', writes => resultOf(writes.put(write, key))),
+    load: key => runTransaction<StoredWrite | undefined>(name, 'readonly', writes => toPromise(writes.get(key))),
+    save: (key, write) => runTransaction(name, 'readwrite', writes => toPromise(writes.put(write, key))),
     remove: (key, id) =>
-      inDatabase(name, 'readwrite', async writes => {
-        const kept: StoredWrite | undefined = await resultOf(writes.get(key))
+      runTransaction(name, 'readwrite', async writes => {
+        const kept: StoredWrite | undefined = await toPromise(writes.get(key))
         if (kept?.id !== id) return false
-        await resultOf(writes.delete(key))
+        await toPromise(writes.delete(key))
         return true
       }),
   }
 }
 
 /** Runs a transaction. Settles once its result is on disk, so removed writes do not reappear. */
-async function inDatabase<R>(
+async function runTransaction<R>(
   name: string,
   mode: IDBTransactionMode,
   run: (writes: IDBObjectStore) => Promise<R>,
 ): Promise<R> {
   const opening = indexedDB.open(name, 1)
-  opening.onupgradeneeded = () => void opening.result.createObjectStore(STORE)
-  const database = await resultOf(opening)
+  opening.onupgradeneeded = () => void opening.result.createObjectStore(OBJECT_STORE)
+  const database = await toPromise(opening)
   try {
-    const transaction = database.transaction(STORE, mode, { durability: 'strict' })
+    const transaction = database.transaction(OBJECT_STORE, mode, { durability: 'strict' })
     const completed = new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve()
       transaction.onabort = () => reject(transaction.error ?? new Error('The transaction was aborted'))
     })
-    const [result] = await Promise.all([run(transaction.objectStore(STORE)), completed])
+    const [result] = await Promise.all([run(transaction.objectStore(OBJECT_STORE)), completed])
     return result
   } finally {
     database.close()
   }
 }
 
-function resultOf<R>(request: IDBRequest<R>): Promise<R> {
+function toPromise<R>(request: IDBRequest<R>): Promise<R> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error ?? new Error('The request failed'))
