@@ -6,7 +6,7 @@ import { openHandler } from '../../support/open-broker.js'
 import { bytesOf } from '../../support/packets.js'
 import { SimLink } from './simulation/sim-link.js'
 
-/** A broker without sockets whose time stands still, and clients that say what they are told to. */
+/** A broker without sockets, on a manual clock, with scripted clients. */
 export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<CoreOptions> = {}) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 100_000, maxKeepAliveSeconds: 0, memoryBudget: 1e9, ...bounds }
@@ -20,7 +20,7 @@ export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<C
   return { core, clock, open, connect }
 }
 
-/** Says packets to a broker, and keeps what it answers. */
+/** Sends packets to a broker and records the responses. */
 export class ScriptedClient {
   readonly got: Packet[] = []
   readonly link: SimLink
@@ -28,12 +28,16 @@ export class ScriptedClient {
 
   constructor(core: BrokerCore, version: 4 | 5) {
     const nothing = (): void => undefined
-    const complain = (what: string): void => {
-      throw new Error(what)
+    const reportViolation = (problem: string): void => {
+      throw new Error(problem)
     }
-    this.link = new SimLink(version, { sent: (_, { packet }) => this.got.push(packet), ended: nothing, complain })
+    this.link = new SimLink(version, {
+      sent: (_, { packet }) => this.got.push(packet),
+      onEnded: nothing,
+      reportViolation,
+    })
     this.#connection = core.accept(this.link)
-    this.link.woken = () => {
+    this.link.onWake = () => {
       while (this.#connection.processNext());
     }
   }
@@ -47,7 +51,7 @@ export class ScriptedClient {
     this.say({ cmd: 'connect', clientId, ...usual, ...of })
   }
 
-  /** Says packets; returns what comes back. */
+  /** Sends packets; returns the responses. */
   say(...packets: Packet[]): Packet[] {
     const before = this.got.length
     for (const packet of packets) {
@@ -67,18 +71,18 @@ export class ScriptedClient {
     return this.say({ cmd: 'publish', topic, payload, qos: 1, messageId: 7, dup: false, retain: false, ...of })
   }
 
-  /** Says something, and the network breaks before anything that has to wait has its turn. */
+  /** Sends a packet and breaks the connection before queued work is processed. */
   sayAndVanish(packet: Packet): void {
     this.#connection.receive(bytesOf(packet))
     this.lose()
   }
 
-  /** The network connection breaks. */
+  /** Breaks the connection. */
   lose(): void {
     this.#connection.onNetworkClosed()
   }
 
-  /** What has been published to it. */
+  /** Received messages. */
   get messages(): IPublishPacket[] {
     this.link.flush()
     return this.got.filter((packet): packet is IPublishPacket => packet.cmd === 'publish')

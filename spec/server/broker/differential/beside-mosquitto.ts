@@ -7,15 +7,15 @@ import { LENGTH } from './generate-script.js'
 import type { Target } from './run-script.js'
 import type { Flavour } from './script.js'
 
-/** More than 100,000 in all in the nightly. */
+/** The nightly run has more than 100,000 steps. */
 const STEPS = nightly<Record<Flavour, number>>(
   { disjoint: 48_000, overlapping: 40_000, shared: 12_800 },
   { disjoint: 8_000, overlapping: 8_000, shared: 3_200 },
 )
 
 /**
- * Compares our broker with Mosquitto in random scripts of a flavour, and in those that failed once. `SEED=n` of a script
- * that failed begins with it.
+ * Compares our broker with Mosquitto in random scripts of a flavour and in known regressions. `SEED=n` starts with that
+ * seed.
  */
 export function besideMosquitto(
   flavour: Flavour,
@@ -32,8 +32,8 @@ export function besideMosquitto(
       store = await serve({ port: 0, wsPort: 0 })
       mosquitto = await Mosquitto.start()
       targets = [
-        { name: 'ours', port: Number(new URL(store.url).port), oneCopy: true },
-        { name: 'Mosquitto', port: mosquitto.port, oneCopy: false },
+        { name: 'ours', port: Number(new URL(store.url).port), mergesOverlapping: true },
+        { name: 'Mosquitto', port: mosquitto.port, mergesOverlapping: false },
       ]
     })
 

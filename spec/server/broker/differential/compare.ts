@@ -2,7 +2,7 @@ import { generateScript } from './generate-script.js'
 import { runScript, type Target, type Transcript } from './run-script.js'
 import { CLIENTS, type Flavour, type Script, type Step } from './script.js'
 
-/** Where two brokers part, in words; undefined when they do not. */
+/** Describes the first difference between two brokers; `undefined` without one. */
 export async function difference(script: Script, [one, other]: readonly [Target, Target]): Promise<string | undefined> {
   const [first, second] = await Promise.allSettled([runScript(one, script), runScript(other, script)])
   if (first.status === 'rejected') return `${one.name}: ${first.reason}`
@@ -20,13 +20,13 @@ function firstDifference(
       const [mine, theirs] = [first[index]?.[client] ?? [], second[index]?.[client] ?? []]
       if (mine.join('\n') === theirs.join('\n')) continue
       const list = (lines: readonly string[]): string => lines.map(line => `\n      ${line}`).join('') || ' nothing'
-      return `step ${index + 1}, ${shownStep(step)}\n  what came to ${client}\n    ${one}:${list(mine)}\n    ${other}:${list(theirs)}`
+      return `step ${index + 1}, ${shownStep(step)}\n  received by ${client}\n    ${one}:${list(mine)}\n    ${other}:${list(theirs)}`
     }
   }
   return undefined
 }
 
-/** The same failure with as few steps as can be: drops steps, many at a time at first, for as long as it fails. */
+/** Shrinks a failing script by dropping steps, many at a time at first, while it still fails. */
 export async function shrink(script: Script, targets: readonly [Target, Target]): Promise<Script> {
   let { steps } = script
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -39,50 +39,50 @@ export async function shrink(script: Script, targets: readonly [Target, Target])
   return { ...script, steps }
 }
 
-/** A difference of a script, made small, as somebody wants to read it. */
+/** Describes a difference of a shrunk script. */
 async function report(script: Script, targets: readonly [Target, Target]): Promise<string> {
   const small = await shrink(script, targets)
   const shown = small.steps.map((step, index) => `  ${index + 1}. ${shownStep(step)}`).join('\n')
-  const found = (await difference(small, targets)) ?? 'not found again in a run of its own'
+  const found = (await difference(small, targets)) ?? 'not reproduced in a separate run'
   return `SEED=${script.seed} (${script.flavour}), ${small.steps.length} of ${script.steps.length} steps:\n${shown}\n${found}`
 }
 
 export interface Outcome {
   readonly steps: number
-  /** One for each script in which they part, at most as many as asked for. */
+  /** One per differing script, up to `maxDifferences`. */
   readonly differences: readonly string[]
 }
 
 export interface Extent {
   readonly flavour: Flavour
-  /** Seed of the first script; the others follow. */
+  /** Seed of the first script; later seeds are consecutive. */
   readonly first: number
   readonly count: number
   /** Default 1. */
   readonly enough?: number
 }
 
-/** So many scripts run side by side, each in a corner of its own. */
-const LANES = 24
+/** Scripts that run concurrently, each with separate topics and clients. */
+const CONCURRENCY = 24
 
-/** Compares so many scripts, many at a time, until enough differences are found. */
+/** Compares scripts concurrently until enough differences are found. */
 export async function compareAll(
   targets: readonly [Target, Target],
-  { flavour, first, count, enough = 1 }: Extent,
+  { flavour, first, count, enough: maxDifferences = 1 }: Extent,
 ): Promise<Outcome> {
   const failing: Script[] = []
   let steps = 0
   let next = first
   const lane = async (): Promise<void> => {
-    while (next < first + count && failing.length < enough) {
+    while (next < first + count && failing.length < maxDifferences) {
       const script = generateScript(flavour, next++)
       steps += script.steps.length
       if ((await difference(script, targets)) !== undefined) failing.push(script)
     }
   }
-  await Promise.all(Array.from({ length: LANES }, lane))
+  await Promise.all(Array.from({ length: CONCURRENCY }, lane))
   const differences: string[] = []
-  for (const script of failing.slice(0, enough)) differences.push(await report(script, targets))
+  for (const script of failing.slice(0, maxDifferences)) differences.push(await report(script, targets))
   return { steps, differences }
 }
 

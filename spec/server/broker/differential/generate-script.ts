@@ -15,7 +15,6 @@ import {
   type Will,
 } from './script.js'
 
-/** Steps of every script. */
 export const LENGTH = 80
 const TOPICS = ['a', 'a/b', 'a/b/c', 'a/x/c', 'd', 'd/e', 'a//c'] as const
 const DISJOINT = ['a', 'a/b', 'a/+/c', 'd/#'] as const
@@ -33,18 +32,17 @@ type Options = Pick<Filter, 'noLocal' | 'retainAsPublished'>
 const PLAIN: Options = { noLocal: false, retainAsPublished: false }
 
 /**
- * The script of a seed; the same seed gives the same script. It goes around what Mosquitto 2.0.11 is known to do wrong,
- * so that nothing else hides behind it:
+ * Returns the script of a seed. It avoids known errors of Mosquitto 2.0.11, which would hide other differences:
  *
  * - a SUBSCRIBE that replaces another one keeps its No Local and Retain As Published (3.8.4-3);
- * - a message too large for its receiver takes a place in the receiver's window for good (3.1.2-24, 4.9);
- * - who subscribes as one of a group gets retained messages (4.8.2);
- * - the will of a connection that is taken over is lost, or goes to the connection that took over (3.1.2.5, 3.1.4);
- *   here such a connection is cut first;
- * - a will with a delay waits for it although the session has ended (3.1.3.2.2), even when a clean start ended it, and one for a group may be given to the
- *   member whose will it is;
- * - a session that comes back with a smaller window is sent more than that, and an acknowledgement may let more than one
- *   follow (4.9-1, 4.9-2).
+ * - a message too large for its receiver occupies the receive window permanently (3.1.2-24, 4.9);
+ * - a shared subscription receives retained messages (4.8.2);
+ * - the will of a connection on a session takeover is lost, or goes to the new connection (3.1.2.5, 3.1.4);
+ *   here such connections are closed first;
+ * - a delayed will waits for its delay although the session has ended (3.1.3.2.2), even by a clean start, and one for a
+ *   group may go to its own client;
+ * - a session resumed with a smaller receive maximum exceeds it, and one acknowledgement may release several messages
+ *   (4.9-1, 4.9-2).
  */
 export function generateScript(flavour: Flavour, seed: number): Script {
   return new Generator(flavour, seed).script()
@@ -57,8 +55,8 @@ class Generator {
   readonly #versions: Record<ClientName, Version>
   readonly #windows: boolean
   /**
-   * Whether messages with QoS 1 are repeated; else those with QoS 2 are broken off. Together they show which of the two
-   * methods of section 4.3.3 a broker follows: what is repeated comes before or after what was begun.
+   * Whether QoS 1 messages are repeated; otherwise QoS 2 exchanges are broken off. Both together would reveal which
+   * method of section 4.3.3 a broker implements.
    */
   readonly #repeats: boolean
   readonly #receiveMaximum: Record<ClientName, number>
@@ -84,7 +82,7 @@ class Generator {
   }
 
   #version(): Version {
-    // What comes from a group must not depend on who of it was chosen.
+    // The received messages must not depend on the chosen member of a group.
     return this.#flavour === 'shared' || this.#random.chance(0.75) ? 5 : 4
   }
 
@@ -108,8 +106,8 @@ class Generator {
     const kept = this.#flavour !== 'shared' && random.chance(0.7)
     const five = version === 5
     const clean = five ? random.chance(0.25) : !kept
-    // Nobody takes less than before: ours finishes with PUBREL what it sent with QoS 2 and may not send again (section 4.3.3),
-    // Mosquitto keeps silent, and the packet id taken. The specs of the standard have the largest packet.
+    // The maximum packet size is never lowered: our broker then completes an unsendable QoS 2 message with PUBREL
+    // (section 4.3.3), while Mosquitto sends nothing and keeps the packet id. The specs in `standard` cover it.
     return {
       do: 'connect',
       client,
@@ -156,7 +154,7 @@ class Generator {
   #filter(client: ClientName): Filter {
     const random = this.#random
     const filter = random.pick(this.#filters)
-    // Retained messages come in any order across topics; with a window it would show which come first.
+    // Retained messages of several topics arrive in any order, which a receive window would reveal.
     const several = this.#windows && /[+#]/.test(filter)
     const retainHandling = random.pick([0, 0, 1, 2] as const)
     if (filter.startsWith('$share')) return { filter, ...PLAIN, qos: filter.includes('odd') ? 1 : 2, retainHandling: 2 }
@@ -169,13 +167,13 @@ class Generator {
     }
   }
 
-  /** Where filters overlap, a copy of QoS 0 beside others would be lost alone when nobody is there to get it. */
+  /** With overlapping filters, only the QoS 0 copy would be lost while the client is offline. */
   #grant(client: ClientName): QoS {
     if (this.#flavour !== 'overlapping') return this.#random.pick(QOS)
     return client === 'ann' ? 0 : this.#random.pick([1, 2])
   }
 
-  /** The same whenever the client subscribes to the filter. */
+  /** Returns the same options for each subscription of the client to the filter. */
   #options(client: ClientName, filter: string): Options {
     const key = `${client} ${filter}`
     const random = this.#random

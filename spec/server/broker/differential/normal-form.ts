@@ -2,28 +2,27 @@ import type { IPublishPacket, Packet } from 'mqtt-packet'
 import type { Event } from './participant.js'
 import type { Flavour } from './script.js'
 
-/** What the normal form has to know of a step. */
 export interface Context {
   readonly flavour: Flavour
-  /** Topic levels that are of this run alone. */
+  /** Topic levels of this run. */
   readonly prefix: string
-  /** How often each message was sent so far; undefined for a broker that sends one copy for each matching filter. */
+  /** Number of transmissions per message; `undefined` for a broker that sends one copy per matching filter. */
   readonly sends: ReadonlyMap<string, number> | undefined
-  /** The step broke a connection off, so that what it acknowledged before is anybody's guess. */
-  readonly broken: boolean
+  /** The step broke off a connection, so that its last acknowledgements are undetermined. */
+  readonly isBrokenOff: boolean
 }
 
 /**
- * The packets of a step as far as the standard says what they are. Freedoms, by name:
+ * Returns the packets of a step without what the specification leaves open:
  *
- * - packet ids (but the same one for the same message), and the order across topics and kinds of packets;
+ * - packet ids (except that a message keeps its id), and the order across topics and packet types;
  * - limits that the server chooses (CONNACK), reason strings and user properties of acknowledgements;
- * - PUBACK and PUBREC 0x10 (no matching subscribers) instead of 0, PUBCOMP 0x92 for a PUBREL sent again;
- * - the QoS 2 method (4.3.3), A or B: what an exchange that broke off said before it was taken up;
+ * - PUBACK and PUBREC 0x10 (no matching subscribers) instead of 0, PUBCOMP 0x92 for a repeated PUBREL;
+ * - the QoS 2 method (4.3.3), A or B: the packets of a broken-off exchange before it continues;
  * - overlapping filters (3.3.4): one copy with all identifiers and the highest QoS, or one for each;
  * - shared subscriptions (4.8.2): which member;
- * - the DISCONNECT of a connection that is taken over (3.1.4-3), which Mosquitto 2.0 does not send;
- * - topic aliases to the client; the expiry that is left, to some seconds.
+ * - the DISCONNECT on a session takeover (3.1.4-3), which Mosquitto 2.0 does not send;
+ * - topic aliases to the client; a few seconds of the remaining expiry.
  */
 export function normalForm(events: readonly Event[], context: Context): string[] {
   const lines = new Lines(context)
@@ -46,7 +45,7 @@ interface Copy {
 
 class Lines {
   readonly #context: Context
-  /** In the order in which they came, by what keeps its order. */
+  /** Received packets, grouped by streams that keep their order. */
   readonly #streams = new Map<string, string[]>()
   readonly #copies = new Map<string, Copy>()
 
@@ -63,17 +62,17 @@ class Lines {
   sorted(): string[] {
     for (const copy of this.#copies.values()) this.#line(`publish ${copy.topic} ${copy.qos}`, this.#published(copy))
     const lines = [...this.#streams].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, stream]) => stream)
-    return this.#context.broken ? lines.sort() : lines
+    return this.#context.isBrokenOff ? lines.sort() : lines
   }
 
   #line(stream: string, line: string): void {
     const lines = this.#streams.get(stream) ?? []
     this.#streams.set(stream, lines)
-    if (!(this.#context.broken && lines.includes(line))) lines.push(line)
+    if (!(this.#context.isBrokenOff && lines.includes(line))) lines.push(line)
   }
 
   #publish(packet: IPublishPacket, label: string): void {
-    const { flavour, prefix, broken } = this.#context
+    const { flavour, prefix, isBrokenOff } = this.#context
     const topic = packet.topic.slice(prefix.length)
     const { subscriptionIdentifier, topicAlias: _, ...properties } = packet.properties ?? {}
     const copy: Copy = {
@@ -81,8 +80,8 @@ class Lines {
       topic,
       qos: packet.qos,
       retain: packet.retain,
-      // By method A the sender may have got its own message before it broke off, and gets it again.
-      dup: packet.dup && !broken,
+      // With method A, the sender may have received its own message before the break and receives it again.
+      dup: packet.dup && !isBrokenOff,
       identifiers: new Set([subscriptionIdentifier ?? []].flat()),
       rest: `${packet.payload.length} bytes ${described(properties)}`,
       count: 1,
@@ -93,7 +92,7 @@ class Lines {
       this.#line(`publish ${topic} ${copy.qos}`, line)
       return
     }
-    // Whether one that is sent again is another copy of the same message cannot be told.
+    // A retransmission cannot be distinguished from another copy of the message.
     const key = `${topic} ${label}`
     const known = this.#copies.get(key)
     if (known === undefined) {
@@ -108,9 +107,9 @@ class Lines {
   }
 
   #published({ label, topic, qos, retain, dup, identifiers, rest, count }: Copy): string {
-    const { sends, broken } = this.#context
+    const { sends, isBrokenOff } = this.#context
     const most = sends?.get(label) ?? Number.POSITIVE_INFINITY
-    const flags = `${retain ? ' retain' : ''}${dup ? ' dup' : ''}${count > most && !retain && !broken ? ' too often' : ''}`
+    const flags = `${retain ? ' retain' : ''}${dup ? ' dup' : ''}${count > most && !retain && !isBrokenOff ? ' too often' : ''}`
     const ids = [...identifiers].sort((a, b) => a - b).join()
     return `publish ${topic} ${label} qos ${qos}${flags} ids [${ids}] ${rest}`
   }
@@ -118,12 +117,12 @@ class Lines {
   #other(packet: Packet, label = ''): void {
     const line = this.#lineOf(packet, label)
     if (line === undefined) return
-    // PUBREL follows the order of PUBREC, which is that of messages of any topics.
+    // PUBREL packets follow the order of PUBREC across topics.
     this.#line(packet.cmd === 'pubrel' ? line : packet.cmd, line)
   }
 
   #lineOf(packet: Packet, label: string): string | undefined {
-    const { flavour, broken } = this.#context
+    const { flavour, isBrokenOff } = this.#context
     switch (packet.cmd) {
       case 'connack':
         return `connack ${packet.reasonCode ?? packet.returnCode} ${packet.sessionPresent}`
@@ -133,7 +132,7 @@ class Lines {
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return broken
+        return isBrokenOff
           ? undefined
           : `${packet.cmd} ${label} ${packet.reasonCode === 0x10 ? 0 : (packet.reasonCode ?? 0)}`
       case 'pubrel': {
@@ -148,7 +147,7 @@ class Lines {
   }
 }
 
-/** Properties of a message, in one order; expiry in thousands of seconds, as it counts down. */
+/** Message properties in a fixed order. Expiry is rounded to thousands of seconds, as it counts down. */
 function described({ messageExpiryInterval, ...properties }: NonNullable<IPublishPacket['properties']>): string {
   const left = messageExpiryInterval === undefined ? [] : [`expires ${Math.round(messageExpiryInterval / 1_000)}`]
   const others = Object.entries(properties)

@@ -2,7 +2,6 @@ import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
 import { TestClient } from '../../../support/test-client.js'
 import type { Answers, Connect } from './script.js'
 
-/** Something that came, or the end of a connection. */
 export type Event = { readonly packet: Packet; readonly label?: string } | { readonly closed: true }
 
 interface Unanswered {
@@ -18,17 +17,16 @@ interface Outgoing {
   received: boolean
 }
 
-/** A client of a script, over all its connections. It keeps its part of the session, as the standard asks of it. */
+/** A client of a script across its connections. It keeps its session state as the specification requires. */
 export class Participant {
   wire: TestClient | undefined
   terms: Connect | undefined
-  /** How often each message was sent. */
+  /** Number of transmissions per message. */
   readonly sends: Map<string, number>
-  /** While set, PUBREC is not answered. */
-  brokenOff = false
+  ignoresPubrec = false
   aliasesTaken = 0
-  /** Whether there may be a session that has not ended with its connection. */
-  everKept = false
+  /** Whether a session may outlive the last connection. */
+  mayHaveSession = false
   #events: Event[] = []
   #sent = 0
   #nextId = 0
@@ -43,7 +41,7 @@ export class Participant {
     this.sends = sends
   }
 
-  get connected(): boolean {
+  get isConnected(): boolean {
     return this.wire?.ended === false
   }
 
@@ -51,14 +49,13 @@ export class Participant {
     return this.terms?.answers ?? 'all'
   }
 
-  /** Whether the session outlives the connection. */
-  get kept(): boolean {
+  get isPersistent(): boolean {
     if (this.terms === undefined) return false
     return this.terms.version === 5 ? this.terms.expiry > 0 : !this.terms.clean
   }
 
-  /** Whether the last connection left, or will leave, a will that waits. */
-  get willWaits(): boolean {
+  /** Whether the last connection leaves a delayed will. */
+  get hasDelayedWill(): boolean {
     return (this.terms?.will?.delay ?? 0) > 0
   }
 
@@ -68,7 +65,7 @@ export class Participant {
     return events
   }
 
-  /** Connects as agreed; sends again what a resumed session owes. */
+  /** Connects and retransmits the unacknowledged messages of a resumed session. */
   async connect(port: number, terms: Connect, packet: Packet): Promise<void> {
     const old = this.wire
     this.#aliasesIn.clear()
@@ -76,9 +73,9 @@ export class Participant {
     this.#unanswered = []
     this.terms = terms
     if (packet.cmd === 'connect' && packet.will) this.#count(packet.will)
-    this.everKept ||= this.kept
+    this.mayHaveSession ||= this.isPersistent
     const wire = TestClient.to(`mqtt://127.0.0.1:${port}`, terms.version)
-    wire.onPacket = heard => void (heard.cmd === 'pingresp' ? wire.packets.push(heard) : this.#take(wire, heard))
+    wire.onPacket = heard => void (heard.cmd === 'pingresp' ? wire.packets.push(heard) : this.#receive(wire, heard))
     this.wire = wire
     let greeted = false
     this.#greet = () => {
@@ -90,16 +87,16 @@ export class Participant {
     if (old) this.#events.push({ closed: true })
   }
 
-  /** Settles when all that was sent, answers included, has been dealt with. */
+  /** Resolves when all packets, including responses, have been processed. */
   async settled(): Promise<void> {
     let before: number
     do {
       before = this.#sent
       await this.answered()
-    } while (this.connected && this.#sent !== before)
+    } while (this.isConnected && this.#sent !== before)
   }
 
-  /** Settles when the broker has dealt with all that was sent so far, or has ended the connection. */
+  /** Resolves when the broker has processed all packets sent so far, or has closed the connection. */
   async answered(): Promise<void> {
     const { wire } = this
     if (wire === undefined) return
@@ -109,7 +106,7 @@ export class Participant {
   }
 
   send(packet: Packet): void {
-    if (!this.connected) return
+    if (!this.isConnected) return
     this.#sent++
     this.wire?.send(packet)
   }
@@ -126,7 +123,7 @@ export class Participant {
     this.send(this.#aliased({ ...packet, messageId }, alias))
   }
 
-  /** Answers one of the messages that wait for it: the same at every broker, in whatever order they came. */
+  /** Acknowledges one held message: the same one with every broker, regardless of their order. */
   answerOne(): void {
     const [first] = [...this.#unanswered].sort((a, b) => compare(a.label, b.label) || compare(a.cmd, b.cmd))
     if (first === undefined) return
@@ -160,8 +157,8 @@ export class Participant {
     return { ...packet, topic: known ? '' : packet.topic, properties: { ...packet.properties, topicAlias: alias } }
   }
 
-  #take(wire: TestClient, packet: Packet): void {
-    // A connection that was taken over has nothing to say but its end.
+  #receive(wire: TestClient, packet: Packet): void {
+    // After a takeover, only the end of the old connection is recorded.
     if (wire !== this.wire) {
       this.#events.push({ packet })
       return
@@ -233,12 +230,12 @@ export class Participant {
     if (packet.cmd !== 'pubrec' || (packet.reasonCode ?? 0) >= 0x80) this.#outgoing.delete(messageId)
     else {
       outgoing.received = true
-      if (!this.brokenOff) this.send({ cmd: 'pubrel', messageId, reasonCode: 0 })
+      if (!this.ignoresPubrec) this.send({ cmd: 'pubrel', messageId, reasonCode: 0 })
     }
   }
 }
 
-/** A message by the number in its payload; one without payload by its topic. */
+/** Returns the number in a payload, or the topic of an empty message. */
 export function labelOf(payload: string | Buffer, topic: string): string {
   const text = payload.toString()
   return text === '' ? `empty ${topic.slice(topic.indexOf('/') + 1)}` : (text.split(' ', 1)[0] ?? '')

@@ -12,20 +12,19 @@ import {
   type Step,
 } from './script.js'
 
-/** A broker to run scripts against. */
 export interface Target {
   readonly name: string
   readonly port: number
-  /** Sends a client one copy of a message, however many of its filters match. */
-  readonly oneCopy: boolean
+  /** Whether a client receives one copy of a message that matches several of its filters. */
+  readonly mergesOverlapping: boolean
 }
 
-/** What came to each client in each step, and what came to somebody of a group. */
+/** Received packets per client and step, and those received by any member of a group. */
 export type Transcript = readonly Readonly<Record<ClientName | 'a group', readonly string[]>>[]
 
 let runs = 0
 
-/** Runs a script in a corner of the broker that is its own. Rejects when the broker does not answer. */
+/** Runs a script with separate topics and clients. Rejects if the broker does not respond. */
 export async function runScript(target: Target, script: Script): Promise<Transcript> {
   const run = new Run(target, script, `r${++runs}x`)
   try {
@@ -59,13 +58,13 @@ class Run {
     return transcript
   }
 
-  /** Leaves nothing behind: no session, no retained message, no connection. */
+  /** Removes all sessions, retained messages and connections of the script. */
   async cleared(): Promise<void> {
     const { steps } = this.#script
     try {
       for (const client of CLIENTS) {
         const participant = this.#participants[client]
-        if (!participant.everKept) continue
+        if (!participant.mayHaveSession) continue
         await this.#connect(participant, client, { ...OBSERVER, client })
         await participant.end()
       }
@@ -82,24 +81,24 @@ class Run {
 
   async #outcome(step: Step): Promise<Transcript[number]> {
     const participant = this.#participants[step.client]
-    const broken = step.do === 'publish, broken off'
-    if (step.do === 'connect' || participant.connected) await this.#take(step, participant)
-    // First that the broker is done with the step, then that what came of it is here.
-    await (participant.connected ? participant : this.#observer).settled()
+    const isBrokenOff = step.do === 'publish, broken off'
+    if (step.do === 'connect' || participant.isConnected) await this.#take(step, participant)
+    // Waits until the broker has completed the step, then until its packets have arrived.
+    await (participant.isConnected ? participant : this.#observer).settled()
     await Promise.all(
       CLIENTS.filter(client => client !== step.client).map(client => this.#participants[client].settled()),
     )
-    const sends = this.#target.oneCopy ? this.#sends : undefined
-    const context = { flavour: this.#script.flavour, prefix: `${this.#name}/`, sends, broken }
+    const sends = this.#target.mergesOverlapping ? this.#sends : undefined
+    const context = { flavour: this.#script.flavour, prefix: `${this.#name}/`, sends, isBrokenOff }
     const lines = (client: ClientName): string[] => normalForm(this.#participants[client].takeEvents(), context)
-    return apart({ ann: lines('ann'), bob: lines('bob'), cyd: lines('cyd') }, this.#script.flavour)
+    return extractGroupMessages({ ann: lines('ann'), bob: lines('bob'), cyd: lines('cyd') }, this.#script.flavour)
   }
 
   async #take(step: Step, participant: Participant): Promise<void> {
     switch (step.do) {
       case 'connect':
-        if (participant.connected && participant.terms?.will) await participant.end()
-        return this.#connect(participant, step.client, participant.willWaits ? { ...step, clean: false } : step)
+        if (participant.isConnected && participant.terms?.will) await participant.end()
+        return this.#connect(participant, step.client, participant.hasDelayedWill ? { ...step, clean: false } : step)
       case 'publish': {
         const packet = this.#packetOf(step.message, participant.terms?.version ?? 5)
         return participant.publish(packet, step.alias, step.unheard)
@@ -130,8 +129,8 @@ class Run {
       case 'cut':
         return participant.end()
       case 'disconnect': {
-        // A session that was to end with its connection cannot be kept any more (3.14.2.2.2).
-        const expiry = participant.kept && !participant.willWaits ? step.expiry : undefined
+        // A session that ends with its connection cannot get an expiry interval (3.14.2.2.2).
+        const expiry = participant.isPersistent && !participant.hasDelayedWill ? step.expiry : undefined
         participant.send({
           cmd: 'disconnect',
           reasonCode: step.withWill ? 4 : 0,
@@ -167,21 +166,21 @@ class Run {
     })
   }
 
-  /** Only in a session that is kept, by somebody who answers everything and leaves no will: see the QoS 2 method. */
+  /** Only in a persistent session whose client acknowledges everything and has no will; see the QoS 2 method. */
   async #publishBroken({ client, message, when }: BrokenPublish, participant: Participant): Promise<void> {
     const { terms } = participant
     if (terms === undefined) return
     const packet = this.#packetOf(message, terms.version)
-    if (!participant.kept || participant.answers !== 'all' || terms.will !== undefined)
+    if (!participant.isPersistent || participant.answers !== 'all' || terms.will !== undefined)
       return participant.publish(packet)
-    participant.brokenOff = when === 'after PUBREC'
+    participant.ignoresPubrec = when === 'after PUBREC'
     participant.publish(packet)
     if (when === 'after PUBLISH') await participant.end()
     else {
       await participant.answered()
       await participant.end()
     }
-    participant.brokenOff = false
+    participant.ignoresPubrec = false
     await this.#connect(participant, client, { ...terms, clean: false })
   }
 
@@ -205,8 +204,8 @@ class Run {
   }
 }
 
-/** Takes what may come to any member of a group (topics below `a`) from who got it. */
-function apart(lines: Record<ClientName, readonly string[]>, flavour: Flavour): Transcript[number] {
+/** Moves messages for shared subscriptions (topics below `a`) from their receivers to the group. */
+function extractGroupMessages(lines: Record<ClientName, readonly string[]>, flavour: Flavour): Transcript[number] {
   if (flavour !== 'shared') return { ...lines, 'a group': [] }
   const isOfGroup = (line: string): boolean => /^(publish a|pubrel)/.test(line)
   const others = (client: ClientName): string[] => lines[client].filter(line => !isOfGroup(line))
@@ -214,7 +213,7 @@ function apart(lines: Record<ClientName, readonly string[]>, flavour: Flavour): 
   return { ann: others('ann'), bob: others('bob'), cyd: others('cyd'), 'a group': group }
 }
 
-/** Answered before the next step; far from the ids of messages. */
+/** Acknowledged before the next step. Distinct from the packet ids of messages. */
 const SUBSCRIBE_ID = 65_000
 const OBSERVER: Connect = { do: 'connect', client: 'ann', version: 5, clean: true, expiry: 0, answers: 'all' }
 const EMPTY: Message = { number: 0, topic: '', qos: 0, retain: true, size: 0, properties: {} }

@@ -5,7 +5,7 @@ export type Version = 4 | 5
 export const CLIENTS = ['ann', 'bob', 'cyd'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-/** What makes a message more than its bytes; expiry in s. */
+/** Properties of a message; expiry in s. */
 export interface MessageProperties {
   readonly userProperties?: Record<string, string | string[]>
   readonly contentType?: string
@@ -15,13 +15,13 @@ export interface MessageProperties {
   readonly messageExpiryInterval?: number
 }
 
-/** Something to publish, now or as a will. The number, which is in its payload, is its own in the script. */
+/** A message to publish, now or as a will. Its number is unique in the script and is in the payload. */
 export interface Message {
   readonly number: number
   readonly topic: string
   readonly qos: QoS
   readonly retain: boolean
-  /** Bytes; 0 takes a retained message away. */
+  /** Payload size, bytes; 0 deletes a retained message. */
   readonly size: number
   readonly properties: MessageProperties
 }
@@ -39,10 +39,10 @@ export interface Filter {
   readonly retainHandling: 0 | 1 | 2
 }
 
-/** Which of the messages that come a client answers of itself: all, none, or QoS 2 but for the end of it. */
+/** Which packets a client acknowledges automatically: all, none, or with `half` all except PUBCOMP. */
 export type Answers = 'all' | 'none' | 'half'
 
-/** Where a QoS 2 exchange is broken off, to be taken up in the next connection. */
+/** Where a QoS 2 exchange is broken off before the next connection continues it. */
 export type Break = 'after PUBLISH' | 'after PUBREC' | 'after PUBREL'
 
 export interface Connect {
@@ -64,7 +64,7 @@ export interface Publish {
   readonly client: ClientName
   readonly message: Message
   readonly alias?: number
-  /** The acknowledgement is not heard, so that it is sent again when the session is resumed. */
+  /** Whether the acknowledgement is lost, so that the resumed session retransmits the message. */
   readonly unheard?: boolean
 }
 

@@ -3,7 +3,7 @@ import type { SimClient } from './sim-client.js'
 
 type Else = 'wait' | 'connect' | 'publish' | 'kill'
 
-/** A client does what concerns its connection alone, and nobody's messages. */
+/** Performs the actions of a client that concern its own connection and not its messages. */
 export function ask(client: SimClient, action: Exclude<Action, { type: Else }>): void {
   switch (action.type) {
     case 'subscribe': {
@@ -21,7 +21,7 @@ export function ask(client: SimClient, action: Exclude<Action, { type: Else }>):
       client.request(() => ({ cmd: 'pingreq' }))
       return
     case 'hold':
-      client.holding = true
+      client.holdsAcknowledgements = true
       return
     case 'release':
       client.release()
@@ -46,8 +46,7 @@ export function ask(client: SimClient, action: Exclude<Action, { type: Else }>):
   }
 }
 
-/** The client sends nothing more. */
 function leave(client: SimClient): void {
-  if (client.link) client.link.finished = true
+  if (client.link) client.link.hasFinished = true
   client.link = undefined
 }

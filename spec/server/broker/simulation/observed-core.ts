@@ -3,17 +3,17 @@ import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import type { Session } from '../../../../src/server/broker/session/session.js'
 import type { Oracle } from './oracle.js'
 
-/** A broker whose messages are seen before anybody gets them. */
+/** A broker that reports messages to the oracle before it routes them. */
 export class ObservedCore extends BrokerCore {
   oracle: Oracle | undefined
-  /** Has everything looked at that was written. */
+  /** Passes all written packets to the oracle. */
   flush: () => void = () => undefined
 
   override publish(message: Message, from: Session | undefined): number | undefined {
-    this.oracle?.publishing(message)
+    this.oracle?.onPublished(message)
     const receivers = super.publish(message, from)
     this.flush()
-    if (receivers === undefined) this.oracle?.refused(message)
+    if (receivers === undefined) this.oracle?.onRetainRejected(message)
     return receivers
   }
 }

@@ -3,7 +3,7 @@ import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 
 type Qos = 0 | 1 | 2
 
-/** A message, from whoever publishes it. Its number is in its payload, or, when that has to be empty, beside it. */
+/** A published message. Its number is in the payload, or for empty payloads in the correlation data. */
 export interface Publication {
   readonly number: number
   readonly kind: 'message' | 'will' | 'answer'
@@ -14,36 +14,34 @@ export interface Publication {
   readonly what: 'small' | 'large' | 'empty'
   /** s */
   readonly expiry: number | undefined
-  /** How often the broker took it on. */
+  /** How often the broker accepted it. */
   accepted: number
-  /** How often it was sent. */
   sent: number
 }
 
-/** Larger than what a client takes that takes no large packets, bytes. */
-const LARGE = 300
+/** Exceeds the maximum packet size of small clients, bytes. */
+const LARGE_BYTES = 300
 
 export const SMALL_PACKET = 120
 
 export function payloadOf({ number, what }: Publication): string {
   if (what === 'empty') return ''
-  return what === 'large' ? `${number}`.padEnd(LARGE, ' ') : `${number}`
+  return what === 'large' ? `${number}`.padEnd(LARGE_BYTES, ' ') : `${number}`
 }
 
-/** The number of a PUBLISH on its way to a client; `undefined` for one that is empty, with MQTT 3.1.1. */
+/** Returns the number of a PUBLISH to a client; `undefined` for an empty one over MQTT 3.1.1. */
 export function numberOf({ payload, properties }: IPublishPacket): number | undefined {
   const text = payload.length > 0 ? payload : properties?.correlationData
   return text === undefined ? undefined : Number(text.toString())
 }
 
-/** The number of a message in the broker. */
+/** Returns the number of a message in the broker. */
 export function numberIn({ content: { payload, correlationData, carried } }: Pick<Message, 'content'>): number {
-  // In what is carried, an identifier and a length come before correlation data.
+  // In the encoded properties, an identifier and a length precede the correlation data.
   const bytes = payload.length > 0 ? payload : (correlationData ?? (carried ?? new Uint8Array(0)).subarray(3))
   return Number(new TextDecoder().decode(bytes))
 }
 
-/** `number` more of something. */
 export const count = (counts: Map<number, number>, key: number, more = 1): void => {
   counts.set(key, (counts.get(key) ?? 0) + more)
 }

@@ -2,7 +2,7 @@ import { Random } from '../../../simulation/random.js'
 
 type Qos = 0 | 1 | 2
 
-/** A last will, as in CONNECT; `delay` and `expiry` in s. */
+/** A will; `delay` and `expiry` in s. */
 export interface WillPlan {
   readonly topic: string
   readonly qos: Qos
@@ -11,7 +11,6 @@ export interface WillPlan {
   readonly expiry: number | undefined
 }
 
-/** What somebody does, or what befalls a connection. */
 export type Step =
   | {
       readonly type: 'connect'
@@ -20,7 +19,7 @@ export type Step =
       /** s */
       readonly expiry: number
       readonly receiveMaximum: number
-      /** Takes no large packets. */
+      /** Has a small maximum packet size. */
       readonly small: boolean
       readonly aliases: number
       /** s */
@@ -61,15 +60,14 @@ export type Step =
     }
   | { readonly type: 'wait'; readonly ms: number }
 
-/** A step, and how many packets move before it. */
+/** A step, preceded by a number of packet moves. */
 export type Action = Step & { readonly moves: number }
 
-/** Everything that happens in a simulation, given by its seed. */
+/** A complete simulation run. */
 export interface Schedule {
   readonly seed: number
-  /** MQTT versions of the clients. */
   readonly versions: readonly (4 | 5)[]
-  /** With bounds that are reached. */
+  /** Whether limits are reached. */
   readonly tight: boolean
   readonly ending: 'settled' | 'closed' | 'died'
   readonly actions: readonly Action[]
@@ -81,10 +79,10 @@ export const TOPICS = ['a/1', 'a/2', 'b/1', 'a'] as const
 const SHARED_TOPICS = ['s/x/1', 's/x/2'] as const
 const FILTERS = ['a/1', 'a/2', 'b/1', 'a/+', 'a/#', '+/1', 'a'] as const
 const SHARED_FILTERS = ['$share/g/s/x/+', '$share/h/s/x/1', '$share/g/s/x/1'] as const
-/** A session is kept for so long, s. */
+/** Session expiry intervals, s. */
 const EXPIRIES = [0, 3, 20, 1_000, 1_000] as const
 
-/** The schedule of a seed. */
+/** Returns the schedule of a seed. */
 export function scheduleOf(seed: number): Schedule {
   const random = new Random(seed)
   const tight = random.chance(0.2)

@@ -2,7 +2,6 @@ import type { IPublishPacket } from 'mqtt-packet'
 import { count, numberOf, type Publication } from './publication.js'
 import type { SimLink } from './sim-link.js'
 
-/** A subscription, as it was asked for. */
 export interface Subscribed {
   readonly qos: 0 | 1 | 2
   readonly noLocal: boolean
@@ -10,39 +9,38 @@ export interface Subscribed {
   readonly id: number | undefined
 }
 
-/** A message that a session is owed. */
-export interface Owed {
+/** A message that the broker should send to a session. */
+export interface Expected {
   readonly publication: Publication
   readonly qos: 0 | 1 | 2
   readonly retain: boolean
   readonly ids: readonly number[]
   /** ms */
   readonly expiresAt: number | undefined
-  /** Those of one batch may come in any order. */
+  /** Messages of one batch may arrive in any order. */
   readonly batch: number
-  /** Another one of its batch was sent when this one could not be, so it may have been given up before it. */
-  perhaps?: boolean
+  /** Another message of its batch was sent when this one was unsendable, so the broker may have discarded it. */
+  isOptional?: boolean
 }
 
-/** A message with a packet id. */
-export interface Flight {
-  readonly owed: Owed
+export interface InFlight {
+  readonly expected: Expected
   readonly order: number
-  /** PUBREC or PUBREL has been said. */
-  released: boolean
-  /** Over which it was sent last. */
+  /** Whether PUBREC or PUBREL was sent. */
+  isReleased: boolean
+  /** The last connection it was sent on. */
   link: SimLink
 }
 
-/** A message may be owed more than once, and then with another QoS. */
+/** A message may be expected several times, with different QoS. */
 export const keyOf = (number: number, qos: number): number => 4 * number + qos
 
-type Choice = (owed: Owed) => boolean
+type Predicate = (expected: Expected) => boolean
 
 const sorted = (ids: readonly number[]): string => [...ids].sort().join()
 
-/** What of a message is not as it is owed, `now` in ms. */
-export function differences({ qos, retain, ids, expiresAt }: Owed, packet: IPublishPacket, now: number): string[] {
+/** Returns the fields that differ from the expectation. @param now - ms */
+export function differences({ qos, retain, ids, expiresAt }: Expected, packet: IPublishPacket, now: number): string[] {
   const wrong: string[] = []
   if (packet.qos !== qos) wrong.push('QoS')
   if (packet.retain !== retain) wrong.push('retain flag')
@@ -54,100 +52,106 @@ export function differences({ qos, retain, ids, expiresAt }: Owed, packet: IPubl
   return wrong
 }
 
-/** What is to be said against what the broker does. */
-export type Complain = (what: string) => void
+/** Reports a violation. */
+export type ReportViolation = (what: string) => void
 
-/** What a session should be, by the rules alone. */
+/** The expected state of a session according to the specification. */
 export class SessionModel {
   readonly clientId: string
   readonly subscriptions = new Map<string, Subscribed>()
-  /** Those that are shared, and whether there has ever been one. */
+  /** Shared subscriptions, and whether there has ever been one. */
   readonly shared = new Map<string, Subscribed>()
   hasShared = false
-  readonly inFlight = new Map<number, Flight>()
-  /** With QoS 1 or 2, in order; what is owed with QoS 0 is owed at once. */
-  owed: Owed[] = []
-  passing: Owed[] = []
-  /** Whose connection there is. */
+  readonly inFlight = new Map<number, InFlight>()
+  /** QoS 1 and 2 messages in order; QoS 0 messages are expected immediately. */
+  expected: Expected[] = []
+  immediate: Expected[] = []
+  /** The current connection. */
   link: SimLink | undefined
   /** s */
   expiry = 0
   /** ms */
   endsAt = 0
-  ended = false
-  /** A bound may have been reached, at which the broker may end it. */
-  doubtful = false
-  /** By {@link keyOf}: how often it was owed, and how often its client got it. */
-  readonly promised = new Map<number, number>()
-  readonly got = new Map<number, number>()
+  isEnded = false
+  /** Whether the broker may have ended it at a limit. */
+  mayHaveEnded = false
+  /** By {@link keyOf}: how often a message was expected and received. */
+  readonly expectedCounts = new Map<number, number>()
+  readonly receivedCounts = new Map<number, number>()
   #order = 0
 
   constructor(clientId: string) {
     this.clientId = clientId
   }
 
-  alive(now: number): boolean {
-    return !this.ended && (this.link !== undefined || this.endsAt > now)
+  isAlive(now: number): boolean {
+    return !this.isEnded && (this.link !== undefined || this.endsAt > now)
   }
 
-  owe(owed: Owed): void {
-    const { publication, qos } = owed
-    if (qos > 0) this.owed.push(owed)
-    else if (this.link) this.passing.push(owed)
+  expect(expected: Expected): void {
+    const { publication, qos } = expected
+    if (qos > 0) this.expected.push(expected)
+    else if (this.link) this.immediate.push(expected)
     else return
-    count(this.promised, keyOf(publication.number, qos))
+    count(this.expectedCounts, keyOf(publication.number, qos))
   }
 
   /**
-   * The broker sends something for the first time; returns what it should be.
+   * Called for a first transmission; returns the expected message.
    *
-   * @param skips - what must not be sent any more
-   * @param optional - what need not be sent
-   * @param now - ms
+   * @param isUnsendable - must not be sent
+   * @param optional - may be omitted
    */
-  first(packet: IPublishPacket, link: SimLink, skips: Choice, optional: Choice, now: number): Owed | undefined {
-    const list = (packet.qos === 0 ? this.passing : this.owed).filter(owed => !skips(owed))
+  takeExpected(
+    packet: IPublishPacket,
+    link: SimLink,
+    isUnsendable: Predicate,
+    optional: Predicate,
+    now: number,
+  ): Expected | undefined {
+    const list = (packet.qos === 0 ? this.immediate : this.expected).filter(expected => !isUnsendable(expected))
     const number = numberOf(packet)
-    const head = list.find(owed => !optional(owed))
+    const head = list.find(expected => !optional(expected))
     const candidates = list
-      .filter((owed, i) => head === undefined || owed.batch === head.batch || i < list.indexOf(head))
+      .filter((expected, i) => head === undefined || expected.batch === head.batch || i < list.indexOf(head))
       .filter(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
-    // Owed for two subscriptions, or taken on twice, and the first may have been left out: the packet says which one it is.
-    const found = candidates.find(owed => differences(owed, packet, now).length === 0) ?? candidates[0]
+    // It may be expected several times, and an earlier one may have been omitted: the packet decides.
+    const found = candidates.find(expected => differences(expected, packet, now).length === 0) ?? candidates[0]
     if (found === undefined) return undefined
-    const before = [...this.owed, ...this.passing].filter(({ qos }) => qos > 0 === packet.qos > 0)
+    const before = [...this.expected, ...this.immediate].filter(({ qos }) => qos > 0 === packet.qos > 0)
     this.#skip(before.slice(0, before.indexOf(found)).filter(({ batch }) => batch !== found.batch))
-    for (const owed of before) if (owed.batch === found.batch && skips(owed)) owed.perhaps = true
+    for (const expected of before)
+      if (expected.batch === found.batch && isUnsendable(expected)) expected.isOptional = true
     this.#remove(found)
-    if (packet.qos > 0) this.fly(packet.messageId ?? 0, found, link)
+    if (packet.qos > 0) this.recordInFlight(packet.messageId ?? 0, found, link)
     return found
   }
 
-  fly(packetId: number, owed: Owed, link: SimLink): void {
-    this.inFlight.set(packetId, { owed, order: ++this.#order, released: false, link })
+  recordInFlight(packetId: number, expected: Expected, link: SimLink): void {
+    this.inFlight.set(packetId, { expected, order: ++this.#order, isReleased: false, link })
   }
 
-  /** What is too late or too large is not owed any more; returns what is left. */
-  settle(skips: Choice): readonly Owed[] {
-    this.#skip([...this.owed, ...this.passing].filter(skips))
-    return [...this.owed, ...this.passing]
+  /** Removes messages that are expired or too large; returns the others. */
+  discardUnsendable(isUnsendable: Predicate): readonly Expected[] {
+    this.#skip([...this.expected, ...this.immediate].filter(isUnsendable))
+    return [...this.expected, ...this.immediate]
   }
 
-  /** Nothing is owed for a flight any more, although it may not have arrived; if it has, that was as it should be. */
-  excuse({ owed }: Flight): void {
-    const key = keyOf(owed.publication.number, owed.qos)
-    if ((this.promised.get(key) ?? 0) > (this.got.get(key) ?? 0)) count(this.promised, key, -1)
+  /** No longer expects a message that may or may not have arrived. */
+  waive({ expected }: InFlight): void {
+    const key = keyOf(expected.publication.number, expected.qos)
+    if ((this.expectedCounts.get(key) ?? 0) > (this.receivedCounts.get(key) ?? 0)) count(this.expectedCounts, key, -1)
   }
 
-  #skip(list: readonly Owed[]): void {
-    for (const owed of list) {
-      this.#remove(owed)
-      count(this.promised, keyOf(owed.publication.number, owed.qos), -1)
+  #skip(list: readonly Expected[]): void {
+    for (const expected of list) {
+      this.#remove(expected)
+      count(this.expectedCounts, keyOf(expected.publication.number, expected.qos), -1)
     }
   }
 
-  #remove(owed: Owed): void {
-    this.owed = this.owed.filter(other => other !== owed)
-    this.passing = this.passing.filter(other => other !== owed)
+  #remove(expected: Expected): void {
+    this.expected = this.expected.filter(other => other !== expected)
+    this.immediate = this.immediate.filter(other => other !== expected)
   }
 }

@@ -3,44 +3,40 @@ import { numberOf, type Publication, payloadOf } from './publication.js'
 import type { Step } from './schedule.js'
 import type { SimLink } from './sim-link.js'
 
-/** Something that the client published and the broker has not acknowledged. */
+/** A published message without acknowledgement. */
 interface Unacknowledged {
   readonly publication: Publication
-  /** PUBREC came. */
-  received: boolean
+  /** PUBREC has arrived. */
+  isReceived: boolean
 }
 
-/** Who is told what arrives. */
 export interface ClientObserver {
-  /** A message is handed to the application. */
-  arrived(link: SimLink, packet: IPublishPacket): void
-  /** The broker has taken responsibility for a publication. */
-  taken(publication: Publication, refused: boolean): void
-  complain(what: string): void
+  onDelivered(link: SimLink, packet: IPublishPacket): void
+  /** Called when the broker has accepted or rejected a publication. */
+  onAcknowledged(publication: Publication, refused: boolean): void
+  reportViolation(what: string): void
 }
 
-/** An MQTT client that follows the standard, as far as its plan lets it. */
+/** An MQTT client that follows the specification within its plan. */
 export class SimClient {
   readonly clientId: string
   readonly version: 4 | 5
   link: SimLink | undefined
-  /** Keeps its acknowledgements to itself. */
-  holding = false
+  holdsAcknowledgements = false
   stalled = false
   readonly #observer: ClientObserver
   readonly #unacknowledged = new Map<number, Unacknowledged>()
-  /** What came with QoS 2 and is not released, by packet id. */
+  /** Unreleased QoS 2 messages by packet id. */
   readonly #received = new Map<number, number | undefined>()
-  /** What it refused, by packet id, which comes again if the broker does not hear of it. */
-  readonly #refused = new Map<number, number | undefined>()
+  /** Rejected messages by packet id, which are retransmitted if the rejection is lost. */
+  readonly #rejected = new Map<number, number | undefined>()
   readonly #aliases = new Map<number, string>()
   readonly #announced = new Set<string>()
   #held: Packet[] = []
   #ready = false
-  /** It did not hear whether there is a session. */
-  #unanswered = false
-  /** It asked for a session that is new. */
-  #forgotten = false
+  /** No CONNACK has arrived. */
+  #isConnackPending = false
+  #requestedCleanStart = false
   #requests = 0
 
   constructor(clientId: string, version: 4 | 5, observer: ClientObserver) {
@@ -50,7 +46,7 @@ export class SimClient {
   }
 
   get ready(): boolean {
-    return this.#ready && this.link !== undefined && !this.link.finished
+    return this.#ready && this.link !== undefined && !this.link.hasFinished
   }
 
   get unacknowledged(): number {
@@ -65,12 +61,13 @@ export class SimClient {
     this.#aliases.clear()
     this.#announced.clear()
     const { expiry, receiveMaximum, small, aliases, keepAlive } = step
-    // Whoever did not hear whether its session was kept cannot know whose session it finds the next time.
-    const unsure = this.#unanswered && (this.#forgotten || this.#unacknowledged.size + this.#received.size > 0)
+    // Without CONNACK, the client cannot know which session it resumes next.
+    const unsure =
+      this.#isConnackPending && (this.#requestedCleanStart || this.#unacknowledged.size + this.#received.size > 0)
     const clean = this.version === 4 ? unsure || expiry === 0 : unsure || step.clean
     if (clean) this.#forget()
-    this.#forgotten = clean
-    this.#unanswered = true
+    this.#requestedCleanStart = clean
+    this.#isConnackPending = true
     const properties = {
       sessionExpiryInterval: expiry,
       receiveMaximum,
@@ -98,16 +95,16 @@ export class SimClient {
     }
     let packetId = 1
     while (this.#unacknowledged.has(packetId)) packetId++
-    this.#unacknowledged.set(packetId, { publication, received: false })
+    this.#unacknowledged.set(packetId, { publication, isReceived: false })
     this.#send(publication, packetId, false, alias)
   }
 
-  /** Sends a SUBSCRIBE or UNSUBSCRIBE, or something else without consequences. */
+  /** Sends a SUBSCRIBE, UNSUBSCRIBE or PINGREQ. */
   request(packet: (packetId: number) => Packet): void {
     if (this.ready) this.link?.up.push(packet(60_000 + ++this.#requests))
   }
 
-  /** Acknowledges the first or the last of what was held back. */
+  /** Acknowledges the first or the last message held back. */
   acknowledge(refusing: boolean, last: boolean): void {
     if (!this.ready) return
     const packet = last ? this.#held.pop() : this.#held.shift()
@@ -121,12 +118,11 @@ export class SimClient {
   }
 
   release(): void {
-    this.holding = false
+    this.holdsAcknowledgements = false
     while (this.ready && this.#held.length > 0) this.acknowledge(false, false)
   }
 
-  /** Takes a packet of the broker. */
-  take(link: SimLink, packet: Packet): void {
+  receive(link: SimLink, packet: Packet): void {
     if (link !== this.link) return
     if (packet.cmd === 'connack') this.#welcomed(link, packet)
     else if (packet.cmd === 'publish') this.#published(link, packet)
@@ -139,24 +135,24 @@ export class SimClient {
 
   #welcomed(link: SimLink, { sessionPresent }: IConnackPacket): void {
     this.#ready = true
-    this.#unanswered = false
+    this.#isConnackPending = false
     if (!sessionPresent) {
       this.#forget()
       return
     }
-    for (const [packetId, { publication, received }] of this.#unacknowledged) {
+    for (const [packetId, { publication, isReceived: received }] of this.#unacknowledged) {
       if (received) link.up.push({ cmd: 'pubrel', messageId: packetId, reasonCode: 0 })
       else this.#send(publication, packetId, true, false)
     }
   }
 
   #refuse(packetId: number): void {
-    this.#refused.set(packetId, this.#received.get(packetId))
+    this.#rejected.set(packetId, this.#received.get(packetId))
     this.#received.delete(packetId)
   }
 
   #forget(): void {
-    this.#refused.clear()
+    this.#rejected.clear()
     this.#unacknowledged.clear()
     this.#received.clear()
   }
@@ -165,43 +161,43 @@ export class SimClient {
     const alias = packet.properties?.topicAlias
     if (alias !== undefined && packet.topic !== '') this.#aliases.set(alias, packet.topic)
     const topic = packet.topic === '' ? this.#aliases.get(alias ?? 0) : packet.topic
-    if (topic === undefined) this.#observer.complain(`${this.clientId} got an alias that stands for nothing`)
+    if (topic === undefined) this.#observer.reportViolation(`${this.clientId} received an unknown alias`)
     const named = { ...packet, topic: topic ?? '' }
     const messageId = packet.messageId ?? 0
     if (packet.qos === 2) {
       const number = numberOf(packet)
-      const isRefused = this.#refused.has(messageId) && this.#refused.get(messageId) === number
+      const isRefused = this.#rejected.has(messageId) && this.#rejected.get(messageId) === number
       const again = this.#received.has(messageId) || (packet.dup && isRefused)
-      if (!again) this.#observer.arrived(link, named)
-      this.#refused.delete(messageId)
+      if (!again) this.#observer.onDelivered(link, named)
+      this.#rejected.delete(messageId)
       this.#received.set(messageId, number)
       this.#answer({ cmd: 'pubrec', messageId, reasonCode: 0 })
       return
     }
-    this.#observer.arrived(link, named)
+    this.#observer.onDelivered(link, named)
     if (packet.qos === 1) this.#answer({ cmd: 'puback', messageId, reasonCode: 0 })
   }
 
   #answer(packet: Packet): void {
-    if (this.holding) this.#held.push(packet)
+    if (this.holdsAcknowledgements) this.#held.push(packet)
     else if (this.ready) this.link?.up.push(packet)
   }
 
   #done(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
     const done = this.#unacknowledged.get(packetId)
     this.#unacknowledged.delete(packetId)
-    if (done?.publication.qos === 1) this.#observer.taken(done.publication, reasonCode >= 0x80)
+    if (done?.publication.qos === 1) this.#observer.onAcknowledged(done.publication, reasonCode >= 0x80)
   }
 
   #halfDone(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
     const half = this.#unacknowledged.get(packetId)
     if (half === undefined) return
-    if (!half.received) this.#observer.taken(half.publication, reasonCode >= 0x80)
+    if (!half.isReceived) this.#observer.onAcknowledged(half.publication, reasonCode >= 0x80)
     if (reasonCode >= 0x80) {
       this.#unacknowledged.delete(packetId)
       return
     }
-    half.received = true
+    half.isReceived = true
     this.link?.up.push({ cmd: 'pubrel', messageId: packetId, reasonCode: 0 })
   }
 

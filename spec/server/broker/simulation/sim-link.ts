@@ -2,41 +2,40 @@ import mqttPacket, { type Packet, type Parser } from 'mqtt-packet'
 import type { Room } from '../../../../src/core/mqtt5/publish-encoder.js'
 import type { Link } from '../../../../src/server/broker/session/link.js'
 
-/** A packet on its way to a client, and its size, bytes. */
+/** A packet to a client, with its size in bytes. */
 export interface Sent {
   readonly packet: Packet
   readonly size: number
 }
 
-/** What happens at the broker's end of a link. */
+/** Events at the broker's end of a link. */
 export interface LinkObserver {
   sent(link: SimLink, sent: Sent): void
-  /** The broker ends it. */
-  ended(link: SimLink): void
-  complain(what: string): void
+  onEnded(link: SimLink): void
+  reportViolation(what: string): void
 }
 
-/** What a payload is that is written without a copy, bytes. */
-const LARGE = 100
+/** Payloads of this size are written without a copy, bytes. */
+const LARGE_BYTES = 100
 
-/** A network connection on which packets stay until they are moved, one by one. */
+/** A network connection whose packets move one at a time. */
 export class SimLink implements Link {
   readonly remoteAddress = undefined
   readonly transport = 'tcp'
   readonly version: 4 | 5
-  /** On their way to the broker, and to the client. */
+  /** Packets to the broker, and to the client. */
   readonly up: Packet[] = []
   readonly down: Sent[] = []
   unsentBytes = 0
   readonly heldBytes = 0
   readonly transientBytes = 0
-  /** The broker has ended it. */
-  over = false
-  /** The client sends nothing more; when it is `gone`, it takes nothing, either. */
-  finished = false
-  gone = false
-  /** Goes on with what waits. */
-  woken = (): void => undefined
+  /** Whether the broker has ended it. */
+  isOver = false
+  /** The client sends nothing more; if `isGone`, it also receives nothing. */
+  hasFinished = false
+  isGone = false
+  /** Resumes the connection's queued work. */
+  onWake = (): void => undefined
   readonly #observer: LinkObserver
   readonly #parser: Parser
   #filling: Uint8Array | undefined
@@ -46,11 +45,11 @@ export class SimLink implements Link {
     this.#observer = observer
     this.#parser = mqttPacket.parser({ protocolVersion: version })
     this.#parser.on('packet', packet => this.#parsed(packet))
-    this.#parser.on('error', error => observer.complain(`the broker wrote what is no packet: ${error.message}`))
+    this.#parser.on('error', error => observer.reportViolation(`the broker wrote an invalid packet: ${error.message}`))
   }
 
-  /** A packet is complete when the next one begins. */
-  readonly writeBuffer: Room = new FreshRoom(bytes => {
+  /** A packet is complete when the next one starts. */
+  readonly writeBuffer: Room = new FreshWriteBuffer(bytes => {
     this.flush()
     this.#filling = bytes
   })
@@ -61,49 +60,49 @@ export class SimLink implements Link {
   }
 
   isLarge(piece: Uint8Array): boolean {
-    return piece.length > LARGE
+    return piece.length > LARGE_BYTES
   }
 
   delayFlush(): void {}
 
   wake(): void {
-    this.woken()
+    this.onWake()
   }
 
   end(): void {
     this.flush()
-    if (this.over) return
-    this.over = true
-    this.#observer.ended(this)
+    if (this.isOver) return
+    this.isOver = true
+    this.#observer.onEnded(this)
   }
 
   destroy(): void {
     this.end()
-    this.forget()
+    this.dropDownstream()
   }
 
-  /** What was given room for is filled by now. */
+  /** Decodes the reserved memory, which is filled by now. */
   flush(): void {
     const piece = this.#filling
     this.#filling = undefined
     if (piece !== undefined) this.#parse(piece)
   }
 
-  /** Takes the next packet to the client. */
+  /** Removes the next packet to the client. */
   take(): Packet | undefined {
     const sent = this.down.shift()
     this.unsentBytes -= sent?.size ?? 0
     return sent?.packet
   }
 
-  /** What is on its way to the client is lost. */
-  forget(): void {
+  /** Discards the packets to the client. */
+  dropDownstream(): void {
     this.down.length = 0
     this.unsentBytes = 0
   }
 
   #parse(piece: Uint8Array): void {
-    if (!this.over) this.#parser.parse(Buffer.from(piece))
+    if (!this.isOver) this.#parser.parse(Buffer.from(piece))
   }
 
   #parsed(packet: Packet): void {
@@ -111,14 +110,14 @@ export class SimLink implements Link {
     const size = 1 + (remaining < 128 ? 1 : 2) + remaining
     const sent = { packet, size }
     this.#observer.sent(this, sent)
-    if (this.gone) return
+    if (this.isGone) return
     this.down.push(sent)
     this.unsentBytes += size
   }
 }
 
-/** Memory of its own for each packet. */
-class FreshRoom implements Room {
+/** Allocates separate memory for each packet. */
+class FreshWriteBuffer implements Room {
   block = new Uint8Array(0)
   readonly #begun: (bytes: Uint8Array) => void
 

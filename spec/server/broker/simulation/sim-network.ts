@@ -5,12 +5,12 @@ import type { Oracle } from './oracle.js'
 import type { SimClient } from './sim-client.js'
 import { SimLink } from './sim-link.js'
 
-/** What lies between a broker and its clients: packets on their way, and connections that end on one side first. */
+/** The network between a broker and its clients: packets in transit, and connections that are closed at one end. */
 export class SimNetwork {
   readonly #core: BrokerCore
   readonly #oracle: Oracle
   readonly #clients: readonly SimClient[]
-  /** Those of the links that are not forgotten by both ends. */
+  /** Links that at least one end still uses. */
   readonly #connections = new Map<SimLink, Connection>()
 
   constructor(core: BrokerCore, oracle: Oracle, clients: readonly SimClient[]) {
@@ -19,60 +19,58 @@ export class SimNetwork {
     this.#clients = clients
   }
 
-  /** Links that are not forgotten by both ends. */
   get links(): readonly SimLink[] {
     return [...this.#connections.keys()]
   }
 
-  /** What may happen next: one packet moves, or somebody notices that a connection is broken. */
+  /** Possible next events: a packet moves, or an end detects a broken connection. */
   get moves(): (() => void)[] {
     return [...this.#connections].flatMap(([link, connection]) => this.#possible(link, connection))
   }
 
-  /** A client connects. */
   open(version: 4 | 5): SimLink {
     const link = new SimLink(version, {
-      sent: (from, sent) => this.#oracle.sent(from, sent),
-      ended: from => this.#oracle.over(from, false),
-      complain: this.#oracle.complain,
+      sent: (from, sent) => this.#oracle.onSent(from, sent),
+      onEnded: from => this.#oracle.onConnectionEnded(from, false),
+      reportViolation: this.#oracle.reportViolation,
     })
     this.#connections.set(link, this.#core.accept(link))
     return link
   }
 
-  /** The connection breaks, and only the client knows it. */
-  kill(link: SimLink): void {
-    link.gone = link.finished = true
+  /** Breaks a connection; only the client detects it. */
+  breakConnection(link: SimLink): void {
+    link.isGone = link.hasFinished = true
     link.up.length = 0
-    link.forget()
+    link.dropDownstream()
   }
 
-  /** The broker hears that a connection is broken. */
-  notice(link: SimLink): void {
-    this.#oracle.over(link, true)
+  /** Lets the broker detect a broken connection. */
+  notifyBroker(link: SimLink): void {
+    this.#oracle.onConnectionEnded(link, true)
     this.#connections.get(link)?.onNetworkClosed()
     this.#connections.delete(link)
   }
 
-  /** Has everything looked at that was written. */
+  /** Passes all written packets to the oracle. */
   flush(): void {
     for (const link of this.#connections.keys()) link.flush()
   }
 
   #possible(link: SimLink, connection: Connection): (() => void)[] {
-    if (link.over) return [() => this.#close(link)]
-    if (link.gone) return [() => this.notice(link)]
+    if (link.isOver) return [() => this.#close(link)]
+    if (link.isGone) return [() => this.notifyBroker(link)]
     const moves: (() => void)[] = []
     const client = this.#clients.find(client => client.link === link)
-    // What nobody looks at any more the system takes.
+    // The system accepts data for a client that has stopped reading.
     if (link.down.length > 0 && (client === undefined || !client.stalled)) moves.push(() => this.#down(link, client))
-    if (!connection.isStalled && (link.up.length > 0 || link.finished)) moves.push(() => this.#up(link, connection))
+    if (!connection.isStalled && (link.up.length > 0 || link.hasFinished)) moves.push(() => this.#up(link, connection))
     return moves
   }
 
   #down(link: SimLink, client: SimClient | undefined): void {
     const packet = link.take()
-    if (packet && client) client.take(link, packet)
+    if (packet && client) client.receive(link, packet)
     const connection = this.#connections.get(link)
     if (connection && !connection.isEnded && !connection.isStalled) connection.processNext()
   }
@@ -86,16 +84,16 @@ export class SimNetwork {
       return
     }
     const bytes = bytesOf(packet, link.version)
-    this.#oracle.handed(link, packet)
+    this.#oracle.onReceived(link, packet)
     connection.recordActivity()
     connection.receive(bytes)
     while (!connection.isEnded && !connection.isStalled && connection.processNext());
   }
 
-  /** The client sees, after what is on its way, that the broker has ended the connection. */
+  /** Reports the end of a connection to the client, after the packets in transit. */
   #close(link: SimLink): void {
     const client = this.#clients.find(client => client.link === link)
-    for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.take(link, packet)
+    for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.receive(link, packet)
     if (client) client.link = undefined
     this.#connections.get(link)?.onNetworkClosed()
     this.#connections.delete(link)

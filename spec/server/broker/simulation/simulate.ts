@@ -2,16 +2,15 @@ import { shrink } from '../../../simulation/simulate.js'
 import { type Action, type Schedule, scheduleOf } from './schedule.js'
 import { type Verdict, World } from './world.js'
 
-/** What is to be said against what the broker does in the schedule of a seed. */
+/** Returns the violations in the simulation of a seed. */
 export const violationsOf = (seed: number): readonly string[] => simulate(scheduleOf(seed)).violations
 
-/** Runs a schedule. */
 export const simulate = (schedule: Schedule): Verdict => new World(schedule).run()
 
 const describeAction = ({ moves, type, ...rest }: Action): string =>
   `${moves} moves, then ${type} ${JSON.stringify(rest)}`
 
-/** What a person needs to understand the failure of a seed. */
+/** Returns a readable report of a failed seed. */
 export function reportOf(seed: number): string {
   const schedule = scheduleOf(seed)
   const small = shrink(schedule, candidate => simulate(candidate).violations.length > 0)
@@ -24,7 +23,7 @@ export function reportOf(seed: number): string {
   ].join('\n')
 }
 
-/** Simulates the seeds; the first failure, and how many packets moved. */
+/** Simulates seeds; returns the first failure and the number of moved packets. */
 export function simulateAll(seeds: Iterable<number>): { failure: string | undefined; moves: number } {
   let moves = 0
   for (const seed of seeds) {

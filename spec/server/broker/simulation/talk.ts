@@ -1,11 +1,11 @@
 import type { IConnectPacket, IDisconnectPacket, IPublishPacket, Packet } from 'mqtt-packet'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import type { Publication } from './publication.js'
-import type { Complain, SessionModel } from './session-model.js'
+import type { ReportViolation, SessionModel } from './session-model.js'
 import type { SimLink } from './sim-link.js'
 
-/** What is known of a connection, from the packets on it. */
-export interface Talk {
+/** The state of a connection, derived from its packets. */
+export interface ConnectionRecord {
   readonly link: SimLink
   readonly clientId: string
   readonly clean: boolean
@@ -14,7 +14,7 @@ export interface Talk {
   readonly small: boolean
   readonly aliasMaximum: number
   /** ms */
-  readonly patience: number
+  readonly keepAliveTimeoutMs: number
   readonly will: Publication | undefined
   readonly willDelay: number
   readonly requests: Map<number, Packet>
@@ -22,22 +22,21 @@ export interface Talk {
   readonly aliases: Map<number, string>
   session: SessionModel | undefined
   lastSeen: number
-  /** When it took nothing, and was not read. */
-  excused: number
-  goodbye: IDisconnectPacket | undefined
-  /** The broker said why it ends it. */
-  dismissed: IDisconnectPacket | undefined
-  over: boolean
-  lastAgain: number
+  /** When the client did not read, so that the broker did not read from it, ms. */
+  unreadAt: number
+  clientDisconnect: IDisconnectPacket | undefined
+  /** Received or sent DISCONNECT of the broker. */
+  serverDisconnect: IDisconnectPacket | undefined
+  isOver: boolean
+  lastRetransmitted: number
 }
 
-/** A connection, as its CONNECT says. */
-export function talkOf(
+export function connectionRecordOf(
   link: SimLink,
   { clientId, clean, properties, will, keepalive, protocolVersion }: IConnectPacket,
   publications: ReadonlyMap<number, Publication>,
   now: number,
-): Talk {
+): ConnectionRecord {
   const expiry =
     protocolVersion === 4 ? (clean ? 0 : LIMIT.sessionExpirySeconds) : (properties?.sessionExpiryInterval ?? 0)
   const number = will && Number(will.payload.toString() || '0')
@@ -49,7 +48,7 @@ export function talkOf(
     receiveMaximum: properties?.receiveMaximum ?? 65_535,
     small: properties?.maximumPacketSize !== undefined,
     aliasMaximum: properties?.topicAliasMaximum ?? 0,
-    patience: 1_500 * (keepalive ?? 0),
+    keepAliveTimeoutMs: 1_500 * (keepalive ?? 0),
     will: number === undefined ? undefined : publications.get(number),
     willDelay: will?.properties?.willDelayInterval ?? 0,
     requests: new Map(),
@@ -57,23 +56,23 @@ export function talkOf(
     aliases: new Map(),
     session: undefined,
     lastSeen: now,
-    excused: 0,
-    goodbye: undefined,
-    dismissed: undefined,
-    over: false,
-    lastAgain: 0,
+    unreadAt: 0,
+    clientDisconnect: undefined,
+    serverDisconnect: undefined,
+    isOver: false,
+    lastRetransmitted: 0,
   }
 }
 
-/** The topic of a message, which may have an alias. */
+/** Returns the topic of a message, resolving its alias. */
 export function topicOf(
-  { clientId, aliases, aliasMaximum }: Talk,
+  { clientId, aliases, aliasMaximum }: ConnectionRecord,
   { topic, properties }: IPublishPacket,
-  complain: Complain,
+  reportViolation: ReportViolation,
 ): string {
   const alias = properties?.topicAlias
   if (alias === undefined) return topic
-  if (alias > aliasMaximum) complain(`${clientId} got the alias ${alias}, which is over its maximum`)
+  if (alias > aliasMaximum) reportViolation(`${clientId} received the alias ${alias}, which exceeds its maximum`)
   if (topic !== '') aliases.set(alias, topic)
   return aliases.get(alias) ?? ''
 }

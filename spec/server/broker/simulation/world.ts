@@ -13,15 +13,14 @@ import { SimClient } from './sim-client.js'
 import type { SimLink } from './sim-link.js'
 import { SimNetwork } from './sim-network.js'
 
-/** What came of a simulation. */
 export interface Verdict {
   readonly violations: readonly string[]
-  /** Packets that were moved. */
+  /** Number of moved packets. */
   readonly moves: number
 }
 
-/** What a broker that keeps its promises can bear, and what it is brought to when bounds are to be reached. */
-const TIGHT = {
+/** Limits that the schedule reaches, instead of limits that no correct broker reaches. */
+const TIGHT_LIMITS = {
   queuedMessages: 6,
   offlineSessions: 1,
   retainedMessages: 3,
@@ -29,11 +28,11 @@ const TIGHT = {
   backlogBytes: 600,
   qos0BacklogBytes: 400,
 }
-/** Packets until a world that behaves has come to rest; more is an endless loop. */
-const MOST_MOVES = 20_000
+/** Maximum packets until a correct broker settles; more indicate an endless loop. */
+const MAX_MOVES = 20_000
 const QUIET = { clean: false, expiry: 1_000, small: false, aliases: 0, keepAlive: 0 } as const
 
-/** A broker and its clients, on virtual time; each packet moves when chance says so. */
+/** A broker and its clients in virtual time. Packets move in random order. */
 export class World {
   readonly #schedule: Schedule
   readonly #random: Random
@@ -59,57 +58,59 @@ export class World {
 
   run(): Verdict {
     const usual = { ...LIMIT }
-    if (this.#schedule.tight) Object.assign(LIMIT, TIGHT)
+    if (this.#schedule.tight) Object.assign(LIMIT, TIGHT_LIMITS)
     try {
       for (const action of this.#schedule.actions) {
         for (let i = 0; i < action.moves; i++) this.#move()
         this.#act(action)
         this.#settle()
       }
-      if (this.#schedule.ending === 'settled') this.#comeToRest()
-      this.#end()
+      if (this.#schedule.ending === 'settled') this.#reconnectAndDrain()
+      this.#close()
     } catch (error) {
-      this.#oracle.complain(`an exception: ${error instanceof Error ? error.stack : error}`)
+      this.#oracle.reportViolation(`an exception: ${error instanceof Error ? error.stack : error}`)
     } finally {
       Object.assign(LIMIT, usual)
     }
-    return { violations: this.#oracle.complaints, moves: this.#moves }
+    return { violations: this.#oracle.violations, moves: this.#moves }
   }
 
   #handler(): BrokerHandler {
     return {
       topic: STORE_TOPIC,
-      checkPublish: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'nobody may' } : undefined),
+      checkPublish: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'the topic is denied' } : undefined),
       handlePublish: (client, message) => {
-        this.#oracle.stored(numberIn({ content: message }), message.topic)
+        this.#oracle.onStored(numberIn({ content: message }), message.topic)
         this.#answer(client)
         return false
       },
       maySubscribe: () => true,
       onConnected: () => undefined,
       onDisconnected: () => undefined,
-      onError: error => this.#oracle.complain(`the broker failed: ${error instanceof Error ? error.stack : error}`),
+      onError: error =>
+        this.#oracle.reportViolation(`the broker failed: ${error instanceof Error ? error.stack : error}`),
     }
   }
 
   #clientObserver() {
     return {
-      arrived: (link: SimLink, packet: IPublishPacket) => this.#oracle.arrived(link, packet),
-      taken: ({ number, topic, qos, sent, accepted }: Publication, refused: boolean) => {
-        // With QoS 1 there may have been room for the first copy alone.
+      onDelivered: (link: SimLink, packet: IPublishPacket) => this.#oracle.onDelivered(link, packet),
+      onAcknowledged: ({ number, topic, qos, sent, accepted }: Publication, refused: boolean) => {
+        // With QoS 1, only the first copy may have been accepted.
         const once = qos !== 1 || sent === 1
-        if (refused && accepted > 0 && once) this.#oracle.complain(`${number} was refused, but published`)
-        if (refused && topic !== DENIED_TOPIC && !this.#schedule.tight) this.#oracle.complain(`${number} was refused`)
-        if (!refused && accepted === 0) this.#oracle.complain(`${number} was acknowledged, but not published`)
+        if (refused && accepted > 0 && once) this.#oracle.reportViolation(`${number} was rejected, but published`)
+        if (refused && topic !== DENIED_TOPIC && !this.#schedule.tight)
+          this.#oracle.reportViolation(`${number} was rejected`)
+        if (!refused && accepted === 0) this.#oracle.reportViolation(`${number} was acknowledged, but not published`)
       },
-      complain: this.#oracle.complain,
+      reportViolation: this.#oracle.reportViolation,
     }
   }
 
   #answer(client: Client): void {
     if (!client.open) return
     const publication = this.#publication({ kind: 'answer', client: '', topic: TOPICS[0], qos: 1, retain: false })
-    this.#oracle.answering(client.clientId, publication)
+    this.#oracle.onResponse(client.clientId, publication)
     const payload = new TextEncoder().encode(`${publication.number}`)
     client.deliver(publication.topic, { payload, userProperties: {} })
   }
@@ -140,9 +141,9 @@ export class World {
         return
       case 'kill':
         if (link === undefined) return
-        this.#network.kill(link)
+        this.#network.breakConnection(link)
         client.link = undefined
-        if (action.noticed) this.#network.notice(link)
+        if (action.noticed) this.#network.notifyBroker(link)
         return
       default:
         ask(client, action)
@@ -150,10 +151,10 @@ export class World {
   }
 
   #connect(client: SimClient, action: Extract<Action, { type: 'connect' }>): void {
-    if (client.link) client.link.finished = true
+    if (client.link) client.link.hasFinished = true
     const { will } = action
     const { clientId: name } = client
-    // What was never read cannot end the connection that comes after it.
+    // An unread CONNECT of the same client would end the new connection.
     for (const { up } of this.#network.links) if (up[0]?.cmd === 'connect' && up[0].clientId === name) up.length = 0
     const expiry = client.version === 5 ? will?.expiry : undefined
     const publication = will && this.#publication({ ...will, expiry, kind: 'will', client: name })
@@ -162,7 +163,7 @@ export class World {
 
   #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Action, { type: 'publish' }>): void {
     if (!client.ready) return
-    // What is empty cannot be told apart with MQTT 3.1.1, and what is refused ends the connection.
+    // Empty messages have no number in MQTT 3.1.1, and rejections end its connection.
     const plain = client.version === 4
     const named = plain || topic.startsWith('s/')
     const publication = this.#publication({
@@ -177,7 +178,7 @@ export class World {
     client.publish(publication, alias)
   }
 
-  /** One packet moves, or a broken connection is noticed; returns whether there was something to do. */
+  /** Moves one packet or reports a broken connection; returns whether there was any. */
   #move(): boolean {
     const [first, ...others] = this.#network.moves
     if (first === undefined) return false
@@ -191,43 +192,44 @@ export class World {
 
   #settle(): void {
     this.#network.flush()
-    this.#oracle.settle()
+    this.#oracle.checkTurn()
   }
 
-  /** Everybody comes back, takes what there is and acknowledges it. */
-  #comeToRest(): void {
+  /** Reconnects all clients, which receive and acknowledge all messages. */
+  #reconnectAndDrain(): void {
     for (const client of this.#clients) {
-      if (client.link) this.#network.kill(client.link)
+      if (client.link) this.#network.breakConnection(client.link)
       client.link = undefined
-      client.holding = client.stalled = false
+      client.holdsAcknowledgements = client.stalled = false
     }
     this.#drain()
-    // Nobody is too slow who takes one at a time.
+    // With a receive maximum of 1, no client exceeds the limits.
     const receiveMaximum = this.#schedule.tight ? 1 : 65_535
     const step = { type: 'connect', client: 0, moves: 0, will: undefined, receiveMaximum, ...QUIET } as const
-    // A session that was too full ends when it is due, and another begins.
+    // An overflowing session ends, and the next round starts another.
     for (let round = 0; round < 3; round++) {
       for (const client of this.#clients) {
         if (!client.link) this.#connect(client, step)
       }
       this.#drain()
     }
-    this.#oracle.settled()
+    this.#oracle.checkEnd()
     for (const { clientId, unacknowledged } of this.#clients)
-      if (unacknowledged > 0) this.#oracle.complain(`${unacknowledged} of ${clientId} were not acknowledged`)
+      if (unacknowledged > 0) this.#oracle.reportViolation(`${unacknowledged} of ${clientId} were not acknowledged`)
   }
 
   #drain(): void {
-    const limit = this.#moves + MOST_MOVES
-    while (this.#move()) if (this.#moves > limit) throw new Error('it does not come to rest')
+    const limit = this.#moves + MAX_MOVES
+    while (this.#move())
+      if (this.#moves > limit) throw new Error(`the simulation does not settle within ${MAX_MOVES} moves`)
   }
 
-  /** The broker ends, and leaves nothing behind. */
-  #end(): void {
-    this.#oracle.wills.forget()
+  /** Closes the broker and checks that nothing remains. */
+  #close(): void {
+    this.#oracle.wills.discardAll()
     if (this.#schedule.ending === 'died') this.#core.kill()
     else this.#core.close()
-    for (const link of this.#network.links) this.#network.notice(link)
+    for (const link of this.#network.links) this.#network.notifyBroker(link)
     const { budget, retained, sessionCount, connectionCount } = this.#core
     for (const topic of [...TOPICS, 's/x/1', 's/x/2']) retained.delete(topic)
     const left = {
@@ -237,6 +239,7 @@ export class World {
       connectionCount,
       kept: retained.count,
     }
-    if (Object.values(left).some(count => count !== 0)) this.#oracle.complain(`left behind: ${JSON.stringify(left)}`)
+    if (Object.values(left).some(count => count !== 0))
+      this.#oracle.reportViolation(`left behind: ${JSON.stringify(left)}`)
   }
 }

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, vi } from 'vitest'
 import { serve } from '../../../../src/server/index.js'
 import { TestClient } from '../../../support/test-client.js'
 
-/** The broker of a spec file, with names that no other test of the file uses. */
+/** The broker of a spec file, with names that are unique in the file. */
 export interface BrokerUnderTest {
   readonly url: string
-  /** A topic, filter or client id of its own. */
+  /** Returns a unique topic, filter or client id. */
   name(stem: string): string
-  /** Lets so many seconds pass. */
+  /** Advances the time by a number of seconds. */
   elapse(seconds: number): Promise<void>
 }
 
-/** `BROKER_PORT=1883` runs the same specs against whatever listens there, on real time; by default it is ours. */
+/** `BROKER_PORT=1883` runs these specs in real time against the broker on that port instead of ours. */
 const FOREIGN = process.env['BROKER_PORT']
 
-/** Ours, on time that a test moves. */
+/** Our broker, on a manual clock. */
 export function brokerUnderTest(): BrokerUnderTest {
   let url = `mqtt://127.0.0.1:${FOREIGN}`
   let names = 0
@@ -45,7 +45,7 @@ export function brokerUnderTest(): BrokerUnderTest {
   }
 }
 
-/** Somebody who connects, asks for an answer and gets it: the broker is well. */
+/** Checks that a new client receives a response. */
 export async function expectWell({ url, name }: BrokerUnderTest): Promise<void> {
   const peer = await TestClient.connect(url, name('well'))
   await peer.settled()
