@@ -14,7 +14,6 @@ const KEPT: Partial<IConnectPacket> = {
   properties: { sessionExpiryInterval: 60, receiveMaximum: 1 },
 }
 
-/** Acknowledges messages until the response to the request arrives. */
 async function acknowledgeAll(client: TestClient): Promise<void> {
   const acknowledged = new Set<number>()
   await eventually(() => {

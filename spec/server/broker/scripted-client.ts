@@ -20,7 +20,6 @@ export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<C
   return { core, clock, open, connect }
 }
 
-/** Sends packets to a broker and records the responses. */
 export class ScriptedClient {
   readonly got: Packet[] = []
   readonly link: SimLink
@@ -51,7 +50,6 @@ export class ScriptedClient {
     this.say({ cmd: 'connect', clientId, ...usual, ...of })
   }
 
-  /** Sends packets; returns the responses. */
   say(...packets: Packet[]): Packet[] {
     const before = this.got.length
     for (const packet of packets) {
@@ -77,12 +75,10 @@ export class ScriptedClient {
     this.lose()
   }
 
-  /** Breaks the connection. */
   lose(): void {
     this.#connection.onNetworkClosed()
   }
 
-  /** Received messages. */
   get messages(): IPublishPacket[] {
     this.link.flush()
     return this.got.filter((packet): packet is IPublishPacket => packet.cmd === 'publish')

@@ -2,14 +2,12 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import type { Delivery, Message } from '../../../src/server/broker/routing/delivery.js'
 import type { Subscriber, Subscription } from '../../../src/server/broker/routing/router.js'
 
-/** A message with default values. */
 export const messageOf = (topic: string, of: Partial<Message> & { readonly text?: string } = {}): Message => {
   const { text = topic, ...rest } = of
   const content = { payload: utf8(text), userProperties: {} }
   return { topic, content, qos: 1, retain: false, expiresAt: undefined, ...rest }
 }
 
-/** A subscriber that records its deliveries. */
 export class Recipient implements Subscriber {
   readonly got: Delivery[] = []
   isConnected = true

@@ -13,10 +13,7 @@ const STEPS = nightly<Record<Flavour, number>>(
   { disjoint: 8_000, overlapping: 8_000, shared: 3_200 },
 )
 
-/**
- * Compares our broker with Mosquitto in random scripts of a flavour and in known regressions. `SEED=n` starts with that
- * seed.
- */
+/** Compares our broker with Mosquitto in random scripts and known regressions. `SEED=n` starts with that seed. */
 export function besideMosquitto(
   flavour: Flavour,
   failedOnce: readonly (readonly [what: string, seed: number])[] = [],

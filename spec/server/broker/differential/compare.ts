@@ -39,7 +39,6 @@ export async function shrink(script: Script, targets: readonly [Target, Target])
   return { ...script, steps }
 }
 
-/** Describes a difference of a shrunk script. */
 async function report(script: Script, targets: readonly [Target, Target]): Promise<string> {
   const small = await shrink(script, targets)
   const shown = small.steps.map((step, index) => `  ${index + 1}. ${shownStep(step)}`).join('\n')
@@ -49,23 +48,19 @@ async function report(script: Script, targets: readonly [Target, Target]): Promi
 
 export interface Outcome {
   readonly steps: number
-  /** One per differing script, up to `maxDifferences`. */
   readonly differences: readonly string[]
 }
 
 export interface Extent {
   readonly flavour: Flavour
-  /** Seed of the first script; later seeds are consecutive. */
   readonly first: number
   readonly count: number
-  /** Default 1. */
   readonly enough?: number
 }
 
 /** Scripts that run concurrently, each with separate topics and clients. */
 const CONCURRENCY = 24
 
-/** Compares scripts concurrently until enough differences are found. */
 export async function compareAll(
   targets: readonly [Target, Target],
   { flavour, first, count, enough: maxDifferences = 1 }: Extent,

@@ -173,7 +173,6 @@ class Generator {
     return client === 'ann' ? 0 : this.#random.pick([1, 2])
   }
 
-  /** Returns the same options for each subscription of the client to the filter. */
   #options(client: ClientName, filter: string): Options {
     const key = `${client} ${filter}`
     const random = this.#random

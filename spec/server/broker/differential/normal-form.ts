@@ -4,7 +4,6 @@ import type { Flavour } from './script.js'
 
 export interface Context {
   readonly flavour: Flavour
-  /** Topic levels of this run. */
   readonly prefix: string
   /** Number of transmissions per message; `undefined` for a broker that sends one copy per matching filter. */
   readonly sends: ReadonlyMap<string, number> | undefined
@@ -45,7 +44,6 @@ interface Copy {
 
 class Lines {
   readonly #context: Context
-  /** Received packets, grouped by streams that keep their order. */
   readonly #streams = new Map<string, string[]>()
   readonly #copies = new Map<string, Copy>()
 
@@ -147,7 +145,7 @@ class Lines {
   }
 }
 
-/** Message properties in a fixed order. Expiry is rounded to thousands of seconds, as it counts down. */
+/** Expiry is rounded to thousands of seconds, as it counts down. */
 function described({ messageExpiryInterval, ...properties }: NonNullable<IPublishPacket['properties']>): string {
   const left = messageExpiryInterval === undefined ? [] : [`expires ${Math.round(messageExpiryInterval / 1_000)}`]
   const others = Object.entries(properties)

@@ -17,15 +17,13 @@ interface Outgoing {
   received: boolean
 }
 
-/** A client of a script across its connections. It keeps its session state as the specification requires. */
+/** A client of a script across its connections. */
 export class Participant {
   wire: TestClient | undefined
   terms: Connect | undefined
-  /** Number of transmissions per message. */
   readonly sends: Map<string, number>
   ignoresPubrec = false
   aliasesTaken = 0
-  /** Whether a session may outlive the last connection. */
   mayHaveSession = false
   #events: Event[] = []
   #sent = 0
@@ -54,7 +52,6 @@ export class Participant {
     return this.terms.version === 5 ? this.terms.expiry > 0 : !this.terms.clean
   }
 
-  /** Whether the last connection leaves a delayed will. */
   get hasDelayedWill(): boolean {
     return (this.terms?.will?.delay ?? 0) > 0
   }
@@ -65,7 +62,6 @@ export class Participant {
     return events
   }
 
-  /** Connects and retransmits the unacknowledged messages of a resumed session. */
   async connect(port: number, terms: Connect, packet: Packet): Promise<void> {
     const old = this.wire
     this.#aliasesIn.clear()
@@ -235,7 +231,6 @@ export class Participant {
   }
 }
 
-/** Returns the number in a payload, or the topic of an empty message. */
 export function labelOf(payload: string | Buffer, topic: string): string {
   const text = payload.toString()
   return text === '' ? `empty ${topic.slice(topic.indexOf('/') + 1)}` : (text.split(' ', 1)[0] ?? '')

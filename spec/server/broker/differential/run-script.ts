@@ -58,7 +58,6 @@ class Run {
     return transcript
   }
 
-  /** Removes all sessions, retained messages and connections of the script. */
   async cleared(): Promise<void> {
     const { steps } = this.#script
     try {
@@ -213,7 +212,7 @@ function extractGroupMessages(lines: Record<ClientName, readonly string[]>, flav
   return { ann: others('ann'), bob: others('bob'), cyd: others('cyd'), 'a group': group }
 }
 
-/** Acknowledged before the next step. Distinct from the packet ids of messages. */
+/** Distinct from the packet ids of messages. */
 const SUBSCRIBE_ID = 65_000
 const OBSERVER: Connect = { do: 'connect', client: 'ann', version: 5, clean: true, expiry: 0, answers: 'all' }
 const EMPTY: Message = { number: 0, topic: '', qos: 0, retain: true, size: 0, properties: {} }

@@ -14,7 +14,6 @@ async function connect(url: string, options: IClientOptions = {}): Promise<MqttC
   return client
 }
 
-/** Returns the text of the next message. */
 const next = (client: MqttClient): Promise<string> =>
   new Promise(resolve => client.once('message', (_, payload) => resolve(payload.toString())))
 

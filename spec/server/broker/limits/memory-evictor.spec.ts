@@ -55,7 +55,6 @@ describe('MemoryEvictor', () => {
     relief = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
   })
 
-  /** An item that holds a number of KiB. */
   const burden = (
     name: string,
     size: number,

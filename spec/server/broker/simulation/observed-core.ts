@@ -6,7 +6,6 @@ import type { Oracle } from './oracle.js'
 /** A broker that reports messages to the oracle before it routes them. */
 export class ObservedCore extends BrokerCore {
   oracle: Oracle | undefined
-  /** Passes all written packets to the oracle. */
   flush: () => void = () => undefined
 
   override publish(message: Message, from: Session | undefined): number | undefined {

@@ -40,7 +40,6 @@ export class Oracle {
     this.violations.push(`${this.#now()} ms: ${problem}`)
   }
 
-  /** Called before the broker processes a packet. */
   onReceived(link: SimLink, packet: Packet): void {
     const connection = this.#connections.get(link)
     if (connection) connection.lastSeen = this.#now()
@@ -59,7 +58,6 @@ export class Oracle {
     }
   }
 
-  /** Called after the broker has written a packet. */
   onSent(link: SimLink, { packet, size }: Sent): void {
     const connection = this.#connections.get(link)
     if (connection === undefined) return
@@ -123,7 +121,6 @@ export class Oracle {
     this.#onAccepted(number, topic)
   }
 
-  /** Called when the store responds to a client. */
   onResponse(clientId: string, publication: Publication): void {
     const session = this.#sessions.get(clientId)
     if (session === undefined) return
@@ -146,7 +143,6 @@ export class Oracle {
       this.reportViolation(`${session.clientId} received ${number} too often`)
   }
 
-  /** Called after each turn of the broker. */
   checkTurn(): void {
     const now = this.#now()
     for (const session of this.#all) if (!session.link && session.endsAt <= now) session.isEnded = true
@@ -378,8 +374,8 @@ export class Oracle {
   }
 
   /**
-   * With tight limits, the message may have got its packet id on a connection that ended before it was written. It does
-   * not expire after that (MQTT 5.0, section 3.3.2.3.3).
+   * With tight limits, the message may have got its packet id on an earlier connection; it does not expire after that
+   * (MQTT 5.0, section 3.3.2.3.3).
    */
   #hasStartedEarlier({ link }: ConnectionRecord, session: SessionModel, packet: IPublishPacket): boolean {
     const { qos, dup, retain, messageId = 0 } = packet
@@ -470,8 +466,8 @@ export class Oracle {
   }
 
   /** At limits, retained and QoS 0 messages may be dropped. */
-  readonly #isOptional = ({ retain, qos, isOptional: perhaps = false }: Expected): boolean =>
-    perhaps || (this.#tight && (retain || qos === 0))
+  readonly #isOptional = ({ retain, qos, isOptional = false }: Expected): boolean =>
+    isOptional || (this.#tight && (retain || qos === 0))
 
   /** With tight limits, a connection may end in the turn in which a message exceeds them. */
   #mayBeDiscarded({ expected }: InFlight): boolean {

@@ -14,7 +14,6 @@ export interface Publication {
   readonly what: 'small' | 'large' | 'empty'
   /** s */
   readonly expiry: number | undefined
-  /** How often the broker accepted it. */
   accepted: number
   sent: number
 }
@@ -35,7 +34,6 @@ export function numberOf({ payload, properties }: IPublishPacket): number | unde
   return text === undefined ? undefined : Number(text.toString())
 }
 
-/** Returns the number of a message in the broker. */
 export function numberIn({ content: { payload, correlationData, carried } }: Pick<Message, 'content'>): number {
   // In the encoded properties, an identifier and a length precede the correlation data.
   const bytes = payload.length > 0 ? payload : (correlationData ?? (carried ?? new Uint8Array(0)).subarray(3))

@@ -63,7 +63,6 @@ export type Step =
 /** A step, preceded by a number of packet moves. */
 export type Action = Step & { readonly moves: number }
 
-/** A complete simulation run. */
 export interface Schedule {
   readonly seed: number
   readonly versions: readonly (4 | 5)[]
@@ -82,7 +81,6 @@ const SHARED_FILTERS = ['$share/g/s/x/+', '$share/h/s/x/1', '$share/g/s/x/1'] as
 /** Session expiry intervals, s. */
 const EXPIRIES = [0, 3, 20, 1_000, 1_000] as const
 
-/** Returns the schedule of a seed. */
 export function scheduleOf(seed: number): Schedule {
   const random = new Random(seed)
   const tight = random.chance(0.2)

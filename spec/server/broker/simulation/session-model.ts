@@ -28,7 +28,6 @@ export interface InFlight {
   readonly order: number
   /** Whether PUBREC or PUBREL was sent. */
   isReleased: boolean
-  /** The last connection it was sent on. */
   link: SimLink
 }
 
@@ -52,7 +51,6 @@ export function differences({ qos, retain, ids, expiresAt }: Expected, packet: I
   return wrong
 }
 
-/** Reports a violation. */
 export type ReportViolation = (what: string) => void
 
 /** The expected state of a session according to the specification. */
@@ -66,7 +64,6 @@ export class SessionModel {
   /** QoS 1 and 2 messages in order; QoS 0 messages are expected immediately. */
   expected: Expected[] = []
   immediate: Expected[] = []
-  /** The current connection. */
   link: SimLink | undefined
   /** s */
   expiry = 0
@@ -96,12 +93,7 @@ export class SessionModel {
     count(this.expectedCounts, keyOf(publication.number, qos))
   }
 
-  /**
-   * Called for a first transmission; returns the expected message.
-   *
-   * @param isUnsendable - must not be sent
-   * @param optional - may be omitted
-   */
+  /** @param optional - may be omitted */
   takeExpected(
     packet: IPublishPacket,
     link: SimLink,

@@ -3,10 +3,8 @@ import { numberOf, type Publication, payloadOf } from './publication.js'
 import type { Step } from './schedule.js'
 import type { SimLink } from './sim-link.js'
 
-/** A published message without acknowledgement. */
 interface Unacknowledged {
   readonly publication: Publication
-  /** PUBREC has arrived. */
   isReceived: boolean
 }
 
@@ -34,7 +32,6 @@ export class SimClient {
   readonly #announced = new Set<string>()
   #held: Packet[] = []
   #ready = false
-  /** No CONNACK has arrived. */
   #isConnackPending = false
   #requestedCleanStart = false
   #requests = 0

@@ -2,13 +2,11 @@ import mqttPacket, { type Packet, type Parser } from 'mqtt-packet'
 import type { Room } from '../../../../src/core/mqtt5/publish-encoder.js'
 import type { Link } from '../../../../src/server/broker/session/link.js'
 
-/** A packet to a client, with its size in bytes. */
 export interface Sent {
   readonly packet: Packet
   readonly size: number
 }
 
-/** Events at the broker's end of a link. */
 export interface LinkObserver {
   sent(link: SimLink, sent: Sent): void
   onEnded(link: SimLink): void
@@ -29,12 +27,10 @@ export class SimLink implements Link {
   unsentBytes = 0
   readonly heldBytes = 0
   readonly transientBytes = 0
-  /** Whether the broker has ended it. */
   isOver = false
   /** The client sends nothing more; if `isGone`, it also receives nothing. */
   hasFinished = false
   isGone = false
-  /** Resumes the connection's queued work. */
   onWake = (): void => undefined
   readonly #observer: LinkObserver
   readonly #parser: Parser
@@ -88,14 +84,12 @@ export class SimLink implements Link {
     if (piece !== undefined) this.#parse(piece)
   }
 
-  /** Removes the next packet to the client. */
   take(): Packet | undefined {
     const sent = this.down.shift()
     this.unsentBytes -= sent?.size ?? 0
     return sent?.packet
   }
 
-  /** Discards the packets to the client. */
   dropDownstream(): void {
     this.down.length = 0
     this.unsentBytes = 0

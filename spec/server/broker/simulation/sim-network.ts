@@ -10,7 +10,6 @@ export class SimNetwork {
   readonly #core: BrokerCore
   readonly #oracle: Oracle
   readonly #clients: readonly SimClient[]
-  /** Links that at least one end still uses. */
   readonly #connections = new Map<SimLink, Connection>()
 
   constructor(core: BrokerCore, oracle: Oracle, clients: readonly SimClient[]) {
@@ -52,7 +51,6 @@ export class SimNetwork {
     this.#connections.delete(link)
   }
 
-  /** Passes all written packets to the oracle. */
   flush(): void {
     for (const link of this.#connections.keys()) link.flush()
   }
@@ -90,7 +88,7 @@ export class SimNetwork {
     while (!connection.isEnded && !connection.isStalled && connection.processNext());
   }
 
-  /** Reports the end of a connection to the client, after the packets in transit. */
+  /** Reports the end of a connection after the packets in transit. */
   #close(link: SimLink): void {
     const client = this.#clients.find(client => client.link === link)
     for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.receive(link, packet)

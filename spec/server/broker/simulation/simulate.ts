@@ -2,7 +2,6 @@ import { shrink } from '../../../simulation/simulate.js'
 import { type Action, type Schedule, scheduleOf } from './schedule.js'
 import { type Verdict, World } from './world.js'
 
-/** Returns the violations in the simulation of a seed. */
 export const violationsOf = (seed: number): readonly string[] => simulate(scheduleOf(seed)).violations
 
 export const simulate = (schedule: Schedule): Verdict => new World(schedule).run()
@@ -10,7 +9,6 @@ export const simulate = (schedule: Schedule): Verdict => new World(schedule).run
 const describeAction = ({ moves, type, ...rest }: Action): string =>
   `${moves} moves, then ${type} ${JSON.stringify(rest)}`
 
-/** Returns a readable report of a failed seed. */
 export function reportOf(seed: number): string {
   const schedule = scheduleOf(seed)
   const small = shrink(schedule, candidate => simulate(candidate).violations.length > 0)

@@ -64,7 +64,6 @@ export function connectionRecordOf(
   }
 }
 
-/** Returns the topic of a message, resolving its alias. */
 export function topicOf(
   { clientId, aliases, aliasMaximum }: ConnectionRecord,
   { topic, properties }: IPublishPacket,

@@ -22,7 +22,6 @@ export class WillModel {
     this.#pending.set(publication.number, { publication, session, dueAt })
   }
 
-  /** Called when a client reconnects. */
   onReconnected(session: SessionModel, now: number): void {
     for (const [number, will] of this.#pending)
       if (will.session === session && will.dueAt > now) this.#pending.delete(number)
@@ -41,7 +40,6 @@ export class WillModel {
     this.#pending.clear()
   }
 
-  /** Checks that no overdue will is unpublished. */
   checkOverdue(now: number): void {
     for (const [number, { dueAt, session }] of this.#pending) {
       if (session.mayHaveEnded || (dueAt > now && !session.isEnded)) continue

@@ -15,7 +15,6 @@ import { SimNetwork } from './sim-network.js'
 
 export interface Verdict {
   readonly violations: readonly string[]
-  /** Number of moved packets. */
   readonly moves: number
 }
 
@@ -195,7 +194,6 @@ export class World {
     this.#oracle.checkTurn()
   }
 
-  /** Reconnects all clients, which receive and acknowledge all messages. */
   #reconnectAndDrain(): void {
     for (const client of this.#clients) {
       if (client.link) this.#network.breakConnection(client.link)
@@ -224,7 +222,6 @@ export class World {
       if (this.#moves > limit) throw new Error(`the simulation does not settle within ${MAX_MOVES} moves`)
   }
 
-  /** Closes the broker and checks that nothing remains. */
   #close(): void {
     this.#oracle.wills.discardAll()
     if (this.#schedule.ending === 'died') this.#core.kill()

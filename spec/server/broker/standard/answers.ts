@@ -9,7 +9,6 @@ import type { TestClient } from '../../../support/test-client.js'
 export type Answer = `${'connack' | 'disconnect' | 'suback' | 'unsuback'} 0x${string}` | 'closed'
 export type Row = readonly [what: string, section: string, bytes: Uint8Array, ...answers: Answer[]]
 
-/** A row in the form of the test runner. */
 export const cases = (
   rows: readonly Row[],
 ): [what: string, section: string, rest: { bytes: Uint8Array; answers: Answer[] }][] =>
@@ -19,7 +18,6 @@ let clients = 0
 /** A CONNECT with the given fields, valid otherwise; MQTT 5, clean start. */
 export const connect = (wrong: ConnectOptions = {}): Buffer => writeConnect(`raw-${++clients}`, wrong)
 
-/** Returns the first response in the notation of the tables. */
 export async function answerTo(peer: TestClient): Promise<string> {
   const packet = await peer.anything()
   if (packet === 'closed') return 'closed'

@@ -5,9 +5,7 @@ import { TestClient } from '../../../support/test-client.js'
 /** The broker of a spec file, with names that are unique in the file. */
 export interface BrokerUnderTest {
   readonly url: string
-  /** Returns a unique topic, filter or client id. */
   name(stem: string): string
-  /** Advances the time by a number of seconds. */
   elapse(seconds: number): Promise<void>
 }
 

@@ -93,7 +93,6 @@ const OWNER = { id: 'is mallory', canConnect: true, maySubscribe: () => true, ca
 
 const ACCEPTED = { type: 'accepted', owner: OWNER } as const
 
-/** A broker with rate quotas and a single principal. Counts received messages by payload. */
 function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
   const clock = new ManualClock()
   const taken = new Map<string, number>()
@@ -148,7 +147,6 @@ describe('A connection that exceeds its rate', () => {
     await settled()
     stream.push(flood('x', 1_000))
     await settled()
-    // CONNECT counts as one packet.
     expect(all()).toBe(RATE)
     await pass(1_000)
     expect(all()).toBeLessThanOrEqual(2 * RATE)

@@ -22,7 +22,6 @@ const publish = (payload: string) => bytesOf({ cmd: 'publish', topic: 'a', paylo
 const CONNACK = 0x20
 const DISCONNECT = 0xe0
 
-/** A broker at one end of a connection, with a manual clock. Records the data it writes. */
 function setUp(memoryBudget = 1e9) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget }

@@ -6,7 +6,6 @@ import { FairScheduler } from '../../../../src/server/broker/transport/fair-sche
 import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/broker/transport/web-socket.js'
 import { listen } from '../../../support/listen.js'
 
-/** A throttled socket and its peer. */
 async function open(
   turns = new FairScheduler(systemClock),
 ): Promise<{ paced: ThrottledSocket; below: Socket; client: Socket }> {
