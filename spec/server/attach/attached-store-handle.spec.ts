@@ -143,7 +143,7 @@ describe('an attached store', () => {
     const { store } = await opened({ log })
     expect(store.cluster).toMatchObject({ name: 'spec', nodeId: 'a' })
     await store.load([{ key: 'a', value: '1' }])
-    stream.faults.deaf = true
+    stream.faults.isDeaf = true
     const { published } = stream
     const loading = store.load([{ key: 'a', value: '2' }])
     await eventually(() => stream.published > published)

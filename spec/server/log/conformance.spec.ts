@@ -28,8 +28,8 @@ async function onDisk(monotonic: () => number): Promise<LogTarget> {
   const files = await directoryFiles(directory)
   return {
     open: async () => openOn(files, monotonic),
-    lasting: true,
-    remove: async () => rmSync(directory, { recursive: true }),
+    isDurable: true,
+    dispose: async () => rmSync(directory, { recursive: true }),
   }
 }
 
@@ -37,11 +37,11 @@ async function onMemoryDisk(): Promise<LogTarget> {
   let disk = new MemoryDisk()
   return {
     open: async () => {
-      // As after a power cut: what was not flushed is lost.
+      // Loses unflushed data, as after a power cut.
       disk = disk.cut(() => 0)
       return openOn(disk, () => 0)
     },
-    lasting: true,
+    isDurable: true,
   }
 }
 
@@ -62,13 +62,13 @@ async function inCluster(): Promise<LogTarget> {
           events: { ...nothing, onOutrun: () => raise('outrun') },
         }),
       ),
-    lasting: true,
+    isDurable: true,
   }
 }
 
 logSuite('memory', async () => ({
   open: async () => ({ engine: new Engine<never>(), log: new MemoryLog() }),
-  lasting: false,
+  isDurable: false,
 }))
 logSuite('a stream that nodes share', async () => inCluster())
 logSuite('a directory', async () => onDisk(() => performance.now()))

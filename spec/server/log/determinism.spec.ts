@@ -9,7 +9,7 @@ import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.j
 import { effort } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
-/** All that comes of an entry, as text. */
+/** Returns all results of an entry as text. */
 function apply(engine: Engine<string>, entry: LogEntry): string {
   return JSON.stringify(Array.from(engine.apply(entry)), (_, thing) =>
     thing instanceof Uint8Array ? Array.from(thing) : thing instanceof CommandError ? thing.code : thing,
@@ -26,8 +26,8 @@ function copyOf(engine: Engine<string>): Engine<string> {
   return again
 }
 
-describe('Two engines that are given the same entries', { timeout: 120_000 }, () => {
-  it('say the same and are byte for byte the same, whatever one of them is read from in between', () => {
+describe('two engines given the same entries', { timeout: 120_000 }, () => {
+  it('two engines give the same results and byte-identical states, even if one of them is read from in between', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
         let [one, other] = [new Engine<string>({ maxKeys: 1 }), new Engine<string>({ maxBytes: 1 })]
@@ -43,7 +43,7 @@ describe('Two engines that are given the same entries', { timeout: 120_000 }, ()
     )
   })
 
-  it('are captured as they were, whatever becomes of them later', () => {
+  it('a captured state does not change when its engine goes on', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.array(anyEntry, { maxLength: 10 }), (before, after) => {
         const engine = new Engine<string>()
@@ -57,8 +57,8 @@ describe('Two engines that are given the same entries', { timeout: 120_000 }, ()
   })
 })
 
-describe('An entry', { timeout: 120_000 }, () => {
-  it('is the same when it is read as when it was written', () => {
+describe('an encoded entry', { timeout: 120_000 }, () => {
+  it('an entry is decoded as it was encoded', () => {
     fc.assert(
       fc.property(anyEntry, entry => {
         const bytes = encodeEntry(entry, 12)
@@ -69,7 +69,7 @@ describe('An entry', { timeout: 120_000 }, () => {
     )
   })
 
-  it('that is cut short is no entry', () => {
+  it('a truncated entry is rejected', () => {
     fc.assert(
       fc.property(anyEntry, fc.double({ min: 0, max: 0.999, noNaN: true }), (entry, part) => {
         const bytes = encodeEntry(entry)
@@ -81,8 +81,8 @@ describe('An entry', { timeout: 120_000 }, () => {
   })
 })
 
-describe('A state', () => {
-  it('is handed on as its blocks are read, so that it is never there twice', () => {
+describe('an encoded state', () => {
+  it('records are restored while the blocks are read, so a state is never in memory twice', () => {
     const engine = new Engine<string>()
     const items = Array.from({ length: 1_000 }, (_, i) => ({
       key: utf8(String(i)),
@@ -104,7 +104,7 @@ describe('A state', () => {
     expect(most).toBeLessThan(200)
   })
 
-  it('whose blocks are not all there, or in another order, is none', () => {
+  it('a state with missing or reordered blocks is rejected', () => {
     const engine = new Engine<string>()
     const [key, value] = [utf8('a'), utf8('1')]
     const items = [{ key, value, version: undefined, fencingToken: undefined, expiresAt: undefined }]

@@ -7,43 +7,43 @@ import { effort, nightly } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 import { pictureOf } from './disk/run.js'
 
-/** A log that was opened, and the state that all entries before have made. */
+/** An opened log, with the state that all earlier entries produce. */
 export interface OpenedTarget {
   readonly engine: Engine<never>
   readonly log: Log
 }
 
-/** Where a log lives: one place, opened once at a time. */
+/** A place for a log, opened by one process at a time. */
 export interface LogTarget {
   open(): Promise<OpenedTarget>
-  /** Whether what was committed is there when it is opened again. */
-  readonly lasting: boolean
-  /** Nobody opens it any more. */
-  remove?(): Promise<void>
+  /** Whether committed entries survive reopening. */
+  readonly isDurable: boolean
+  /** Cleans up. */
+  dispose?(): Promise<void>
 }
 
 const RUNS = effort(nightly(60, 20), 5)
 
-/** Hears what a log says, applies it, and lets others wait for it. */
-class Hearer {
+/** Applies what a log reports and waits for it. */
+class RecordingListener {
   readonly committed: LogEntry[] = []
   readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
-  /** What is done next when an entry is there. */
-  next: () => void = () => undefined
+  /** Runs when the next entry is committed. */
+  onNext: () => void = () => undefined
   readonly #log: Log
   #wake: () => void = () => undefined
   #depth = 0
-  /** The most entries it was told of at a time, one within the other. */
-  deepest = 0
+  /** Maximum number of nested notifications. */
+  maxDepth = 0
 
   constructor({ engine, log }: OpenedTarget) {
     this.#log = log
     log.listen({
       onCommitted: entry => {
-        this.deepest = Math.max(this.deepest, ++this.#depth)
+        this.maxDepth = Math.max(this.maxDepth, ++this.#depth)
         engine.replay(entry)
         this.committed.push(entry)
-        this.next()
+        this.onNext()
         this.#depth--
         this.#wake()
       },
@@ -54,8 +54,8 @@ class Hearer {
     })
   }
 
-  /** Settles when the log has said so much. */
-  async told(count: number): Promise<void> {
+  /** Settles when the log has reported this many outcomes. */
+  async waitForOutcomes(count: number): Promise<void> {
     while (this.committed.length + this.rejected.length < count) {
       await new Promise<void>(resolve => {
         this.#wake = resolve
@@ -66,92 +66,98 @@ class Hearer {
   async append(entries: readonly LogEntry[]): Promise<void> {
     const before = this.committed.length + this.rejected.length
     for (const entry of entries) this.#log.append(entry)
-    await this.told(before + entries.length)
+    await this.waitForOutcomes(before + entries.length)
   }
 }
 
-/** What every log has to do, whatever it is made of. @param make - a new place */
-export function logSuite(title: string, make: () => Promise<LogTarget>): void {
+/**
+ * Defines the specs that every log must pass.
+ *
+ * @param createTarget - creates a new place
+ */
+export function logSuite(title: string, createTarget: () => Promise<LogTarget>): void {
   const use = async <T>(test: (target: LogTarget) => Promise<T>): Promise<T> => {
-    const target = await make()
+    const target = await createTarget()
     try {
       return await test(target)
     } finally {
-      await target.remove?.()
+      await target.dispose?.()
     }
   }
-  const some = (count: number): LogEntry[] => fc.sample(anyEntry, count)
+  const sampleEntries = (count: number): LogEntry[] => fc.sample(anyEntry, count)
 
   describe(`A log: ${title}`, () => {
-    it('commits what is appended, in order, each once, and tells of the very commands', async () =>
+    it('the log commits appended entries in order and once each, and reports the very commands', async () =>
       use(async target => {
         const opened = await target.open()
-        const hearer = new Hearer(opened)
-        const entries = some(30)
-        await hearer.append(entries)
-        expect(hearer.rejected).toEqual([])
-        expect(hearer.committed).toHaveLength(30)
-        for (const [at, entry] of entries.entries()) expect(hearer.committed[at]?.commands).toBe(entry.commands)
+        const listener = new RecordingListener(opened)
+        const entries = sampleEntries(30)
+        await listener.append(entries)
+        expect(listener.rejected).toEqual([])
+        expect(listener.committed).toHaveLength(30)
+        for (const [at, entry] of entries.entries()) expect(listener.committed[at]?.commands).toBe(entry.commands)
         await opened.log.close()
       }))
 
-    it('says whether it commits within the call, and for how long it pays to wait', async () =>
+    it('the log states whether it commits synchronously and how long to wait for a batch', async () =>
       use(async target => {
         const opened = await target.open()
         const { log } = opened
-        const hearer = new Hearer(opened)
-        for (const entry of some(5)) {
-          const before = hearer.committed.length
+        const listener = new RecordingListener(opened)
+        for (const entry of sampleEntries(5)) {
+          const before = listener.committed.length
           log.append(entry)
-          if (log.isSynchronous) expect(hearer.committed).toHaveLength(before + 1)
-          await hearer.told(before + 1)
+          if (log.isSynchronous) expect(listener.committed).toHaveLength(before + 1)
+          await listener.waitForOutcomes(before + 1)
           expect(log.batchDelayMs).toBeGreaterThanOrEqual(0)
         }
         await log.close()
       }))
 
-    it('takes what is appended while it tells, and tells of that when it has told, unless it commits within the call', async () =>
+    it('the log accepts entries appended by its listener, and reports them after the current one unless it commits synchronously', async () =>
       use(async target => {
         const opened = await target.open()
-        const hearer = new Hearer(opened)
-        const [first, ...more] = some(20)
+        const listener = new RecordingListener(opened)
+        const [first, ...more] = sampleEntries(20)
         const waiting = [...more]
-        hearer.next = () => {
+        listener.onNext = () => {
           const entry = waiting.shift()
           if (entry) opened.log.append(entry)
         }
         if (first) opened.log.append(first)
-        await hearer.told(20)
+        await listener.waitForOutcomes(20)
         if (!opened.log.isSynchronous) {
-          expect(hearer.deepest).toBe(1)
-          expect(hearer.committed.map(({ commands }) => commands)).toEqual([first, ...more].map(each => each?.commands))
+          expect(listener.maxDepth).toBe(1)
+          expect(listener.committed.map(({ commands }) => commands)).toEqual(
+            [first, ...more].map(each => each?.commands),
+          )
         }
         await opened.log.close()
       }))
 
-    it('tells the last one who listens, and nobody else', async () =>
+    it('the log notifies only the last listener', async () =>
       use(async target => {
         const opened = await target.open()
-        const [before, after] = [new Hearer(opened), new Hearer(opened)]
-        await after.append(some(3))
+        const [before, after] = [new RecordingListener(opened), new RecordingListener(opened)]
+        await after.append(sampleEntries(3))
         expect([before.committed.length, after.committed.length]).toEqual([0, 3])
         await opened.log.close()
       }))
 
-    it('has said what became of everything when it is closed, and commits nothing after that', async () =>
+    it('the log has reported the outcome of every entry once it is closed, and commits nothing afterwards', async () =>
       use(async target => {
         const opened = await target.open()
-        const hearer = new Hearer(opened)
-        for (const entry of some(10)) opened.log.append(entry)
+        const listener = new RecordingListener(opened)
+        for (const entry of sampleEntries(10)) opened.log.append(entry)
         await opened.log.close()
-        expect(hearer.committed.length + hearer.rejected.length).toBe(10)
-        const { length } = hearer.committed
-        for (const entry of some(3)) opened.log.append(entry)
+        expect(listener.committed.length + listener.rejected.length).toBe(10)
+        const { length } = listener.committed
+        for (const entry of sampleEntries(3)) opened.log.append(entry)
         await opened.log.close()
-        expect(hearer.committed).toHaveLength(length)
+        expect(listener.committed).toHaveLength(length)
       }))
 
-    it('makes the same state as its entries do without it, wherever it was closed and opened again', async () => {
+    it('the log produces the same state as its entries alone, wherever it was closed and reopened', async () => {
       const life = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async lives =>
@@ -160,12 +166,12 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
               const opened = await target.open()
               const { engine, log } = opened
               const plain = new Engine<never>({}, engine.capture())
-              const hearer = new Hearer(opened)
+              const listener = new RecordingListener(opened)
               for (const entries of bursts) {
-                await hearer.append(entries)
-                const { length } = hearer.committed
-                // Some logs have a time of their own.
-                for (const entry of hearer.committed.slice(length - entries.length)) plain.replay(entry)
+                await listener.append(entries)
+                const { length } = listener.committed
+                // Some logs have their own time.
+                for (const entry of listener.committed.slice(length - entries.length)) plain.replay(entry)
               }
               expect(pictureOf(engine)).toBe(pictureOf(plain))
               await log.close()
@@ -176,24 +182,24 @@ export function logSuite(title: string, make: () => Promise<LogTarget>): void {
       )
     })
 
-    it('has what was committed when it is opened again, or begins anew', async () =>
+    it('the log has the committed entries when it is reopened, or starts empty', async () =>
       use(async target => {
         const before = await target.open()
-        const hearer = new Hearer(before)
-        await hearer.append(some(20))
+        const listener = new RecordingListener(before)
+        await listener.append(sampleEntries(20))
         await before.log.close()
         const after = await target.open()
-        // Each start is an entry of its own, and takes what was not to outlive it.
+        // Each start appends an entry, which deletes keys that do not outlive a process.
         const kept = Array.from(before.engine.records()).filter(([, { volatile }]) => volatile !== true)
         const found = new Map(
           Array.from(after.engine.records(), ([key, record]) => [Buffer.from(key).toString('hex'), record]),
         )
-        for (const [key, record] of target.lasting ? kept : []) {
+        for (const [key, record] of target.isDurable ? kept : []) {
           const { value, version, fencingToken, expiresAt } = record
           if (expiresAt !== undefined) continue
           expect(found.get(Buffer.from(key).toString('hex'))).toMatchObject({ value, version, fencingToken })
         }
-        if (!target.lasting) expect(after.engine.size).toBe(0)
+        if (!target.isDurable) expect(after.engine.size).toBe(0)
         await after.log.close()
       }))
   })

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * A free port below those that the system gives to outgoing connections: a client that dials it while nobody listens could
- * otherwise be given that very port as its own, and talk to itself.
+ * Returns a free port below the ephemeral range. Otherwise, a client that dials it while no process listens could get
+ * that very port as its own and connect to itself.
  *
  * @param random - in [0, 1)
  */

@@ -1,92 +1,96 @@
 import { RawClient } from '../../support/raw-client.js'
 import { isNewer } from '../../support/version.js'
 import { command } from '../../support/words.js'
-import { Expiries } from './expiries.js'
-import { Guards } from './guards.js'
-import type { Held } from './watch.js'
+import { ExpiringKeys } from './expiring-keys.js'
+import { FencedKeys } from './fenced-keys.js'
+import type { Held } from './watching-client.js'
 
-/** What a key may hold by what was answered, and what was asked for and not answered. */
-interface Known {
-  /** The last that was answered; without a value it was deleted. */
+/** The possible values of a key, from answered and unanswered requests. */
+interface PossibleValues {
+  /** The last acknowledged value; `undefined` if it was deleted. */
   value: string | undefined
   version: string | undefined
-  /** Asked for since, in order. */
-  open: (string | undefined)[]
+  /** Values requested since, in order. */
+  unanswered: (string | undefined)[]
 }
 
-/** Each client writes to so many. */
-const KEYS = 5
+/** Number of keys per client. */
+const KEYS_PER_CLIENT = 5
 
-/** Clients that write to keys of their own, and remember what they were answered. */
+/** Clients that write to separate keys and remember the responses. */
 export class Writers {
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, PossibleValues>()
   readonly #random: () => number
-  readonly expiries: Expiries
-  readonly guards: Guards = new Guards()
-  /** The newest version that any of them was told. */
+  readonly expiries: ExpiringKeys
+  readonly fencedKeys: FencedKeys = new FencedKeys()
+  /** The newest version in any response. */
   newest = ''
-  answered = 0
+  answeredWrites = 0
   #count = 0
 
   constructor(random: () => number) {
     this.#random = random
-    this.expiries = new Expiries(random)
+    this.expiries = new ExpiringKeys(random)
   }
 
-  /** Has so many clients connect; what is returned has them write until their connections end. */
+  /** Connects some clients; the returned function makes them write until their connections end. */
   async connect(url: string, clients: number): Promise<() => Promise<void>> {
     const connected = await Promise.all(
       Array.from({ length: clients }, async (_, i) => RawClient.ready(url, `w${i}-${this.#count++}`)),
     )
     return async () => {
-      await Promise.all(connected.map(async (client, i) => this.#client(client, `w${i}`)))
+      await Promise.all(connected.map(async (client, i) => this.#writeUntilClosed(client, `w${i}`)))
     }
   }
 
-  /** What the keys hold, by the last judgement. */
+  /** Content of the keys at the last check. */
   get held(): ReadonlyMap<string, Held> {
     return this.#known
   }
 
-  /** All keys that they write to. @param clients - how many there are */
+  /**
+   * Returns all keys of some clients.
+   *
+   * @param clients - their number
+   */
   static keys(clients: number): string[] {
-    return Array.from({ length: clients * KEYS }, (_, i) => `w${i % clients}/${Math.floor(i / clients)}`)
+    return Array.from({ length: clients * KEYS_PER_CLIENT }, (_, i) => `w${i % clients}/${Math.floor(i / clients)}`)
   }
 
   /**
-   * What is not as it has to be, in words.
+   * Returns descriptions of all violations.
    *
-   * @param seen - what somebody was shown of a key: it must last, though its writer may not have been answered
+   * @param seen - the value of a key that a watch showed: it must survive even if its writer got no response
    */
-  async judge(client: RawClient, seen: (key: string) => string | undefined): Promise<string[]> {
-    const complaints: string[] = []
+  async findViolations(client: RawClient, seen: (key: string) => string | undefined): Promise<string[]> {
+    const violations: string[] = []
     for (const [key, known] of this.#known) {
       const { text, version } = await client.request(command(`GET ${key}`))
       const found = text.startsWith('$-1') ? undefined : text.split('\r\n')[1]
-      const places = [known.value, ...known.open]
+      const places = [known.value, ...known.unanswered]
       const place = places.lastIndexOf(found)
       const shown = seen(key)
       if (shown !== undefined && places.lastIndexOf(shown) > place)
-        complaints.push(`${key} is ${found}, and a watch had shown ${shown}`)
-      if (place < 0) complaints.push(`${key} is ${found}, and was ${known.value}, then ${known.open.join(' ')}`)
+        violations.push(`${key} is ${found}, and a watch had shown ${shown}`)
+      if (place < 0) violations.push(`${key} is ${found}, and was ${known.value}, then ${known.unanswered.join(' ')}`)
       if (place === 0 && found !== undefined && version !== known.version)
-        complaints.push(`${key} has version ${version} and had ${known.version}`)
+        violations.push(`${key} has version ${version} and had ${known.version}`)
       Object.assign(known, { value: found, version, open: [] })
     }
     const { version = '' } = await client.request(command('SET judge x'), { timestamp: `${Date.now()}:0:judge` })
     if (this.newest !== '' && !isNewer(version, this.newest))
-      complaints.push(`version ${version} came after ${this.newest}`)
+      violations.push(`version ${version} came after ${this.newest}`)
     this.newest = version
-    return complaints
+    return violations
   }
 
-  async #client(client: RawClient, name: string): Promise<void> {
-    const over = client.closed.then(() => true)
-    for (let ended = false; !ended; ) {
+  async #writeUntilClosed(client: RawClient, name: string): Promise<void> {
+    const closed = client.closed.then(() => true)
+    for (let isClosed = false; !isClosed; ) {
       const batch = Array.from({ length: 1 + Math.floor(8 * this.#random()) }, async () => this.#write(client, name))
-      batch.push(this.expiries.write(client), this.guards.write(client, name))
-      ended = await Promise.race([
-        over,
+      batch.push(this.expiries.write(client), this.fencedKeys.write(client, name))
+      isClosed = await Promise.race([
+        closed,
         Promise.all(batch).then(
           () => false,
           () => true,
@@ -96,17 +100,17 @@ export class Writers {
   }
 
   async #write(client: RawClient, name: string): Promise<void> {
-    const key = `${name}/${Math.floor(KEYS * this.#random())}`
-    const known = this.#known.get(key) ?? { value: undefined, version: undefined, open: [] }
+    const key = `${name}/${Math.floor(KEYS_PER_CLIENT * this.#random())}`
+    const known = this.#known.get(key) ?? { value: undefined, version: undefined, unanswered: [] }
     this.#known.set(key, known)
     const value = this.#random() < 0.2 ? undefined : `${this.#count++}`
-    known.open.push(value)
+    known.unanswered.push(value)
     const words = value === undefined ? `DEL ${key}` : `SET ${key} ${value}`
     const { text, version } = await client.request(command(words), { timestamp: `${Date.now()}:0:${name}` })
     if (!/^[+:]/.test(text)) throw new Error(`${words} was answered ${text}`)
-    this.answered++
-    // Answers come in the order of what was asked for.
-    known.open.splice(0, known.open.indexOf(value) + 1)
+    this.answeredWrites++
+    // Responses arrive in request order.
+    known.unanswered.splice(0, known.unanswered.indexOf(value) + 1)
     Object.assign(known, { value, version })
     if (version !== undefined && (this.newest === '' || isNewer(version, this.newest))) this.newest = version
   }

@@ -22,8 +22,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe.runIf(mounted)('A small disk that is full', () => {
-  it('refuses what does not fit, reads on, tells, and goes on when there is room: nothing answered is lost', async () => {
+describe.runIf(mounted)('a full small disk', () => {
+  it('the store rejects writes that do not fit, serves reads and reports the problem, and recovers with all acknowledged data once there is space', async () => {
     const filler = join(folder, 'filler')
     writeFileSync(filler, new Uint8Array(1024 * 1024))
     const data = join(folder, 'state')
@@ -51,7 +51,7 @@ describe.runIf(mounted)('A small disk that is full', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: kept + 1, torn: 0 })
   })
 
-  it('has a store start again without any room: it reads, watches, deletes, and writes when there is room', async () => {
+  it('a store restarts without any space: it serves reads, watches and deletions, and accepts writes once there is space', async () => {
     const data = join(folder, 'again')
     const one = await serve({ port: 0, wsPort: 0, data })
     const alice = await RawClient.ready(one.url, 'alice')
@@ -65,7 +65,7 @@ describe.runIf(mounted)('A small disk that is full', () => {
     const bob = await RawClient.ready(two.url, 'bob')
     expect((await bob.request(command('GET a'))).text).toContain('vvv')
     expect((await bob.request(command('KEYNOTIFY b'))).text).toBe('+OK\r\n')
-    // What is written ahead takes this, and then no more.
+    // Fits into the preallocated space once.
     const large = `SET c ${'x'.repeat(1_000_000)}`
     expect(await write(bob, large)).toBe('-ERR the quota has been exceeded\r\n')
     expect(two.storage.state).toBe('full')

@@ -23,16 +23,16 @@ beforeAll(async () => {
 })
 afterAll(async () => program[Symbol.asyncDispose]())
 
-/** A store in a process of its own. */
-interface Container {
+/** A store process. */
+interface StoreProcess {
   readonly url: string
-  /** Its process, as it is called out here. */
+  /** Its pid as seen from outside. */
   readonly pid: number
   readonly exited: Promise<unknown>
 }
 
-/** Starts a store, in a pid namespace of its own unless `outside`; rejects with what it says when it ends early. */
-async function start(data: string, where: 'inside' | 'outside' = 'inside'): Promise<Container> {
+/** Starts a store, in a separate pid namespace unless `outside`; rejects with its output when it ends early. */
+async function start(data: string, where: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {
   const [file = '', ...args] = [...(where === 'inside' ? NAMESPACE : []), process.execPath, program.path, data, '0']
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -43,16 +43,16 @@ async function start(data: string, where: 'inside' | 'outside' = 'inside'): Prom
     child.stdout.once('data', line => resolve(String(line).trim()))
     child.once('close', () => reject(new Error(said)))
   })
-  return { url, pid: innermost(child), exited }
+  return { url, pid: storePidOf(child), exited }
 }
 
-/** The process that `unshare` has forked, or the child itself. */
-function innermost({ pid = 0 }: ChildProcess): number {
+/** Returns the process forked by `unshare`, or the child itself. */
+function storePidOf({ pid = 0 }: ChildProcess): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   return children === '' ? pid : Number(children.split(' ')[0])
 }
 
-async function kill({ pid, exited }: Container): Promise<void> {
+async function kill({ pid, exited }: StoreProcess): Promise<void> {
   process.kill(pid, 'SIGKILL')
   await exited
 }
@@ -66,8 +66,10 @@ function directory(): string {
   return join(path, 'state')
 }
 
-describe.runIf(hasNamespaces)('Stores in several pid namespaces on one directory', () => {
-  it('are one at a time, and one that was stopped and goes on acknowledges nothing', { timeout: 90_000 }, async () => {
+describe.runIf(hasNamespaces)('stores in several pid namespaces that use one directory', () => {
+  it('only one store runs at a time, and one resumed after a suspension acknowledges nothing', {
+    timeout: 90_000,
+  }, async () => {
     const data = directory()
     const first = await start(data)
     const alice = await RawClient.ready(first.url, 'alice')
@@ -81,17 +83,17 @@ describe.runIf(hasNamespaces)('Stores in several pid namespaces on one directory
     const bob = await RawClient.ready(second.url, 'bob')
     for (const key of ['c', 'd']) expect(await set(bob, key)).toBe('+OK\r\n')
     process.kill(first.pid, 'SIGCONT')
-    // It may answer that it cannot, or send its clients away.
+    // It may answer with an error or disconnect its clients.
     const late = await Promise.race([set(alice, 'late'), alice.closed])
     expect(late).not.toBe('+OK\r\n')
     expect(await set(bob, 'e')).toBe('+OK\r\n')
     await kill(second)
     await kill(first)
-    // No process of another namespace can know at once that it was killed.
+    // A process of another namespace cannot detect the kill immediately.
     expect(await checkDirectory(data)).toMatchObject({ keys: 5 })
   })
 
-  it('go on at once when one was killed in the same namespace', { timeout: 60_000 }, async () => {
+  it('a store in the same namespace takes over immediately after a kill', { timeout: 60_000 }, async () => {
     const data = directory()
     const first = await start(data, 'outside')
     const alice = await RawClient.ready(first.url, 'alice')

@@ -37,7 +37,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     return `mqtt://127.0.0.1:${broker.port}`
   }
 
-  it('hand over: the one that waited has every key as it was, and a watch goes on', async () => {
+  it('after a handover, the standby has every key unchanged and a watch continues', async () => {
     const url = await atBroker()
     const name = newName()
     const first = await service(url, name, 'a')
@@ -58,7 +58,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     await expect(client.key('owned', text).set('yours')).rejects.toMatchObject({ code: 'fencing-token-required' })
   })
 
-  it('know of each other, also the one that waits; a load of one is there at the next', async () => {
+  it('active and standby know each other, and the next active store has the keys loaded before', async () => {
     const [url, name] = [await atBroker(), newName()]
     const first = await service(url, name, 'a')
     await untilState(first, 'serving')
@@ -74,7 +74,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(second.startedAt).toBeGreaterThan(0)
   })
 
-  it('give way while the log cannot be reached, say so, and go on from where it was', async () => {
+  it('an attached store becomes standby and reports it while the log is unreachable, and then resumes', async () => {
     const url = await atBroker()
     const store = await service(url, newName(), 'a')
     await untilState(store, 'serving')
@@ -91,7 +91,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(await client.key('x', text).get()).toMatchObject({ value: 'one' })
   })
 
-  it('can be closed while no log is there', async () => {
+  it('an attached store can be closed while the log is unreachable', async () => {
     const url = await atBroker()
     const log = jetStreamLog({ servers: 'nats://127.0.0.1:1', name: newName(), nodeId: 'a' })
     const store = await attach(url, { log })
@@ -99,7 +99,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(store.state).toEqual({ state: 'closed', cause: undefined })
   })
 
-  it('end when another one has their name', async () => {
+  it('an attached store ends when another one has the same node id', async () => {
     const [url, name] = [await atBroker(), newName()]
     const first = await service(url, name, 'a')
     await untilState(first, 'serving')
@@ -108,7 +108,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(second.state).toMatchObject({ cause: { code: 'in-use' } })
   })
 
-  it('have no directory besides', async () => {
+  it('an attached store with a log accepts no data directory', async () => {
     await expect(service('mqtt://127.0.0.1:1', newName(), 'a', { data: '/tmp/x' })).rejects.toMatchObject({
       code: 'argument',
     })

@@ -14,11 +14,11 @@ import { openClient } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
 
-describe('nodes from the command line', { timeout: PATIENCE }, () => {
+describe('nodes started from the command line', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let folder: string
 
-  // Below node_modules, so that the packages it imports are found from there.
+  // Below node_modules, so that the imported packages are resolved from there.
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
     folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-nodes-'))
@@ -31,7 +31,7 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
     await rm(folder, { recursive: true })
   })
 
-  /** Runs a command. `says` is the first line with such words, those that came before included. */
+  /** Runs a command. `says` returns the first output line that matches, including earlier lines. */
   function launch(...args: readonly string[]) {
     const main = join(folder, 'dist/cli/main.js')
     const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
@@ -42,7 +42,7 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
     return { child, says }
   }
 
-  it('a watch with three addresses lives on when its node is killed, and misses nothing', async () => {
+  it('a watch with three addresses survives the kill of its node and misses no change', async () => {
     const log = nats.servers.join(',')
     const nodes = await Promise.all(
       ['n1', 'n2', 'n3'].map(async id => {
@@ -72,7 +72,7 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
     const exited = once(own?.child ?? process, 'exit')
     own?.child.kill('SIGKILL')
     await exited
-    // While it is between two nodes, perhaps.
+    // The client may be between two nodes.
     await openClient(other?.url ?? '')
       .key('k', text)
       .set('after')
@@ -81,7 +81,7 @@ describe('nodes from the command line', { timeout: PATIENCE }, () => {
     expect(watch.child.exitCode).toBeNull()
   })
 
-  it('a node that cannot start, as NATS hangs, ends when it is asked to', async () => {
+  it('a node that cannot start because NATS hangs ends when it is terminated', async () => {
     const hangs = createServer(() => undefined)
     const port = await listen(hangs)
     const connected = once(hangs, 'connection')

@@ -10,7 +10,7 @@ import { openClient, record } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
 
-describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
+describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let names = 0
 
@@ -44,7 +44,7 @@ describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
     [{ max_msg_size: 3_000 }, /messages of 3000 bytes at most/],
     [{ deny_purge: true }, /may not be trimmed/],
     [{ no_ack: true }, /acknowledges nothing/],
-  ])('is no log, if it is a stream with %o', async (config, words) => {
+  ])('a stream with %o is rejected as a log', async (config, words) => {
     const name = newName()
     const { streams } = await atNats()
     await streams.add({ name: `rxss_${name}`, subjects: [`rxss.${name}.log`], ...config })
@@ -52,7 +52,7 @@ describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
     await expect(node(name)).rejects.toMatchObject({ code: 'argument', message: expect.stringMatching(words) })
   })
 
-  it('is no place for snapshots, if it is a bucket that forgets them', async () => {
+  it('a bucket that drops messages is rejected for snapshots', async () => {
     const name = newName()
     const { streams } = await atNats()
     const subjects = ['C', 'M'].map(part => `$O.rxss_${name}.${part}.>`)
@@ -63,14 +63,14 @@ describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
     })
   })
 
-  it('is of no use, if it takes no messages in which an entry has room', async () => {
+  it('a NATS server is rejected if its messages are too small for an entry', async () => {
     const small = await NatsCluster.start(1, ['max_payload: 1024'])
     onTestFinished(async () => small.stop())
     const refused = { code: 'argument', message: expect.stringContaining('max_payload') }
     await expect(node(newName(), small.servers)).rejects.toMatchObject(refused)
   })
 
-  it('is tidied up: parts of a snapshot whose writer was killed are removed behind the next one', async () => {
+  it('chunks of a snapshot whose writer was killed are removed after the next one', async () => {
     const name = newName()
     const { streams, client } = await atNats()
     const store = await node(name)
@@ -85,7 +85,7 @@ describe('what a node finds at NATS', { timeout: PATIENCE }, () => {
       await writer.key(`k${at % 7}`, text).set(String(at))
   })
 
-  it('is made again: a bucket that was removed, before the next snapshot', async () => {
+  it('a removed bucket is created again before the next snapshot', async () => {
     const name = newName()
     const { streams } = await atNats()
     const store = await node(name)

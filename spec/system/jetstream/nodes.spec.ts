@@ -33,7 +33,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   const newName = (): string => `spec-${++names}`
   const dumpOf = (store: StoreServer): string => JSON.stringify([...store.dump()])
 
-  it('have one state: written at one, told and read at another, expired at both at the same version', async () => {
+  it('a write at one node is notified and read at another, and expires at both with the same version', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     const b = await node(logOf(name, 'b'))
@@ -57,7 +57,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(a.cluster).toMatchObject({ name, nodeId: 'a', lag: 0 })
   })
 
-  it('are told apart: a second one with an id is refused while the first lives', async () => {
+  it('a second node with the id of a running one is rejected', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     await expect(node(logOf(name, 'a'))).rejects.toMatchObject({ code: 'in-use' })
@@ -65,7 +65,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     await node(logOf(name, 'a'))
   })
 
-  it('are stopped one after the other, and no write and no watch is lost', async () => {
+  it('no write and no watch is lost when nodes are stopped one after the other', async () => {
     const name = newName()
     let nodes = [await node(logOf(name, 'a')), await node(logOf(name, 'b'))]
     const writer = openClient(nodes[1]?.url ?? '')
@@ -87,7 +87,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(watch.error).toBeUndefined()
   })
 
-  it('begin from a snapshot and what came after it, when the stream was trimmed', async () => {
+  it('a node starts from a snapshot and the entries after it when the stream was trimmed', async () => {
     const name = newName()
     const often = (id: string): SharedLog => {
       const log = logOf(name, id)
@@ -104,7 +104,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(b.storage.state).toBe('kept')
   })
 
-  it('wait without a quorum: they acknowledge nothing, send clients away, and go on by themselves', async () => {
+  it('without a quorum, nodes acknowledge nothing, disconnect clients, and recover without intervention', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a', { stallTimeout: 2_000 }))
     const states = record(a.storage$)
@@ -126,7 +126,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(await client.key('x', text).get()).toMatchObject({ value: 'after' })
   })
 
-  it('go on, and say so, while a server is away that keeps the log, and when a message is gone from its middle', async () => {
+  it('nodes keep running and report the problem while a server of the log is down or a message is missing', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     const states = record(a.storage$)
@@ -144,7 +144,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(states.values.at(-1)?.error).toMatchObject({ message: expect.stringContaining('lacks 1 of the messages') })
   })
 
-  it('go on when the leader of the stream is killed', async () => {
+  it('nodes keep running when the leader of the stream is killed', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     const b = await node(logOf(name, 'b'))
@@ -161,7 +161,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   })
 })
 
-/** What NATS says of its streams. */
+/** Returns a manager of the NATS streams. */
 async function managerOf(nats: NatsCluster): Promise<JetStreamManager> {
   const connection = await connect({ servers: nats.servers })
   onTestFinished(async () => connection.close())

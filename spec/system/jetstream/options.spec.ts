@@ -10,7 +10,7 @@ import { execute } from '../../cli/test-io.js'
 
 const SERVERS = 'nats://127.0.0.1:1'
 
-describe('a log in NATS JetStream', () => {
+describe('jetStreamLog', () => {
   afterEach(() => vi.doUnmock('@nats-io/obj'))
 
   it.each<readonly [Partial<JetStreamOptions> & Record<string, unknown>, RegExp]>([
@@ -23,17 +23,17 @@ describe('a log in NATS JetStream', () => {
     [{ reads: 'stale' as 'local' }, /`reads`/],
     [{ stallTimeout: 0 }, /`stallTimeout`/],
     [{ replica: 3 }, /replicas/],
-  ])('takes no options that are none: %o', (options, words) => {
+  ])('the options %o are rejected', (options, words) => {
     expect(() => jetStreamLog({ servers: SERVERS, ...options })).toThrow(words)
   })
 
-  it('is named by default, and this node by its machine', () => {
+  it('the store is named "default" and the node after its machine', () => {
     const log = jetStreamLog({ servers: `${SERVERS}, b:4222` })
     expect(log.name).toBe('default')
     expect(log.settings.nodeId).toMatch(/^[\w-]+$/)
   })
 
-  it('cannot be opened when no server can be used, and says which were tried', async () => {
+  it('opening fails when no server is usable, and names the servers tried', async () => {
     const log = jetStreamLog({ servers: SERVERS, connectTimeout: 50 })
     await expect(serve({ port: 0, wsPort: 0, log })).rejects.toMatchObject({
       code: 'connection-lost',
@@ -41,14 +41,14 @@ describe('a log in NATS JetStream', () => {
     })
   })
 
-  it('cannot be opened when a file of its login is missing', async () => {
+  it('opening fails when a login file is missing', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'creds-'))
     const log = jetStreamLog({ servers: SERVERS, credsFile: join(folder, 'none') })
     await expect(firstValueFrom(log.connect())).rejects.toThrow(/ENOENT/)
     rmSync(folder, { recursive: true })
   })
 
-  it('says what to install when the packages of NATS are not there', async () => {
+  it('the error names the packages to install when the NATS packages are missing', async () => {
     vi.doMock('@nats-io/obj', () => {
       throw new Error('Cannot find package')
     })
@@ -58,7 +58,7 @@ describe('a log in NATS JetStream', () => {
     })
   })
 
-  it('does not go with a directory, nor with keys that are lost', async () => {
+  it('a log cannot be combined with a directory or with volatile keys', async () => {
     const log = jetStreamLog({ servers: SERVERS })
     await expect(serve({ log, data: 'x' })).rejects.toMatchObject({ code: 'argument' })
     await expect(serve({ log, persist: 'none' })).rejects.toMatchObject({ code: 'argument' })
@@ -67,7 +67,7 @@ describe('a log in NATS JetStream', () => {
   })
 })
 
-describe('flags of serve about a log', () => {
+describe('log flags of serve', () => {
   const folder = mkdtempSync(join(tmpdir(), 'flags-'))
   const seed = join(folder, 'seed.json')
   writeFileSync(seed, '{}')
@@ -80,7 +80,7 @@ describe('flags of serve about a log', () => {
     [['--log', SERVERS, '--log-replicas', '2'], '`replicas`'],
     [['--log', SERVERS, '--seed', seed], '--seed is not for --log'],
     [['--log', SERVERS, '--log-password-file', join(folder, 'none')], '--log-password-file'],
-  ])('are refused when they do not go together: %o', async (flags, words) => {
+  ])('the flags %o are rejected as a combination', async (flags, words) => {
     const { code, stderr } = await execute(['serve', ...flags])
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)])
   })

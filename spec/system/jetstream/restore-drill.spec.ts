@@ -18,18 +18,18 @@ const CLIENTS = 6
 const KEYS = 200
 const names = Array.from({ length: CLIENTS }, (_, at) => `client-${at}`)
 
-/** A command that runs. */
+/** A running command. */
 interface Launched {
-  /** The first line with such words, those that came before included; fails when the process ends before. */
+  /** Returns the first output line that matches, including earlier lines; fails when the process ends first. */
   says(words: RegExp): Promise<string>
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
-describe('A restore drill', { timeout: PATIENCE }, () => {
+describe('a restore drill', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let folder: string
 
-  // Below node_modules, so that the packages it imports are found from there.
+  // Below node_modules, so that the imported packages are resolved from there.
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
     folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-drill-'))
@@ -70,7 +70,7 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
     }
   }
 
-  /** What a command prints that ends well. */
+  /** Returns the output of a successful command. */
   async function output(...args: readonly string[]): Promise<string> {
     const main = join(folder, 'dist/cli/main.js')
     const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
@@ -88,7 +88,7 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
   const consoleOf = async (store: Launched): Promise<string> =>
     /http:\S+(?=\/#)/.exec(await store.says(/^console on /))?.[0] ?? ''
 
-  /** Dumps a store while clients write, and kills it. */
+  /** Dumps a store while clients write, then kills it. */
   async function disaster(port: number): Promise<{ readonly dump: string; readonly clients: readonly StateStore[] }> {
     const data = join(folder, `lost-${port}`)
     const args = ['--port', String(port), '--ws-port', '0', '--console', '0', '--data', data]
@@ -120,7 +120,7 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
     return { dump, clients }
   }
 
-  /** All clients see what the dump has, and what is written on top of it is newer. */
+  /** Expects that all clients see the content of the dump, and that later writes are newer. */
   async function expectRestored(dump: string, clients: readonly StateStore[]): Promise<void> {
     const lines: DumpLine[] = (await readFile(dump, 'utf8'))
       .trim()
@@ -149,12 +149,12 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
       expect(await client.key('guarded', text).get()).toMatchObject({ value: 'by the next holder' })
   }
 
-  it('into an empty store: all clients converge on the dump of one moment, versions and tokens go on', async () => {
+  it('restoring to an empty store converges all clients on one consistent dump, and versions and tokens continue', async () => {
     const port = await freePort()
     const { dump, clients } = await disaster(port)
     const watches = clients.map((client, at) => record(client.key(`${names[(at + 1) % CLIENTS]}/0`, text).value$))
     const data = join(folder, 'restored')
-    // Before clients come, so that no version is newer than those of the dump.
+    // Before clients connect, so that no version is newer than those of the dump.
     const elsewhere = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
     const token = ['--console-token-file', join(data, 'console-token')]
     const loaded = await output('load', dump, '--console', await consoleOf(elsewhere), ...token)
@@ -166,7 +166,7 @@ describe('A restore drill', { timeout: PATIENCE }, () => {
     for (const watch of watches) await watch.until(({ values }) => values.at(-1) === 'after')
   })
 
-  it('into three nodes: the same, whichever node a client comes to', async () => {
+  it('restoring to three nodes gives the same result, whichever node a client uses', async () => {
     const { dump } = await disaster(await freePort())
     const key = join(folder, 'log-key')
     await writeFile(key, `${'0123456789abcdef'.repeat(4)}\n`, { mode: 0o600 })

@@ -9,7 +9,7 @@ import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
-/** As docs/cluster.md has them. */
+/** As documented in docs/cluster.md. */
 const GRANTED = JSON.stringify([
   'rxss.plant-1.>',
   '$JS.API.>',
@@ -41,7 +41,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     return store
   }
 
-  it('needs no more rights than the documents say, for snapshots and trimming either', async () => {
+  it('the documented rights suffice for snapshots and trimming as well', async () => {
     const a = await node('a')
     const client = openClient(a.url)
     const large = 'x'.repeat(2_000_000)
@@ -55,7 +55,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     expect(JSON.stringify([...b.dump()])).toBe(JSON.stringify([...a.dump()]))
   })
 
-  it('is told by a node with its own password alone', async () => {
+  it('a node reports a wrong password', async () => {
     await expect(node('c', { user: 'node', pass: 'guess' })).rejects.toMatchObject({
       code: 'connection-lost',
       problem: 'refused',

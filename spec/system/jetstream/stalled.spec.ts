@@ -8,7 +8,7 @@ import { openClient } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
 
-describe('a node whose NATS server stops to read', { timeout: PATIENCE }, () => {
+describe('a node whose NATS server stops reading', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
 
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe('a node whose NATS server stops to read', { timeout: PATIENCE }, () => 
   }, PATIENCE)
   afterAll(async () => nats.stop())
 
-  it('connects anew, however much was on its way', async () => {
+  it('the node reconnects, however much data is in flight', async () => {
     const link = await layLink(nats.servers[0] ?? '')
     const servers = `nats://${new URL(link.url).host}`
     const store = await serve({ port: 0, wsPort: 0, log: jetStreamLog({ servers, replicas: 1, nodeId: 'a' }) })
@@ -24,7 +24,7 @@ describe('a node whose NATS server stops to read', { timeout: PATIENCE }, () => 
     const client = openClient(store.url)
     await client.key('k', text).set('before')
     link.stall('up')
-    // More than systems take for somebody who does not read.
+    // More than a socket buffer holds for a peer that does not read.
     const large = 'x'.repeat(1_000_000)
     const writes = Array.from({ length: 20 }, async (_, at) =>
       client.key(`k${at}`, text).set(large, { timeout: 40_000 }),

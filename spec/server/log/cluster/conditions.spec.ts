@@ -8,7 +8,7 @@ import { FakeCluster, FakeStream } from './fake-stream.js'
 
 const NODES = ['a', 'b', 'c']
 
-/** A client at each of three nodes. */
+/** Connects a client to each of three nodes. */
 async function clients() {
   const cluster = new FakeCluster(systemClock)
   return Promise.all(
@@ -21,8 +21,8 @@ async function clients() {
   )
 }
 
-describe('writes with a condition at several nodes at once', () => {
-  it('with one version: exactly one wins, and all nodes have what it wrote', async () => {
+describe('conditional writes at several nodes', () => {
+  it('exactly one of several concurrent writes with the same version succeeds, and all nodes have its value', async () => {
     const keys = (await clients()).map(client => client.key('k', text))
     const [first] = keys
     let version = (await first?.set('0'))?.version
@@ -40,7 +40,7 @@ describe('writes with a condition at several nodes at once', () => {
     }
   })
 
-  it('when the key is absent: exactly one wins', async () => {
+  it('exactly one of several concurrent writes to an absent key succeeds', async () => {
     const keys = (await clients()).map(client => client.key('k', text))
     const outcomes = await Promise.all(keys.map(async (key, at) => key.set(`${NODES[at]}`, { ifAbsent: true })))
     expect(outcomes.filter(({ applied }) => applied)).toHaveLength(1)

@@ -8,12 +8,12 @@ import { targetAt } from '../../../support/target-at.js'
 import { command } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 
-/** How often a node looks whether the log goes on, ms. */
-const LOOK = 500
-/** Time that passes at once gives nobody the time to answer. */
-const FOREVER = 1e12
+/** Interval at which a node checks the log, ms. */
+const CHECK_INTERVAL_MS = 500
+/** A large time step would give nodes no chance to respond. */
+const HUGE_STEP_MS = 1e12
 
-/** A stream of which the time is that of the case, and the pauses are those of the machine. */
+/** Runs nodes on a stream with the case's time and the machine's delays. */
 async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target> {
   const cluster = new FakeCluster({
     now: () => clock.now(),
@@ -27,19 +27,19 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
     const stream = new FakeStream(cluster, 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',
-      settings: { nodeId, stallTimeout: FOREVER },
+      settings: { nodeId, stallTimeout: HUGE_STEP_MS },
       connect: () => of(Object.assign(stream, { close: () => EMPTY })),
     }
-    // A year that passes at once would be 60 million looks.
+    // A year in one step would need 60 million checks.
     const schedule: ManualClock['schedule'] = (delay, task) =>
-      delay === LOOK ? () => undefined : clock.schedule(delay, task)
+      delay === CHECK_INTERVAL_MS ? () => undefined : clock.schedule(delay, task)
     const own = { now: () => clock.now(), monotonic: () => clock.monotonic(), schedule }
     const store = await serve({ port: 0, wsPort: 0, clock: own, log, ...bounds })
     onTestFinished(async () => store.close())
     return store
   }
   const stores = [await node('a'), await node('b')]
-  // Each client is at another node than the one before.
+  // Each client uses another node than the one before.
   const targets = await Promise.all(
     clients.map(async (client, at) => targetAt(stores[at % 2]?.url ?? '', clock, [client])),
   )
@@ -52,7 +52,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
     send: (client, request) => targetOf(client).send(client, request),
     advance: ms => clock.advance(ms),
     told: async client => {
-      // A read is answered when its node has all that was committed before.
+      // A read is answered once its node has everything committed before.
       await targetOf(client).send(client, {
         payload: command('GET nothing'),
         timestamp: undefined,
@@ -63,15 +63,15 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
   }
 }
 
-/** A year that passes at once, for nodes that look every few seconds; and a clock that goes back, which theirs does not. */
-const BUT = [
+/** Skipped: large time steps, for which nodes check too often, and a clock that goes back, which log time does not. */
+const SKIPPED = [
   'a time to live of months does not overflow',
   'a time to live as long as a number can say is for ever',
   'a client that took its clock from versions is believed, and no clock that is further ahead',
   'a key that a lock of that time protects can be written with its token',
-  // The room that watches take is that of their node.
+  // The memory of watches is local to a node.
   'watched keys take room, and give it back',
   'when it ran ahead for a while, versions go on from there, and with it when it has caught up',
 ]
 
-conformanceSuite('Nodes that share a log, each client at another one', 'field', nodes, BUT)
+conformanceSuite('Nodes that share a log, each client at another one', 'field', nodes, SKIPPED)

@@ -9,37 +9,37 @@ import {
   type StreamMessage,
 } from '../../../../src/server/log/cluster/stream.js'
 
-/** What one node's connection to the stream does wrong, until it is told otherwise. */
+/** Faults of one node's connection to the stream. */
 export interface Faults {
-  /** Messages do not arrive, or no quorum takes them; nothing is answered. */
-  deaf: boolean
-  /** Messages arrive, their answers do not. */
-  mute: boolean
-  /** The feed brings nothing, without a word. */
-  stalled: boolean
-  /** Which of the next messages are lost: called with the bytes of each. */
-  loses: (bytes: Uint8Array) => boolean
-  /** Each message comes into the stream so often. */
+  /** Messages do not arrive or get no quorum; there is no response. */
+  isDeaf: boolean
+  /** Messages arrive, but their responses do not. */
+  isMute: boolean
+  /** The subscription stalls silently. */
+  isStalled: boolean
+  /** Decides which of the next messages are lost. */
+  shouldLose: (bytes: Uint8Array) => boolean
+  /** Number of copies of each message in the stream. */
   copies: number
-  /** The ids of so many of the next messages are used up by others just before. */
-  stolen: number
+  /** Number of following messages whose ids others use up first. */
+  stolenIds: number
 }
 
 const LATENCY = 1
 
-/** A stream in memory on virtual time, which all nodes of a specification share. */
+/** A stream in memory on virtual time, shared by the nodes of a spec. */
 export class FakeCluster {
   readonly messages: StreamMessage[] = []
   readonly snapshots = new Map<string, Uint8Array[]>()
-  /** Nodes that answer for themselves. */
-  readonly living = new Map<string, string>()
+  /** Instance ids of the nodes that respond to queries. */
+  readonly instanceIds = new Map<string, string>()
   readonly clock: Clock
-  /** How far the clock of whoever leads the stream is from that of the specification, ms. */
-  skew = 0
+  /** Offset of the stream leader's clock from that of the spec, ms. */
+  clockOffsetMs = 0
   first = 1
   last = 0
-  /** Servers that do not have all of it. */
-  behind: readonly string[] = []
+  /** Replicas that are incomplete. */
+  laggingServers: readonly string[] = []
   readonly #ids = new Map<string, number>()
   readonly #feeds = new Set<() => void>()
 
@@ -47,39 +47,50 @@ export class FakeCluster {
     this.clock = clock
   }
 
-  /** Puts bytes into the stream, whoever they are from. */
+  /** Stores bytes from any publisher. */
   put(bytes: Uint8Array, id?: string): number {
     const known = id === undefined ? undefined : this.#ids.get(id)
     if (known !== undefined) return known
     this.last++
     if (id !== undefined) this.#ids.set(id, this.last)
-    this.messages.push({ position: this.last, time: this.clock.now() + this.skew, bytes: new Uint8Array(bytes) })
+    this.messages.push({
+      position: this.last,
+      time: this.clock.now() + this.clockOffsetMs,
+      bytes: new Uint8Array(bytes),
+    })
     for (const feed of Array.from(this.#feeds)) feed()
     return this.last
   }
 
-  /** Loses what it had at some positions. */
+  /** Loses the messages at some positions. */
   lose(from: number, to: number): void {
     const kept = this.messages.filter(({ position }) => position < from || position > to)
     this.messages.splice(0, this.messages.length, ...kept)
   }
 
-  /** Forgets messages up to a position. */
+  /** Trims the stream up to a position. */
   trim(upTo: number): void {
     this.first = Math.max(this.first, Math.min(upTo, this.last) + 1)
     while ((this.messages[0]?.position ?? this.first) < this.first) this.messages.shift()
   }
 
-  /** Runs a task whenever something has been put. */
+  /** Runs a task whenever a message is stored. */
   onPut(task: () => void): () => void {
     this.#feeds.add(task)
     return () => this.#feeds.delete(task)
   }
 }
 
-/** A node's connection to it. */
+/** A node's connection to the stream. */
 export class FakeStream implements Stream {
-  readonly faults: Faults = { deaf: false, mute: false, stalled: false, loses: () => false, copies: 1, stolen: 0 }
+  readonly faults: Faults = {
+    isDeaf: false,
+    isMute: false,
+    isStalled: false,
+    shouldLose: () => false,
+    copies: 1,
+    stolenIds: 0,
+  }
   readonly maxMessageBytes: number
   readonly #cluster: FakeCluster
   published = 0
@@ -100,16 +111,16 @@ export class FakeStream implements Stream {
       }
       const sent = new Uint8Array(bytes)
       clock.schedule(LATENCY, () => {
-        if (this.faults.deaf || this.faults.loses(sent)) {
+        if (this.faults.isDeaf || this.faults.shouldLose(sent)) {
           this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
           return
         }
-        if (this.faults.stolen-- > 0) this.#cluster.put(new Uint8Array([1]), id)
+        if (this.faults.stolenIds-- > 0) this.#cluster.put(new Uint8Array([1]), id)
         const before = this.#cluster.last
         let position = this.#cluster.put(sent, id)
         const isDuplicate = this.#cluster.last === before
         for (let more = 1; more < this.faults.copies; more++) position = this.#cluster.put(sent)
-        if (this.faults.mute) this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
+        if (this.faults.isMute) this.#later(1_000, () => subscriber.error(new StreamError('lost', 'no answer')))
         else
           this.#later(LATENCY, () => {
             subscriber.next({ position, isDuplicate })
@@ -125,7 +136,7 @@ export class FakeStream implements Stream {
       let at = after
       const bring = (): void => {
         for (const message of this.#cluster.messages) {
-          if (message.position <= at || this.faults.stalled || subscriber.closed) continue
+          if (message.position <= at || this.faults.isStalled || subscriber.closed) continue
           at = message.position
           subscriber.next(message)
         }
@@ -137,7 +148,7 @@ export class FakeStream implements Stream {
   }
 
   bounds(): Observable<StreamBounds> {
-    const { first, last, behind, messages } = this.#cluster
+    const { first, last, laggingServers: behind, messages } = this.#cluster
     return this.#answer(() => ({ first, last, behind, missing: Math.max(0, last - first + 1 - messages.length) }))
   }
 
@@ -179,13 +190,13 @@ export class FakeStream implements Stream {
   }
 
   queryNode(nodeId: string): Observable<string | undefined> {
-    return this.#answer(() => this.#cluster.living.get(nodeId))
+    return this.#answer(() => this.#cluster.instanceIds.get(nodeId))
   }
 
   respondForNode(nodeId: string, life: string): Observable<never> {
     return new Observable(() => {
-      this.#cluster.living.set(nodeId, life)
-      return () => this.#cluster.living.delete(nodeId)
+      this.#cluster.instanceIds.set(nodeId, life)
+      return () => this.#cluster.instanceIds.delete(nodeId)
     })
   }
 
@@ -200,7 +211,7 @@ export class FakeStream implements Stream {
   #answer<T>(read: () => T): Observable<T> {
     return new Observable(subscriber => {
       this.#later(LATENCY, () => {
-        if (this.faults.deaf) return
+        if (this.faults.isDeaf) return
         subscriber.next(read())
         subscriber.complete()
       })
@@ -220,5 +231,5 @@ export class FakeStream implements Stream {
   }
 }
 
-/** Nothing comes, ever. */
-export const silence = (): Observable<never> => concat(of(), NEVER)
+/** Never emits. */
+export const neverResponds = (): Observable<never> => concat(of(), NEVER)

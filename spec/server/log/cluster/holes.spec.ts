@@ -3,8 +3,8 @@ import { degradedError } from '../../../../src/server/log/cluster/errors.js'
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
-/** A world whose log has so many entries. */
-function written(entries: number) {
+/** Creates a world whose log has some entries. */
+function worldWithEntries(entries: number) {
   const world = new World()
   const { node: a } = world.open('a')
   for (let at = 0; at < entries; at++) a.log.append(set('x', String(at)))
@@ -13,8 +13,8 @@ function written(entries: number) {
 }
 
 describe('a hole in the stream', () => {
-  it('is named by a node that meets it, which begins anew, and goes on once a copy without it is read', () => {
-    const { world } = written(50)
+  it('a node that meets a hole reports it, reopens, and catches up once it reads an intact replica', () => {
+    const { world } = worldWithEntries(50)
     const whole = Array.from(world.cluster.messages)
     world.cluster.lose(20, 30)
     const { node: b } = world.node('b')
@@ -28,8 +28,8 @@ describe('a hole in the stream', () => {
     expect([b.error, valueAt(b, 'x')]).toEqual([undefined, '49'])
   })
 
-  it('in all copies is why a node does not begin, and it says so', () => {
-    const { world } = written(50)
+  it('a node does not start, and says why, if the hole is in all replicas', () => {
+    const { world } = worldWithEntries(50)
     world.cluster.lose(20, 30)
     const { node: b } = world.node('b')
     world.clock.advance(20_000)
@@ -39,50 +39,50 @@ describe('a hole in the stream', () => {
     })
   })
 
-  it('is met by a node that was behind: it is told, and the node is opened anew', () => {
-    const { world, a } = written(5)
+  it('a lagging node that meets a hole is notified and reopened', () => {
+    const { world, a } = worldWithEntries(5)
     const { node: b, stream } = world.open('b')
-    stream.faults.stalled = true
+    stream.faults.isStalled = true
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
     world.clock.advance(100)
     world.cluster.lose(15, 16)
-    stream.faults.stalled = false
+    stream.faults.isStalled = false
     a.log.append(set('x', 'more'))
     world.clock.advance(3_000)
     expect(b.outruns).toBe(1)
     expect(b.troubles).toMatchObject([{ message: expect.stringMatching(/from position 15 to 16 are missing/) }])
   })
 
-  it('is not what a trimmed stream is taken for', () => {
-    const { world, a } = written(5)
+  it('a trimmed stream is not mistaken for a hole', () => {
+    const { world, a } = worldWithEntries(5)
     const { node: b, stream } = world.open('b')
-    stream.faults.stalled = true
+    stream.faults.isStalled = true
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
     world.clock.advance(100)
     world.cluster.trim(15)
-    stream.faults.stalled = false
+    stream.faults.isStalled = false
     a.log.append(set('x', 'more'))
     world.clock.advance(3_000)
     expect([b.outruns, b.troubles]).toEqual([1, []])
   })
 
-  it('is asked for in vain by a node that nobody answers, and then it begins anew all the same', () => {
-    const { world, a } = written(5)
+  it('a node that cannot query the stream about missing positions reopens nevertheless', () => {
+    const { world, a } = worldWithEntries(5)
     const { node: b, stream } = world.open('b', {}, new FakeStream(world.cluster))
-    stream.faults.stalled = true
+    stream.faults.isStalled = true
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
     world.clock.advance(100)
     world.cluster.lose(15, 16)
-    stream.faults.deaf = true
-    stream.faults.stalled = false
+    stream.faults.isDeaf = true
+    stream.faults.isStalled = false
     a.log.append(set('x', 'more'))
     world.clock.advance(3_000)
     expect(b.outruns).toBe(1)
   })
 })
 
-describe('a stream that is not kept as it should be', () => {
-  it('is one with fewer messages than it has positions, or with servers that are behind', () => {
+describe('a degraded stream', () => {
+  it('a stream with missing messages or lagging servers is reported', () => {
     expect(degradedError({ first: 1, last: 9, missingCount: 0, laggingServers: [] })).toBeUndefined()
     expect(degradedError({ first: 1, last: 9, missingCount: 3, laggingServers: ['b'] })).toMatchObject({
       code: 'damaged',

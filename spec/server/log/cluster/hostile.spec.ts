@@ -7,7 +7,7 @@ import { set, valueAt, World } from './world.js'
 
 const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
 
-/** Something that no node has sent, as right as it can be. */
+/** Creates a message that no node sent, as valid as possible. */
 const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   kind: 'start',
   node: 'nobody',
@@ -21,7 +21,7 @@ const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   ...change,
 })
 
-/** Bytes with the right checksum. */
+/** Returns bytes with a correct checksum. */
 function summed(bytes: Uint8Array): Uint8Array {
   const copy = new Uint8Array(bytes)
   new DataView(copy.buffer).setUint32(5, crc32(copy.subarray(9), crc32(copy.subarray(4, 5))))
@@ -34,7 +34,7 @@ const ofFormat = (format: number, bytes = encodeNodeMessage(forged())): Uint8Arr
   return summed(copy)
 }
 
-/** What ended nodes for good, each in one message. */
+/** Single messages that used to stop nodes permanently. */
 const MESSAGES: Readonly<Record<string, Uint8Array>> = {
   'nine bytes of another format': ofFormat(2, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
   'nine bytes': ofFormat(1, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
@@ -63,7 +63,7 @@ describe.each([
   ['without a key', undefined],
   ['with a key', keys],
 ])('nodes %s', (_, own) => {
-  it.each(Object.entries(MESSAGES))('go on, and begin again, after %s', (_name, bytes) => {
+  it.each(Object.entries(MESSAGES))('nodes keep running, and restart, after %s', (_name, bytes) => {
     const world = new World()
     const { node: a } = world.open('a', { keys: own })
     const { node: b } = world.open('b', { keys: own })
@@ -76,7 +76,7 @@ describe.each([
     expectWell(world, again, other)
   })
 
-  it('go on when others use up the ids that the life of a node and its numbers suggest', () => {
+  it("nodes keep running if others use up the message ids that a node's epoch and numbers suggest", () => {
     const world = new World()
     const { node: a } = world.open('a', { keys: own })
     const { node: b } = world.open('b', { keys: own })
@@ -85,16 +85,16 @@ describe.each([
     expectWell(world, a, b)
   })
 
-  it('go on when others use up the ids of what is on its way', () => {
+  it('nodes keep running if others use up the ids of messages in flight', () => {
     const world = new World()
     const { node: a, stream } = world.open('a', { keys: own })
     const { node: b } = world.open('b', { keys: own })
-    stream.faults.stolen = 3
+    stream.faults.stolenIds = 3
     expectWell(world, a, b)
     expect(a.availabilities).not.toContain('away')
   })
 
-  it('report one in ten seconds of a flood of messages that are of no node', () => {
+  it('a flood of foreign messages is reported once in ten seconds', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys: own })
     for (let at = 0; at < 5_000; at++) world.cluster.put(utf8(`noise ${at}`))
@@ -106,7 +106,7 @@ describe.each([
     expectWell(world, a)
   })
 
-  it('leave out the position that an operator names', () => {
+  it('the message at a position excluded by an operator is ignored', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys: own })
     const position = world.cluster.last + 1
@@ -126,7 +126,7 @@ describe.each([
   })
 })
 
-it('nodes without a key go on after an entry that cannot be read, which is none for all', () => {
+it('nodes without a key keep running after an undecodable entry, which all of them ignore', () => {
   const world = new World()
   const { node: a } = world.open('a')
   const { node: b } = world.open('b')
@@ -137,7 +137,7 @@ it('nodes without a key go on after an entry that cannot be read, which is none 
   expect(a.troubles).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be decoded') }])
 })
 
-it('a node with a key stops for the message of another version that is signed with it, and for no other', () => {
+it('a node with a key stops at a signed message of another version, and at no other', () => {
   const world = new World()
   const { node: a } = world.open('a', { keys })
   const { node: b } = world.open('b', { keys })

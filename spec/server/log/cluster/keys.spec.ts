@@ -9,7 +9,7 @@ const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {
 }
 const keys = keyed('one')
 
-/** The message that is next from a node, by somebody who reads the log and may write to it. */
+/** Creates the next message of a node, as forged by a client that reads the log and may publish to it. */
 function pretended(world: World, node: string, signedWith?: LogKeys): Uint8Array {
   const { node: reader } = world.open('reader', { keys })
   const { epoch: life = '', nextNumber: next = 0 } = reader.judge.nodes.get(node) ?? {}
@@ -33,7 +33,7 @@ function pretended(world: World, node: string, signedWith?: LogKeys): Uint8Array
 }
 
 describe('a log with a key', () => {
-  it('takes nothing that is not signed from its first message on, and all nodes agree', () => {
+  it('unsigned messages do not count from the first message on, and all nodes agree', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
     const { node: b } = world.open('b', { keys })
@@ -49,7 +49,7 @@ describe('a log with a key', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x'), a.picture]).toEqual(['1', '1', b.picture])
   })
 
-  it('is of no use to a node without it, or with another one: that stops, says why, and has acknowledged nothing', () => {
+  it('a node without the key, or with another one, stops with the reason and has acknowledged nothing', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
     a.log.append(set('x', '1'))
@@ -61,7 +61,7 @@ describe('a log with a key', () => {
     expect([without.opened, other.opened, a.failures]).toEqual([undefined, undefined, []])
   })
 
-  it('is found out of a snapshot as well, when the stream was trimmed', () => {
+  it('a missing key is detected from a snapshot as well, if the stream was trimmed', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys, snapshots: { messages: 5 } })
     for (let at = 0; at < 40; at++) {
@@ -77,7 +77,7 @@ describe('a log with a key', () => {
     expect([d.judge.signingPolicy.signedSince, valueAt(d, 'x')]).toEqual([1, '39'])
   })
 
-  it('says nothing about the log of another store: a message of that is of no node here', () => {
+  it("a message of another store's log does not count", () => {
     const world = new World()
     const { node: a } = world.open('a', { keys })
     const next = a.judge.nodes.get('a')?.nextNumber
@@ -86,7 +86,7 @@ describe('a log with a key', () => {
     expect(a.judge.nodes.get('a')?.nextNumber).toBe(next)
   })
 
-  it('does not take again what it took from a node that was forgotten', () => {
+  it('messages of a removed node do not count again', () => {
     const world = new World()
     const { node: gone } = world.open('gone', { keys })
     gone.log.append(set('x', 'old'))
@@ -106,8 +106,8 @@ describe('a log with a key', () => {
   })
 })
 
-describe('nodes that run without a key', () => {
-  it('get one, one after the other: all count all the while, and once all have it what is not signed counts no more', () => {
+describe('nodes that start to use a key', () => {
+  it('all nodes count while they get the key one by one, and unsigned messages stop counting once all have it', () => {
     const world = new World()
     const names = ['a', 'b', 'c']
     const nodes = names.map(name => world.open(name).node)
@@ -138,7 +138,7 @@ describe('nodes that run without a key', () => {
     expect(forgotten.error).toMatchObject({ code: 'log-key' })
   })
 
-  it('cannot be kept from it for longer than an hour by somebody who goes on without', () => {
+  it('a publisher that keeps sending unsigned messages delays the migration by at most an hour', () => {
     const world = new World()
     const { node: without } = world.open('without')
     const { node: a } = world.open('a', { keys })
@@ -151,8 +151,8 @@ describe('nodes that run without a key', () => {
   })
 })
 
-describe('a key that is replaced', () => {
-  it('is: first all nodes know the new one, then all sign with it, then the old one goes', () => {
+describe('replacing a key', () => {
+  it('a key is replaced once all nodes know the new one, all sign with it, and the old one is removed', () => {
     const world = new World()
     const [old, both, turned, fresh] = [keyed('old'), keyed('old', 'new'), keyed('new', 'old'), keyed('new')]
     const names = ['a', 'b']

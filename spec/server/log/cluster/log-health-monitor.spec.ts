@@ -22,7 +22,7 @@ function open() {
     onCheck: () => undefined,
   })
   pulse.start()
-  /** The next look is so much later, ms. */
+  /** Runs a check after some time, ms. */
   const look = (passed: number, lateness = 0): void => {
     time += passed
     late = lateness
@@ -31,8 +31,8 @@ function open() {
   return { pulse, told, look, beats: () => beats }
 }
 
-describe('the pulse of a node', () => {
-  it('says when the log is waited for, and when for too long', () => {
+describe('LogHealthMonitor', () => {
+  it('the monitor reports when the log is slow, and when it is unavailable', () => {
     const { pulse, told, look } = open()
     look(500, 500)
     look(500, 2_500)
@@ -44,7 +44,7 @@ describe('the pulse of a node', () => {
     expect(told).toEqual(['waiting', 'away', 'kept'])
   })
 
-  it('does not blame the log when the process itself stood still', () => {
+  it('the monitor does not report the log when the process itself was suspended', () => {
     const { told, look } = open()
     look(60_000, 60_000)
     expect(told).toEqual([])
@@ -52,7 +52,7 @@ describe('the pulse of a node', () => {
     expect(told).toEqual(['away'])
   })
 
-  it('beats when nothing was sent for three seconds', () => {
+  it('the monitor sends a heartbeat after three seconds without messages', () => {
     const { pulse, look, beats } = open()
     for (let at = 0; at < 5; at++) look(500)
     expect(beats()).toBe(0)

@@ -8,7 +8,7 @@ import type { Stream } from '../../../../src/server/log/cluster/stream.js'
 import type { LogFailure } from '../../../../src/server/log/log.js'
 import { pictureOf } from '../disk/run.js'
 
-/** A node of a specification: it applies what the log commits, and notes what it is told. */
+/** A node that applies the committed entries and records all events. */
 export class TestNode implements LogEvents {
   readonly committed: LogEntry[] = []
   readonly foreign: LogEntry[] = []
@@ -32,7 +32,7 @@ export class TestNode implements LogEvents {
     })
   }
 
-  /** The log, once it is open. */
+  /** The opened log. */
   get log(): OpenedNode<never>['log'] {
     return this.#open.log
   }
@@ -45,7 +45,7 @@ export class TestNode implements LogEvents {
     return this.#open.engine
   }
 
-  /** Its state, in hexadecimal digits. */
+  /** The state in hexadecimal digits. */
   get picture(): string {
     return pictureOf(this.engine)
   }
@@ -66,7 +66,7 @@ export class TestNode implements LogEvents {
     this.troubles.push(error)
   }
 
-  /** Ends as a process that is killed. */
+  /** Ends like a killed process. */
   kill(): void {
     this.#subscription.unsubscribe()
     this.opened?.log.stop()

@@ -4,8 +4,8 @@ import { type SnapshotName, type StreamBounds, StreamError } from '../../../../s
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
-/** A connection to servers that do not answer the first questions. */
-class Reluctant extends FakeStream {
+/** A connection to servers that do not respond to the first requests. */
+class UnresponsiveStream extends FakeStream {
   refusals = 0
   problem: StreamError['problem'] = 'lost'
 
@@ -24,11 +24,11 @@ class Reluctant extends FakeStream {
   }
 }
 
-const reluctant = (world: World, refusals: number, problem: StreamError['problem'] = 'lost'): Reluctant =>
-  Object.assign(new Reluctant(world.cluster), { refusals, problem })
+const reluctant = (world: World, refusals: number, problem: StreamError['problem'] = 'lost'): UnresponsiveStream =>
+  Object.assign(new UnresponsiveStream(world.cluster), { refusals, problem })
 
-describe('a node that is opened', () => {
-  it('asks again what got no answer, as from servers that have just begun', () => {
+describe('opening a node', () => {
+  it('unanswered requests are retried, as with servers that have just started', () => {
     const world = new World()
     const { node: a } = world.open('a')
     a.log.append(set('x', '1'))
@@ -38,7 +38,7 @@ describe('a node that is opened', () => {
     expect(valueAt(b, 'x')).toBe('1')
   })
 
-  it('fails when that goes on for too long, and says why', () => {
+  it('opening fails with the reason when requests remain unanswered for too long', () => {
     const world = new World()
     const { node } = world.node('a', {}, reluctant(world, Number.POSITIVE_INFINITY))
     world.clock.advance(29_000)
@@ -50,7 +50,7 @@ describe('a node that is opened', () => {
     expect(node.troubles).toHaveLength(heard)
   })
 
-  it('does not ask again for what is refused', () => {
+  it('refused requests are not retried', () => {
     const world = new World()
     const { node } = world.node('a', {}, reluctant(world, 1, 'refused'))
     world.clock.advance(10_000)

@@ -7,7 +7,7 @@ import { RawClient } from '../../../support/raw-client.js'
 import { command } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 
-/** Two nodes, of which the second one does not hear what the first one does until it is told to. */
+/** Opens two nodes, of which the second does not receive messages until it is allowed to. */
 async function open(reads: NonNullable<LogSettings['reads']>) {
   const cluster = new FakeCluster(systemClock)
   const node = async (nodeId: string) => {
@@ -18,24 +18,24 @@ async function open(reads: NonNullable<LogSettings['reads']>) {
     return { stream, client: await RawClient.ready(store.url, nodeId) }
   }
   const [a, b] = [await node('a'), await node('b')]
-  b.stream.faults.stalled = true
+  b.stream.faults.isStalled = true
   await a.client.request(command('SET k new'), { timestamp: `${Date.now()}:0:a` })
   const go = (): void => {
-    b.stream.faults.stalled = false
+    b.stream.faults.isStalled = false
     cluster.put(new Uint8Array([1]))
   }
   return { client: b.client, go }
 }
 
-describe('a node that has not heard of what was answered at another one', () => {
-  it('answers a read when it has', async () => {
+describe('a node that has not received an acknowledged write of another node', () => {
+  it('a linearizable read is answered once the node has the write', async () => {
     const { client, go } = await open('linearizable')
     const answer = client.request(command('GET k'))
     go()
     expect((await answer).text).toBe('$3\r\nnew\r\n')
   })
 
-  it('answers a local read with what it has, and lets a watch begin when it has heard', async () => {
+  it('a local read is answered immediately with the old value, and a watch starts once the node has the write', async () => {
     const { client, go } = await open('local')
     expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
     const told: string[] = []

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
-describe('a log that nodes share', () => {
-  it('commits an entry when it is in the stream, and tells the other nodes of it', () => {
+describe('a replicated log', () => {
+  it('an entry is committed when it is in the stream, and other nodes receive it', () => {
     const world = new World()
     const { node: a } = world.open('a')
     const { node: b } = world.open('b')
@@ -18,22 +18,22 @@ describe('a log that nodes share', () => {
     expect(a.judge.digest.value).toBe(b.judge.digest.value)
   })
 
-  it('takes the time of an entry from the stream', () => {
+  it('an entry has the time of the stream', () => {
     const world = new World()
     const { node: a } = world.open('a')
-    world.cluster.skew = 5_000
+    world.cluster.clockOffsetMs = 5_000
     const sent = world.clock.now()
     a.log.append(set('x', '1'))
     world.clock.advance(20)
     expect(a.committed[0]?.time).toBe(sent + 5_000 + 1)
   })
 
-  it('keeps the order of a node when messages are lost in the middle', () => {
+  it("the order of a node's entries is kept when messages are lost in between", () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const { node: b } = world.open('b')
     let chance = 7
-    stream.faults.loses = () => {
+    stream.faults.shouldLose = () => {
       chance = (chance * 16_807) % 2_147_483_647
       return chance % 3 === 1
     }
@@ -45,7 +45,7 @@ describe('a log that nodes share', () => {
     expect(a.rejected).toEqual([])
   })
 
-  it('applies once what is there twice', () => {
+  it('an entry stored twice is applied once', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const { node: b } = world.open('b')
@@ -57,20 +57,20 @@ describe('a log that nodes share', () => {
     expect(a.picture).toBe(b.picture)
   })
 
-  it('sends again what got no answer, and applies it once', () => {
+  it('an unacknowledged message is resent, and applied once', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
-    stream.faults.mute = true
-    stream.faults.stalled = true
+    stream.faults.isMute = true
+    stream.faults.isStalled = true
     a.log.append(set('x', '1'))
     world.clock.advance(2_500)
-    stream.faults.stalled = false
-    stream.faults.mute = false
+    stream.faults.isStalled = false
+    stream.faults.isMute = false
     world.clock.advance(5_000)
     expect(a.committed).toHaveLength(1)
   })
 
-  it('has 16 messages on their way at most', () => {
+  it('at most 16 messages are in flight', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const before = stream.published
@@ -80,7 +80,7 @@ describe('a log that nodes share', () => {
     expect(a.committed).toHaveLength(100)
   })
 
-  it('cuts an entry that is larger than a message, and applies it as a whole', () => {
+  it('an entry larger than a message is split and applied as a whole', () => {
     const world = new World()
     const { node: a } = world.open('a')
     const { node: b } = world.open('b')
@@ -92,21 +92,21 @@ describe('a log that nodes share', () => {
     expect(a.picture).toBe(b.picture)
   })
 
-  it('follows again when the feed stalls', () => {
+  it('a stalled subscription is restarted', () => {
     const world = new World()
     const { node: a } = world.open('a')
     const stream = new FakeStream(world.cluster)
     const { node: b } = world.open('b', {}, stream)
-    stream.faults.stalled = true
+    stream.faults.isStalled = true
     a.log.append(set('x', '1'))
     world.clock.advance(1_000)
     expect(valueAt(b, 'x')).toBeUndefined()
-    stream.faults.stalled = false
+    stream.faults.isStalled = false
     world.clock.advance(10_000)
     expect(valueAt(b, 'x')).toBe('1')
   })
 
-  it('ignores what no node has sent, and says so', () => {
+  it('a message that no node sent is ignored and reported', () => {
     const world = new World()
     const { node: a } = world.open('a')
     const { node: b } = world.open('b')

@@ -6,7 +6,7 @@ import { set, valueAt, World } from './world.js'
 
 const OFTEN = { snapshots: { messages: 20 } }
 
-/** A world in which two nodes have written several snapshots. */
+/** Creates a world in which two nodes have written several snapshots. */
 function written(): ReturnType<typeof begun> {
   const made = begun()
   for (let round = 0; round < 5; round++) {
@@ -17,8 +17,8 @@ function written(): ReturnType<typeof begun> {
   return made
 }
 
-/** A stream whose snapshots cannot be listed for some times. */
-class Unsettled extends FakeStream {
+/** A stream whose snapshots cannot be listed at first. */
+class UnlistableStream extends FakeStream {
   failures = 3
   problem: StreamError['problem'] = 'lost'
 
@@ -35,8 +35,8 @@ function begun() {
   return { world, a, b, stream }
 }
 
-describe('snapshots', () => {
-  it('are written by one node at a time, and the stream is trimmed behind the last two', () => {
+describe('snapshots of a shared log', () => {
+  it('one node at a time writes a snapshot, and the stream is trimmed up to the previous one', () => {
     const { world, a, b } = written()
     expect(world.cluster.snapshots.size).toBe(2)
     expect(world.cluster.first).toBeGreaterThan(20)
@@ -44,7 +44,7 @@ describe('snapshots', () => {
     expect(a.picture).toBe(b.picture)
   })
 
-  it('let a new node begin', () => {
+  it('a new node starts from a snapshot', () => {
     const { world, a } = written()
     const { node: c } = world.open('c')
     world.clock.advance(100)
@@ -56,13 +56,13 @@ describe('snapshots', () => {
     expect([a.failures, c.failures]).toEqual([[], []])
   })
 
-  it('are asked for again when nobody answers, as long as a stream may be silent', () => {
+  it('listing snapshots is retried without a response, until the silence timeout', () => {
     const { world, a } = written()
-    const { node: c } = world.open('c', {}, new Unsettled(world.cluster))
+    const { node: c } = world.open('c', {}, new UnlistableStream(world.cluster))
     world.clock.advance(100)
     expect(c.picture).toBe(a.picture)
     expect(c.troubles).toHaveLength(3)
-    const stream = new Unsettled(world.cluster)
+    const stream = new UnlistableStream(world.cluster)
     stream.failures = Number.POSITIVE_INFINITY
     const { node: d } = world.node('d', {}, stream)
     world.clock.advance(29_000)
@@ -73,16 +73,16 @@ describe('snapshots', () => {
     expect(d.troubles).toHaveLength(60)
   })
 
-  it('are not asked for again where that is refused', () => {
+  it('listing snapshots is not retried if it is refused', () => {
     const { world } = written()
-    const stream = new Unsettled(world.cluster)
+    const stream = new UnlistableStream(world.cluster)
     stream.problem = 'refused'
     const { node: c } = world.node('c', {}, stream)
     world.clock.advance(1)
     expect(c.error).toMatchObject({ problem: 'refused' })
   })
 
-  it('are passed over when they are damaged, as long as the one before is good', () => {
+  it('damaged snapshots are skipped as long as an earlier one is intact', () => {
     const { world, a } = written()
     const newest = [...world.cluster.snapshots.keys()].sort().at(-1) ?? ''
     const blocks = world.cluster.snapshots.get(newest)
@@ -93,7 +93,7 @@ describe('snapshots', () => {
     expect(c.picture).toBe(a.picture)
   })
 
-  it('are listed again when none was good: another one may have taken the place of one that was', () => {
+  it('snapshots are listed again if none was intact, because an intact one may have been replaced', () => {
     const { world, a } = written()
     const kept = new Map(world.cluster.snapshots)
     for (const name of kept.keys()) world.cluster.snapshots.set(name, [])
@@ -110,7 +110,7 @@ describe('snapshots', () => {
     ['of another format', (blocks: Uint8Array[]) => blocks[0]?.fill(9, 4)],
     ['no snapshot at all', (blocks: Uint8Array[]) => blocks.splice(0, blocks.length, new Uint8Array(50))],
     ['empty', (blocks: Uint8Array[]) => blocks.splice(0)],
-  ])('that are all %s let no node begin', (_, damage) => {
+  ])('a node does not start if all snapshots are %s', (_, damage) => {
     const { world } = written()
     for (const blocks of world.cluster.snapshots.values()) damage(blocks)
     const { node: c } = world.node('c')
@@ -118,7 +118,7 @@ describe('snapshots', () => {
     expect(['damaged', 'format']).toContain((c.error as { code?: string } | undefined)?.code)
   })
 
-  it('are reported when they cannot be written: until then the log grows', () => {
+  it('a failed snapshot is reported, and the log grows meanwhile', () => {
     const world = new World()
     const stream = new FakeStream(world.cluster)
     stream.putSnapshot = () => throwError(() => new StreamError('lost', 'no space'))
@@ -134,7 +134,7 @@ describe('snapshots', () => {
     expect(world.cluster.snapshots.size).toBe(1)
   })
 
-  it('have what was left of others removed, when they count', () => {
+  it('orphaned chunks are removed once a later snapshot counts', () => {
     const world = new World()
     const stream = new FakeStream(world.cluster)
     const swept: (number | undefined)[] = []
@@ -149,13 +149,13 @@ describe('snapshots', () => {
     expect(swept).toEqual([Number([...world.cluster.snapshots.keys()][0]?.slice(0, 16))])
   })
 
-  it('that are gone let no node begin where the stream was trimmed', () => {
+  it('a node does not start if the stream was trimmed and its snapshots are missing', () => {
     const { world, a } = written()
     world.cluster.snapshots.clear()
     const { node: c } = world.node('c')
     world.clock.advance(5_000)
     expect(c.error).toMatchObject({ code: 'damaged', message: expect.stringContaining('no snapshot') })
-    // Those who run write the next one.
+    // The running nodes write the next snapshot.
     for (let round = 0; round < 3; round++) {
       for (let at = 0; at < 30; at++) a.log.append(set('x', String(at)))
       world.clock.advance(2_000)
@@ -166,14 +166,14 @@ describe('snapshots', () => {
     expect(d.picture).toBe(a.picture)
   })
 
-  it('are needed by a node that has fallen behind what was trimmed', () => {
+  it('a node that fell behind the trimmed stream loads a snapshot', () => {
     const { world, a, b, stream } = begun()
-    stream.faults.stalled = true
+    stream.faults.isStalled = true
     for (let round = 0; round < 5; round++) {
       for (let at = 0; at < 30; at++) a.log.append(set(`k${at}`, String(round)))
       world.clock.advance(2_000)
     }
-    stream.faults.stalled = false
+    stream.faults.isStalled = false
     world.clock.advance(15_000)
     expect(b.outruns).toBe(1)
     b.kill()
@@ -182,17 +182,17 @@ describe('snapshots', () => {
     expect(again.picture).toBe(a.picture)
   })
 
-  it('hold what is cut into pieces and not there as a whole', () => {
+  it('a snapshot includes the pieces of an incomplete entry', () => {
     const { world, a, b, stream } = begun()
     let passed = 0
-    stream.faults.loses = () => ++passed > 10
+    stream.faults.shouldLose = () => ++passed > 10
     b.log.append(set('large', 'y'.repeat(150_000)))
     world.clock.advance(50)
     for (let at = 0; at < 100; at++) a.log.append(set(`k${at}`, 'x'))
     world.clock.advance(3_000)
     expect(world.cluster.snapshots.size).toBeGreaterThan(0)
     const { node: c } = world.open('c')
-    stream.faults.loses = () => false
+    stream.faults.shouldLose = () => false
     world.clock.advance(5_000)
     expect(valueAt(c, 'large')).toHaveLength(150_000)
     expect(c.picture).toBe(b.picture)

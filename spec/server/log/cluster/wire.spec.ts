@@ -29,7 +29,7 @@ const envelope: fc.Arbitrary<NodeMessage> = fc.record({
 })
 
 describe('a message of a node', () => {
-  it('is read as it was written, and is no larger than is said', () => {
+  it('a message is decoded as it was encoded, and its overhead is within the limit', () => {
     fc.assert(
       fc.property(envelope, each => {
         const bytes = encodeNodeMessage(each)
@@ -44,7 +44,7 @@ describe('a message of a node', () => {
     )
   })
 
-  it('counts for nobody when it is cut or a bit of it flips', () => {
+  it('a truncated message or one with a flipped bit does not count', () => {
     fc.assert(
       fc.property(envelope, fc.nat(), fc.nat(7), (each, place, bit) => {
         const bytes = encodeNodeMessage(each)
@@ -57,13 +57,13 @@ describe('a message of a node', () => {
     )
   })
 
-  it('counts for nobody when it is anything else', () => {
+  it('arbitrary bytes do not count as a message', () => {
     fc.assert(fc.property(fc.uint8Array(), bytes => decodeNodeMessage(bytes) === undefined))
   })
 })
 
-describe('a snapshot', () => {
-  it('is read as it was written, however its bytes are cut, and found out when any of them is wrong', () => {
+describe('an encoded snapshot', () => {
+  it('a snapshot is decoded from chunks of any size, and any wrong byte is detected', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.nat(), fc.nat(), (entries, cut, place) => {
         const engine = new Engine<never>()
@@ -89,8 +89,8 @@ describe('a snapshot', () => {
   })
 })
 
-describe('the time of the log', () => {
-  it('never goes back, is never behind the stream, and is that of the stream again some time after it went back', () => {
+describe('LogClock', () => {
+  it('log time never goes back, is never behind the stream, and agrees with it again some time after it went back', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -3_600_000, max: 3_600_000 }), { maxLength: 20 }), steps => {
         const time = new LogClock()
@@ -108,7 +108,7 @@ describe('the time of the log', () => {
     )
   })
 
-  it('goes on while the stream is behind it, no faster than that and at most an eighth slower', () => {
+  it('log time advances while the stream is behind, at most an eighth slower', () => {
     const time = new LogClock()
     time.advance(10_000_000)
     time.advance(10_000_000 - 3_600_000)
@@ -121,7 +121,7 @@ describe('the time of the log', () => {
     expect(time.lastTime - before).toBe(3_000 - 375)
   })
 
-  it('is the same for who begins from a snapshot', () => {
+  it('log time is the same for a node that starts from a snapshot', () => {
     const one = new LogClock()
     for (const stream of [1_000, 500, 600, 601]) one.advance(stream)
     const other = new LogClock(one.state)
@@ -129,7 +129,7 @@ describe('the time of the log', () => {
   })
 })
 
-describe('the nodes that are known', () => {
+describe('NodeTable', () => {
   const start = (node: string): NodeMessage => ({
     kind: 'start',
     node,
@@ -144,7 +144,7 @@ describe('the nodes that are known', () => {
 
   const at = (time: number): MessageContext => ({ position: 1, time, isSignedOnly: false })
 
-  it('are forgotten when they were not heard of for a week, and when there are too many', () => {
+  it('nodes are removed after a week without messages, or when there are too many', () => {
     const members = new NodeTable()
     members.accept(start('old'), at(0))
     members.accept(start('new'), at(8 * 24 * 3_600_000))

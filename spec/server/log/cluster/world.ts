@@ -6,13 +6,13 @@ import { bytes, resp3 } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 import { TestNode } from './node.js'
 
-/** Nodes on one stream and virtual time. */
+/** Nodes on one stream with virtual time. */
 export class World {
   readonly clock = new ManualClock()
   readonly cluster = new FakeCluster(this.clock)
   #lives = 0
 
-  /** Starts a node; it is open some time later, if all goes well. */
+  /** Starts a node, which opens some time later. */
   node(
     nodeId: string,
     settings: Partial<LogSettings> = {},
@@ -22,7 +22,7 @@ export class World {
     return { node, stream }
   }
 
-  /** The same, when it is open. */
+  /** Starts a node and waits until it is open. */
   open(nodeId: string, settings: Partial<LogSettings> = {}, stream = new FakeStream(this.cluster)) {
     const opened = this.node(nodeId, settings, stream)
     for (let waited = 0; opened.node.opened === undefined && waited < 1_000; waited++) this.clock.advance(10)
@@ -30,7 +30,6 @@ export class World {
   }
 }
 
-/** An entry with some commands. */
 export const entryOf = (...commands: readonly EntryCommand[]): LogEntry => ({
   time: 1,
   maxKeys: 1_000,
@@ -38,7 +37,6 @@ export const entryOf = (...commands: readonly EntryCommand[]): LogEntry => ({
   commands,
 })
 
-/** A write of such words. */
 export function write(...words: readonly string[]): EntryCommand {
   const payload = new Uint8Array(resp3([...words]))
   const command = parseWriteCommand(payload)
@@ -46,11 +44,10 @@ export function write(...words: readonly string[]): EntryCommand {
   return { type: 'write', payload, command, timestamp: `${START}:0:client`, fencingToken: undefined, origin: undefined }
 }
 
-/** An entry that sets a key. */
 export const set = (key: string, value: string, ...more: readonly string[]): LogEntry =>
   entryOf(write('SET', key, value, ...more))
 
-/** The value of a key at a node. */
+/** Returns the value of a key at a node. */
 export const valueAt = (node: TestNode, key: string): string | undefined => {
   const record = node.engine.peek(new Uint8Array(bytes(key)))
   return record && Buffer.from(record.value).toString()

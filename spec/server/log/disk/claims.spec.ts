@@ -15,10 +15,10 @@ import { effort } from '../../../support/effort.js'
 import { failure } from './memory-disk.js'
 
 const RUNS = effort(3_000, 500)
-/** What a process that was killed stops at. */
+/** Stops a process that was killed. */
 class Killed extends Error {}
 
-/** A directory that many processes use, whose calls are done in any order. */
+/** A directory used by many processes, whose calls run in any order. */
 class World {
   readonly files = new Map<string, string>()
   readonly living = new Set<string>()
@@ -30,7 +30,9 @@ class World {
     if (stale !== undefined) this.files.set('lock', stale)
   }
 
-  /** A process that claims the directory, is killed after so many calls, or has it for a while and gives it back. */
+  /**
+   * Runs a process that claims the directory and is killed after some calls, or holds it for a while and releases it.
+   */
   async start(own: string, calls: number): Promise<string | undefined> {
     this.living.add(own)
     try {
@@ -56,7 +58,7 @@ class World {
     const step = async <T>(name: string, task: () => T): Promise<T> => {
       await this.#scheduler.schedule(Promise.resolve(), `${own} ${name}`)
       if (left-- > 0) return task()
-      // Nobody takes what it had as long as it lives.
+      // No process takes the directory while its owner lives.
       this.owners.delete(own)
       this.living.delete(own)
       throw new Killed()
@@ -81,8 +83,8 @@ class World {
   }
 }
 
-describe('Several who claim a directory at the same time', () => {
-  it('never have it together, whether it was free or left by one that was killed, and wherever they are killed', async () => {
+describe('several processes that claim a directory at the same time', () => {
+  it('at most one process holds the directory, whether it was free or its owner was killed, and wherever others are killed', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -92,7 +94,7 @@ describe('Several who claim a directory at the same time', () => {
           const world = new World(scheduler, stale)
           const all = Promise.all(lives.map(async (calls, i) => world.start(`process ${i}`, calls)))
           await scheduler.waitFor(all)
-          // Whatever they have left behind, the next one gets it, and leaves nothing when it goes.
+          // Whatever the others left behind, the next process gets the directory and leaves nothing behind.
           const next = world.start('next', 1_000)
           await scheduler.waitFor(next)
           expect([await next, world.files.has('lock')]).toEqual([undefined, false])
@@ -102,7 +104,7 @@ describe('Several who claim a directory at the same time', () => {
     )
   })
 
-  it('are told who has it', async () => {
+  it('a process that fails to claim a directory gets the claim of its owner', async () => {
     const files = claimFiles(await folder())
     expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
     expect(await claimDirectory(files, 'bob', text => text === 'alice')).toBe('alice')
@@ -111,8 +113,8 @@ describe('Several who claim a directory at the same time', () => {
   })
 })
 
-describe('A claim in a directory', () => {
-  it('is one file, whatever was there before', async () => {
+describe('a claim in a directory', () => {
+  it('a claim is a single file, whatever was there before', async () => {
     const directory = await folder()
     const files = claimFiles(directory)
     for (const name of ['a', 'b', 'c']) await claimDirectory(files, name, () => false)
@@ -120,7 +122,7 @@ describe('A claim in a directory', () => {
   })
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
-    'is made also where files have one name only (%s)',
+    'a claim can be made on file systems without hard links (%s)',
     async code => {
       const directory = await folder()
       const files = claimFiles(directory, async () => {
@@ -132,7 +134,7 @@ describe('A claim in a directory', () => {
     },
   )
 
-  it('raises what else the system says', async () => {
+  it('other system errors are raised', async () => {
     const failing: typeof link = async () => {
       throw failure('EIO')
     }
@@ -145,8 +147,8 @@ describe('A claim in a directory', () => {
   })
 })
 
-describe('A directory', () => {
-  it('that a killed process had, which made its lock as earlier versions did, is taken', async () => {
+describe('a directory', () => {
+  it('the directory of a killed process is taken over even if its lock is in the format of an earlier version', async () => {
     const directory = await folder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
     expect(await lockOwner(directory)).toBeUndefined()

@@ -8,7 +8,7 @@ import { pictureOf, Run, slowly } from './run.js'
 
 const entries = fc.sample(anyEntry, { numRuns: effort(14, 6), seed: 9 })
 
-/** Of the calls, the quick run has one in three fail. */
+/** The quick run lets one call in three fail. */
 const step = effort(1, 3)
 
 const quickly = (): (() => number) => () => 0
@@ -17,9 +17,9 @@ const failures = ['EIO', 'ENOSPC', 'EDQUOT'].flatMap(code => [
   { code, speed: 'slow', clock: slowly },
 ])
 
-describe.each(failures)('A $speed disk that fails with $code', ({ code, clock }) => {
+describe.each(failures)('a $speed disk that fails with $code', ({ code, clock }) => {
   it.each(['once', 'from then on'] as const)(
-    'at any call, %s: what was committed is there, the rest was refused',
+    'after a failure of any call, committed entries are recovered and the others were rejected: %s',
     async how => {
       for (let at = 1; ; at += step) {
         const disk = new MemoryDisk()
@@ -36,7 +36,7 @@ describe.each(failures)('A $speed disk that fails with $code', ({ code, clock })
         expect(run.pictures.length - 1 + run.refusals.length).toBe(entries.length)
         const { engine } = await recover<never>(disk.killed(), {})
         const last = run.pictures.at(-1)
-        // An entry that was refused after a flush that failed may be there: nobody was told that it is, or is not.
+        // An entry rejected after a failed flush may or may not be on disk; its outcome was never reported.
         const mayBeThere = run.refusals[0]?.problem === 'broken'
         if (!mayBeThere) expect(pictureOf(engine), `call ${at}`).toBe(last)
         if (!failed) break
@@ -45,8 +45,8 @@ describe.each(failures)('A $speed disk that fails with $code', ({ code, clock })
   )
 })
 
-describe('A full disk', () => {
-  it('refuses what does not fit and goes on when there is room', async () => {
+describe('a full disk', () => {
+  it('entries that do not fit are rejected, and entries are accepted again once there is space', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     let full = true
@@ -60,7 +60,7 @@ describe('A full disk', () => {
     expect(pictureOf((await recover<never>(disk.killed(), {})).engine)).toBe(run.pictures.at(-1))
   })
 
-  it('that cannot take back what was begun is broken', async () => {
+  it('a log that cannot undo a partial write is broken', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     disk.fail = (_, what) => (what === 'write' || what === 'truncate' ? failure('ENOSPC') : undefined)
@@ -69,8 +69,8 @@ describe('A full disk', () => {
   })
 })
 
-describe('A flush that failed', () => {
-  it('is not tried again: nothing is taken any more, though the disk is well', async () => {
+describe('a failed flush', () => {
+  it('a failed flush is not retried, and no entry is accepted afterwards, even if the disk works again', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     disk.fail = (_, what) => (what === 'flush' ? failure('EIO') : undefined)
@@ -82,11 +82,11 @@ describe('A flush that failed', () => {
   })
 })
 
-describe('A snapshot that cannot be written', () => {
+describe('a failed snapshot', () => {
   it.each([
     ['its log cannot be made', 'create'],
     ['it cannot be renamed', 'rename'],
-  ])('is reported with what failed and what to do, and no entry is refused: %s', async (_, call) => {
+  ])('the failure is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, 400)
     disk.fail = (_, what) => (what === call ? failure('EIO') : undefined)
@@ -102,8 +102,8 @@ describe('A snapshot that cannot be written', () => {
   })
 })
 
-describe('A log that is being closed', () => {
-  it('refuses what comes as closed, not as if its disk had failed', async () => {
+describe('a log that is being closed', () => {
+  it('entries are rejected as closed, not as a disk failure', async () => {
     const run = await Run.open(new MemoryDisk(), undefined, slowly())
     void run.append(entries.slice(0, 1))
     const closing = run.close()

@@ -22,20 +22,20 @@ import { pictureOf, Run } from './run.js'
 
 const RUNS = effort(200, 30)
 
-/** The head of a file as another version writes it. */
+/** Creates the head of a file as written by another version. */
 function headOf(format: number, kind: FileKind = 'log', position = 7): Uint8Array {
   const frame = createFileHead(kind, position).head
   new DataView(frame.buffer).setUint32(FRAME_HEADER_BYTES, format)
   return sealFrame(frame, position, NO_SALT)
 }
 
-/** An entry as the version knew it that wrote format 1: nobody had a quota of keys. */
+/** Converts an entry to format 1, which has no quotas per owner. */
 const ofOld = (entry: LogEntry): LogEntry => ({
   ...entry,
   commands: entry.commands.map(command => (command.type === 'write' ? { ...command, owner: undefined } : command)),
 })
 
-/** A directory as the version left it that wrote format 1, whose frames had no salt. */
+/** Converts a directory to format 1, whose frames have no salt. */
 function aged(disk: MemoryDisk): MemoryDisk {
   let old = disk
   for (const [name, bytes] of disk.contents) {
@@ -57,7 +57,7 @@ function aged(disk: MemoryDisk): MemoryDisk {
 
 const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
 
-/** The formats of the logs on a disk. */
+/** Returns the formats of the logs on a disk. */
 const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
   const formats = Array.from(disk.contents).flatMap(([name, bytes]) => {
     const file = parseFileName(name)
@@ -68,26 +68,26 @@ const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
   return new Set(formats)
 }
 
-describe('A file on the disk', () => {
-  it('has a name with a position that a number can hold', () => {
+describe('a file on the disk', () => {
+  it('a file name contains a position within the range of safe integers', () => {
     expect(parseFileName('log-0000000000000007')).toEqual({ kind: 'log', position: 7 })
     expect(parseFileName('log-9999999999999999')).toBeUndefined()
   })
 
-  it('may be of this format, or of an older one', () => {
+  it('the current format and older ones are supported', () => {
     for (let format = 1; format <= CURRENT_FORMAT; format++)
       expect(() => readFileHead('log-7', headOf(format), 'log', 7)).not.toThrow()
   })
 
-  it.each([0, CURRENT_FORMAT + 1])('may not be of format %i', format => {
+  it.each([0, CURRENT_FORMAT + 1])('format %i is rejected', format => {
     expect(() => readFileHead('log-7', headOf(format), 'log', 7)).toThrow(
       `has format ${format}, but this version supports 1 to`,
     )
   })
 })
 
-describe('A directory of format 1', () => {
-  it('holds what was left in it, takes what is new, and is of this format from then on', async () => {
+describe('a directory of format 1', () => {
+  it('a directory of format 1 keeps its content, accepts new entries, and is then of the current format', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEntry.map(ofOld)),
@@ -102,7 +102,7 @@ describe('A directory of format 1', () => {
           expect(formatsOf(left)).toEqual(new Set([1]))
           expect(await stateOf(left)).toBe(old.pictures.at(-1))
           const run = await Run.open(left, worth)
-          // An older version would misread what follows: it must not try.
+          // An older version must reject the log, because it would misread later entries.
           expect(formatsOf(left)).toContain(CURRENT_FORMAT)
           await run.append(after)
           await run.close()

@@ -19,13 +19,13 @@ import { ManualClock } from '../../../support/manual-clock.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-/** Lets time pass in small steps, each after what the step before has begun is done, until a promise is settled. */
+/** Advances the clock in small steps, letting pending work finish after each, until a promise settles. */
 async function passTime<T>(
   clock: ManualClock,
   timers: number,
   pending: Promise<T>,
   step = 250,
-  meanwhile: () => void = () => undefined,
+  eachStep: () => void = () => undefined,
 ): Promise<T> {
   let isSettled = false
   const settled = pending.finally(() => {
@@ -36,7 +36,7 @@ async function passTime<T>(
     await vi.waitFor(() => expect(isSettled || clock.pending >= timers).toBe(true), { timeout: 10_000, interval: 1 })
     if (isSettled) break
     clock.advance(step)
-    meanwhile()
+    eachStep()
   }
   return settled
 }
@@ -47,21 +47,21 @@ async function folder(): Promise<string> {
   return directory
 }
 
-/** Takes a directory as a process of another pid namespace or machine. */
+/** Locks a directory as a process of another pid namespace or machine. */
 async function takeOver(directory: string, place = 'there'): Promise<DirectoryLock> {
   const clock = new ManualClock()
   return held(passTime(clock, 1, lockDirectory(directory, { clock, pidNamespace: place }), 2_500))
 }
 
-/** Gives a lock back in the end. */
+/** Releases a lock when the test finishes. */
 async function held(locking: Promise<DirectoryLock>): Promise<DirectoryLock> {
   const lock = await locking
   onTestFinished(async () => lock.release())
   return lock
 }
 
-describe('A directory that a process of another pid namespace has', () => {
-  it('is refused while its owner shows itself, whatever its clock says', async () => {
+describe('a directory held by a process of another pid namespace', () => {
+  it("the directory is refused while the owner's heartbeat continues, whatever its clock says", async () => {
     const directory = await folder()
     const clock = new ManualClock()
     const lock = await lockDirectory(directory, { clock, pidNamespace: 'here' })
@@ -78,7 +78,7 @@ describe('A directory that a process of another pid namespace has', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('is taken when its owner has been silent, and is known to be taken with force', async () => {
+  it('the directory is taken from a silent owner, and the lock says that it was forced', async () => {
     const directory = await folder()
     const here = new ManualClock()
     const told: unknown[] = []
@@ -97,7 +97,7 @@ describe('A directory that a process of another pid namespace has', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('keeps the lock of another owner when the one before, which still has its file, releases its own', async () => {
+  it('a former owner that still has its file open does not release the lock of the next one', async () => {
     const directory = await folder()
     const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
     expect(() => first.check()).not.toThrow()
@@ -107,7 +107,7 @@ describe('A directory that a process of another pid namespace has', () => {
     expect(await readFile(join(directory, 'lock'), 'utf8')).toBe('of another owner')
   })
 
-  it('is taken by one of several who find it silent', async () => {
+  it('only one of several processes takes the directory of a silent owner', async () => {
     const directory = await folder()
     await held(lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' }))
     const clock = new ManualClock()
@@ -118,7 +118,7 @@ describe('A directory that a process of another pid namespace has', () => {
     expect(reasons).toEqual(['in-use', 'in-use'])
   })
 
-  it('is lost by an owner that goes on after its silence, as its next heartbeat finds', async () => {
+  it('an owner that resumes after its silence loses the directory at its next heartbeat', async () => {
     const directory = await folder()
     const here = new ManualClock()
     const told: unknown[] = []
@@ -128,12 +128,12 @@ describe('A directory that a process of another pid namespace has', () => {
     await vi.waitFor(() => expect(told).toHaveLength(1))
   })
 
-  it('is lost also where the file system does not show that a file was replaced', async () => {
+  it('an owner loses the directory even if the file system does not show that its file was replaced', async () => {
     const directory = await folder()
     const clock = new ManualClock()
     const lock = await held(lockDirectory(directory, { clock, pidNamespace: 'here' }))
     lock.check()
-    // It has its old name for a handle that is open, and another text.
+    // The open handle keeps the old file; the name has another one.
     await writeFile(join(directory, 'lock'), 'another')
     expect(() => lock.check()).not.toThrow()
     stop(clock, OWNER_TIMEOUT_MS / 2)
@@ -141,43 +141,43 @@ describe('A directory that a process of another pid namespace has', () => {
   })
 })
 
-/** A process that was stopped: time has passed, and none of its timers has run. */
+/** Simulates a suspended process: time passes without its timers. */
 function stop(clock: ManualClock, ms: number): void {
   const { monotonic } = clock
   const at = monotonic.call(clock)
   clock.monotonic = () => at + ms
 }
 
-describe('The owner of a claim', () => {
+describe('the owner of a claim', () => {
   const claim = (pid: number, life: string, place: string): string => `${pid} ${life} uuid ${place} host\n`
 
   it.each([
-    ['in another place', claim(process.pid, '-', 'there'), 'unknown'],
-    ['in a place that is not known', claim(process.pid, '-', '-'), 'unknown'],
-    ['in the same place, without a process', claim(999_999_999, '-', 'here'), 'ended'],
-    ['in the same place, whose number another process has', claim(process.ppid, 'boot:1', 'here'), 'ended'],
-    ['in the same place, which cannot be told from another', claim(process.ppid, '-', 'here'), 'running'],
-    ['that earlier versions named', '999999999 -\n', 'ended'],
+    ['a claim from another pid namespace is of unknown liveness', claim(process.pid, '-', 'there'), 'unknown'],
+    ['a claim from an unknown pid namespace is of unknown liveness', claim(process.pid, '-', '-'), 'unknown'],
+    ['a claim whose process does not exist has ended', claim(999_999_999, '-', 'here'), 'ended'],
+    ['a claim whose pid another process has now has ended', claim(process.ppid, 'boot:1', 'here'), 'ended'],
+    ['a claim whose pid may belong to another process counts as running', claim(process.ppid, '-', 'here'), 'running'],
+    ['a claim of an earlier version whose process does not exist has ended', '999999999 -\n', 'ended'],
   ])('%s', (_, text, liveness) => {
     expect(livenessOf(text, 'here', new Set())).toBe(liveness)
   })
 })
 
-/** Files of a process that is stopped before a call, when it has checked that they are its own. */
-class Stoppable {
+/** Files of a process that is suspended before a call, after it has checked its ownership. */
+class SuspendableFiles {
   calls = 0
-  stopAt = Number.POSITIVE_INFINITY
-  readonly stopped: Promise<void>
-  goOn: () => void = () => undefined
+  suspendAt = Number.POSITIVE_INFINITY
+  readonly suspended: Promise<void>
+  resume: () => void = () => undefined
   readonly #gate: Promise<void>
-  #stop: () => void = () => undefined
+  #suspend: () => void = () => undefined
 
   constructor() {
-    this.stopped = new Promise(resolve => {
-      this.#stop = resolve
+    this.suspended = new Promise(resolve => {
+      this.#suspend = resolve
     })
     this.#gate = new Promise(resolve => {
-      this.goOn = resolve
+      this.resume = resolve
     })
   }
 
@@ -204,7 +204,7 @@ class Stoppable {
   }
 
   #file(file: OpenFile): OpenFile {
-    // What is written at once is written after the stop, too.
+    // Synchronous writes are delayed until the process resumes as well.
     const held: (() => void)[] = []
     const catchUp = (): void => {
       for (const write of held.splice(0)) write()
@@ -229,41 +229,41 @@ class Stoppable {
   }
 
   async #before<T>(task: () => Promise<T>): Promise<T> {
-    if (++this.calls >= this.stopAt) {
-      this.#stop()
+    if (++this.calls >= this.suspendAt) {
+      this.#suspend()
       await this.#gate
     }
     return task()
   }
 }
 
-describe('A process that was stopped for longer than its heartbeat, and goes on', () => {
+describe('a process suspended for longer than its heartbeat timeout', () => {
   const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
 
-  it('acknowledges nothing and spoils nothing, wherever it was stopped and whatever its files become', async () => {
+  it('a resumed process acknowledges nothing and damages nothing, wherever it was suspended and whatever happened to its files', async () => {
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
-      const stoppable = new Stoppable()
+      const stoppable = new SuspendableFiles()
       const owner = await Run.open(guardedFiles(stoppable.of(await directoryFiles(directory)), first), 400, slowly())
-      stoppable.stopAt = stoppable.calls + at
+      stoppable.suspendAt = stoppable.calls + at
       const work = (async () => {
         for (const entry of entries) await owner.append([entry])
       })()
-      const isStopped = await Promise.race([stoppable.stopped.then(() => true), work.then(() => false)])
+      const isStopped = await Promise.race([stoppable.suspended.then(() => true), work.then(() => false)])
 
       const second = await takeOver(directory)
       const acknowledged = owner.pictures.length
       const files = guardedFiles(await directoryFiles(directory), second)
       const found = await recover<never>(files, {})
-      // The entry of the start, and what was acknowledged.
+      // The start entry and the acknowledged entries.
       expect(found.position, `call ${at}`).toBeGreaterThanOrEqual(acknowledged)
       if (found.position === acknowledged) expect(pictureOf(found.engine)).toBe(owner.pictures.at(-1))
       const next = await Run.open(files, 400, slowly(), second.isForced)
       await next.append(entries.slice(0, 3))
 
-      stoppable.goOn()
+      stoppable.resume()
       await work
       await owner.close().catch(() => undefined)
       expect(owner.pictures, `call ${at}`).toHaveLength(acknowledged)
@@ -277,10 +277,10 @@ describe('A process that was stopped for longer than its heartbeat, and goes on'
   }, 120_000)
 })
 
-describe('A process that is stopped while it takes a directory by force, and goes on when another has it', () => {
+describe('a process suspended while it takes a directory by force', () => {
   const entries = fc.sample(anyEntry, { numRuns: 9, seed: 6 })
 
-  it('destroys nothing that the other acknowledged, wherever it was stopped', async () => {
+  it('a resumed process destroys nothing that the next owner acknowledged, wherever it was suspended', async () => {
     const step = effort(3, 1)
     let stops = 0
     for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
@@ -289,8 +289,8 @@ describe('A process that is stopped while it takes a directory by force, and goe
       const owner = await Run.open(guardedFiles(await directoryFiles(directory), first), 400, slowly())
       await owner.append(entries.slice(0, 3))
 
-      const stoppable = new Stoppable()
-      stoppable.stopAt = at
+      const stoppable = new SuspendableFiles()
+      stoppable.suspendAt = at
       const clock = new ManualClock()
       const stopped = async (): Promise<Run> => {
         const claims = stoppable.ofClaims(claimFiles(directory))
@@ -310,7 +310,7 @@ describe('A process that is stopped while it takes a directory by force, and goe
         clock,
         1,
         Promise.race([
-          stoppable.stopped.then(() => true),
+          stoppable.suspended.then(() => true),
           taking.then(
             () => false,
             () => false,
@@ -326,8 +326,8 @@ describe('A process that is stopped while it takes a directory by force, and goe
       const files = guardedFiles(await directoryFiles(directory), next)
       const run = await Run.open(files, 400, slowly(), next.isForced)
       await run.append(entries.slice(0, 2))
-      stoppable.goOn()
-      // It may be waiting for a sign of life, and gets that of the next owner.
+      stoppable.resume()
+      // The process may be waiting for a heartbeat; give it that of the next owner.
       const shows = (): void => elsewhere.advance(HEARTBEAT_MS)
       const late = await passTime(clock, 1, taking, 250, shows).catch((error: unknown) => error)
       const acknowledged = late instanceof Run ? late.pictures.length - 1 : 0

@@ -1,46 +1,45 @@
 import type { Files, OpenFile } from '../../../../src/server/log/disk/files.js'
 
 /**
- * The bytes that a disk writes as a whole or not at all. Those of real disks are larger; with small ones a short log has
- * more states that a power cut can leave.
+ * Bytes that the disk writes atomically. Smaller than a real sector, so that a short log has more possible states after
+ * a power cut.
  */
-const SECTOR = 64
+const SECTOR_BYTES = 64
 
-/** An inode: what programs read, and what the medium has. */
+/** An inode: the content that programs read, and the content on the medium. */
 interface Content {
   bytes: Uint8Array
   durable: Uint8Array
-  /** Sectors that the next flush writes. A flush that failed forgets them, as Linux does, whatever became of them. */
+  /** Sectors that the next flush writes. A failed flush discards them, as Linux does. */
   dirty: Set<number>
-  /** The medium's copy may still be longer than this. */
+  /** The copy on the medium may still be longer than this. */
   truncatedTo: number | undefined
 }
 
 type Names = Map<string, Content>
 
-/** A name that was made, taken away, or both. */
+/** A name that was created, removed, or both. */
 interface NameChange {
   readonly removed?: string
   readonly made?: readonly [name: string, content: Content]
 }
 
 /**
- * A disk in memory, with the page cache of an operating system before it. Any call may fail, the process may be killed, and
- * a power cut leaves of what was not flushed any subset of its sectors, any length of a file, and of changed names those
- * before any moment.
+ * A disk in memory with a page cache. Any call may fail and the process may be killed. After a power cut, any subset of
+ * the unflushed sectors remains, files may have any length in between, and changes of names remain up to any point.
  */
 export class MemoryDisk implements Files {
   #now: Names = new Map()
-  /** What a power cut leaves of names at least, and what was done to them since. */
+  /** The names that survive a power cut, and the changes since. */
   #kept: Names = new Map()
   #changes: readonly NameChange[] = []
   calls = 0
-  /** Raises the error that it returns for a call. */
+  /** Returns the error of a call, or `undefined`. */
   fail: (call: number, what: string) => Error | undefined = () => undefined
-  /** Decides what becomes of sectors of a flush that fails: from 0 to below 1. */
+  /** Decides which sectors a failed flush writes, in [0, 1). */
   chance: () => number = () => 0
 
-  /** What the next process finds when this one is killed. A power cut can still take what was not flushed. */
+  /** Returns the disk as the next process finds it after a kill. A power cut can still lose unflushed data. */
   killed(): MemoryDisk {
     return this.#copy(this.#now, this.#kept, this.#changes, content => ({
       bytes: content.bytes.slice(),
@@ -50,14 +49,14 @@ export class MemoryDisk implements Files {
     }))
   }
 
-  /** What a power cut leaves. */
+  /** Returns the disk after a power cut. */
   cut(chance: () => number): MemoryDisk {
     const names = new Map(this.#kept)
     for (const change of this.#changes.slice(0, Math.round(chance() * this.#changes.length))) apply(change, names)
     return this.#copy(names, names, [], content => durable(afterCut(content, chance)))
   }
 
-  /** A disk of which one file is something else. */
+  /** Returns the disk with one file replaced. */
   with(name: string, bytes: Uint8Array | undefined): MemoryDisk {
     const other = this.killed()
     for (const names of [other.#now, other.#kept]) {
@@ -120,7 +119,7 @@ export class MemoryDisk implements Files {
   #file(content: Content): OpenFile {
     const put = (bytes: Uint8Array, at: number): void => {
       const error = this.fail(++this.calls, 'write')
-      // A disk that is full has taken a part.
+      // A full disk still wrote a part.
       if (error === undefined) write(content, bytes, at)
       else if (at > 0 || bytes.length > 16) write(content, bytes.subarray(0, bytes.length >> 1), at)
       if (error !== undefined) throw error
@@ -187,32 +186,34 @@ function write(content: Content, bytes: Uint8Array, at: number): void {
   const longer = resized(content.bytes, Math.max(content.bytes.length, at + bytes.length))
   longer.set(bytes, at)
   content.bytes = longer
-  for (let sector = Math.floor(at / SECTOR); sector * SECTOR < at + bytes.length; sector++) content.dirty.add(sector)
+  for (let sector = Math.floor(at / SECTOR_BYTES); sector * SECTOR_BYTES < at + bytes.length; sector++)
+    content.dirty.add(sector)
 }
 
 function truncate(content: Content, length: number): void {
   content.bytes = content.bytes.slice(0, length)
   content.truncatedTo = Math.min(content.truncatedTo ?? length, length)
-  for (const sector of content.dirty) if (sector * SECTOR >= length) content.dirty.delete(sector)
+  for (const sector of content.dirty) if (sector * SECTOR_BYTES >= length) content.dirty.delete(sector)
 }
 
-/** The medium once the dirty sectors are written for which `chance` gives a half or more. */
+/** Returns the medium after writing the dirty sectors for which `chance` is at least 0.5. */
 function afterFlush({ bytes, durable, dirty, truncatedTo }: Content, chance: () => number): Uint8Array {
   const after = resized(durable.subarray(0, truncatedTo), bytes.length)
   for (const sector of dirty) {
-    if (chance() >= 0.5) after.set(bytes.subarray(sector * SECTOR, (sector + 1) * SECTOR), sector * SECTOR)
+    if (chance() >= 0.5)
+      after.set(bytes.subarray(sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES), sector * SECTOR_BYTES)
   }
   return after
 }
 
-/** The medium when the power is cut, or a flush fails: any subset of the sectors, and any length between the two. */
+/** Returns the medium after a power cut or a failed flush: any subset of the sectors, and any length in between. */
 function afterCut(content: Content, chance: () => number): Uint8Array {
   const { bytes, durable, truncatedTo } = content
   if (truncatedTo !== undefined && chance() < 0.5) return durable
   const after = afterFlush(content, chance)
   const least = Math.min(durable.length, truncatedTo ?? durable.length)
-  const sectors = Math.round((chance() * (bytes.length - least)) / SECTOR)
-  return after.subarray(0, Math.min(least + sectors * SECTOR, bytes.length))
+  const sectors = Math.round((chance() * (bytes.length - least)) / SECTOR_BYTES)
+  return after.subarray(0, Math.min(least + sectors * SECTOR_BYTES, bytes.length))
 }
 
 function resized(bytes: Uint8Array, length: number): Uint8Array {

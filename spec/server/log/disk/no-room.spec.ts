@@ -25,7 +25,7 @@ const entryOf = (...commands: EntryCommand[]): LogEntry => ({ time: START, maxKe
 const set = (key: string, value = VALUE): LogEntry => entryOf(write(['SET', key, value]))
 const del = (key: string): LogEntry => entryOf(write(['DEL', key]))
 
-/** A log with an engine, and what becomes of entries. */
+/** A log with an engine and the outcome of its entries. */
 class Opened {
   readonly foreign: LogEntry[] = []
   readonly troubles: unknown[] = []
@@ -65,7 +65,7 @@ class Opened {
     return this.#opened.engine
   }
 
-  /** Returns the problem, if the entry is refused. */
+  /** Returns the problem if the entry is rejected. */
   async append(entry: LogEntry, frees = false): Promise<string | undefined> {
     const settled = new Promise<LogFailure | undefined>(resolve => {
       this.#settle = resolve
@@ -74,7 +74,7 @@ class Opened {
     return (await settled)?.problem
   }
 
-  /** Makes keys until the disk is full; returns how many. */
+  /** Creates keys until the disk is full; returns their number. */
   async fill(value = VALUE): Promise<number> {
     for (let count = 0; ; count++) {
       const problem = await this.append(set(`k${count}`, value))
@@ -89,8 +89,8 @@ class Opened {
   }
 }
 
-describe('A disk without room', () => {
-  it('takes what frees some out of a reserve, begins a new log when most of the old one is garbage, and goes on', async () => {
+describe('a full disk', () => {
+  it('entries that free space use a reserve, a new log is started once the old one is mostly garbage, and the store recovers', async () => {
     const disk = new TightDisk(new MemoryDisk(), 100_000)
     const opened = await Opened.on(disk, 40_000)
     const large = 'v'.repeat(1_000)
@@ -99,14 +99,14 @@ describe('A disk without room', () => {
     let deleted = 0
     while (deleted < count && (await opened.append(del(`k${deleted}`), true)) === undefined) deleted++
     expect(deleted).toBe(count)
-    // The state is written beside the work.
+    // The snapshot is written in the background.
     await vi.waitFor(async () => expect(await opened.append(set('new'))).toBeUndefined(), { interval: 1 })
     expect(await opened.fill(large)).toBeGreaterThan(50)
     await opened.close()
     expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(opened.engine))
   })
 
-  it('writes no state that frees little, and tries again one that found no room only when it would be smaller', async () => {
+  it('no snapshot is written that would free little, and one that did not fit is retried only when it would be smaller', async () => {
     const disk = new TightDisk(new MemoryDisk(), 20_000)
     const opened = await Opened.on(disk)
     await opened.fill()
@@ -116,13 +116,13 @@ describe('A disk without room', () => {
   })
 
   it.each(['with the reserve', 'without a reserve'])(
-    'lets a store start again, read, and refuse writes (%s)',
+    'a store restarts, serves reads and rejects writes (%s)',
     async how => {
       const disk = new TightDisk(new MemoryDisk(), 20_000)
       const one = await Opened.on(disk)
       expect(await one.append(entryOf(write(['SET', 'volatile', 'v'], true)))).toBeUndefined()
       const count = await one.fill()
-      // Keys that are not there: the reserve is used up, and nothing is free.
+      // Deletes missing keys, which uses up the reserve without freeing space.
       if (how === 'without a reserve') while ((await one.append(del('none'), true)) === undefined);
       await one.close()
       const two = await Opened.on(disk)
@@ -131,7 +131,7 @@ describe('A disk without room', () => {
       expect(await two.append(set('new'))).toBe('full')
       disk.capacity += 10_000
       expect(await two.append(set('new'))).toBeUndefined()
-      // The start came first: keys that are not persisted are gone, and watchers hear of it.
+      // The start entry comes first: volatile keys are deleted and watchers are notified.
       expect(two.foreign).toHaveLength(how === 'without a reserve' ? 1 : 0)
       expect(two.engine.size).toBe(count + 1)
       await two.close()
@@ -140,7 +140,7 @@ describe('A disk without room', () => {
   )
 })
 
-it('a full disk that is taken by force needs a few hundred bytes, however long its log is', async () => {
+it('taking over a full disk by force needs a few hundred bytes, whatever the size of its log', async () => {
   const disk = new TightDisk(new MemoryDisk(), 40_000)
   const one = await Opened.on(disk)
   const count = await one.fill()
@@ -159,8 +159,8 @@ it('a full disk that is taken by force needs a few hundred bytes, however long i
   expect((await recover<never>(disk, {})).engine.size).toBe(count)
 })
 
-describe('A key that is written over and over', () => {
-  it('takes no more of the disk than a few MiB', { tags: 'slow' }, async () => {
+describe('a key overwritten repeatedly', () => {
+  it('overwriting a key repeatedly uses no more than a few MiB of the disk', { tags: 'slow' }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const options = { now: () => START, monotonic: slowly(), onError: (error: unknown) => expect.fail(String(error)) }

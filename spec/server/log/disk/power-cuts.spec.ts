@@ -11,13 +11,13 @@ import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-/** So that a few entries are worth a new state. */
-const SMALL = 400
+/** Makes a new snapshot worthwhile after a few entries. */
+const MIN_LOG_BYTES = 400
 
-/** One process of a store, and how it ends. */
-interface Life {
+/** One run of a store process, and how it ends. */
+interface ProcessRun {
   readonly entries: readonly LogEntry[]
-  /** The process is killed at this call, or the first flush from it on fails. */
+  /** At this call the process is killed, or the next flush fails. */
   readonly at: number
   readonly end: 'kill' | 'flush'
   readonly isCut: boolean
@@ -25,7 +25,7 @@ interface Life {
   readonly seed: number
 }
 
-const life: fc.Arbitrary<Life> = fc.record({
+const life: fc.Arbitrary<ProcessRun> = fc.record({
   entries: fc.array(
     anyEntry.filter(entry => encodeEntry(entry).length < 1_000),
     { maxLength: 6 },
@@ -39,7 +39,7 @@ const life: fc.Arbitrary<Life> = fc.record({
 
 const readBack = async (disk: MemoryDisk): Promise<Engine<never>> => (await recover<never>(disk.killed(), {})).engine
 
-/** How a state is with another entry. */
+/** Returns the state after another entry. */
 function withEntry(engine: Engine<never>, entry: LogEntry): string {
   const copy = new Engine<never>({}, engine.capture())
   copy.replay(entry)
@@ -49,11 +49,15 @@ function withEntry(engine: Engine<never>, entry: LogEntry): string {
 const startOf = (engine: Engine<never>): LogEntry => ({ time: START, ...engine.limits, commands: [{ type: 'start' }] })
 
 /**
- * Runs one process on a disk. Returns what it leaves, and which states the next process may find there.
+ * Runs one process on a disk. Returns the disk it leaves, and the states that the next process may find.
  *
  * @param before - which states this one may find
  */
-async function live(disk: MemoryDisk, { entries, at, end, isCut, isSlow, seed }: Life, before: ReadonlySet<string>) {
+async function runProcess(
+  disk: MemoryDisk,
+  { entries, at, end, isCut, isSlow, seed }: ProcessRun,
+  before: ReadonlySet<string>,
+) {
   const chance = new Random(seed).next
   const found = await readBack(disk)
   expect([...before]).toContain(pictureOf(found))
@@ -68,10 +72,10 @@ async function live(disk: MemoryDisk, { entries, at, end, isCut, isSlow, seed }:
     hasFailed = true
     return failure('EIO')
   }
-  const run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch((error: unknown) => {
+  const run = await Run.open(disk, MIN_LOG_BYTES, isSlow ? slowly() : undefined).catch((error: unknown) => {
     if (!hasFailed) throw error
   })
-  // What was found may be lost again until the process has opened it: nobody was told of it.
+  // Until the process has opened it, the recovered state may be lost again, because no client has seen it.
   let allowed = new Set([...before, pictureOf(found), withEntry(found, startOf(found))])
   if (run !== undefined && left === undefined) allowed = new Set([pictureOf(run.engine)])
   for (const entry of run === undefined ? [] : entries) {
@@ -86,13 +90,13 @@ async function live(disk: MemoryDisk, { entries, at, end, isCut, isSlow, seed }:
   return { left: isCut ? left.cut(chance) : left, allowed }
 }
 
-describe('A store whose processes are killed, whose flushes fail, and whose power is cut, one after the other', () => {
-  it('starts again each time, with all that it acknowledged', { timeout: 300_000 }, async () => {
+describe('a store whose processes are killed, whose flushes fail and whose power is cut repeatedly', () => {
+  it('every start recovers all acknowledged entries', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 5 }), async lives => {
         let disk = new MemoryDisk()
         let allowed: ReadonlySet<string> = new Set([pictureOf(new Engine<never>())])
-        for (const each of lives) ({ left: disk, allowed } = await live(disk, each, allowed))
+        for (const each of lives) ({ left: disk, allowed } = await runProcess(disk, each, allowed))
         expect([...allowed]).toContain(pictureOf(await readBack(disk)))
       }),
       { numRuns: effort(nightly(3_000, 1_000), 40) },

@@ -11,8 +11,8 @@ import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
 const RUNS = effort(nightly(300, 100), 10)
-/** So that a few entries are worth a new state. */
-const SMALL = 400
+/** Makes a new snapshot worthwhile after a few entries. */
+const MIN_LOG_BYTES = 400
 
 const some = (count: number): LogEntry[] =>
   fc.sample(
@@ -21,12 +21,12 @@ const some = (count: number): LogEntry[] =>
   )
 const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
 
-describe('A directory that is opened again', () => {
-  it('holds the state that was left, however often a state was written', { timeout: 60_000 }, async () => {
+describe('a reopened directory', () => {
+  it('the directory has its last state, however many snapshots were written', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(anyEntry), { maxLength: 6 }),
-        fc.constantFrom(SMALL, 1e6),
+        fc.constantFrom(MIN_LOG_BYTES, 1e6),
         async (all, worth) => {
           const disk = new MemoryDisk()
           for (const entries of all) {
@@ -42,18 +42,18 @@ describe('A directory that is opened again', () => {
     )
   })
 
-  it('is one log when little was written, and one state and one log when much was', async () => {
+  it('the directory has one log after few entries, and one snapshot and one log after many', async () => {
     const disk = new MemoryDisk()
-    const run = await Run.open(disk, SMALL)
+    const run = await Run.open(disk, MIN_LOG_BYTES)
     for (const entry of some(20)) await run.append([entry])
     await run.close()
     expect([...disk.contents.keys()].map(name => name.split('-')[0])).toEqual(['mark', 'log', 'state'])
   })
 
-  it('writes at once the state that is owed, for the process before did not live to write it', async () => {
+  it('a snapshot that the previous process could not finish is written immediately', async () => {
     const disk = new MemoryDisk()
     disk.fail = (_, what) => (what === 'rename' ? failure('EIO') : undefined)
-    const run = await Run.open(disk, SMALL)
+    const run = await Run.open(disk, MIN_LOG_BYTES)
     for (const entry of some(20)) await run.append([entry])
     const left = disk.killed()
     const kinds = ({ contents }: MemoryDisk): string[] =>
@@ -67,7 +67,7 @@ describe('A directory that is opened again', () => {
   })
 
   it.each(['killed', 'cut'] as const)(
-    'has all that was committed when the process was %s at any call',
+    'all committed entries are recovered if the process is %s at any call',
     { timeout: 60_000 },
     async how => {
       await fc.assert(
@@ -87,17 +87,17 @@ describe('A directory that is opened again', () => {
               committed ||= run?.pictures.length ?? 0
               return failure('EIO')
             }
-            run = await Run.open(disk, SMALL, isSlow ? slowly() : undefined).catch(() => undefined)
+            run = await Run.open(disk, MIN_LOG_BYTES, isSlow ? slowly() : undefined).catch(() => undefined)
             for (const entry of entries) await run?.append([entry])
             await run?.close()
             if (run === undefined) return
             const state = await stateOf(left ?? disk.killed())
             const least = left === undefined ? run.pictures.length : committed
-            // An entry that was written, but not answered, may be there.
+            // A written but unacknowledged entry may be recovered.
             const healthy = await Run.open(new MemoryDisk())
             await healthy.append(entries)
             expect(healthy.pictures.lastIndexOf(state), `${least} committed`).toBeGreaterThanOrEqual(least - 1)
-            const after = await Run.open(left ?? disk.killed(), SMALL)
+            const after = await Run.open(left ?? disk.killed(), MIN_LOG_BYTES)
             await after.close()
           },
         ),
@@ -106,9 +106,9 @@ describe('A directory that is opened again', () => {
     },
   )
 
-  it('is empty once it was emptied, also when that is cut short at any call', async () => {
+  it('an erased directory is empty, even if erasing is interrupted at any call', async () => {
     const disk = new MemoryDisk()
-    const run = await Run.open(disk, SMALL)
+    const run = await Run.open(disk, MIN_LOG_BYTES)
     await run.append(some(5))
     await run.close()
     const before = run.pictures.at(-1)
@@ -129,7 +129,7 @@ describe('A directory that is opened again', () => {
   })
 })
 
-describe('A directory that was damaged', () => {
+describe('a damaged directory', () => {
   const written = async (worth: number) => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, worth)
@@ -143,35 +143,41 @@ describe('A directory that was damaged', () => {
       return 'refused'
     })
 
-  it.each([SMALL, 1e6])('by a bit in any byte is refused, or holds all (a state every %i bytes)', async worth => {
-    const { disk, expected } = await written(worth)
-    const step = effort(1, 19)
-    for (const [name, bytes] of disk.contents) {
-      for (let at = 0; at < bytes.length; at += step) {
-        const flipped = bytes.slice()
-        flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8))
-        const found = await opens(disk.with(name, flipped))
-        if (found !== 'refused') expect(found, `${name} byte ${at}`).toBe(expected)
+  it.each([MIN_LOG_BYTES, 1e6])(
+    'a directory with any bit flipped is rejected or has everything (a snapshot every %i bytes)',
+    async worth => {
+      const { disk, expected } = await written(worth)
+      const step = effort(1, 19)
+      for (const [name, bytes] of disk.contents) {
+        for (let at = 0; at < bytes.length; at += step) {
+          const flipped = bytes.slice()
+          flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8))
+          const found = await opens(disk.with(name, flipped))
+          if (found !== 'refused') expect(found, `${name} byte ${at}`).toBe(expected)
+        }
       }
-    }
-  })
+    },
+  )
 
-  it.each([SMALL, 1e6])('by an end too early is refused, or holds all (a state every %i bytes)', async worth => {
-    const { disk, expected } = await written(worth)
-    for (const [name, bytes] of disk.contents) {
-      for (let length = 0; length < bytes.length; length += 3) {
-        const found = await opens(disk.with(name, bytes.slice(0, length)))
-        if (found !== 'refused') expect(found, `${name} of ${length}`).toBe(expected)
+  it.each([MIN_LOG_BYTES, 1e6])(
+    'a directory with a truncated file is rejected or has everything (a snapshot every %i bytes)',
+    async worth => {
+      const { disk, expected } = await written(worth)
+      for (const [name, bytes] of disk.contents) {
+        for (let length = 0; length < bytes.length; length += 3) {
+          const found = await opens(disk.with(name, bytes.slice(0, length)))
+          if (found !== 'refused') expect(found, `${name} of ${length}`).toBe(expected)
+        }
       }
-    }
-  })
+    },
+  )
 
-  it('by the loss of a file is refused', async () => {
-    const { disk } = await written(SMALL)
+  it('a directory with a missing file is rejected', async () => {
+    const { disk } = await written(MIN_LOG_BYTES)
     for (const name of disk.contents.keys()) expect(await opens(disk.with(name, undefined)), name).toBe('refused')
   })
 
-  it('is left as it is', async () => {
+  it('opening a damaged directory does not change it', async () => {
     const { disk } = await written(1e6)
     const [name = '', bytes = new Uint8Array()] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? []
     const lastByte = bytes.reduce((last, byte, at) => (byte === 0 ? last : at), 0)
@@ -181,7 +187,7 @@ describe('A directory that was damaged', () => {
     expect(damaged.contents).toEqual(before)
   })
 
-  it('is opened beside files that no store made, and says which', async () => {
+  it('a directory is opened despite files that no store created, and they are reported', async () => {
     const { disk, expected } = await written(1e6)
     const strayed = disk.with('notes.txt', new Uint8Array(9))
     const { strays } = await recover(strayed, {})
@@ -190,7 +196,7 @@ describe('A directory that was damaged', () => {
     expect(strayed.contents.get('notes.txt')).toHaveLength(9)
   })
 
-  it('is refused when all its files are of something else', async () => {
+  it('a directory with only other files is rejected', async () => {
     await expect(Run.open(new MemoryDisk().with('notes.txt', new Uint8Array(0)))).rejects.toMatchObject({
       code: 'format',
     })

@@ -7,21 +7,21 @@ import type { LogFailure } from '../../../../src/server/log/log.js'
 import { encodeState } from '../../../../src/server/log/state-codec.js'
 import { START } from '../../../support/manual-clock.js'
 
-/** A few entries, so that there is a rest of it, and often too little. */
-const AHEAD = 300
-/** A disk of which no flush is quick. */
+/** Small enough that preallocated space is left after some entries and used up by others. */
+const PREALLOCATE_BYTES = 300
+/** Returns a clock by which every flush is slow. */
 export const slowly = (): (() => number) => {
   let time = 0
   return () => (time += 10)
 }
 
-/** A state in hexadecimal digits. */
+/** Returns a state in hexadecimal digits. */
 export const pictureOf = (engine: Engine<never>): string =>
   Buffer.from(concatBytes([...encodeState(engine.capture())])).toString('hex')
 
-/** An engine on a directory, and what its log said. */
+/** An engine with its disk log, and the outcomes that the log reported. */
 export class Run {
-  /** How the state was when it was opened, and after each entry that was committed. */
+  /** The states at opening and after each committed entry. */
   readonly pictures: string[]
   readonly refusals: LogFailure[] = []
   readonly troubles: unknown[] = []
@@ -50,18 +50,15 @@ export class Run {
     })
   }
 
-  /** @param monotonic - by which flushes take their time; default none */
+  /** @param monotonic - clock that measures flushes; default one that stands still */
   static async open(files: Files, minLogBytes = 16 * 1024 * 1024, monotonic = () => 0, isForced = false): Promise<Run> {
     const troubles: unknown[] = []
-    const sizes = { minLogBytes, preallocateBytes: AHEAD }
-    const troubled = (trouble: unknown): void => void troubles.push(trouble)
-    return new Run(
-      await openLog<never>(files, { now: () => START, monotonic, onError: troubled, sizes, isForced }),
-      troubles,
-    )
+    const sizes = { minLogBytes, preallocateBytes: PREALLOCATE_BYTES }
+    const onError = (error: unknown): void => void troubles.push(error)
+    return new Run(await openLog<never>(files, { now: () => START, monotonic, onError, sizes, isForced }), troubles)
   }
 
-  /** Appends all at once, and waits until something has become of each. */
+  /** Appends entries together, and waits for all outcomes. */
   async append(entries: readonly LogEntry[]): Promise<void> {
     if (entries.length === 0) return
     this.#waiting = entries.length

@@ -17,10 +17,10 @@ import { pictureOf, Run } from './run.js'
 
 const NOW = START + 1_000_000
 
-/** One fault of a disk. */
+/** A fault of a disk. */
 interface Fault {
   readonly kind: 'bit' | 'end' | 'sector' | 'file'
-  /** Which file, and where in it, from 0 to below 1. */
+  /** File and offset of the fault, in [0, 1). */
   readonly file: number
   readonly at: number
 }
@@ -31,7 +31,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
   at: fc.double({ min: 0, max: 0.999, noNaN: true }),
 })
 
-/** A disk with one fault, and where that is. */
+/** Applies a fault to a disk; returns both with its location. */
 function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
   const files = [...disk.contents].sort(([a], [b]) => (a < b ? -1 : 1))
   const [name, bytes] = files[Math.floor(file * files.length)] ?? expect.fail('no file')
@@ -44,7 +44,7 @@ function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
   return { disk: disk.with(name, faulty), name, from: place, to: kind === 'bit' ? place + 1 : place + 64 }
 }
 
-/** Writes of one key each, unconditional and without a token: they depend on nothing. */
+/** Unconditional writes of one key each without a token, which depend on no other write. */
 const plainEntry = fc
   .record({ key: fc.nat(5), value: fc.nat(1_000), isDeletion: fc.boolean(), time: fc.nat(50) })
   .map(({ key, value, isDeletion, time }) =>
@@ -59,7 +59,7 @@ function entryOf(words: readonly string[], time = 0, rest: Partial<LoggedWrite> 
   return { time: START + time, maxKeys: 100, maxBytes: 1e9, commands: [write] }
 }
 
-/** What a directory holds that was made of what was salvaged. */
+/** Creates a directory from salvaged data and opens it. */
 async function recovered(salvaged: Salvaged): Promise<Engine<never>> {
   const disk = new MemoryDisk()
   await createLog(disk, salvaged.capture(NOW), salvaged.position)
@@ -82,8 +82,8 @@ async function written(lives: readonly (readonly LogEntry[])[], worth: number) {
   return { disk, run: run ?? (await Run.open(disk, worth)) }
 }
 
-describe('A directory without a fault', () => {
-  it('is recovered as it is', { timeout: 120_000 }, async () => {
+describe('an intact directory', () => {
+  it('an intact directory is recovered unchanged', { timeout: 120_000 }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
     const property = fc.asyncProperty(
       fc.array(fc.array(small), { minLength: 1, maxLength: 3 }),
@@ -99,8 +99,8 @@ describe('A directory without a fault', () => {
   })
 })
 
-describe('A directory with one fault', () => {
-  it('is recovered with each record before the fault, and each behind it that depends on nothing', {
+describe('a directory with one fault', () => {
+  it('all records before the fault are recovered, and all independent ones after it', {
     timeout: 120_000,
   }, async () => {
     const property = fc.asyncProperty(
@@ -117,7 +117,7 @@ describe('A directory with one fault', () => {
           if (omission.type !== 'entries') expect.fail(`an omission of ${omission.type}`)
           for (let position = omission.first; position <= omission.last; position++) lost.add(position)
         }
-        // Position 1 is the start of the store, which changes nothing.
+        // Position 1 is the start entry, which changes nothing.
         const model = new Map<string, string>()
         entries.forEach((entry, index) => {
           if (lost.has(index + 2)) return
@@ -134,7 +134,7 @@ describe('A directory with one fault', () => {
     await fc.assert(property, { numRuns: effort(nightly(3_000, 1_000), 60) })
   })
 
-  it('of any kind, with any entries and snapshots, is recovered into one that opens and holds nothing that never was', {
+  it('after any fault, with any entries and snapshots, the recovered directory opens and holds nothing that never existed', {
     timeout: 120_000,
   }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
@@ -154,7 +154,7 @@ describe('A directory with one fault', () => {
   })
 })
 
-/** How many entries a fault hits, by their frames; a head is none. */
+/** Returns how many entries a fault hits, by their frames; a file head is not an entry. */
 function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: number; to: number }): number {
   const bytes = disk.contents.get(name) ?? new Uint8Array(0)
   if (parseFileName(name)?.kind !== 'log') return 0
@@ -168,8 +168,8 @@ function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: 
   return count
 }
 
-describe('A log whose first sector is destroyed', () => {
-  it('loses the entries in it alone, though what tells frames from values was there, and values look like frames', async () => {
+describe('a log whose first sector is destroyed', () => {
+  it('only the entries in the sector are lost, even though the salt is lost and values look like frames', async () => {
     const frames = Array.from({ length: 20 }, (_, i) =>
       sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 1 + i, NO_SALT),
     )
@@ -185,7 +185,7 @@ describe('A log whose first sector is destroyed', () => {
   })
 })
 
-describe('A snapshot with damage', () => {
+describe('a damaged snapshot', () => {
   const KEYS = 3_000
   const snapshot = async (): Promise<{ disk: MemoryDisk; name: string; bytes: Uint8Array }> => {
     const engine = new Engine<never>()
@@ -201,7 +201,7 @@ describe('A snapshot with damage', () => {
     return copy
   }
 
-  it('loses the records of the damaged block alone, which are counted and named', async () => {
+  it('only the records of the damaged block are lost, and they are counted and named', async () => {
     const { disk, name, bytes } = await snapshot()
     const salvaged = await salvage(disk.with(name, flipped(bytes, 300_000)))
     const [omission] = salvaged.omissions
@@ -217,13 +217,13 @@ describe('A snapshot with damage', () => {
   it.each([
     ['its head', 20, 0],
     ['the block that says how many keys it has', 70, 0],
-  ])('loses no record by damage of %s', async (_, at, lost) => {
+  ])('no record is lost by damage of %s', async (_, at, lost) => {
     const { disk, name, bytes } = await snapshot()
     const engine = await recovered(await salvage(disk.with(name, flipped(bytes, at))))
     expect(engine.size).toBe(KEYS - lost)
   })
 
-  it('loses what is behind an end that comes too early, and says how many keys', async () => {
+  it('a truncated snapshot loses the records after its end, and their number is reported', async () => {
     const { disk, name, bytes } = await snapshot()
     const salvaged = await salvage(disk.with(name, bytes.slice(0, 300_000)))
     const engine = await recovered(salvaged)
@@ -231,7 +231,7 @@ describe('A snapshot with damage', () => {
     expect(salvaged.omissions.map(({ type }) => type)).toEqual(['records'])
   })
 
-  it('that is missing leaves the log behind it, and says so', async () => {
+  it('the log after a missing snapshot is recovered, and the missing snapshot is reported', async () => {
     const { disk, name } = await snapshot()
     const salvaged = await salvage(disk.with(name, undefined))
     expect(salvaged.omissions).toMatchObject([{ type: 'records', file: name, extent: undefined }])
@@ -239,7 +239,7 @@ describe('A snapshot with damage', () => {
   })
 })
 
-describe('A write behind a gap', () => {
+describe('a write after a gap', () => {
   const damagedAt = async (entries: readonly LogEntry[], position: number): Promise<Salvaged> => {
     const { disk } = await written([entries], 1e6)
     const [name, bytes] = [...disk.contents].find(([name]) => name.startsWith('log')) ?? expect.fail('no log')
@@ -252,7 +252,7 @@ describe('A write behind a gap', () => {
   }
   const lost = entryOf(['SET', 'lost', 'x'])
 
-  it('is taken when it has neither a condition nor a token, with a new version', async () => {
+  it('a write with neither a condition nor a token is applied, with a new version', async () => {
     const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), lost, entryOf(['SET', 'a', '2'])], 3)
     const engine = await recovered(salvaged)
     expect(valuesOf(engine)).toEqual({ a: '2' })
@@ -273,27 +273,27 @@ describe('A write behind a gap', () => {
       }),
       'repeat',
     ],
-  ] as const)('is left out with %s, and reported with key, position and bytes', async (_, entry, why) => {
+  ] as const)('a write with %s is omitted, and reported with key, position and bytes', async (_, entry, why) => {
     const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), lost, entry], 3)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1' })
     const [, omission] = salvaged.omissions
     expect(omission).toMatchObject({ type: 'write', position: 4, key: Uint8Array.of(97), why })
   })
 
-  it('with a condition is taken again once its key is certain', async () => {
+  it('a conditional write is applied once its key is certain', async () => {
     const entries = [lost, entryOf(['SET', 'a', '1']), entryOf(['SET', 'a', '2', 'NEX', '1'])]
     const salvaged = await damagedAt(entries, 2)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '2' })
     expect(salvaged.omissions).toHaveLength(1)
   })
 
-  it('is not refused for want of room that keys had which are missing', async () => {
+  it('a write is not rejected for lack of quota used by missing keys', async () => {
     const full = { ...entryOf(['SET', 'b', '1']), maxKeys: 1 }
     const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), entryOf(['DEL', 'a']), full], 3)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1', b: '1' })
   })
 
-  it('does not hide the keys of the damaged entry, where they can be read', async () => {
+  it('the readable keys of a damaged entry are reported', async () => {
     const { omissions } = await damagedAt([lost, entryOf(['SET', 'a', '1'])], 2)
     expect(omissions).toMatchObject([{ keys: [new Uint8Array(Buffer.from('lost'))] }])
   })

@@ -1,7 +1,7 @@
 import type { Files, OpenFile } from '../../../../src/server/log/disk/files.js'
 import { failure, type MemoryDisk } from './memory-disk.js'
 
-/** A disk that has room for so many bytes: of what is too long it takes a part. */
+/** A disk with limited space; a write that exceeds it is partial. */
 export class TightDisk implements Files {
   capacity: number
   readonly disk: MemoryDisk

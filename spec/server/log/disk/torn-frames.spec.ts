@@ -10,7 +10,7 @@ import { resp3 } from '../../../support/words.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
-/** An entry that sets a key. */
+/** Creates an entry that sets a key. */
 function setting(key: string, value: Uint8Array): LogEntry {
   const payload = new Uint8Array(resp3(['SET', key, Buffer.from(value).toString('latin1')]))
   const command = parseWriteCommand(payload) ?? expect.fail('no write')
@@ -18,13 +18,13 @@ function setting(key: string, value: Uint8Array): LogEntry {
   return { time: START, maxKeys: 100, maxBytes: 1e9, commands: [write] }
 }
 
-/** Intact frames, as a client that knows the format can put them into a value. */
+/** Intact frames, as a client that knows the format can store them in a value. */
 const frames = concatBytes(
   Array.from({ length: 40 }, (_, i) => sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 2 + i, NO_SALT)),
 )
 
-describe('A torn frame whose value contains frames', () => {
-  it('is cut off: it was never acknowledged, whichever sectors of it are on the disk', async () => {
+describe('a torn frame whose value contains frames', () => {
+  it('the torn frame is removed as unacknowledged, whichever of its sectors are on the disk', async () => {
     for (let seed = 0; seed < 200; seed++) {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)
@@ -40,7 +40,7 @@ describe('A torn frame whose value contains frames', () => {
     }
   })
 
-  it('of headers alone takes a time that is linear in its size', { tags: 'slow', timeout: 20_000 }, async () => {
+  it('a torn frame full of headers is searched in linear time', { tags: 'slow', timeout: 20_000 }, async () => {
     const disk = new MemoryDisk()
     const size = 8 * 1024 * 1024
     const file = await disk.create('log')
@@ -58,8 +58,8 @@ describe('A torn frame whose value contains frames', () => {
   })
 })
 
-describe('A log that was begun when the power was cut', () => {
-  it.each([0, 20, 48, 400])('is begun again when %i zeros are all there is of it', async length => {
+describe('a log created just before a power cut', () => {
+  it.each([0, 20, 48, 400])('a log of %i zeros is created again', async length => {
     const disk = new MemoryDisk()
     await (await Run.open(disk)).close()
     const fresh = new MemoryDisk().with('mark', undefined).with('log-0000000000000000', new Uint8Array(length))
@@ -71,7 +71,7 @@ describe('A log that was begun when the power was cut', () => {
   })
 })
 
-/** A directory whose process was killed before its first entry. */
+/** Returns a directory whose process was killed before its first entry. */
 async function atPositionZero(): Promise<MemoryDisk> {
   const disk = new MemoryDisk()
   let files = 0
@@ -80,9 +80,9 @@ async function atPositionZero(): Promise<MemoryDisk> {
   return disk.killed()
 }
 
-describe('An entry that was written, but not flushed, when the process was killed', () => {
+describe('an entry written but not flushed when the process was killed', () => {
   it.each(['kill', 'a flush that fails'])(
-    'is flushed by the next process before anything relies on it (%s)',
+    'the next process flushes the entry before anything relies on it (%s)',
     async how => {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)

@@ -13,8 +13,8 @@ const WRITES = 60
 describe.each([
   ['quick', () => () => 0],
   ['slow', slowly],
-])('Writers who wait for each answer, on a %s disk whose log is replaced all the time', (_, clock) => {
-  it.each([1, 2, 7])('are all answered (%i of them)', async writers => {
+])('writers that await each response, on a %s disk whose log is replaced all the time', (_, clock) => {
+  it.each([1, 2, 7])('all %i writes are answered', async writers => {
     const troubled = (trouble: unknown): never => {
       throw trouble
     }

@@ -1,4 +1,4 @@
-// A store with a directory, to be killed: its directory and its port are the arguments.
+// A store with a directory, to be killed. Arguments: its directory and its port.
 import { serve } from '../../../src/server/index.js'
 
 const [data = '', port] = process.argv.slice(2)

@@ -2,27 +2,27 @@ import { describe, expect, it } from 'vitest'
 import { FakeStream } from './fake-stream.js'
 import { entryOf, set, valueAt, World, write } from './world.js'
 
-describe('the lives of a node', () => {
-  it('are told apart: what an old one sent late counts no more', () => {
+describe('the epochs of a node', () => {
+  it('messages of an earlier epoch no longer count', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const { node: b } = world.open('b')
-    stream.faults.loses = bytes => {
-      // It comes when the next life has begun.
+    stream.faults.shouldLose = bytes => {
+      // It arrives after the next epoch has started.
       world.clock.schedule(5_000, () => world.cluster.put(bytes))
       return true
     }
     a.log.append(set('x', 'late'))
     world.clock.advance(10)
     a.kill()
-    stream.faults.loses = () => false
+    stream.faults.shouldLose = () => false
     const { node: again } = world.open('a')
     world.clock.advance(10_000)
     expect([valueAt(again, 'x'), valueAt(b, 'x')]).toEqual([undefined, undefined])
     expect(again.picture).toBe(b.picture)
   })
 
-  it('end when another process has the same id: the first one stops, and says so', () => {
+  it('a node stops with the reason when another process has the same id', () => {
     const world = new World()
     const { node: first } = world.open('a')
     const { node: second } = world.open('a')
@@ -33,11 +33,11 @@ describe('the lives of a node', () => {
     expect(first.rejected).toMatchObject([{ failure: { problem: 'unavailable' } }])
   })
 
-  it('begin though the start of one before comes late, of a process that was killed', () => {
+  it('an epoch starts even if the start of an earlier one, of a killed process, arrives late', () => {
     const world = new World()
     world.open('a').node.kill()
     const late = new FakeStream(world.cluster)
-    late.faults.loses = bytes => {
+    late.faults.shouldLose = bytes => {
       world.clock.schedule(500, () => world.cluster.put(bytes))
       return true
     }
@@ -45,9 +45,9 @@ describe('the lives of a node', () => {
     world.clock.advance(50)
     killed.kill()
     const { node: again, stream } = world.node('a')
-    stream.faults.loses = () => true
+    stream.faults.shouldLose = () => true
     world.clock.advance(600)
-    stream.faults.loses = () => false
+    stream.faults.shouldLose = () => false
     world.clock.advance(5_000)
     expect(again.error).toBeUndefined()
     again.log.append(set('x', '1'))
@@ -55,16 +55,16 @@ describe('the lives of a node', () => {
     expect(valueAt(again, 'x')).toBe('1')
   })
 
-  it('begin anew when the log was away: what was on its way comes before that or never, for certain', () => {
+  it('after an outage a new epoch starts, and messages in flight are stored before it or never', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const { node: b } = world.open('b')
-    stream.faults.deaf = true
+    stream.faults.isDeaf = true
     a.log.append(set('x', 'old'))
     world.clock.advance(20_000)
     expect(a.availabilities).toEqual(['waiting', 'away'])
     expect([a.committed, a.rejected]).toEqual([[], []])
-    stream.faults.deaf = false
+    stream.faults.isDeaf = false
     world.clock.advance(5_000)
     expect(a.availabilities).toEqual(['waiting', 'away', 'kept'])
     expect(a.rejected).toMatchObject([{ failure: { problem: 'unavailable' } }])
@@ -74,15 +74,15 @@ describe('the lives of a node', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x')]).toEqual(['new', 'new'])
   })
 
-  it('begin with a whole entry, when one was away that is larger than what may be on its way', () => {
+  it('a new epoch starts with a whole entry if the entry in flight exceeds the in-flight window', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
     const { node: b } = world.open('b')
-    stream.faults.deaf = true
+    stream.faults.isDeaf = true
     a.log.append(set('large', 'y'.repeat(200_000)))
     a.log.append(set('x', 'old'))
     world.clock.advance(20_000)
-    stream.faults.deaf = false
+    stream.faults.isDeaf = false
     world.clock.advance(5_000)
     a.log.append(set('z', 'new'))
     world.clock.advance(1_000)
@@ -92,30 +92,30 @@ describe('the lives of a node', () => {
     expect(a.committed.length + a.rejected.length).toBe(3)
   })
 
-  it('keep what came into the stream before the next one, and tell it as committed', () => {
+  it('messages stored before a new epoch are kept and reported as committed', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
-    stream.faults.stalled = true
-    stream.faults.mute = true
+    stream.faults.isStalled = true
+    stream.faults.isMute = true
     a.log.append(set('x', 'there'))
     world.clock.advance(15_000)
-    stream.faults.stalled = false
-    stream.faults.mute = false
+    stream.faults.isStalled = false
+    stream.faults.isMute = false
     world.clock.advance(10_000)
     expect(a.committed).toHaveLength(1)
     expect(a.rejected).toEqual([])
     expect(valueAt(a, 'x')).toBe('there')
   })
 
-  it('are found out without anybody asking for anything', () => {
+  it('an outage is detected without any requests', () => {
     const world = new World()
     const { node: a, stream } = world.open('a')
-    stream.faults.deaf = true
+    stream.faults.isDeaf = true
     world.clock.advance(20_000)
     expect(a.availabilities).toEqual(['waiting', 'away'])
   })
 
-  it('are seen by others, with what they have applied', () => {
+  it('nodes see each other and the positions they have applied', () => {
     const world = new World()
     const { node: a } = world.open('a')
     world.open('b')
@@ -127,19 +127,19 @@ describe('the lives of a node', () => {
 })
 
 describe('a node whose state differs', () => {
-  it('is found out by all who hear of it', () => {
+  it('a different state is detected by all nodes that receive a message from it', () => {
     const world = new World()
     const { node: a } = world.open('a')
     const { node: b } = world.open('b')
-    // One that errs.
+    // A faulty engine.
     b.engine.replay(entryOf(write('SET', 'x', '1')))
     world.clock.advance(10_000)
     expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'diverged' }])
   })
 })
 
-describe('a stream that is not what it was', () => {
-  it('stops a node whose new message gets a position that it has seen', () => {
+describe('a stream that was replaced', () => {
+  it('a node stops when its new message gets a position that it has already seen', () => {
     const world = new World()
     const { node: a } = world.open('a')
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
@@ -153,7 +153,7 @@ describe('a stream that is not what it was', () => {
     ])
   })
 
-  it('is not taken for the log of a snapshot', () => {
+  it('a replaced stream is not used with a snapshot of the old one', () => {
     const world = new World()
     const { node: a } = world.open('a', { snapshots: { messages: 5 } })
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))

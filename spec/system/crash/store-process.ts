@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 import type { Program } from '../../support/bundle.js'
 
-/** A store in a process of its own, to be killed. */
-export class Victim {
+/** A store process to be killed. */
+export class StoreProcess {
   readonly url: string
   readonly #process: ChildProcess
 
@@ -13,21 +13,21 @@ export class Victim {
     this.url = url
   }
 
-  static async start({ path }: Program, data: string, port: number): Promise<Victim> {
+  static async start({ path }: Program, data: string, port: number): Promise<StoreProcess> {
     const child = spawn(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    // Also when the judge has complained.
+    // Also after a violation.
     onTestFinished(() => void child.kill('SIGKILL'))
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout.once('data', line => resolve(String(line).trim()))
       child.once('exit', code => reject(new Error(`the store ended with ${code} before it listened`)))
     })
-    return new Victim(child, url)
+    return new StoreProcess(child, url)
   }
 
-  /** Resolves when it is gone. */
+  /** Settles when the process has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const gone = once(this.#process, 'exit')
+    const exited = once(this.#process, 'exit')
     this.#process.kill(signal)
-    await gone
+    await exited
   }
 }

@@ -1,0 +1,67 @@
+import type { Program } from '../../support/bundle.js'
+import { RawClient } from '../../support/raw-client.js'
+import { LeaseHolders } from './lease-holders.js'
+import { StoreProcess } from './store-process.js'
+import { WatchingClient } from './watching-client.js'
+import { Writers } from './writers.js'
+
+const CLIENTS = 4
+
+/** All clients of a store that is killed and restarted, and the checks of what they observed. */
+export class CrashScenario {
+  readonly writers: Writers
+  readonly watch: WatchingClient
+  readonly holders: LeaseHolders
+  readonly #program: Program
+  readonly #data: string
+  readonly #port: number
+  readonly #url: string
+  #store: StoreProcess | undefined
+
+  /**
+   * @param program - the store
+   * @param random - in [0, 1)
+   */
+  constructor(program: Program, data: string, port: number, random: () => number) {
+    this.#program = program
+    this.#data = data
+    this.#port = port
+    this.#url = `mqtt://127.0.0.1:${port}`
+    this.writers = new Writers(random)
+    this.watch = new WatchingClient(this.#url, Writers.keys(CLIENTS))
+    this.holders = new LeaseHolders(this.#url, 2)
+  }
+
+  async start(): Promise<void> {
+    this.#store = await StoreProcess.start(this.#program, this.#data, this.#port)
+  }
+
+  /** Lets all clients write until `moment` settles and the store is ended by a signal. */
+  async write(moment: () => Promise<void>, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const write = await this.writers.connect(this.#url, CLIENTS)
+    const writing = write()
+    await moment()
+    await this.#store?.end(signal)
+    await writing
+  }
+
+  /** Returns descriptions of all violations. */
+  async findViolations(): Promise<string[]> {
+    const { writers, watch, holders } = this
+    const client = await RawClient.ready(this.#url, 'judge')
+    const violations = [
+      ...(await writers.expiries.findViolations(client)),
+      ...(await writers.findViolations(client, key => watch.lastSeen(key))),
+      ...(await writers.fencedKeys.findViolations(client)),
+      ...(await watch.findViolations(writers.held)),
+      ...holders.findViolations(),
+    ]
+    await client.end()
+    return violations
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.watch.close(), this.holders.close()])
+    await this.#store?.end('SIGTERM')
+  }
+}

@@ -1,0 +1,50 @@
+import type { RawClient } from '../../support/raw-client.js'
+import { command } from '../../support/words.js'
+
+/** Earliest and latest time at which a key expires, ms since the Unix epoch. */
+interface ExpiryRange {
+  readonly earliest: number
+  readonly latest: number
+}
+
+/** Longer than a restart, so that some keys expire while no store runs, ms. */
+const MAX_LIFETIME_MS = 5_000
+
+/** Keys that expire. The store uses the clock of the machine, as this process does. */
+export class ExpiringKeys {
+  readonly #expiries = new Map<string, ExpiryRange>()
+  readonly #random: () => number
+  #count = 0
+  /** Number of keys found alive and expired. */
+  readonly observed: { alive: number; over: number } = { alive: 0, over: 0 }
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  /** Sets a key that expires. */
+  async write(client: RawClient): Promise<void> {
+    const key = `soon/${this.#count++}`
+    const lifetimeMs = 1 + Math.floor(MAX_LIFETIME_MS * this.#random() ** 2)
+    const sent = Date.now()
+    await client.request(command(`SET ${key} v PX ${lifetimeMs}`), { timestamp: `${sent}:0:${client.id}` })
+    this.#expiries.set(key, { earliest: sent + lifetimeMs, latest: Date.now() + lifetimeMs })
+  }
+
+  /** Returns descriptions of all violations. */
+  async findViolations(client: RawClient): Promise<string[]> {
+    const all = await Promise.all(Array.from(this.#expiries, async ([key, end]) => this.#checkKey(client, key, end)))
+    return all.flat()
+  }
+
+  async #checkKey(client: RawClient, key: string, { earliest, latest }: ExpiryRange): Promise<string[]> {
+    const sent = Date.now()
+    const { text } = await client.request(command(`GET ${key}`))
+    const exists = !text.startsWith('$-1')
+    this.observed[exists ? 'alive' : 'over']++
+    if (!exists) this.#expiries.delete(key)
+    if (exists && sent >= latest) return [`${key} exists ${sent - latest} ms after its expiry`]
+    if (!exists && Date.now() < earliest) return [`${key} is missing ${earliest - Date.now()} ms before its expiry`]
+    return []
+  }
+}
