@@ -42,7 +42,7 @@ describe('several addresses', () => {
   it('are no place for a store that is attached', async () => {
     const { code, stderr } = await execute(['attach', '--url', NOWHERE, '--url', NOWHERE])
     expect(code).toBe(2)
-    expect(stderr).toContain('a store is attached to one broker, not to several')
+    expect(stderr).toContain('attach takes one broker URL, got several')
   })
 
   it('let a watch live on when the store it was at is gone', async () => {

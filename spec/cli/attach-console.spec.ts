@@ -63,7 +63,7 @@ describe('attach --console', () => {
     const { stdout } = await execute(['status', '--console', console])
     expect(stdout).toMatch(/^keys {4}1$/m)
     expect(stdout).toMatch(/^running for \d+m?s$/m)
-    expect(stdout).toMatch(/^clients \d clients?, this one included; 0 watches$/m)
+    expect(stdout).toMatch(/^clients \d clients?, including this one; 0 watches$/m)
   })
 
   it('says of a standby that it does not serve', async () => {
@@ -100,15 +100,15 @@ describe('attach --console', () => {
   })
 
   it.each([
-    [['--console'], /--console needs --console-broker-url: its page reads and writes keys at the broker/],
+    [['--console'], /--console requires --console-broker-url: the page connects to the broker over WebSocket/],
     [['--console', '0', '--console-broker-url', 'mqtt://localhost'], /`brokerUrl` to be a URL with ws:/],
     [['--console', '0', '--console-broker-url', 'ws://a:b@localhost'], /without user name and password/],
-    [['--console-broker-url', 'ws://localhost'], /--console-broker-url is for --console/],
-    [['--console-broker-user', 'page'], /--console-broker-user is for --console/],
-    [['--console-host', '127.0.0.1'], /--console-host is for --console/],
+    [['--console-broker-url', 'ws://localhost'], /--console-broker-url requires --console/],
+    [['--console-broker-user', 'page'], /--console-broker-user requires --console/],
+    [['--console-host', '127.0.0.1'], /--console-host requires --console/],
     [
       ['--console', '0', '--console-broker-url', 'ws://localhost', '--console-broker-password-file', 'x'],
-      /--console-broker-password-file needs --console-broker-user/,
+      /--console-broker-password-file requires --console-broker-user/,
     ],
     [
       [

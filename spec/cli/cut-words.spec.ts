@@ -18,6 +18,6 @@ it('One line in ten seconds reports how many connections were cut, and most of w
   events$.complete()
   scheduler.flush()
   expect(lines).toEqual([
-    'warning: 1000 connections were cut for a limit, most of "panel" at 192.0.2.2 (mqtt): a packet took too long',
+    'warning: 1000 connections were closed for exceeding a limit, most of "panel" at 192.0.2.2 (mqtt): a packet took too long',
   ])
 })

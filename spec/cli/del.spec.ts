@@ -81,7 +81,7 @@ describe('del and vdel', () => {
     expect(store.stats.keys).toBe(0)
     expect(await cli(['del', '-'], { stdin: '' })).toMatchObject({
       code: 3,
-      stderr: 'rx-statestore: no key on standard input\n',
+      stderr: 'rx-statestore: no keys on standard input\n',
     })
   })
 

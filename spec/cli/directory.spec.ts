@@ -24,7 +24,7 @@ describe('check', () => {
     const data = await written()
     expect(await execute(['check', data])).toMatchObject({
       code: 0,
-      stdout: '2 keys at position 2: a state of 0 keys and 2 entries behind it\nall is as it was written\n',
+      stdout: '2 keys at position 2: a snapshot of 0 keys and 2 later entries\nno damage found\n',
       stderr: '',
     })
     const { stdout } = await execute(['check', data, '--json'])
@@ -35,7 +35,10 @@ describe('check', () => {
     const data = await written()
     await writeFile(join(data, 'notes.txt'), 'to do')
     const { code, stdout } = await execute(['check', data])
-    expect([code, stdout]).toEqual([0, expect.stringContaining('notes.txt was ignored: no state store made it')])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining('notes.txt was ignored: it is not a file of a state store'),
+    ])
   })
 
   it('fails when something is missing, and changes nothing', async () => {

@@ -55,7 +55,7 @@ describe('dump', () => {
     const { code, stdout, stderr } = await execute(['dump', '--partial', '--url', store.url])
     expect([code, stderr]).toEqual([
       0,
-      'expiry, fencing tokens and what this user may not read are left out, and keys are not of one moment (--partial)\n',
+      'partial dump: no expiry, no fencing tokens, only readable keys, and not a consistent snapshot\n',
     ])
     const expected = [...store.dump()].map(({ expiresAt: _, fencingToken: __, ...line }) => line)
     expect(byKey(linesOf(stdout))).toEqual(byKey(expected))
@@ -122,7 +122,7 @@ describe('dump', () => {
     )
     const { code, stdout, stderr } = await execute(['dump', '--console', link, '--file', file])
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toBe('rx-statestore: the dump is not complete, it broke off after 1 key: aborted\n')
+    expect(stderr).toBe('rx-statestore: the dump is incomplete, it ended after 1 key: aborted\n')
     expect(await readFile(file, 'utf8')).toBe('good')
     expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
   })
@@ -148,7 +148,7 @@ describe('dump', () => {
     await stdout.line(/key/)
     link.cut()
     expect(await exit).toBe(1)
-    expect(stderr.lines.at(-1)).toMatch(/^rx-statestore: the dump is not complete, it broke off after \d+ keys: /)
+    expect(stderr.lines.at(-1)).toMatch(/^rx-statestore: the dump is incomplete, it ended after \d+ keys: /)
   })
 
   it('ends quietly when nobody reads', async () => {
@@ -166,7 +166,7 @@ describe('dump', () => {
     const clock = new ManualClock()
     const file = await scratch('keys.ndjson')
     const { stderr, exit } = start(['dump', '--partial', '--url', link.url, '--file', file], { columns: 80, clock })
-    await stderr.line(/left out/)
+    await stderr.line(/^partial dump/)
     clock.advance(1_000)
     expect(stderr.text).toContain('0 keys')
     link.restore()
@@ -196,7 +196,7 @@ describe('dump', () => {
       server.on('request', (_, response) => void response.writeHead(418).end('teapot')),
     )
     const { code, stderr } = await execute(['dump', '--console', link])
-    expect([code, stderr]).toEqual([1, "rx-statestore: the console answered 418 I'm a Teapot\n"])
+    expect([code, stderr]).toEqual([1, "rx-statestore: the console responded 418 I'm a Teapot\n"])
   })
 
   it('ends with 1 for a store that cannot be reached, and leaves no file', async () => {

@@ -169,10 +169,10 @@ describe('get', () => {
       'a key that the system hands over as not text',
       ['get', 'a\uFFFD'],
       '',
-      /a key that is not text is written as "\\\$'\\xFF\\x00'"/,
+      /a key that is not text must be quoted as "\\\$'\\xFF\\x00'"/,
     ],
     ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
-    ['a file for several', ['get', 'a', 'b', '--file', 'x'], '', /--file is for one key/],
+    ['a file for several', ['get', 'a', 'b', '--file', 'x'], '', /--file requires exactly one key/],
   ])('ends with 2 for %s', async (_, args, stdin, words) => {
     const { code, stderr } = await execute([...args, ...url], { stdin })
     expect(code).toBe(2)

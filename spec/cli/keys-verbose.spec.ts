@@ -29,9 +29,7 @@ describe('keys -v', () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...url])
     expect(code).toBe(0)
     expect(sorted(stdout)).toEqual([`a b\t${LONG}\t${versionOf('a b')}`, `line\ton\t${versionOf('line')}`])
-    expect(stderr).toBe(
-      'when keys expire is left out, as the protocol does not tell it and no console was asked; see --console\n',
-    )
+    expect(stderr).toBe('without --console, the expiry of keys is not available\n')
   })
 
   it('prints when keys expire if a console is asked, which names the broker as well', async () => {

@@ -28,7 +28,7 @@ describe('load', () => {
     const { code, stdout, stderr } = await execute(['load', '--console', link], { stdin })
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
-      stdout: '3 keys loaded, 3 with the version of the dump; 1 had expired\n',
+      stdout: '3 keys loaded, 3 kept the version of the dump; 1 skipped as expired\n',
       stderr: '',
     })
     expect(byKey(store.dump())).toEqual(byKey(LINES))
@@ -46,7 +46,7 @@ describe('load', () => {
     })
     expect(byKey(store.dump())).toEqual(byKey(LINES))
     const again = await execute(['load', file], { env })
-    expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 with the version of the dump\n' })
+    expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 kept the version of the dump\n' })
   })
 
   it('makes one store of another, dump and load by way of either', async () => {
@@ -68,8 +68,8 @@ describe('load', () => {
     const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
-      stdout: '4 keys loaded; 1 had expired\n',
-      stderr: 'versions are new, as no console was asked; see --console\n',
+      stdout: '4 keys loaded; 1 skipped as expired\n',
+      stderr: 'without --console, keys get new versions\n',
     })
     expect(store.peek(Uint8Array.of(0xff, 0))).toMatchObject({ fencingToken: '5:0:lock', value: Uint8Array.of(0xfe) })
     const left = (store.peek('soon')?.expiresAt ?? 0) - Date.now()
@@ -93,7 +93,7 @@ describe('load', () => {
   it('of the dump of an empty store is nothing, and an empty input is refused', async () => {
     const { store, link } = await openConsole()
     const { stdout: stdin } = await execute(['dump', '--console', link])
-    const stdout = '0 keys loaded, 0 with the version of the dump\n'
+    const stdout = '0 keys loaded, 0 kept the version of the dump\n'
     expect(await execute(['load', '--console', link], { stdin })).toMatchObject({ code: 0, stdout })
     expect(await execute(['load', '--url', store.url], { stdin })).toMatchObject({ code: 0, stdout: '0 keys loaded\n' })
     for (const args of [

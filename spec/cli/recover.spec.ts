@@ -43,15 +43,15 @@ describe('recover', () => {
     const { code, stdout, stderr } = await execute(['recover', data, '--to', to])
     expect(stdout.replaceAll(to, 'NEW')).toBe(
       [
-        'position  bytes  left out                                         keys, as far as they can be read',
+        'position  bytes  omitted                                          readable keys',
         `       3     80  damaged entry, ${LOG} at byte 173  b`,
         '',
         'recovered  2 keys in NEW, at position 4; 3 entries of the log',
-        'left out   1 entry',
+        'omitted    1 entry',
         '',
       ].join('\n'),
     )
-    expect([code, stderr]).toEqual([5, expect.stringContaining('has not all that')])
+    expect([code, stderr]).toEqual([5, expect.stringContaining('is incomplete')])
     expect(await contentsOf(data)).toEqual(before)
     const { stdout: lines } = await execute(['dump', '--data', to])
     expect(lines.trim().split('\n').slice(1, -1)).toEqual([
@@ -96,7 +96,7 @@ describe('recover', () => {
     const data = await written('a')
     await writeFile(join(data, 'notes.txt'), '')
     const { code, stdout } = await execute(['recover', data, '--to', await scratch('recovered')])
-    expect([code, stdout]).toEqual([0, expect.stringContaining('left out   nothing\nignored    notes.txt')])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('omitted    nothing\nignored    notes.txt')])
   })
 
   it('refuses a target that has files, or lies in the damaged directory', async () => {
@@ -136,7 +136,7 @@ describe('The table of what is left out', () => {
       why: 'condition' as const,
     }))
     const [heading = '', ...lines] = omissionTable(omissions, { ...processIo(), env: { NO_COLOR: '1' } })
-    expect(heading).toContain('position  bytes  left out')
+    expect(heading).toContain('position  bytes  omitted')
     expect(lines).toHaveLength(200_001)
     expect(lines.at(-2)).toBe('  200000     40  SET: its condition depends on what is missing  a\n')
   })

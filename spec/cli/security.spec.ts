@@ -90,13 +90,13 @@ describe('policy check', () => {
     [
       ['--as', 'reader', '--can', 'Write', '--key', 'line-1/a'],
       3,
-      'refused: rules[1] do not grant it, and no other rule is about this client\n',
+      'denied: rules[1] do not grant it, and no other rule applies to this client\n',
     ],
-    [['--as', 'eve', '--can', 'Read', '--key', 'line-1/a'], 3, 'refused: no rule is about this client\n'],
+    [['--as', 'eve', '--can', 'Read', '--key', 'line-1/a'], 3, 'denied: no rule applies to this client\n'],
     [
       ['--as', 'panel', '--client-id', 'p', '--can', 'Subscribe', '--topic', '#'],
       3,
-      'refused: rules[0] do not grant it, and no other rule is about this client\n',
+      'denied: rules[0] do not grant it, and no other rule applies to this client\n',
     ],
     [[], 0, '2 rules\n'],
     [
@@ -114,8 +114,8 @@ describe('policy check', () => {
 
   it.each([
     ['a policy that cannot be read', 'a: 1', [], /^rx-statestore: .*policy: line 1: Expected only/],
-    ['no key', POLICY, ['--can', 'Read'], /--can Read needs --key/],
-    ['no topic', POLICY, ['--can', 'Publish'], /--can Publish needs --topic/],
+    ['no key', POLICY, ['--can', 'Read'], /--can Read requires --key/],
+    ['no topic', POLICY, ['--can', 'Publish'], /--can Publish requires --topic/],
     ['something else to do', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
   ])('ends with 2 for %s', async (_, text, args, words) => {
     const { code, stderr } = await execute(['policy', 'check', written('policy', text), ...args])
@@ -153,7 +153,7 @@ describe('serve', () => {
     if (how === 'SIGHUP') interrupt('SIGHUP')
     else for (const file of [policy, passwords]) utimesSync(file, 1, 1)
     // A file that changed may be read by itself before the signal, and then again.
-    for (const file of [policy, passwords]) await stderr.said(`read ${file} again`)
+    for (const file of [policy, passwords]) await stderr.said(`reloaded ${file}`)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/Bad User Name or Password/),
@@ -166,7 +166,7 @@ describe('serve', () => {
     const { run, stderr, interrupt } = await serving('--password-file', await users('panel'), '--policy', policy)
     writeFileSync(policy, '[{')
     interrupt('SIGHUP')
-    expect(await stderr.line(/policy/)).toMatch(/line \d.*; what was there before stays in force$/)
+    expect(await stderr.line(/policy/)).toMatch(/line \d.*; the previous content stays in effect$/)
     expect(await run('get', 'line-1/a', ...as('panel'))).toMatchObject({ code: 3 })
   })
 
@@ -191,9 +191,7 @@ describe('serve', () => {
   it('does not listen where others can reach it without asking who they are', async () => {
     expect(await execute(['serve', ...ANY_PORT, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(
-        /everybody who reaches 0\.0\.0\.0 could read and write every key: add --password-file, /,
-      ),
+      stderr: expect.stringMatching(/anonymous clients on 0\.0\.0\.0 would have full access: add --password-file, /),
     })
     const { stderr } = await serving('--host', '0.0.0.0', '--allow-anonymous')
     expect(stderr.text).toMatch(/^warning: everybody who reaches 0\.0\.0\.0 is let in/)

@@ -73,7 +73,7 @@ describe('serve --console', () => {
     const file = await scratch('seed.json')
     await writeFile(file, JSON.stringify({ a: 'text', b: 21.5 }))
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
-    const line = await running.stdout.line(/^listening on .*, with 2 keys to begin with$/)
+    const line = await running.stdout.line(/^listening on .*, with 2 initial keys$/)
     const [url = ''] = /mqtt:\S+(?= and)/.exec(line) ?? []
     const { ask } = await consoleOf(running)
     expect(await (await ask('api/store')).json()).toMatchObject({ seeded: true })

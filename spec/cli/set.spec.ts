@@ -93,8 +93,8 @@ describe('set', () => {
   })
 
   it.each([
-    ['no value', ['set', 'k'], /missing VALUE, - for standard input, or --file/],
-    ['a value twice', ['set', 'k', 'v', '--file', '-'], /give a VALUE or --file, not both/],
+    ['no value', ['set', 'k'], /missing VALUE; use - for standard input, or --file/],
+    ['a value twice', ['set', 'k', 'v', '--file', '-'], /VALUE and --file cannot be combined/],
     ['a file that is not there', ['set', 'k', '--file', '/nowhere/at/all'], /cannot read the value: ENOENT/],
     ['half a byte', ['set', 'k', '012', '--hex'], /with --hex the value must be Base16, such as 00FF/],
     ['no Base16', ['set', 'k', 'xy', '--hex'], /with --hex the value must be Base16/],

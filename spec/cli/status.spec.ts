@@ -12,10 +12,10 @@ describe('status', () => {
     const { code, stdout, stderr } = await execute(['status', '--url', store.url, '--client-id', 'me'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [broker, answer, keys, clock] = stdout.split('\n')
-    expect(broker).toMatch(/^broker {2}mqtt:\/\/127\.0\.0\.1:\d+, reached in [\d.]+ ms as me$/)
+    expect(broker).toMatch(/^broker {2}mqtt:\/\/127\.0\.0\.1:\d+, connected in [\d.]+ ms as me$/)
     expect(answer).toMatch(/^store {3}answers in [\d.]+ ms$/)
     expect(keys).toBe('keys    1')
-    expect(clock).toMatch(/^clock {3}\d+ ms ahead of the one here \(± \d+ ms\)$/)
+    expect(clock).toMatch(/^clock {3}\d+ ms ahead of this machine \(± \d+ ms\)$/)
   })
 
   it.each([
@@ -38,7 +38,7 @@ describe('status', () => {
     expect(store.stats.keys).toBe(0)
     const { keyspace } = store
     const { stdout } = await execute(['status', '--no-write', '--url', store.url])
-    expect(stdout).toContain('clock   not known: not asked, as nothing is to be written\n')
+    expect(stdout).toContain('clock   unknown: not measured (--no-write)\n')
     expect(store.keyspace).toBe(keyspace)
   })
 
@@ -48,7 +48,7 @@ describe('status', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^broker {2}mqtt:/)
     expect(stdout).toMatch(/^running for \d+m?s$/m)
-    expect(stdout).toMatch(/^clients \d connections?, this one included; 0 watches$/m)
+    expect(stdout).toMatch(/^clients \d connections?, including this one; 0 watches$/m)
     store.freeze(0)
     const counts = { networkConnections: expect.any(Number), refusedConnections: 0, refusedLogins: 0 }
     expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
@@ -65,7 +65,7 @@ describe('status', () => {
     expect(empty).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reached, but no state store listens there\n`,
+      stderr: `rx-statestore: mqtt://127.0.0.1:${port} is reachable, but no state store listens there\n`,
     })
   })
 
@@ -74,7 +74,7 @@ describe('status', () => {
     const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '1s'])
     expect([code, stderr]).toEqual([
       1,
-      `rx-statestore: ${broker.url} is reached, but no state store answers there within 1000 ms\n`,
+      `rx-statestore: ${broker.url} is reachable, but no state store answers there within 1000 ms\n`,
     ])
   })
 })

@@ -34,13 +34,13 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('watches all keys that fit a glob, those that come and go included', async () => {
+  it('watches all keys that match a glob, those that come and go included', async () => {
     const store = await openStore()
     const { url } = store
     for (const key of ['sensor/1', 'other']) await execute(['set', key, 'v', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'sensor/*', '--url', url])
     await stdout.line(/ sensor\/1 +set +\d.* v +snapshot$/)
-    await stderr.line(/ watching all keys that fit 'sensor\/\*'$/)
+    await stderr.line(/ watching all keys that match 'sensor\/\*'$/)
     await execute(['set', 'sensor/2', 'w', '--url', url])
     await stdout.line(/ sensor\/2 +set +\d.* w +notification$/)
     await execute(['del', 'sensor/1', '--url', url])
@@ -57,7 +57,7 @@ describe('watch', () => {
     const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
     const shown = (): string[] => stdout.lines.map(line => line.split(/ +/).slice(1, 3).join(' ')).sort()
     await vi.waitFor(() => expect(shown()).toEqual(['a/1 set', 'b absent', 'c absent', 'line-1 set']))
-    await stderr.line(/ watching 2 keys and all keys that fit 'a\/\[0-9\]' or 'line-\?'$/)
+    await stderr.line(/ watching 2 keys and all keys that match 'a\/\[0-9\]' or 'line-\?'$/)
   })
 
   it('ends with an error when more keys fit than --max-keys', async () => {

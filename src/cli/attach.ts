@@ -21,13 +21,19 @@ import { addConnectionFlags, addOptions, type ConnectionFlags, optionsIn } from 
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
-import { faultWords, record, storageWords } from './reports.js'
+import { faultWords, storageWords, writeAuditLog } from './reports.js'
 
-/** Flags about how the page of a console reaches a broker of somebody else. */
+/** Flags for the broker connection of the console's page. */
 const CONSOLE_BROKER = {
-  consoleBrokerUrl: { kind: text('<url>'), help: 'where its page finds the broker, such as ws://broker:9001' },
-  consoleBrokerUser: { kind: text('<name>'), help: 'as whom the page logs in there; told to whoever has the token' },
-  consoleBrokerPasswordFile: { kind: text('<file>'), help: 'with this password' },
+  consoleBrokerUrl: {
+    kind: text('<url>'),
+    help: 'WebSocket address of the broker for the page, such as ws://broker:9001',
+  },
+  consoleBrokerUser: {
+    kind: text('<name>'),
+    help: 'user name of the page at the broker; visible to anyone with the console token',
+  },
+  consoleBrokerPasswordFile: { kind: text('<file>'), help: 'file with the password of that user' },
 } satisfies OptionTable
 
 interface AttachFlags extends ConnectionFlags, ConsoleServerFlags, LogFlags, GivenOptions<typeof CONSOLE_BROKER> {
@@ -36,15 +42,17 @@ interface AttachFlags extends ConnectionFlags, ConsoleServerFlags, LogFlags, Giv
 }
 
 const HELP = `
-Connects to any MQTT 5 broker and serves a state store there: clients need nothing but the broker. It comes back after
-every cut, says when it is away, and waits as a standby while another one serves. Keys live in memory; when it stops they
-are gone, but for those in the directory of --data. With --log they are in a log in NATS JetStream that every standby
-follows: the one that takes over has all of them. What the broker has to allow, and which brokers were tried with what
-result, is in docs/any-broker.md.
+Serves a state store through any MQTT 5 broker; clients connect to the broker
+only. The store reconnects after an outage, announces when it stops, and waits
+as a standby while another store serves. Keys are in memory and lost when the
+store stops, unless --data keeps them in a directory, or --log in NATS
+JetStream, from which a standby takes over with all keys. docs/any-broker.md
+lists the permissions it needs, and the brokers that were tested.
 
-The console is a web page: every key and client, live; edit, save and restore. Its page reads and writes keys at the
-broker as a client of its own, over WebSocket: --console-broker-url says where. Whoever has the token in the address that
-is printed gets the user name and password of the page, too; their rights at the broker are what the page may do.
+The console is a web page with all keys and clients, live. The page reads and
+writes keys as a separate MQTT client over WebSocket, at --console-broker-url.
+Anyone with the token in the printed address can read the page's user name and
+password, and has the page's permissions at the broker.
 
 Examples:
   $ rx-statestore attach mqtt://localhost
@@ -54,17 +62,17 @@ Examples:
 
 /** Adds `attach [URL]`. */
 export function addAttach(program: Command, io: Io): void {
-  const command = program.command('attach').summary('run a state store at a broker that is there')
-  command.description('Serves a state store through an MQTT 5 broker of somebody else.')
-  command.argument('[url]', 'broker, in place of --url')
+  const command = program.command('attach').summary('serve a state store through an existing broker')
+  command.description('Serves a state store through an existing MQTT 5 broker.')
+  command.argument('[url]', 'broker (instead of --url)')
   addOptions(command, STORAGE_OPTIONS)
   addOptions(command, ATTACH_OPTIONS)
-  command.option('--policy <file>', 'who may do what with keys, by client ids; needs --identity-property')
-  command.option('--audit [file]', 'a line of JSON for each refusal (stderr)')
+  command.option('--policy <file>', 'policy for keys, by client id; requires --identity-property')
+  command.option('--audit [file]', 'write a JSON line for each rejection to a file (stderr)')
   addConsoleFlags(command)
   addOptions(command, CONSOLE_BROKER)
   addLogFlags(command)
-  addConnectionFlags(command, false, 'rx-statestore-service, which is how several know of each other')
+  addConnectionFlags(command, false, 'rx-statestore-service, which the stores of one broker share')
   command.addHelpText('after', HELP)
   command.action(async (url: string | undefined) => {
     const flags = command.optsWithGlobals<AttachFlags>()
@@ -72,14 +80,13 @@ export function addAttach(program: Command, io: Io): void {
   })
 }
 
-// Its session has to be where its requests are.
 function onlyOne([url, ...others]: readonly string[]): string {
   if (url !== undefined && others.length === 0) return url
-  throw new Failure(EXIT.usage, 'a store is attached to one broker, not to several')
+  throw new Failure(EXIT.usage, 'attach takes one broker URL, got several')
 }
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
-  // A store outlives the terminal, and whoever reloads services.
+  // SIGHUP must not end the store: it comes from a closed terminal or a service reload.
   const hangUps = io.hangUp$.subscribe()
   try {
     await runAt(url, flags, io)
@@ -94,22 +101,22 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const log = await logOf(flags, io)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
-  const told$ = merge(
+  const messages$ = merge(
     store.state$.pipe(
       distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
-      tap(state => void tell(state, broker, flags, io)),
+      tap(state => void printState(state, broker, flags, io)),
     ),
     store.storage$.pipe(
       tap((status: StorageStatus) => io.stderr.write(`${storageWords(status, log !== undefined)}\n`)),
     ),
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
-  const over = lastValueFrom(told$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
-  if (flags.audit !== undefined) record(store.audit$, flags.audit, io)
+  const ended = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
+  if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
   let console: ConsoleServer | undefined
   try {
     console = await openConsole(store, broker, flags, place, io)
-    await Promise.race([interrupted, over])
+    await Promise.race([interrupted, ended])
     const { state } = store
     if (state.state === 'closed')
       throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
@@ -120,7 +127,6 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   io.stderr.write('stopped\n')
 }
 
-/** The console of the store, if there is to be one; whether the store serves or waits. */
 async function openConsole(
   store: AttachedStore,
   broker: string,
@@ -130,13 +136,13 @@ async function openConsole(
 ): Promise<ConsoleServer | undefined> {
   const console = await startConsole(store, flags, undefined, { seed: undefined, ...place })
   if (console === undefined) return undefined
-  if (flags.audit !== undefined) record(console.audit$, flags.audit, io)
+  if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io)
   await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
   return console
 }
 
-/** That it serves is what others wait for; all else is talk. */
-async function tell(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
+/** Prints to stdout that the store serves, for programs that wait for it, and other states to stderr. */
+async function printState(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
   const words = wordsOf(state, broker)
   if (state.state !== 'serving') io.stderr.write(words)
   else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : words)
@@ -159,7 +165,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
   }
 }
 
-/** What the store decides itself is left out. */
+/** The connection options that {@link attach} accepts. */
 function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
   const found = { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials }
@@ -169,17 +175,17 @@ function connectingOf(options: ConnectOptions): AttachOptions {
 /** Where the page of the console finds the broker. */
 type BrokerOfConsole = Pick<ServeConsoleOptions, 'brokerUrl' | 'brokerLogin'>
 
-/** Reads the flags about it. Throws {@link Failure} for what makes no sense and what cannot be read. */
+/** Reads the flags for the page. Throws {@link Failure} for contradictory flags and unreadable files. */
 function brokerOfConsole(flags: AttachFlags): BrokerOfConsole {
   const { console, consoleBrokerUrl: brokerUrl, consoleBrokerUser: username, consoleBrokerPasswordFile: file } = flags
   checkConsoleFlags(flags, CONSOLE_BROKER)
   if (console !== undefined && brokerUrl === undefined)
     throw new Failure(
       EXIT.usage,
-      '--console needs --console-broker-url: its page reads and writes keys at the broker, over WebSocket',
+      '--console requires --console-broker-url: the page connects to the broker over WebSocket',
     )
   if (username === undefined && file !== undefined)
-    throw new Failure(EXIT.usage, '--console-broker-password-file needs --console-broker-user')
+    throw new Failure(EXIT.usage, '--console-broker-password-file requires --console-broker-user')
   if (username === undefined) return { brokerUrl }
   const password = contentOf('--console-broker-password-file', file)?.replace(/\r?\n$/, '')
   return { brokerUrl, brokerLogin: { username, ...(password !== undefined && { password }) } }

@@ -7,8 +7,9 @@ import { jsonLine } from './json.js'
 import { counted, oneLine, showProgress } from './terminal.js'
 
 const HELP = `
-Reads every record and compares it with its checksum; nothing is changed. The store must not run meanwhile. Exit
-code 0: all that was ever answered is there. 1: it is not, or this is not such a directory.
+Reads every record and verifies its checksum; changes nothing. The store must
+not be running. Exit code 0: every acknowledged write is present. 1: data is
+damaged or missing, or this is not the directory of a store.
 
 Example:
   $ rx-statestore check ./state`
@@ -17,14 +18,14 @@ Example:
 export function addCheck(program: Command, io: Io): void {
   const command = program.command('check <dir>').summary('verify the directory of a store')
   command.description("Verifies the directory of 'serve --data'.")
-  command.option('--json', 'print what was found as a JSON object')
+  command.option('--json', 'print the result as a JSON object')
   command.addHelpText('after', HELP)
   command.action(async (directory: string) => check(directory, command.optsWithGlobals<{ json?: true }>(), io))
 }
 
 async function check(directory: string, { json }: { readonly json?: true }, io: Io): Promise<void> {
   let read = 0
-  const endProgress = showProgress(() => `${Math.floor(read / 1024 / 1024)} MiB are read`, io)
+  const endProgress = showProgress(() => `${Math.floor(read / 1024 / 1024)} MiB read`, io)
   try {
     const report = await checkDirectory(directory, progress => {
       read = progress.read
@@ -32,10 +33,12 @@ async function check(directory: string, { json }: { readonly json?: true }, io: 
     endProgress()
     const { keys, stateKeys, entries, torn, position, strays } = report
     const words = [
-      `${counted(keys, 'key')} at position ${position}: a state of ${counted(stateKeys, 'key')} and ${entries} ${entries === 1 ? 'entry' : 'entries'} behind it`,
-      ...(torn > 0 ? [`${counted(torn, 'byte')} at the end were being written and never answered`] : []),
-      ...strays.map(name => `${oneLine(name)} was ignored: no state store made it`),
-      'all is as it was written',
+      `${counted(keys, 'key')} at position ${position}: a snapshot of ${counted(stateKeys, 'key')} and ${counted(entries, 'later entry', 'later entries')}`,
+      ...(torn > 0
+        ? [`${counted(torn, 'byte')} at the end are from an unfinished write that was never acknowledged`]
+        : []),
+      ...strays.map(name => `${oneLine(name)} was ignored: it is not a file of a state store`),
+      'no damage found',
     ]
     await print(io.stdout, json ? jsonLine({ ...report }) : `${words.join('\n')}\n`)
   } catch (cause) {

@@ -2,30 +2,29 @@ import { Argument, type Command, type Option } from 'commander'
 import { type Io, print } from './io.js'
 
 const HELP = `
-The script knows all commands and flags, and where files, directories or one of a few words are expected.
-Put the line of your shell into its start file:
+Completes commands, flags, and values that are files, directories or one of a
+few words. Add the line for your shell to its start file:
 
 Examples:
   $ eval "$(rx-statestore completion bash)"                   # ~/.bashrc
   $ eval "$(rx-statestore completion zsh)"                    # ~/.zshrc, after compinit
-  $ rx-statestore completion zsh > ~/.rx-statestore.zsh       # or once, to be sourced there`
+  $ rx-statestore completion zsh > ~/.rx-statestore.zsh       # or generate it once, and source it`
 
 /** Adds `completion SHELL`. */
 export function addCompletion(program: Command, io: Io): void {
   const command = program.command('completion').summary('print completions for a shell')
-  command.description('Prints what makes a shell complete commands and flags with the tab key.')
+  command.description('Prints a script that completes commands and flags with the tab key.')
   command.addArgument(new Argument('<shell>', 'shell').choices(Object.keys(TAKE)))
   command.addHelpText('after', HELP)
   command.action(async (shell: keyof typeof TAKE) => print(io.stdout, scriptOf(tableOf(program), shell)))
 }
 
-/** What completes a value. */
+/** The candidates for a value. */
 type Values = 'none' | 'any' | 'file' | 'directory' | readonly string[]
 
 /** A flag as shells complete it. */
 interface Flag {
   readonly names: readonly string[]
-  /** What follows it: nothing that is needed, or a value. */
   readonly values: Values
 }
 
@@ -33,14 +32,13 @@ interface Flag {
 interface Entry {
   readonly name: string
   readonly flags: readonly Flag[]
-  /** Of all arguments, as shells need not count. */
+  /** The same for every argument. */
   readonly values: Values
   readonly commands: readonly Entry[]
 }
 
 const HELP_FLAG: Flag = { names: ['-h', '--help'], values: 'none' }
 
-/** The table of a program, made of what its parser knows. */
 function tableOf(command: Command): Entry {
   const commands = command.commands.map(tableOf)
   return {
@@ -53,7 +51,7 @@ function tableOf(command: Command): Entry {
 
 const flagOf = ({ short, long, argChoices, required, flags }: Option): Flag => ({
   names: [short, long].filter(name => name !== undefined),
-  // One whose value may be left out is one without, or what stands behind it would pass for that value.
+  // A flag with an optional value counts as one without, or the next word would be taken for the value.
   values: required ? (argChoices ?? byName(flags)) : 'none',
 })
 
@@ -67,7 +65,7 @@ function byName(text: string): Values {
   return text.includes('<dir>') ? 'directory' : 'any'
 }
 
-/** How a script has what `compgen` finds, a candidate in each line: names of files have spaces. */
+/** Reads the output of `compgen` line by line, as names of files may have spaces. */
 const TAKE = {
   bash: 'mapfile -t COMPREPLY < <(compgen "$@" -- "$word")',
   zsh: `local all="$(compgen "$@" -- "$word")" IFS=$'\\n'; COMPREPLY=($all)`,
@@ -97,7 +95,7 @@ ${cases(program, '', `${name}_take`)}
 }
 complete -F ${name} ${program.name}
 `
-  // What it says is only for the looks, and zsh has no such thing.
+  // `compopt` only affects the display, and zsh lacks it.
   return shell === 'zsh' ? script.replace(/compopt -o \w+; /g, '') : script
 }
 

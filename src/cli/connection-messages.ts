@@ -20,10 +20,10 @@ import type { Io } from './io.js'
 import { colorsFor, oneLine, timeOfDay } from './terminal.js'
 
 /**
- * What there is to say about the connection of a watch: reached or not, lost, back, when the values are current again,
- * and that no store answers for `timeout` ms. One line for each, however often it is tried.
+ * Messages about the connection of a watch: connected, unreachable, lost, values current again, and no response from a
+ * store for `timeout` ms. Repeated failures emit one message.
  *
- * @param words - what is watched
+ * @param words - names the watched keys
  */
 export function connectionMessages(
   { store, broker, timeout }: Connection,
@@ -37,94 +37,101 @@ export function connectionMessages(
   )
   return merge(
     reportConnection(store.status$, broker, true),
-    syncTalk(live$, words),
-    silenceTalk(store.status$, live$, timeout),
-    faultTalk(store.errors$, live$),
+    syncMessages(live$, words),
+    noStoreMessages(store.status$, live$, timeout),
+    errorMessages(store.errors$, live$),
   )
 }
 
 /**
- * What there is to say about the connection of a command that runs under a lock: the same, but nothing as long as
- * nothing is wrong. `answered$` is whether the store has said something about the lock.
+ * Messages about the connection of a command that runs under a lock: only problems.
+ *
+ * @param answered$ - whether the store has responded to the request for the lock
  */
-export const troubleOf = ({ store, broker, timeout }: Connection, answered$: Observable<boolean>): Observable<string> =>
+export const connectionProblems = (
+  { store, broker, timeout }: Connection,
+  answered$: Observable<boolean>,
+): Observable<string> =>
   merge(
     reportConnection(store.status$, broker, false),
-    silenceTalk(store.status$, answered$, timeout),
-    faultTalk(store.errors$, answered$),
+    noStoreMessages(store.status$, answered$, timeout),
+    errorMessages(store.errors$, answered$),
   )
 
-/** Says something about what a command does, on stderr. */
-export function say(words: string, { stderr, env, clock }: Io): void {
+/** Prints a progress message to stderr. */
+export function printMessage(words: string, { stderr, env, clock }: Io): void {
   stderr.write(`${colorsFor(stderr, env).dim(`${timeOfDay(clock.now())}  ${oneLine(words)}`)}\n`)
 }
 
-/** So much that was said is known, at most. */
-const MOST_SAID = 256
+const MAX_REMEMBERED = 256
 
-/** Keeps what is tried again and again from being said again and again. */
-class Said {
+/** Suppresses messages that were already printed, as each attempt may fail in the same way. */
+class PrintedMessages {
   readonly #words = new Set<string>()
 
   isNew(words: string): boolean {
     if (this.#words.has(words)) return false
-    if (this.#words.size >= MOST_SAID) this.forget()
+    if (this.#words.size >= MAX_REMEMBERED) this.forget()
     this.#words.add(words)
     return true
   }
 
-  /** It went well; should it go wrong again, that is news. */
+  /** Called on success: a later failure is printed again. */
   forget(): void {
     this.#words.clear()
   }
 }
 
-/** `greets`: says that the broker was reached, also when there was no trouble before. */
+/** @param greets - whether the first connection is reported as well */
 function reportConnection(status$: Observable<Status>, broker: string, greets: boolean): Observable<string> {
-  let [reached, connected, worthSaying, address] = [false, false, greets, broker]
-  const said = new Said()
+  let [reached, connected, isReported, address] = [false, false, greets, broker]
+  const printed = new PrintedMessages()
   return status$.pipe(
-    // Progress of a resync is told when it is done.
+    // The progress of a resync is not reported, only its end.
     distinctUntilChanged((a, b) => a.state === 'connected' && b.state === 'connected'),
     map(status => {
       const [again, lost, tried] = [reached, connected, address]
       connected = status.state === 'connected'
       reached ||= connected
       address = ('url' in status && status.url) || broker
-      if (connected) said.forget()
-      if (connected) return worthSaying ? `connected to ${address}${again ? ' again' : ''}` : ''
+      if (connected) printed.forget()
+      if (connected) return isReported ? `connected to ${address}${again ? ' again' : ''}` : ''
       if (status.state !== 'reconnecting') return ''
-      worthSaying = true
+      isReported = true
       const cause = rootCause(status.cause)
       return lost ? `connection lost: ${cause}` : `cannot reach ${tried}, still trying: ${cause}`
     }),
-    filter(words => words !== '' && said.isNew(words)),
+    filter(words => words !== '' && printed.isNew(words)),
   )
 }
 
-const syncTalk = (live$: Observable<boolean>, watched: string): Observable<string> =>
+const syncMessages = (live$: Observable<boolean>, watched: string): Observable<string> =>
   live$.pipe(
     filter(live => live),
     map((_, index) => `${index === 0 ? 'watching' : 'resynchronised'} ${watched}`),
   )
 
-// Silence has words of its own, below.
-const faultTalk = (errors$: Observable<StateStoreError>, well$: Observable<boolean>): Observable<string> =>
+// `timeout` is left to `noStoreMessages`.
+const errorMessages = (errors$: Observable<StateStoreError>, well$: Observable<boolean>): Observable<string> =>
   defer(() => {
-    const said = new Said()
+    const printed = new PrintedMessages()
     const fault$ = errors$.pipe(
-      filter(({ code, message }) => code !== 'timeout' && said.isNew(message)),
+      filter(({ code, message }) => code !== 'timeout' && printed.isNew(message)),
       map(({ message }) => message),
     )
     const reset$ = well$.pipe(
-      tap(well => well && said.forget()),
+      tap(well => well && printed.forget()),
       ignoreElements(),
     )
     return merge(reset$, fault$)
   })
 
-// A broker without a state store takes every request and never answers.
-const silenceTalk = (status$: Observable<Status>, live$: Observable<boolean>, timeout: number): Observable<string> =>
+// A broker without a state store acknowledges every request and never responds.
+const noStoreMessages = (
+  status$: Observable<Status>,
+  live$: Observable<boolean>,
+  timeout: number,
+): Observable<string> =>
   combineLatest([status$, live$]).pipe(
     switchMap(([{ state }, live]) => (state === 'connected' && !live ? timer(timeout) : EMPTY)),
     map(() => 'no state store answers there, still trying'),

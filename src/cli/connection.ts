@@ -17,54 +17,55 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
-/** A client on its way to the broker, and how to call that broker in a message. */
+/** A client that connects to the broker. */
 export interface Connection {
   readonly store: StateStore
+  /** Names the broker in messages. */
   readonly broker: string
   /** ms */
   readonly timeout: number
 }
 
-/** At a terminal one sees a broker come back within a few seconds. */
+/** Someone at a terminal expects to see the connection return within seconds. */
 const RECONNECT = { max: 2_000 }
 const CONNECT_TIMEOUT = 10_000
 
 /**
- * Connects as flags say, else the environment. Throws `argument` for what is wrong in either.
+ * Connects with the options of flags, else of the environment. Throws `argument` if one of them is invalid.
  *
- * @param told - time that requests carry; default that of the machine
+ * @param requestClock - the source of request timestamps; default the system clock
  */
-export function open(flags: ConnectionFlags, io: Io, told: Pick<Clock, 'now'> = systemClock): Connection {
+export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, 'now'> = systemClock): Connection {
   const urls = urlsOf(flags, io)
   const { timeout = DEFAULT_TIMEOUT } = flags
   const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
-  const clock = { ...systemClock, now: () => told.now() }
+  const clock = { ...systemClock, now: () => requestClock.now() }
   const options = { ...optionsOf(flags, io), timeout, connectTimeout, reconnect: RECONNECT, clock }
   const store = connect(urls, options)
   return { store, broker: urls.map(brokerOf).join(' or '), timeout }
 }
 
-/** Where the broker is, or several are, as flags say, else the environment. */
+/** The addresses of the broker, from flags, else from the environment. */
 export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
   const text = flags.url ?? io.env[URL_VARIABLE]
-  // A comma may as well be part of a password.
+  // Not at every comma, which may be part of a password.
   if (text) return text.split(/\s*,\s*(?=[a-z]+:\/\/)/i)
   return [urlsFromEnv(io.env) ?? DEFAULT_URL].flat()
 }
 
-/** How to connect, as flags say, else the environment. */
+/** The connection options of flags, completed from the environment. */
 export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({
   ...environment(flags, io),
   ...given(flags),
 })
 
-/** What to call a broker. Not the URL itself, which may carry a password. */
+/** The name of a broker in messages: its URL without the user name and password it may contain. */
 export function brokerOf(url: string): string {
   const { protocol, host } = new URL(url)
   return `${protocol}//${host}`
 }
 
-/** Runs one request on a connection of its own. When it fails for want of a connection, says where to and why. */
+/** Connects, runs one request, and disconnects. If it times out without a connection, rejects with the address and the cause. */
 export async function once<T>(
   flags: ConnectionFlags,
   io: Io,
@@ -87,21 +88,20 @@ export async function once<T>(
 }
 
 function explained(error: unknown, status: Status | undefined, { broker, timeout }: Connection): unknown {
-  if (isEndForGood(error)) return refused(broker, error)
+  if (isPermanentEnd(error)) return refused(broker, error)
   if (!(error instanceof TimeoutError) || status?.state === 'connected') return error
   const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
   return new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
 }
 
-/** Whether the broker does not take the client, or has closed its connection for good. */
-export const isEndForGood = (error: unknown): error is StateStoreError =>
+/** Returns whether the client was rejected, or its connection closed permanently. */
+export const isPermanentEnd = (error: unknown): error is StateStoreError =>
   error instanceof ConnectionRefusedError || (error instanceof ClosedError && error.cause !== undefined)
 
-/** The failure that a connection was closed for good. */
 export const refused = (broker: string, error: StateStoreError): Failure =>
   new Failure(EXIT.failed, `${broker}: ${rootCause(error)}`, { cause: error })
 
-// A name or password of the command line is meant for a broker without service account tokens.
+// A user name or password in flags replaces the service account token of the environment.
 function environment(flags: ConnectionFlags, io: Io): ConnectOptions {
   const { authentication, credentials, ...options } = optionsFromEnv(io.env)
   const replaced = flags.username !== undefined || flags.password !== undefined
@@ -122,7 +122,7 @@ function given(flags: ConnectionFlags): ConnectOptions {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
 }
 
-/** The text of the file that a flag names, if it is given. Throws {@link Failure} for what cannot be read. */
+/** Reads the file that a flag names. Throws {@link Failure} if it cannot. */
 export function contentOf(flag: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined
   try {

@@ -12,23 +12,23 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
-/** Where a console is, and what lets one in. */
+/** The address of a console, and the token for it. */
 export interface ConsoleAddress {
   readonly url: URL
   readonly token: string
-  /** Authority of its certificate, PEM; default those that Node knows. */
+  /** Certificate authority of the console, PEM; default Node's authorities. */
   readonly ca?: string | undefined
 }
 
-/** Where the console is when no flag says so. */
+/** Used when no flag names a console. */
 export const CONSOLE_VARIABLE = 'RX_STATESTORE_CONSOLE'
 
-/** How long a console may be silent, ms: one that loads a million keys is. */
-const PATIENCE = 120_000
-/** Longer than any answer that is not a dump, characters. */
-const LONGEST_TEXT = 65_536
+/** Loading a million keys takes this long without a byte of response. */
+const RESPONSE_TIMEOUT_MS = 120_000
+/** More than any response but a dump has. */
+const MAX_TEXT_LENGTH = 65_536
 
-/** The console to ask, by flag or environment. A broker that is named by a flag goes before the environment. */
+/** The console that a flag names, else the environment, unless a flag names a broker. Throws {@link Failure}. */
 export function consoleOf(
   { console: flag, consoleTokenFile, url, ca }: ConsoleFlags & { readonly url?: string; readonly ca?: string },
   env: Environment,
@@ -36,7 +36,7 @@ export function consoleOf(
   const text = flag ?? (url === undefined ? env[CONSOLE_VARIABLE] : undefined)
   if (text === undefined || text === '') {
     if (consoleTokenFile === undefined) return undefined
-    throw new Failure(EXIT.usage, `--console-token-file is for --console, or ${CONSOLE_VARIABLE}`)
+    throw new Failure(EXIT.usage, `--console-token-file requires --console or ${CONSOLE_VARIABLE}`)
   }
   const address = URL.canParse(text) ? new URL(text) : undefined
   const inFile = consoleTokenFile === undefined ? undefined : readConsoleToken(consoleTokenFile)
@@ -44,7 +44,7 @@ export function consoleOf(
   if (address !== undefined && /^https?:$/.test(address.protocol) && token !== null && token !== '') {
     return { url: address, token, ca: contentOf('--ca', ca) }
   }
-  // Not the text itself, which may have a token.
+  // The message does not repeat the text, which may contain a token.
   const from = flag === undefined ? CONSOLE_VARIABLE : '--console'
   throw new Failure(
     EXIT.usage,
@@ -54,8 +54,8 @@ export function consoleOf(
 }
 
 /**
- * Asks a console, with a body if there is one; resolves to a successful answer. Rejects with a {@link Failure} otherwise,
- * and with what the body raises.
+ * Sends a request to a console, and resolves to its response if that is successful. Otherwise rejects with a
+ * {@link Failure}, or with the error of `body`.
  */
 export async function askConsole(
   { url, token, ca }: ConsoleAddress,
@@ -65,8 +65,14 @@ export async function askConsole(
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   const headers = { authorization: `Bearer ${token}` }
   const method = body === undefined ? 'GET' : 'POST'
-  const asked = request(new URL(`api/${path}`, url), { method, headers, timeout: PATIENCE, agent: false, ca })
-  asked.once('timeout', () => asked.destroy(new Error(`it said nothing for ${PATIENCE} ms`)))
+  const asked = request(new URL(`api/${path}`, url), {
+    method,
+    headers,
+    timeout: RESPONSE_TIMEOUT_MS,
+    agent: false,
+    ca,
+  })
+  asked.once('timeout', () => asked.destroy(new Error(`no response for ${RESPONSE_TIMEOUT_MS} ms`)))
   const answered = new Promise<IncomingMessage>((resolve, reject) =>
     asked.once('response', resolve).on('error', reject),
   )
@@ -79,7 +85,7 @@ export async function askConsole(
       throw error
     }
   }
-  // What ends this early has ended the request as well, which tells it.
+  // A failed pipeline also fails the request, which reports it.
   if (body === undefined) asked.end()
   else pipeline(watched(body), asked).catch(() => undefined)
   try {
@@ -95,15 +101,18 @@ export async function askConsole(
 async function successful(answer: IncomingMessage): Promise<IncomingMessage> {
   if (answer.statusCode === 200) return answer
   const text = await textOf(answer)
-  throw new Failure(EXIT.failed, problemIn(text) ?? `the console answered ${answer.statusCode} ${answer.statusMessage}`)
+  throw new Failure(
+    EXIT.failed,
+    problemIn(text) ?? `the console responded ${answer.statusCode} ${answer.statusMessage}`,
+  )
 }
 
-/** All of a short answer; of one with more than so many characters the beginning. */
-export async function textOf(answer: IncomingMessage, longest = LONGEST_TEXT): Promise<string> {
+/** Reads a response as text, up to about `maxLength` characters. */
+export async function textOf(answer: IncomingMessage, maxLength = MAX_TEXT_LENGTH): Promise<string> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {
     text += chunk
-    if (text.length > longest) break
+    if (text.length > maxLength) break
   }
   return text
 }
@@ -113,22 +122,22 @@ function problemIn(text: string): string | undefined {
     const problem: unknown = JSON.parse(text)
     if (typeof problem === 'object' && problem !== null && 'message' in problem) return String(problem.message)
   } catch {
-    // Something else answers there, in its own words.
+    // Not a response of a console.
   }
   return undefined
 }
 
-/** What only a console tells of a store. Times in ms. */
+/** The state of a store that only its console reports. Times in ms. */
 export interface StoreHealth {
   /** Missing while an attached store does not serve. */
   readonly uptime: number | undefined
-  /** What an attached store does. */
+  /** Of an attached store. */
   readonly attached: AttachedFacts['state'] | undefined
   readonly keys: number
   readonly connections: number
-  /** Network connections, also of clients that are not let in. */
+  /** Including those of clients that are not authenticated yet. */
   readonly networkConnections: number | undefined
-  /** Connections and logins that were refused since it started. */
+  /** Since the store started. */
   readonly refusedConnections: number | undefined
   readonly refusedLogins: number | undefined
   readonly watches: number
@@ -137,14 +146,14 @@ export interface StoreHealth {
   readonly drift: number
 }
 
-/** A console that is asked beside the broker, if one is named, and its broker, where nothing else names one. */
+/** A console to query in addition to the broker, and the broker's URL if only the console knows it. */
 export interface ConsoleLocation {
   readonly console: ConsoleAddress | undefined
   readonly url: { readonly url?: string }
 }
 
-/** Finds the console of the flags, else of the environment, and asks it where its broker is if need be. */
-export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<ConsoleLocation> {
+/** Finds the console of flags or environment, and asks it for the broker's URL if neither names one. */
+export async function locateConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<ConsoleLocation> {
   const console = consoleOf(flags, env)
   const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlsFromEnv(env))
   if (console === undefined || flags.url !== undefined || byEnvironment) return { console, url: {} }
@@ -152,8 +161,8 @@ export async function besideConsole(flags: ConnectionFlags & ConsoleFlags, { env
   return { console, url: { url: facts.url } }
 }
 
-/** Asks a console how its store is. */
-export async function pulseOf(address: ConsoleAddress): Promise<StoreHealth> {
+/** Queries a console for the state of its store. */
+export async function storeHealthOf(address: ConsoleAddress): Promise<StoreHealth> {
   const answer = await askConsole(address, 'stream')
   const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
   const uptime = startedAt === undefined ? undefined : at - startedAt
@@ -164,7 +173,7 @@ export async function pulseOf(address: ConsoleAddress): Promise<StoreHealth> {
   return { uptime, attached, keys, connections, watches, ...refused, frozen, drift }
 }
 
-/** Leaves the rest, of which there is no end. */
+/** Reads the first line of an endless response. */
 async function firstLine(answer: IncomingMessage): Promise<StatsSample> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {
@@ -172,28 +181,28 @@ async function firstLine(answer: IncomingMessage): Promise<StatsSample> {
     const end = text.indexOf('\n')
     if (end >= 0) return JSON.parse(text.slice(0, end))
   }
-  throw new Failure(EXIT.failed, 'the console did not tell how the store is')
+  throw new Failure(EXIT.failed, 'the console ended its response before the first sample')
 }
 
 const TOKEN_BYTES = 32
 const OWNER_ONLY = 0o600
-/** What is made has 43 characters. */
+/** Generated tokens have 43 characters. */
 const TOKEN = /^[\w-]{32,512}$/
 
-/** The token in a file; raises {@link Failure} when there is none in it. */
+/** Reads the token of a console from a file. Throws {@link Failure} if there is no token. */
 export function readConsoleToken(file: string): string {
   const token = tokenTextOf(file)
-  if (token === undefined) throw new Failure(EXIT.usage, `there is no token of a console in ${file}: no such file`)
+  if (token === undefined) throw new Failure(EXIT.usage, `no console token in ${file}: no such file`)
   return checked(token, file)
 }
 
-/** The token in a file, which is made with a random one if there is none. Rejects with {@link Failure}. */
+/** Reads the token of a console from a file, or creates the file with a random token. Rejects with {@link Failure}. */
 export async function keptConsoleToken(file: string): Promise<string> {
   const kept = tokenTextOf(file)
   if (kept !== undefined) return checked(kept, file)
   const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   try {
-    // Whole or not at all, also when the machine stops meanwhile.
+    // Renamed when complete, so that a crash leaves no partial file.
     const part = `${file}.part`
     const handle = await open(part, 'w', OWNER_ONLY)
     try {
@@ -204,7 +213,7 @@ export async function keptConsoleToken(file: string): Promise<string> {
     }
     await rename(part, file)
   } catch (cause) {
-    throw new Failure(EXIT.failed, `cannot keep the token of the console: ${reason(cause)}`, { cause })
+    throw new Failure(EXIT.failed, `cannot save the console token: ${reason(cause)}`, { cause })
   }
   return token
 }
@@ -220,9 +229,6 @@ function tokenTextOf(file: string): string | undefined {
 
 function checked(token: string, file: string): string {
   if (TOKEN.test(token)) return token
-  // Not the content, which may be a secret of somebody else.
-  throw new Failure(
-    EXIT.usage,
-    `there is no token of a console in ${file}: that is one line of 32 or more letters, digits, - and _`,
-  )
+  // The message does not repeat the content, which may be another secret.
+  throw new Failure(EXIT.usage, `no console token in ${file}: expected one line of 32 or more letters, digits, - and _`)
 }

@@ -13,30 +13,29 @@ import { addOptions, parserOf, refuseOthers } from './flags.js'
 
 const CONSOLE = {
   consoleHost: { kind: text('<address>'), without: '127.0.0.1', help: 'address the console listens on' },
-  consoleUrl: { kind: text('<url>'), help: 'where people find it, when a proxy on this machine passes requests on' },
+  consoleUrl: { kind: text('<url>'), help: 'public address of the console behind a proxy on this machine' },
   consoleTokenFile: {
     kind: text('<file>'),
-    without: 'console-token in the directory of serve --data, else a new one at each start',
-    help: 'keep its token there, made if need be',
+    without: 'console-token in the --data directory, else a new token at each start',
+    help: 'file that keeps the token; created if missing',
   },
 } satisfies OptionTable
 
 /** Flags of commands that serve a console. */
 export type ConsoleServerFlags = GivenOptions<typeof CONSOLE> & { readonly console?: number }
 
-/** Adds them. */
 export function addConsoleFlags(command: Command): void {
-  const console = new Option('--console [port]', 'serve a console for the browser, too (port 8080; 0 for any free one)')
+  const console = new Option('--console [port]', 'also serve the web console (port 8080; 0 for any free port)')
   command.addOption(console.argParser(parserOf(port)).preset('8080'))
   addOptions(command, CONSOLE)
 }
 
-/** Throws {@link Failure} for flags that make no sense. @param others - more that are for a console */
+/** Throws {@link Failure} for flags of a console without --console. @param others - further flags of this kind */
 export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable = {}): void {
   const table: OptionTable = { ...CONSOLE, ...others }
   if (flags.console === undefined) refuseOthers(table, flags, '--console')
-  // The system takes no name for all addresses.
-  if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host needs an address')
+  // The system would listen on all addresses.
+  if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host requires an address')
 }
 
 /**
@@ -71,7 +70,7 @@ export async function startConsole(
   }
 }
 
-/** The failure to listen. @param flagOf - the flag that chooses another port */
+/** @param flagOf - returns the flag that chooses another port */
 export function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
   const words = taken

@@ -15,9 +15,9 @@ export interface DeleteFlags extends ConnectionFlags {
 }
 
 const HELP = `
-Prints the versions of the deletions, a line for each. A - stands for keys from standard input, one per
-line, as 'keys' prints them. What goes wrong with one key keeps no other from being deleted.
-Exit code 3: there was no such key, or not all of them.
+Prints the version of each deletion on a line. - reads keys from standard input,
+one per line, in the format of 'keys'. A failure for one key does not stop the
+others. Exit code 3: at least one key did not exist.
 
 Examples:
   $ rx-statestore del thermostat1/setPoint
@@ -27,7 +27,7 @@ Examples:
 /** Adds `del KEY...`. */
 export function addDel(program: Command, io: Io): void {
   const command = program.command('del').summary('delete keys').description('Deletes keys.')
-  command.argument('<key...>', 'keys, - for standard input')
+  command.argument('<key...>', 'keys, or - for standard input')
   addFencingToken(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -45,10 +45,9 @@ export function addDel(program: Command, io: Io): void {
 export const addFencingToken = (command: Command): Command =>
   command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
 
-/** Options of a delete as flags say. */
 export const deleteOptions = ({ ft }: DeleteFlags): DeleteOptions => (ft ? { fencingToken: ft } : {})
 
-/** Tells what a delete came to; `missing` is why there was nothing to delete. */
+/** Prints a deletion. Throws {@link Failure} with the message `missing` if there was nothing to delete. */
 export async function printDeleted(
   key: KeyArgument,
   result: DeleteResult,
@@ -75,10 +74,10 @@ Example:
 /** Adds `vdel KEY VALUE`. */
 export function addVdel(program: Command, io: Io): void {
   const command = program.command('vdel').summary('delete a key if it holds a value')
-  command.description('Deletes a key if it holds a value: how a lock is released.')
+  command.description('Deletes a key if it holds a value, for instance to release a lock.')
   command
     .argument('<key>', 'key')
-    .argument('[value]', 'value, as text; - for standard input; put -- before another that begins with -')
+    .argument('[value]', 'value, as text; - for standard input; after -- if it begins with -')
   addFencingToken(command)
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)

@@ -23,12 +23,14 @@ interface DumpFlags extends ConnectionFlags, ConsoleFlags {
 }
 
 const HELP = `
-Prints one JSON object per key: key and value as text, or keyBytes and bytes in Base64 where they are not UTF-8,
-and version; expiresAt (ms since 1970) and fencingToken where there are any. The console of 'serve --console'
-knows all of that, of one moment, and so does the directory of a store that does not run. A broker does not:
-with --partial the keys that this user may read are read one by one, without expiresAt and fencingToken.
-A file is written whole or not at all. The last line has the number of keys and their checksum: 'load' refuses
-a dump that was cut.
+Prints one JSON object per key: key and value as text (keyBytes and bytes in
+Base64 if they are not UTF-8), version, and, if present, expiresAt (ms since
+1970) and fencingToken. The console of 'serve --console' provides a consistent
+dump of a running store; --data reads the directory of a stopped one. --partial
+reads the keys one by one from the broker: only those that this user may read,
+without expiresAt and fencingToken. A file is written completely or not at all.
+The last line has the number of keys and a checksum, so that 'load' rejects a
+truncated dump.
 
 Examples:
   $ rx-statestore dump --console http://127.0.0.1:8080 --console-token-file state/console-token --file keys.ndjson
@@ -36,20 +38,17 @@ Examples:
   $ rx-statestore dump --data ./state > keys.ndjson
   $ rx-statestore dump --partial --url mqtt://127.0.0.1:1883 | jq -r '.key // empty'`
 
-const PARTIAL =
-  'expiry, fencing tokens and what this user may not read are left out, and keys are not of one moment (--partial)'
+const PARTIAL = 'partial dump: no expiry, no fencing tokens, only readable keys, and not a consistent snapshot'
 const NEEDS_CONSOLE =
-  'a broker does not tell expiry, fencing tokens and what this user may not read: name the console with --console, or say ' +
-  '--partial'
+  'a broker does not provide expiry, fencing tokens and keys that this user may not read: use --console for a complete ' +
+  'dump, or --partial'
 
 /** Adds `dump`. */
 export function addDump(program: Command, io: Io): void {
   const command = program.command('dump').summary('save all keys').description('Saves all keys as NDJSON.')
-  command.option('-f, --file <file>', 'write to a file, - for stdout; then print how many keys there are')
-  command.addOption(
-    new Option('--data <dir>', 'read the directory of a store that does not run').conflicts(['url', 'console']),
-  )
-  command.option('--partial', 'leave out what a broker does not tell, where no console is named')
+  command.option('-f, --file <file>', 'write to a file (- for stdout) and print the number of keys')
+  command.addOption(new Option('--data <dir>', 'read the directory of a stopped store').conflicts(['url', 'console']))
+  command.option('--partial', 'dump through the broker, without expiry and fencing tokens')
   addConsoleFlag(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -60,8 +59,7 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   const console = consoleOf(flags, io.env)
   if (console === undefined && flags.data === undefined && !flags.partial) throw new Failure(EXIT.usage, NEEDS_CONSOLE)
   const target = await openTarget(flags.file, io)
-  const save = new Saving(target)
-  // Lines on the same terminal are progress enough.
+  const save = new DumpProgress(target)
   const shows = target.name !== undefined || !io.stdout.isTTY
   const endProgress = shows ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {
@@ -70,7 +68,7 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
         throw inUse(error, flags.data ?? '')
       })
     } else if (console !== undefined) {
-      await save.all(piecesOfAnswer(await askConsole(console, 'dump')))
+      await save.all(piecesOfResponse(await askConsole(console, 'dump')))
     } else {
       io.stderr.write(`${PARTIAL}\n`)
       await once(flags, io, store => defer(async () => save.all(piecesOfStore(store))))
@@ -86,18 +84,16 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
     await print(io.stdout, flags.json ? jsonLine({ keys: save.keys }) : `${counted(save.keys, 'key')}\n`)
 }
 
-/** What to do about a store that runs there. */
 function inUse(error: unknown, directory: string): unknown {
   if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
   const token = join(directory, CONSOLE_TOKEN)
   const words =
-    `${error.message}: a store runs there. Dump it by its console, which serve --console has: ` +
+    `${error.message}: its store is running. Dump it through its console (serve --console): ` +
     `rx-statestore dump --console http://127.0.0.1:8080 --console-token-file ${token}`
   return new Failure(EXIT.failed, words, { cause: error })
 }
 
-/** Writes pieces, each when the one before is written. */
-class Saving {
+class DumpProgress {
   keys = 0
   readonly #target: DumpTarget
 
@@ -113,27 +109,23 @@ class Saving {
   }
 }
 
-/** A reader of our output must not take a part for the whole. */
 function brokenOff(error: unknown, keys: number): unknown {
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return error
   return new Failure(
     exitCodeOf(error),
-    `the dump is not complete, it broke off after ${counted(keys, 'key')}: ${reason(error)}`,
+    `the dump is incomplete, it ended after ${counted(keys, 'key')}: ${reason(error)}`,
     {
       cause: error,
     },
   )
 }
 
-/** Where a dump goes. */
 export interface DumpTarget {
-  /** Of the file, if it is one. */
+  /** `undefined` for stdout. */
   readonly name: string | undefined
-  /** Settles when there is room for more. */
   write(data: string | Uint8Array): Promise<void>
-  /** It is complete. */
   finish(): Promise<void>
-  /** It is not, and never will be; harmless when it is finished. */
+  /** Discards an incomplete dump. Does nothing after `finish`. */
   abandon(): Promise<void>
 }
 
@@ -141,7 +133,7 @@ const STANDARD_STREAM = '-'
 const PERMISSIONS = 0o777
 const OWNER_ONLY = 0o600
 
-/** Opens a file, or stdout. Raises {@link Failure} when that cannot be. */
+/** Opens a file, or stdout. Rejects with {@link Failure}. */
 export async function openTarget(file: string | undefined, io: Io): Promise<DumpTarget> {
   if (file === undefined || file === STANDARD_STREAM) {
     return {
@@ -154,7 +146,7 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
   try {
     const mode = await modeOf(file)
     if (mode === undefined) return new FileTarget(file, file, await open(file, 'w'))
-    // A name that nobody else has, and no link that somebody left there.
+    // A random name, so that nobody can place a symbolic link there beforehand.
     const place = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
     return new FileTarget(file, place, await open(place, 'wx', mode))
   } catch (cause) {
@@ -163,8 +155,8 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
 }
 
 /**
- * With which permissions a file may be put there in one piece: those of the one it replaces, else the owner's alone, as a
- * dump holds every value. `undefined` for the place of a device or a link, which is written to as it is.
+ * The permissions of a new file: those of the file it replaces, else the owner's only, as a dump has every value.
+ * `undefined` for devices and links, which are written in place instead of replaced.
  */
 async function modeOf(file: string): Promise<number | undefined> {
   try {
@@ -176,7 +168,7 @@ async function modeOf(file: string): Promise<number | undefined> {
   }
 }
 
-/** A file that is what it was until it is complete. */
+/** Writes to a temporary file that replaces the target when it is complete. */
 class FileTarget implements DumpTarget {
   readonly name: string
   readonly #place: string
@@ -195,7 +187,7 @@ class FileTarget implements DumpTarget {
 
   async finish(): Promise<void> {
     await this.#attempt(async () => {
-      await this.#handle.sync().catch(ignoreUnable)
+      await this.#handle.sync().catch(ignoreUnsupported)
       await this.#handle.close()
       if (this.#place !== this.name) await rename(this.#place, this.name)
     })
@@ -218,24 +210,22 @@ class FileTarget implements DumpTarget {
   }
 }
 
-// A pipe or a device cannot be synchronised, and need not be.
-function ignoreUnable(error: unknown): void {
+// Pipes and devices do not support `sync`.
+function ignoreUnsupported(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && (error.code === 'EINVAL' || error.code === 'ENOTSUP'))) throw error
 }
 
-/** Some lines of a dump. */
 export interface DumpPiece {
   readonly data: string | Uint8Array
-  /** Number of keys whose lines end in it. */
+  /** Number of complete keys in `data`. */
   readonly keys: number
 }
 
-/** Keys that are read at a time. */
 const BATCH = 256
 const CONCURRENCY = 64
 
-/** The dump in the answer of a console, with its first and last line; raises what ends the answer early. */
-export async function* piecesOfAnswer(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
+/** The dump in the response of a console, including its first and last line. Throws if the response is truncated. */
+export async function* piecesOfResponse(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
   let isFirst = true
   for await (const chunk of answer) {
     yield { data: chunk, keys: linesIn(chunk) - (isFirst ? 1 : 0) }
@@ -244,7 +234,7 @@ export async function* piecesOfAnswer(answer: IncomingMessage): AsyncGenerator<D
   yield { data: '', keys: -1 }
 }
 
-/** All keys of a store, read one by one: those that are deleted meanwhile are left out. */
+/** Reads all keys of a store one by one. Keys that are deleted during the dump may be missing. */
 export async function* piecesOfStore(store: StateStore): AsyncGenerator<DumpPiece, void> {
   const writer = new DumpWriter()
   yield { data: writer.begin(), keys: 0 }
@@ -259,7 +249,7 @@ export async function* piecesOfStore(store: StateStore): AsyncGenerator<DumpPiec
   yield { data: writer.end(), keys: 0 }
 }
 
-/** All keys in the directory of a store, with all there is to them. */
+/** Reads all keys in the directory of a stopped store, with expiry and fencing tokens. */
 export async function* piecesOfDirectory(directory: string): AsyncGenerator<DumpPiece, void> {
   const lines = await readDirectory(directory)
   const writer = new DumpWriter()

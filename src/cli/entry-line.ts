@@ -3,16 +3,15 @@ import { displayText, fromUtf8, toHex } from '../core/util/bytes.js'
 import { type KeyArgument, shellWord } from './key-text.js'
 import { type Colors, fitColumns, GAP, oneLine, timeOfDay } from './terminal.js'
 
-/** Columns beside key and value, and their widths at least; in a narrow terminal they go, the last one first. */
+/** Optional columns with their minimum widths. A narrow terminal drops them, the last one first. */
 const BESIDE = { op: 7, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
-const LEAST_SHOWN = 4
-/** Up to which columns behind a value are aligned where it is not shortened. */
-const ALIGNED = 60
+const MIN_SHOWN = 4
+/** Wider values are not padded to. */
+const MAX_ALIGNED_WIDTH = 60
 
-/** How entries look. */
 export interface LineStyle {
   readonly colors: Colors
-  /** Width of the terminal, if it is one; nothing is shortened elsewhere. */
+  /** Width of the terminal; `undefined` shortens nothing. */
   readonly columns: number | undefined
   /** Values in Base16. */
   readonly hex: boolean
@@ -21,8 +20,8 @@ export interface LineStyle {
 type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyArgument) => string
 
 /**
- * Lines for people, in columns: local time, key, operation, version, value, source. Columns widen as they must; where
- * there is no room for a value, the others make it.
+ * Formats entries in columns: local time, key, operation, version, value, source. Columns only grow; those that leave too
+ * little room for the value are dropped.
  */
 export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex }: LineStyle): ToLine {
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
@@ -32,7 +31,7 @@ export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex 
     const { op, version, value, source } = entry
     const [versionText, valueText] = [String(version ?? '-'), value ? shortened(value, room, hex) : '-']
     versionWidth = Math.max(versionWidth, versionText.length)
-    valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(ALIGNED, columns ?? 0)))
+    valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(MAX_ALIGNED_WIDTH, columns ?? 0)))
     const cells = [
       shown.has('time') && colors.dim(timeOfDay(now)),
       shellWord(word).padEnd(keyWidth),
@@ -45,7 +44,6 @@ export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex 
   }
 }
 
-/** A key whose time was over was not deleted, for people. */
 const opWord = (entry: Entry<unknown>): string =>
   entry.op === 'delete' && entry.reason === 'expired' ? 'expired' : entry.op
 
@@ -53,15 +51,15 @@ function opColor(op: Entry<unknown>['op'], { green, red, yellow }: Colors): Colo
   return op === 'set' ? green : op === 'delete' ? red : yellow
 }
 
-/** A value as one short line: text as it is, other bytes in Base16; of a longer one the beginning and its size. */
+/** Formats a value on one line: text, or Base16 for other bytes; a longer one as its beginning and its size. */
 export function shortened(value: Uint8Array, limit: number, hex = false): string {
   if (value.length === 0) return '""'
-  // A character takes at most four bytes, so this is all that can be shown, of a value that may have megabytes.
+  // A character has at most four bytes; a value of megabytes is not decoded.
   const head = value.subarray(0, 4 * limit)
   const text = oneLine(hex || !isText(value) ? `0x${toHex(head)}` : displayText(head))
   if (head.length === value.length && text.length <= limit) return text
   const size = `… ${value.length} B`
-  const kept = Array.from(text).slice(0, Math.max(limit - size.length, LEAST_SHOWN))
+  const kept = Array.from(text).slice(0, Math.max(limit - size.length, MIN_SHOWN))
   return `${kept.join('')}${size}`
 }
 

@@ -2,23 +2,23 @@ import { ArgumentError } from '../core/util/errors.js'
 
 export { rootCause } from '../core/util/errors.js'
 
-/** Exit codes: a part of the interface, as scripts branch on them. */
+/** Exit codes, which are part of the public interface. */
 export const EXIT = {
   done: 0,
   failed: 1,
   usage: 2,
-  /** The condition of a write did not hold, or there is no such key. */
+  /** The condition of a write did not hold, or the key does not exist. */
   notMet: 3,
-  /** A lock was lost while a command ran under it. */
+  /** The lock was lost while the command ran. */
   lost: 4,
-  /** A damaged directory was recovered, but for something that had to be left out. */
+  /** A damaged directory was recovered in part. */
   incomplete: 5,
 } as const
 
-/** One of {@link EXIT}, or what a command that was run under a lock ended with. */
+/** One of {@link EXIT}, or the exit code of a command that ran under a lock. */
 export type ExitCode = number
 
-/** Ends a command with an exit code; an empty message says nothing. */
+/** Ends a command with an exit code. An empty message prints nothing. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exitCode: ExitCode
@@ -29,7 +29,7 @@ export class Failure extends Error {
   }
 }
 
-/** The exit code of whatever a command threw. */
+/** Returns the exit code for an error that a command threw. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof Failure) return error.exitCode
   return error instanceof ArgumentError ? EXIT.usage : EXIT.failed

@@ -29,16 +29,19 @@ export interface ValueFlags {
   readonly file?: string
 }
 
-/** Where the broker is when no flag says so. */
+/** Names the broker when no flag does. */
 export const URL_VARIABLE = 'RX_STATESTORE_URL'
-/** Broker when neither flags nor environment name one. */
 export const DEFAULT_URL = 'mqtt://127.0.0.1:1883'
-/** Time for a request and the connection it needs, ms. */
+/** Includes connecting, ms. */
 export const DEFAULT_TIMEOUT = 5_000
 
-const GROUP = 'Connection (default: the environment; times as in 500ms, 10s, 1h30m, or a number of ms):'
+const GROUP = 'Connection (default: from the environment):'
 
-/** Adds the flags of a connection; hidden ones are for the program, so that they may stand before the command too. `clientId` is what there is without the flag. */
+/**
+ * Adds the flags of a connection. The program has them hidden, so that they may also precede the command.
+ *
+ * @param clientId - describes the default client id
+ */
 export function addConnectionFlags(command: Command, hidden: boolean, clientId = 'a random one'): Command {
   const add = (flags: string, description: string): Option => {
     const option = new Option(flags, description).helpGroup(GROUP).hideHelp(hidden)
@@ -47,38 +50,41 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
   }
   add(
     '--url <url>',
-    `broker, mqtt(s):// or ws(s)://; again, or with a comma, for more of one store (else ${URL_VARIABLE}, else AIO_BROKER_HOSTNAME, else ${DEFAULT_URL})`,
+    `broker, mqtt(s):// or ws(s)://; repeat it for several addresses (else ${URL_VARIABLE}, AIO_BROKER_HOSTNAME, ${DEFAULT_URL})`,
   ).argParser((url: string, before: string | undefined) => (before === undefined ? url : `${before},${url}`))
-  add('--client-id <id>', `MQTT client id; two clients with one id end each other (else ${clientId})`)
+  add('--client-id <id>', `MQTT client id; must be unique at the broker (else ${clientId})`)
   add('--username <name>', 'user name')
-  add('--password <text>', 'password; AIO_MQTT_PASSWORD_FILE keeps it out of the process list')
+  add('--password <text>', 'password; visible in the process list, unlike AIO_MQTT_PASSWORD_FILE')
   add('-T, --ca <file>', 'certificate authority, PEM')
   add('-C, --cert <file>', 'client certificate, PEM')
   add('-K, --key <file>', 'key of the client certificate, PEM')
   add('-P, --key-password-file <file>', 'passphrase of the key')
-  add('--timeout <time>', 'time for a request and the connection it needs (5s)').argParser(duration)
+  add(
+    '--timeout <time>',
+    'timeout of a request, including connecting, such as 500ms, 10s, 1h30m, or a number of ms (5s)',
+  ).argParser(duration)
   add('--json', 'one JSON object per line').helpGroup('Options:')
   return command
 }
 
-/** Adds the flag `--console`, of commands that ask it instead of a broker. */
+/** Adds `--console` for commands that use it instead of a broker. */
 export const addConsoleFlag = (command: Command): Command =>
   command.addOption(consoleOption().conflicts('url')).addOption(consoleTokenOption())
 
-/** Adds the flag `--console`, of commands that ask it for what no broker tells. */
+/** Adds `--console` for commands that use it in addition to a broker. */
 export const addConsoleBeside = (command: Command): Command =>
   command.addOption(consoleOption()).addOption(consoleTokenOption())
 
 const consoleTokenOption = (): Option =>
   new Option(
     '--console-token-file <file>',
-    'file with the token of the console, as serve --console-token-file keeps it',
+    'file with the token of the console, as written by serve --console-token-file',
   )
 
 const consoleOption = (): Option =>
-  new Option('--console <url>', 'address of the console, with its token (else RX_STATESTORE_CONSOLE)')
+  new Option('--console <url>', 'address of the console, including the token (else RX_STATESTORE_CONSOLE)')
 
-/** Adds the flags of a table's options. */
+/** Adds a flag for each option of a table that has a help text. */
 export function addOptions(command: Command, table: OptionTable, group?: string): void {
   for (const [name, entry] of Object.entries(table)) {
     const { kind, help, without = entry.default } = entry
@@ -92,7 +98,7 @@ export function addOptions(command: Command, table: OptionTable, group?: string)
   }
 }
 
-/** The options that flags give, by the names of the table. */
+/** Returns the options of a table that are set by flags. */
 export function optionsIn<T extends OptionTable>(table: T, flags: object): GivenOptions<T>
 export function optionsIn(table: OptionTable, flags: object): object {
   const found = Object.entries(table).map(
@@ -101,25 +107,24 @@ export function optionsIn(table: OptionTable, flags: object): object {
   return Object.fromEntries(found.filter(([, value]) => value !== undefined))
 }
 
-/** The flag of an option. */
 export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>
   flag ?? `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
 
-/** What commander calls it. */
+/** The name under which commander stores the value. */
 const attributeOf = (name: string, entry: OptionEntry<unknown>): string =>
   flagOf(name, entry)
     .slice(2)
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Throws {@link Failure} for a flag of a table, all of which need another flag that is not there. */
+/** Throws {@link Failure} if a flag of the table is set, as all of them require the flag `needed`. */
 export function refuseOthers(table: OptionTable, flags: object, needed: string): void {
   const [name] = Object.keys(optionsIn(table, flags))
   const entry = name === undefined ? undefined : table[name]
   if (name !== undefined && entry !== undefined)
-    throw new Failure(EXIT.usage, `${flagOf(name, entry)} is for ${needed}`)
+    throw new Failure(EXIT.usage, `${flagOf(name, entry)} requires ${needed}`)
 }
 
-/** Parses a flag of a kind; items of a list are gathered. */
+/** Returns the parser of a flag; repeated flags of a list are collected. */
 export function parserOf<T>(kind: OptionKind<T>) {
   return (text: string, before: unknown): unknown => {
     const item = kind.read(text)
@@ -129,7 +134,6 @@ export function parserOf<T>(kind: OptionKind<T>) {
   }
 }
 
-/** Parses a flag that is a fencing token. */
 export function fencingToken(text: string): Hlc {
   try {
     return Hlc.parse(text)
@@ -138,7 +142,7 @@ export function fencingToken(text: string): Hlc {
   }
 }
 
-/** Parses a flag `name=value` that may be given several times. */
+/** Parses a repeatable flag `name=value`. */
 export function attribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) throw new InvalidArgumentError('Expected a name, `=` and a value.')
@@ -150,8 +154,8 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 const PARTS = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/
 
 /**
- * Parses a flag that is a time: a number of ms, or numbers with units (`500ms`, `10s`, `1.5h`, `1h30m`, `7d`). Returns
- * whole ms, at least one.
+ * Parses a time: a number of ms, or numbers with units (`500ms`, `10s`, `1.5h`, `1h30m`, `7d`). Returns a positive
+ * integer, ms.
  */
 export function duration(text: string): number {
   const value = /^\d+$/.test(text) ? Number(text) : PARTS.test(text) ? sumOf(text) : Number.NaN
@@ -159,13 +163,13 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
 }
 
-// Rounded once, so that 0.1s and 0.2s are not off by what binary fractions leave.
+// Rounded at the end, as binary fractions add up to small errors.
 const sumOf = (text: string): number =>
   Math.round(
     Array.from(text.matchAll(PART)).reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit ?? ''] ?? 0), 0),
   )
 
-/** A time for people, in its two largest units: `2h 5m`, `9s`, `40ms`. @param ms - negative ones count as none */
+/** Formats a time in its two largest units: `2h 5m`, `9s`, `40ms`. @param ms - negative values count as 0 */
 export function inUnits(ms: number): string {
   const whole = Math.max(0, Math.round(ms))
   if (whole < 1_000) return `${whole}ms`

@@ -13,11 +13,12 @@ import { STANDARD_STREAM, writeValue } from './value.js'
 type GetFlags = ConnectionFlags & ValueFlags
 
 const HELP = `
-The value of one key is written byte by byte as it is stored; only on a terminal a line end follows it. Of
-several keys there is a line for each, with key and value, on a terminal in columns, else with a tab
-between; - stands for keys from standard input, one per line, as 'keys' prints them. A value in a line has
-line ends as \\n and bytes that are not text as 0x and Base16; --json is exact.
-Exit code 3: there is no such key, or not all of them.
+The value of one key is written byte for byte, followed by a line end on a
+terminal. For several keys, each line has a key and its value, in columns on a
+terminal, else separated by a tab; line ends are printed as \\n, and bytes that
+are not text as 0x and Base16 (--json is exact). - reads keys from standard
+input, one per line, in the format of 'keys'. Exit code 3: at least one key does
+not exist.
 
 Examples:
   $ rx-statestore get thermostat1/setPoint
@@ -29,7 +30,7 @@ Examples:
 /** Adds `get KEY...`. */
 export function addGet(program: Command, io: Io): void {
   const command = program.command('get').summary('print the values of keys').description('Prints the values of keys.')
-  command.argument('<key...>', 'keys, - for standard input')
+  command.argument('<key...>', 'keys, or - for standard input')
   command.option('--hex', 'print Base16')
   command.addOption(new Option('-f, --file <file>', 'write the value to a file, - for stdout').conflicts('json'))
   addConnectionFlags(command, false)
@@ -38,9 +39,9 @@ export function addGet(program: Command, io: Io): void {
     const flags = command.optsWithGlobals<GetFlags>()
     const keys = await keysOf(words, io)
     const [key] = keys
-    // How many lines came must not change what they look like.
+    // The format must not depend on the number of lines on standard input.
     const single = words.length === 1 && words[0] !== STANDARD_STREAM
-    if (!single && flags.file !== undefined) throw new Failure(EXIT.usage, '--file is for one key')
+    if (!single && flags.file !== undefined) throw new Failure(EXIT.usage, '--file requires exactly one key')
     if (single && key !== undefined) await getOne(key, flags, io)
     else await getAll(keys, flags, io)
   })
@@ -75,9 +76,9 @@ function textLines(keys: readonly KeyArgument[], { hex }: GetFlags, { stdout }: 
     return (key, { value }) =>
       value ? `${keyLine(key)}\t${shortened(value, Number.POSITIVE_INFINITY, hex === true)}\n` : ''
   const width = keys.reduce((widest, key) => Math.max(widest, shellWord(key).length), 0)
-  const room = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(columns - width - 2, LEAST_ROOM)
+  const room = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(columns - width - 2, MIN_ROOM)
   return (key, { value }) => (value ? `${shellWord(key).padEnd(width)}  ${shortened(value, room, hex === true)}\n` : '')
 }
 
 /** Characters of a value that a narrow terminal shows. */
-const LEAST_ROOM = 24
+const MIN_ROOM = 24

@@ -3,7 +3,7 @@ import { fromEvent, map, merge, type Observable } from 'rxjs'
 import { type Clock, systemClock } from '../core/util/clock.js'
 import type { Environment } from '../node/environment.js'
 
-/** Where output goes: what the command line needs of `process.stdout`. */
+/** The part of `process.stdout` that commands use. */
 export interface Sink {
   readonly isTTY?: boolean
   /** Width of a terminal. */
@@ -11,38 +11,35 @@ export interface Sink {
   write(chunk: string | Uint8Array, done?: (error?: Error | null) => void): boolean
 }
 
-/** The world outside: all that a command can see and touch besides files and the network. */
+/** The environment of a command, apart from files and the network. */
 export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Environment
-  /** Wall time for what is printed, and for what has to wait. */
   readonly clock: Clock
-  /** SIGINT and SIGTERM. Without a subscriber they end the process as usual. */
+  /** SIGINT and SIGTERM. Without a subscriber they end the process, as by default. */
   readonly interrupt$: Observable<unknown>
-  /** SIGHUP. As usual without a subscriber. */
+  /** SIGHUP. */
   readonly hangUp$: Observable<unknown>
-  /** All that a terminal or another process may want of a command that we run. As usual without a subscriber. */
+  /** The signals to forward to a child process. */
   readonly signal$: Observable<NodeJS.Signals>
-  /** What comes on stdin; to be read once. */
+  /** Can be read once. */
   readonly stdin: AsyncIterable<Uint8Array>
-  /** Starts a process that reads and writes where this one does. Throws, or lets it emit `error`, when it cannot. */
+  /** Starts a process with the stdio of this one. On failure it throws, or the process emits `error`. */
   spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess
 }
 
-/** How a process is started. */
 export interface SpawnOptions {
   readonly env: NodeJS.ProcessEnv
-  /** In a session and process group of its own. */
+  /** Starts it in a new session and process group. */
   readonly detached: boolean
 }
 
-// SIGTSTP as well: a process that is stopped does not renew what a command that goes on elsewhere relies on.
+// Including SIGTSTP: a stopped process would not renew the lock that its child relies on.
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP'] as const
 
-/** The world of this process. */
 export function processIo(): Io {
-  // A failed write is told to the writer; unheard, the event would end the process with a stack trace.
+  // `print` reports failed writes; without a listener the event would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   return {
     stdout: process.stdout,
@@ -52,7 +49,7 @@ export function processIo(): Io {
     interrupt$: merge(fromEvent(process, 'SIGINT'), fromEvent(process, 'SIGTERM')),
     hangUp$: fromEvent(process, 'SIGHUP'),
     signal$: merge(...SIGNALS.map(signal => fromEvent(process, signal).pipe(map(() => signal)))),
-    // Looking at it opens it.
+    // A getter, as accessing `process.stdin` opens it.
     get stdin() {
       return process.stdin
     },
@@ -60,7 +57,7 @@ export function processIo(): Io {
   }
 }
 
-/** Writes data, and rejects when the reader is gone. */
+/** Writes data. Rejects when the write fails, for instance because the reader of a pipe has exited. */
 export const print = (sink: Sink, data: string | Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     sink.write(data, error => (error ? reject(error) : resolve()))

@@ -1,21 +1,20 @@
 import type { Entry } from '../client/index.js'
 import { fromUtf8, toHex } from '../core/util/bytes.js'
 
-/** What a terminal takes for orders, and what makes a text look like another, besides what JSON escapes. */
-const TREACHEROUS = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+/** Control and bidirectional characters that JSON does not escape. */
+const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** A line of NDJSON. Members that are undefined are left out. */
+/** Formats a line of NDJSON. */
 export const jsonLine = (members: object): string =>
-  `${JSON.stringify(members).replace(TREACHEROUS, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+  `${JSON.stringify(members).replace(UNSAFE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
 
-/** Time in a JSON line. */
 export const jsonTime = (now: number): string => new Date(now).toISOString()
 
-/** A key in a JSON line: as text, or in Base16 when it is not text. */
+/** A key as text, or in Base16 if it is not text. */
 export const keyMember = (key: string | Uint8Array): { key: string } | { keyHex: string } =>
   typeof key === 'string' ? { key } : { keyHex: toHex(key) }
 
-/** What was read of a key, as a JSON line: the value as text, or in Base16 when it is not text or that is wished. */
+/** Formats an entry as a line of NDJSON; the value as text, or in Base16 if it is not text or `hex` is set. */
 export const entryLine = (
   entry: Entry<Uint8Array>,
   now: number,
@@ -34,7 +33,7 @@ export const entryLine = (
   })
 }
 
-/** A value in a JSON line: as text, or in Base16 when it is not text or that is wished. */
+/** A value as text, or in Base16 if it is not text or `hex` is set. */
 export function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {
   if (hex) return { valueHex: toHex(bytes) }
   try {

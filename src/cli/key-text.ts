@@ -4,36 +4,36 @@ import type { Io } from './io.js'
 import { isUnsafe } from './terminal.js'
 import { allOf, STANDARD_STREAM } from './value.js'
 
-/** A key of the command line: text, or bytes that are not text. */
+/** A key: text, or bytes that are not text. */
 export type KeyArgument = string | Uint8Array
 
-// A word that begins with `=` is a command's path to zsh, with `~` a home, with `#` nothing.
+// At the start of a word, zsh expands `=`, and shells expand `~` and ignore `#`.
 const PLAIN = /^[\w@%+:,./-][\w@%+=:,./-]*$/
 const QUOTED = /^\$'((?:[^'\\]|\\x[0-9A-Fa-f]{2}|\\[nrt'\\])*)'$/
 const ESCAPE = /\\(?:x([0-9A-Fa-f]{2})|(.))/g
-/** What Node makes of bytes of a word that are not text, so that a word with it may have been any other. */
+/** Node replaces invalid UTF-8 in arguments with this, so an argument that has it is ambiguous. */
 const REPLACEMENT = '\uFFFD'
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 /**
- * A key as a word for the shell, which {@link keyOfWord} reads once the shell did: of a POSIX shell, but with what does not
- * print as one of bash and zsh, `$'two\nlines'`. What no shell can hand over, as bytes that are not text, is left to us.
+ * Quotes a key for the shell, so that {@link keyOfWord} reads it back: in POSIX quotes, or as `$'two\nlines'` (bash, zsh) if
+ * it has unprintable characters. Keys that a shell cannot pass on, such as invalid UTF-8, are quoted twice.
  */
 export function shellWord(key: KeyArgument): string {
   const text = textOf(key)
-  if (text === undefined || text.startsWith('-') || QUOTED.test(text)) return quotedForUs(key)
-  if (text.includes('\0') || text.includes(REPLACEMENT)) return quotedForUs(key)
+  if (text === undefined || text.startsWith('-') || QUOTED.test(text)) return quotedTwice(key)
+  if (text.includes('\0') || text.includes(REPLACEMENT)) return quotedTwice(key)
   if (isUnsafe(text)) return ansiQuoted(key)
   return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** A key as a line that {@link keyOfLine} reads: as it is, but for what does not print or would pass for a quoted one. */
+/** Formats a key as a line for {@link keyOfLine}; quoted only if it is unprintable or looks quoted. */
 export function keyLine(key: KeyArgument): string {
   const text = textOf(key)
   return text === undefined || isUnsafe(text) || QUOTED.test(text) ? ansiQuoted(key) : text
 }
 
-/** The key of a line of `keys`. */
+/** Parses a line of `keys`. */
 export function keyOfLine(line: string): KeyArgument {
   const [, quoted] = QUOTED.exec(line) ?? []
   if (quoted === undefined) return line
@@ -47,32 +47,31 @@ export function keyOfLine(line: string): KeyArgument {
   return textOf(bytes) ?? new Uint8Array(bytes)
 }
 
-/** The keys of a command's words, of which a `-` stands for the lines of standard input. */
+/** Parses the keys among a command's arguments; `-` reads them from standard input. */
 export async function keysOf(words: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
   const keys: KeyArgument[] = []
   for (const word of words) {
     if (word === STANDARD_STREAM) keys.push(...linesOf(await allOf(io.stdin)).map(keyOfLine))
     else keys.push(keyOfWord(word))
   }
-  if (keys.length === 0) throw new Failure(EXIT.notMet, 'no key on standard input')
+  if (keys.length === 0) throw new Failure(EXIT.notMet, 'no keys on standard input')
   return keys
 }
 
-/** The key of bytes: text, where they are text. */
 export const keyOfBytes = (bytes: Uint8Array): KeyArgument => textOf(bytes) ?? bytes
 
-/** How a key is called in a message: text as it is. */
+/** Formats a key for messages. */
 export const nameOf = (key: KeyArgument): string => (typeof key === 'string' ? key : ansiQuoted(key))
 
-/** Whether a word is a key in the form for what is not text, and so no glob. */
+/** Returns whether an argument is quoted as `$'...'`, and therefore not a glob. */
 export const isQuoted = (word: string): boolean => QUOTED.test(word)
 
-/** The key of a command's word: as it is, or bytes in the form `$'\xFF\x00'`. */
+/** Parses an argument: plain text, or bytes as `$'\xFF\x00'`. Throws {@link Failure} if it is ambiguous. */
 export function keyOfWord(word: string): KeyArgument {
   if (!word.includes(REPLACEMENT)) return keyOfLine(word)
   throw new Failure(
     EXIT.usage,
-    `a key that is not text is written as ${quotedForUs(Uint8Array.of(255, 0))}, as \`keys\` prints it on a terminal`,
+    `a key that is not text must be quoted as ${quotedTwice(Uint8Array.of(255, 0))}, as \`keys\` prints it on a terminal`,
   )
 }
 
@@ -82,7 +81,7 @@ function linesOf(input: Uint8Array): readonly string[] {
       .split(/\r?\n/)
       .filter(line => line !== '')
   } catch (cause) {
-    throw new Failure(EXIT.usage, 'the keys on standard input must be text, one per line, as `keys` prints them', {
+    throw new Failure(EXIT.usage, 'keys on standard input must be text, one per line, in the format of `keys`', {
       cause,
     })
   }
@@ -98,8 +97,8 @@ function textOf(key: KeyArgument): string | undefined {
   }
 }
 
-/** The shell takes the outer quotes away, and must find nothing in them to do. */
-function quotedForUs(key: KeyArgument): string {
+/** Adds double quotes with escapes around `$'...'`, which the shell removes without expanding the inside. */
+function quotedTwice(key: KeyArgument): string {
   const inner = ansiQuoted(key).replaceAll('!', '\\x21')
   return `"${inner.replace(/\\\\|[$`"]/g, found => (found.length === 2 ? '\\\\\\\\' : `\\${found}`))}"`
 }

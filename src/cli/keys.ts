@@ -5,7 +5,7 @@ import { sameBytes, utf8 } from '../core/util/bytes.js'
 import type { KeyFacts } from '../server/console/contract.js'
 import { requestAll } from './batch-requests.js'
 import { once } from './connection.js'
-import { askConsole, besideConsole, type ConsoleAddress, textOf } from './console-client.js'
+import { askConsole, type ConsoleAddress, locateConsole, textOf } from './console-client.js'
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
@@ -21,19 +21,20 @@ interface KeysFlags extends ConnectionFlags, ConsoleFlags {
 }
 
 const HELP = `
-The glob is matched byte by byte: * any bytes, ? any one, [a-z] one of these, [^a-z] one but these; \\ takes
-what follows for itself, so write \\\\ for a \\ in a key. Quote it, or the shell takes it. Keys come in no
-particular order.
+The glob is matched byte by byte: * any bytes, ? one byte, [a-z] one of these,
+[^a-z] none of these; \\ escapes the next byte, so \\\\ matches a \\. Quote it,
+so that the shell does not expand it. Keys are not sorted.
 
-On a terminal keys are words that can be pasted back into a shell, for get, set, del, vdel and watch; one that
-is not text as "\\$'\\xFF\\x00'". Elsewhere there is one per line as it is, which 'get -', 'del -' and 'watch -'
-read back. One with line ends, or that is not text, is written as $'two\\nlines' or $'\\xFF\\x00', with --json as
-keyHex if it is not text.
+On a terminal, keys are quoted so that they can be pasted into a shell; one that
+is not text is printed as "\\$'\\xFF\\x00'". Otherwise each line has a key,
+which 'get -', 'del -' and 'watch -' read back; a key with line ends or that is
+not text is printed as $'two\\nlines' or $'\\xFF\\x00', with --json as keyHex if
+it is not text.
 
--v adds value, version and, if a console is asked, when the key expires, for the protocol does not tell
-that; in a narrow terminal there is the value instead of the version. Elsewhere tabs are between them, and
-nothing is shortened.
-Exit code 1: the store cannot list its keys, as stores without SCAN cannot.
+-v adds value and version, and with --console the expiry, which a broker does
+not provide. A narrow terminal drops the version. Otherwise columns are
+separated by tabs, and nothing is shortened.
+Exit code 1: the store cannot list its keys, because it does not support SCAN.
 
 Examples:
   $ rx-statestore keys
@@ -43,18 +44,17 @@ Examples:
   $ rx-statestore keys 'asset/*' | rx-statestore del -
   $ rx-statestore keys --json | jq -r .key`
 
-const WITHOUT_CONSOLE =
-  'when keys expire is left out, as the protocol does not tell it and no console was asked; see --console'
+const WITHOUT_CONSOLE = 'without --console, the expiry of keys is not available'
 
-/** Characters that are written at a time. */
+/** Characters per write. */
 const CHUNK = 16_384
 
 /** Adds `keys [GLOB]`. */
 export function addKeys(program: Command, io: Io): void {
-  const command = program.command('keys').summary('list keys').description('Lists the keys that fit a glob.')
-  command.argument('[glob]', 'which keys', '*')
-  command.option('--count', 'print only how many there are')
-  command.option('-v, --verbose', 'print values and versions, too, and with a console when keys expire')
+  const command = program.command('keys').summary('list keys').description('Lists the keys that match a glob.')
+  command.argument('[glob]', 'pattern of keys', '*')
+  command.option('--count', 'print only the number of keys')
+  command.option('-v, --verbose', 'also print values, versions and, with --console, the expiry')
   command.option('--hex', 'with -v: print values in Base16')
   addConsoleBeside(command)
   addConnectionFlags(command, false)
@@ -67,18 +67,17 @@ export function addKeys(program: Command, io: Io): void {
 }
 
 async function describeAll(glob: string, flags: KeysFlags, io: Io): Promise<void> {
-  const { console, url } = await besideConsole(flags, io)
+  const { console, url } = await locateConsole(flags, io)
   if (console === undefined) io.stderr.write(`${WITHOUT_CONSOLE}\n`)
   await once({ ...flags, ...url }, io, store =>
     defer(async () => describe(store.scan(glob, bytes), console, flags, io)),
   )
 }
 
-/** Asks for more only when all before is written: a reader that is slow, or stops, gets no more than that. */
+/** Scans at the pace of the reader: the next page is requested when the previous one is written. */
 async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Promise<void> {
   const toLine = json ? jsonKey : io.stdout.isTTY ? shellKey : plainKey
   let [seen, chunk] = [0, '']
-  // Lines on the same terminal are progress enough.
   const endProgress = count || !io.stdout.isTTY ? showProgress(() => `${seen} keys`, io) : () => undefined
   try {
     for await (const key of scan) {
@@ -128,25 +127,23 @@ const shellKey = (key: KeyArgument): string => `${shellWord(key)}\n`
 const plainKey = (key: KeyArgument): string => `${keyLine(key)}\n`
 const jsonKey = (key: KeyArgument): string => jsonLine(keyMember(key))
 
-/** What there is to tell of a key. */
 export interface Row {
   readonly key: KeyArgument
   readonly value: Uint8Array
   readonly version: string | undefined
-  /** ms since 1970, by the store's clock; `undefined` for a key that stays, and for all when no console was asked. */
+  /** ms since 1970, by the store's clock; `undefined` if the key does not expire or no console was queried. */
   readonly expiresAt: number | undefined
 }
 
-/** Keys that are asked for at a time. */
 const BATCH = 128
 
-/** Keys with what they hold, batch by batch; those that are deleted meanwhile are left out. */
+/** Reads values and expiry of keys in batches. Keys deleted in between are omitted. */
 export class KeyListing {
-  /** Keys that are told. */
+  /** Number of rows returned so far. */
   seen = 0
   readonly #console: ConsoleAddress | undefined
 
-  /** @param console - who knows when keys expire */
+  /** @param console - provides the expiry of keys */
   constructor(console: ConsoleAddress | undefined) {
     this.#console = console
   }
@@ -195,11 +192,10 @@ async function readAll(keys: readonly Key<Uint8Array>[]): Promise<readonly Entry
 
 function factsIn(answer: string): readonly KeyFacts[] {
   const { keys }: { readonly keys?: readonly KeyFacts[] } = JSON.parse(answer)
-  if (keys === undefined) throw new Failure(EXIT.failed, 'the console did not tell when keys expire')
+  if (keys === undefined) throw new Failure(EXIT.failed, 'the response of the console has no keys')
   return keys
 }
 
-/** How rows look. */
 export interface ListingStyle {
   readonly json: boolean
   /** Values in Base16. */
@@ -208,7 +204,7 @@ export interface ListingStyle {
   /** Width of the terminal. */
   readonly columns: number | undefined
   readonly colors: Colors
-  /** Whether it is known when keys expire. */
+  /** Whether the expiry of keys is known. */
   readonly expiry: boolean
   /** ms since 1970 */
   now(): number
@@ -218,7 +214,7 @@ const NEVER = '-'
 const VERSION_WIDTH = '1696374425000:0:StateStore'.length
 const EXPIRY_WIDTH = '23h 59m'.length
 
-/** Turns rows into lines. In columns, those of one call are aligned with all before. */
+/** Returns a formatter of rows. On a terminal, columns stay aligned across calls. */
 export function listingLines(style: ListingStyle): (rows: readonly Row[]) => string {
   if (style.json) return rows => rows.map(row => jsonOf(row, style)).join('')
   return style.isTTY ? inColumns(style) : rows => rows.map(row => withTabs(row, style)).join('')

@@ -16,24 +16,26 @@ import { counted, linesIn, showProgress } from './terminal.js'
 interface LoadFlags extends ConnectionFlags, ConsoleFlags {}
 
 const HELP = `
-Reads what dump writes, from a file or from stdin; blank lines are skipped. A dump whose last line is missing was
-cut, and is refused, as is an empty input; keys written by hand need neither that line nor the first one. By way of
-the console of 'serve --console' it is all or nothing, in one step, and a key keeps the version of its line if that is newer than all
-the store has given out, as in a new store. Without a console the keys are set one by one, in any store, and get
-new versions; expiresAt and fencingToken are heeded. What has expired is left out. No key is deleted.
+Reads the output of 'dump' from a file or stdin. A dump without its last line is
+truncated and rejected, as is an empty input; keys written by hand need neither
+the first nor the last line. With --console the load is atomic, and a key keeps
+its version if that is newer than every version of the store, as in an empty
+store. Otherwise the keys are set one by one, at any store, and get new
+versions. Both apply expiresAt and fencingToken, skip keys that have expired,
+and delete no keys.
 
 Examples:
   $ rx-statestore load keys.ndjson --console 'http://127.0.0.1:8080/#token=...'
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore load < keys.ndjson
   $ rx-statestore dump --url mqtt://old | rx-statestore load --url mqtt://new`
 
-const WITHOUT_CONSOLE = 'versions are new, as no console was asked; see --console'
+const WITHOUT_CONSOLE = 'without --console, keys get new versions'
 const STANDARD_STREAM = '-'
 
 /** Adds `load [FILE]`. */
 export function addLoad(program: Command, io: Io): void {
   const command = program.command('load').summary('restore saved keys').description('Sets the keys of a dump.')
-  command.argument('[file]', 'what dump wrote, - for stdin', STANDARD_STREAM)
+  command.argument('[file]', 'dump to load, - for stdin', STANDARD_STREAM)
   addConsoleFlag(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -95,8 +97,8 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
   try {
     await once(flags, io, store => defer(async () => loading.all(dumpLinesOf(chunks), store)))
   } catch (error) {
-    const so = loading.loaded === 0 ? 'nothing was loaded' : `${counted(loading.loaded, 'key')} loaded before`
-    throw new Failure(error instanceof ArgumentError ? EXIT.failed : exitCodeOf(error), `${reason(error)}; ${so}`, {
+    const loaded = loading.loaded === 0 ? 'nothing was loaded' : `${counted(loading.loaded, 'key')} loaded before`
+    throw new Failure(error instanceof ArgumentError ? EXIT.failed : exitCodeOf(error), `${reason(error)}; ${loaded}`, {
       cause: error,
     })
   } finally {
@@ -106,21 +108,21 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
 }
 
 function inWords({ loaded, versionsKept, expired }: LoadResponse, kept: boolean): string {
-  const versions = kept ? `, ${versionsKept} with the version of the dump` : ''
-  const late = expired === 0 ? '' : `; ${expired} had expired`
+  const versions = kept ? `, ${versionsKept} kept the version of the dump` : ''
+  const late = expired === 0 ? '' : `; ${expired} skipped as expired`
   return `${counted(loaded, 'key')} loaded${versions}${late}\n`
 }
 
-/** Keys and bytes that are gathered before they are set. */
+/** Limits of a batch: keys and bytes. */
 const BATCH = 256
 const BATCH_BYTES = 1024 * 1024
 const CONCURRENCY = 64
 
 /** Sets the keys of a dump, batch by batch. */
 export class DumpLoader {
-  /** Keys that are set, for certain. */
+  /** Number of keys that are confirmed as set. */
   loaded = 0
-  /** Lines whose time was over. */
+  /** Number of keys that were skipped as expired. */
   expired = 0
   readonly #now: () => number
   #batch: DumpRecord[] = []
@@ -131,7 +133,7 @@ export class DumpLoader {
     this.#now = now
   }
 
-  /** Settles when all keys are set; rejects with the number of a line that is wrong, of whose batch no key is set. */
+  /** Sets all keys. Rejects with the number of an invalid line; no key of its batch is set then. */
   async all(lines: AsyncIterable<string>, store: StateStore): Promise<void> {
     const reader = new DumpReader()
     for await (const line of lines) {

@@ -20,22 +20,21 @@ import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
 import type { Connection } from './connection.js'
-import { say, troubleOf } from './connection-messages.js'
+import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import type { Io } from './io.js'
 import { jsonLine, jsonTime } from './json.js'
 
-/** How a command is run under a lock. Times in ms. */
+/** Times in ms. */
 export interface LockRunOptions {
-  /** Whether it waits for somebody else to give the lock back. */
+  /** Whether to wait while another holder has the lock. */
   readonly waits: boolean
-  /** Longest time until the lock is held; missing for ever. */
-  readonly patience: number | undefined
+  /** Default no limit. */
+  readonly acquireTimeout: number | undefined
   readonly grace: number
   readonly json: boolean
 }
 
-/** Where it happens. */
 export interface LockRunEnvironment {
   readonly connection: Connection
   readonly io: Io
@@ -45,80 +44,80 @@ type Words = readonly [command: string, ...args: string[]]
 type Held = Extract<LeaseState, { readonly status: 'held' }>
 
 /**
- * Runs a command while the lease is held; resolves to its exit code. Then the lease is given back, and the client is
- * closed: only a client that says farewell waits for the answer. Rejects with a {@link Failure} when the lease is not to
- * be had or was lost, and as leases do.
+ * Runs a command while the lease is held, then releases the lease and closes the client, which waits for the release.
+ * Resolves to the exit code of the command. Rejects with a {@link Failure} if the lease cannot be acquired or is lost,
+ * and with the errors of leases.
  */
 export const runLocked = (
   lease: Lease,
   words: Words,
-  terms: LockRunOptions,
-  world: LockRunEnvironment,
-): Promise<number> => new LockRun(lease, terms, world).run(words)
+  options: LockRunOptions,
+  environment: LockRunEnvironment,
+): Promise<number> => new LockRun(lease, options, environment).run(words)
 
 class LockRun {
   readonly #lease: Lease
-  readonly #terms: LockRunOptions
+  readonly #options: LockRunOptions
   readonly #connection: Connection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
-  /** Whom we wait for; missing while no holder of the lock is known. */
-  #waitsFor: string | undefined
+  /** The holder of the lock, while this command waits for it. */
+  #currentHolder: string | undefined
 
-  constructor(lease: Lease, terms: LockRunOptions, { connection, io }: LockRunEnvironment) {
+  constructor(lease: Lease, options: LockRunOptions, { connection, io }: LockRunEnvironment) {
     this.#lease = lease
-    this.#terms = terms
+    this.#options = options
     this.#connection = connection
     this.#io = io
   }
 
   async run(words: Words): Promise<number> {
-    // Until the lock is given back: a signal must not end us before, and it is told when that fails.
+    // Until the lock is released, signals must not end this process, and problems are reported.
     const background = this.#io.signal$.subscribe()
-    background.add(this.#tellTrouble())
-    const telling = this.#tellStates()
+    background.add(this.#reportProblems())
+    const reporting = this.#reportStates()
     const holding = this.#lease.subscribe(this.#state$)
     try {
       const held = await this.#acquired()
       return typeof held === 'number' ? held : await this.#runHeld(words, held.token)
     } finally {
-      telling.unsubscribe()
+      reporting.unsubscribe()
       await this.#connection.store.close()
       holding.unsubscribe()
       background.unsubscribe()
     }
   }
 
-  /** The lease, or the exit code when a signal came before it. */
+  /** Resolves to the lease, or to the exit code if a signal came first. */
   #acquired(): Promise<Held | number> {
     return firstValueFrom(
       merge(
-        this.#state$.pipe(concatMap(state => this.#judged(state))),
+        this.#state$.pipe(concatMap(state => this.#checkState(state))),
         this.#io.signal$.pipe(
           filter(signal => signal !== 'SIGTSTP'),
           map(exitCodeOfSignal),
         ),
-        this.#outOfPatience(),
+        this.#acquireTimeout(),
       ),
     )
   }
 
-  #judged(state: LeaseState): Observable<Held> {
+  #checkState(state: LeaseState): Observable<Held> {
     if (state.status === 'held') return of(state)
-    if (state.status === 'waiting' && !this.#terms.waits) throw this.#heldBy(state.holder)
+    if (state.status === 'waiting' && !this.#options.waits) throw this.#heldBy(state.holder)
     return EMPTY
   }
 
-  #outOfPatience(): Observable<never> {
-    const { patience } = this.#terms
-    if (patience === undefined) return EMPTY
-    return this.#after(patience).pipe(
+  #acquireTimeout(): Observable<never> {
+    const { acquireTimeout } = this.#options
+    if (acquireTimeout === undefined) return EMPTY
+    return this.#after(acquireTimeout).pipe(
       concatMap(() => this.#connection.store.status$),
       map(status => {
-        if (this.#waitsFor !== undefined) throw this.#heldBy(this.#waitsFor)
+        if (this.#currentHolder !== undefined) throw this.#heldBy(this.#currentHolder)
         const cause = status.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
         const lock = `the lock ${this.#lease.name} at ${this.#connection.broker}`
-        throw new Failure(EXIT.failed, `cannot acquire ${lock} within ${patience} ms: ${cause}`)
+        throw new Failure(EXIT.failed, `cannot acquire ${lock} within ${acquireTimeout} ms: ${cause}`)
       }),
     )
   }
@@ -129,30 +128,30 @@ class LockRun {
 
   async #runHeld([command, ...args]: Words, token: Hlc): Promise<number> {
     const { spawn, clock, env, signal$ } = this.#io
-    const report = (words: string): void => this.#say(words)
+    const report = (words: string): void => this.#printMessage(words)
     const variables = { RX_STATESTORE_LOCK: this.#lease.name, RX_STATESTORE_FENCING_TOKEN: String(token) }
     const child = new Child(command, args, { ...env, ...variables }, { spawn, clock, report })
     const passing = signal$.subscribe(signal => child.signal(signal))
     try {
       const loss = await Promise.race([child.ended, this.#lost(token)])
       if (typeof loss === 'number') {
-        await this.#tellWhetherKept()
+        await this.#warnIfDisconnected()
         return loss
       }
-      // A lease that goes on asks anew, and might be held before the command has ended.
-      await Promise.all([child.stop(this.#terms.grace), this.#connection.store.close()])
-      throw new Failure(EXIT.lost, this.#terms.json ? '' : lossOf(loss), { cause: loss })
+      // Closed, as the lease would be requested again, and might be acquired before the command has ended.
+      await Promise.all([child.stop(this.#options.grace), this.#connection.store.close()])
+      throw new Failure(EXIT.lost, this.#options.json ? '' : lossOf(loss), { cause: loss })
     } finally {
       passing.unsubscribe()
     }
   }
 
-  async #tellWhetherKept(): Promise<void> {
+  async #warnIfDisconnected(): Promise<void> {
     const { state } = await firstValueFrom(this.#connection.store.status$)
-    if (state !== 'connected') this.#say('cannot give the lock back without a connection; it runs out by itself')
+    if (state !== 'connected') this.#printMessage('cannot release the lock without a connection; it will expire')
   }
 
-  /** However the lease ends, the command does not go on without it. */
+  /** Resolves when the lease ends for any reason. */
   #lost(token: Hlc): Promise<LeaseLostError | undefined> {
     const lost$ = this.#state$.pipe(
       filter(state => state.status !== 'held' || state.token !== token),
@@ -163,34 +162,37 @@ class LockRun {
   }
 
   #heldBy(holder: string): Failure {
-    return new Failure(EXIT.notMet, this.#terms.json ? '' : `the lock ${this.#lease.name} is held by ${holder}`)
+    return new Failure(EXIT.notMet, this.#options.json ? '' : `the lock ${this.#lease.name} is held by ${holder}`)
   }
 
-  #tellTrouble(): Subscription {
+  #reportProblems(): Subscription {
     const answered$ = this.#state$.pipe(
       map(() => true),
       startWith(false),
       distinctUntilChanged(),
     )
-    return troubleOf(this.#connection, answered$).subscribe({ next: words => this.#say(words), error: SILENT })
+    return connectionProblems(this.#connection, answered$).subscribe({
+      next: words => this.#printMessage(words),
+      error: IGNORED,
+    })
   }
 
-  #tellStates(): Subscription {
-    const news$ = this.#state$.pipe(distinctUntilChanged(isRenewal))
-    return news$.subscribe({ next: state => this.#tell(state), error: SILENT })
+  #reportStates(): Subscription {
+    const changes$ = this.#state$.pipe(distinctUntilChanged(isRenewal))
+    return changes$.subscribe({ next: state => this.#report(state), error: IGNORED })
   }
 
-  #tell(state: LeaseState): void {
-    const hadToWait = this.#waitsFor !== undefined
-    this.#waitsFor = state.status === 'waiting' ? state.holder : undefined
-    if (this.#terms.json) this.#write(membersOf(state))
-    else if (state.status === 'waiting' && this.#terms.waits) this.#say(`waiting for ${state.holder}`)
-    else if (state.status === 'held' && hadToWait) this.#say(`acquired the lock ${this.#lease.name}`)
+  #report(state: LeaseState): void {
+    const hasWaited = this.#currentHolder !== undefined
+    this.#currentHolder = state.status === 'waiting' ? state.holder : undefined
+    if (this.#options.json) this.#write(membersOf(state))
+    else if (state.status === 'waiting' && this.#options.waits) this.#printMessage(`waiting for ${state.holder}`)
+    else if (state.status === 'held' && hasWaited) this.#printMessage(`acquired the lock ${this.#lease.name}`)
   }
 
-  #say(message: string): void {
-    if (this.#terms.json) this.#write({ message })
-    else say(message, this.#io)
+  #printMessage(message: string): void {
+    if (this.#options.json) this.#write({ message })
+    else printMessage(message, this.#io)
   }
 
   #write(members: object): void {
@@ -199,8 +201,8 @@ class LockRun {
   }
 }
 
-/** What ends a command is told when it ends. */
-const SILENT = (): void => undefined
+/** Reported when the command ends. */
+const IGNORED = (): void => undefined
 
 const isRenewal = (before: LeaseState, after: LeaseState): boolean =>
   before.status === 'held' && after.status === 'held' && before.token === after.token
@@ -216,27 +218,26 @@ function lossOf(loss: LeaseLostError | undefined): string {
   return loss?.cause === undefined ? words : `${words} (${rootCause(loss)})`
 }
 
-/** What a child needs of the world, and whom it tells that it cannot be signalled. */
 export interface ChildPort {
   readonly spawn: Io['spawn']
   readonly clock: Pick<Clock, 'schedule'>
+  /** Called when the child cannot be signalled. */
   readonly report: (words: string) => void
 }
 
-/** ms between looks at what a command has left behind. */
-const LOOK = 25
+const GROUP_POLL_INTERVAL_MS = 25
 
 /**
- * A command that runs with our standard streams, in a process group of its own: what it starts ends with it, and a
- * signal of the terminal comes to it once, through us.
+ * A command with the standard streams of this process, in a new process group: processes that it starts are signalled with
+ * it, and signals of the terminal reach it only once, forwarded by this process.
  */
 export class Child {
-  /** Exit code as a shell tells it: 128+n for a signal. Rejects with a {@link Failure} when it cannot be started. */
+  /** Resolves to the exit code, 128+n for a signal. Rejects with a {@link Failure} if the command cannot be started. */
   readonly ended: Promise<number>
   readonly #port: ChildPort
   readonly #process: ChildProcess
 
-  /** Throws {@link Failure} when the system refuses at once. */
+  /** Throws {@link Failure} if the process cannot be created. */
   constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv, port: ChildPort) {
     this.#port = port
     try {
@@ -250,16 +251,16 @@ export class Child {
     })
   }
 
-  /** Signals it and what it has started. */
+  /** Signals the process group. */
   signal(signal: NodeJS.Signals): void {
     try {
       this.#kill(signal)
     } catch (error) {
-      if (!isGone(error)) this.#port.report(`cannot send ${signal} to the command: ${reason(error)}`)
+      if (!isNoSuchProcess(error)) this.#port.report(`cannot send ${signal} to the command: ${reason(error)}`)
     }
   }
 
-  /** Ends it and what it has started: SIGTERM, and after `grace` ms SIGKILL. Resolves when nothing of it runs. */
+  /** Sends SIGTERM to the group, and SIGKILL after `grace` ms. Resolves when the group has ended. */
   async stop(grace: number): Promise<void> {
     let killed = false
     this.signal('SIGTERM')
@@ -269,14 +270,14 @@ export class Child {
     })
     try {
       await this.ended
-      // What was killed may stay in the group, dead, where no parent collects it, as in a container.
-      while (!killed && this.#leftSomething()) await this.#pause()
+      // After SIGKILL, zombies may remain in the group if nothing reaps them, as in a container.
+      while (!killed && this.#hasDescendants()) await this.#pause()
     } finally {
       cancel()
     }
   }
 
-  #leftSomething(): boolean {
+  #hasDescendants(): boolean {
     try {
       this.#kill(0)
       return HAS_GROUPS
@@ -291,17 +292,17 @@ export class Child {
   }
 
   #pause(): Promise<void> {
-    return new Promise(resolve => this.#port.clock.schedule(LOOK, resolve))
+    return new Promise(resolve => this.#port.clock.schedule(GROUP_POLL_INTERVAL_MS, resolve))
   }
 }
 
-/** How shells tell that a command was ended by a signal. */
+/** The exit code of shells for a command that a signal ended. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal]
 
-// Windows has none, and would open a window for a detached process.
+// Windows has no process groups, and would open a window for a detached process.
 const HAS_GROUPS = process.platform !== 'win32'
 
-/** Exit codes of shells. */
+/** The exit codes of shells. */
 const [NOT_EXECUTABLE, NOT_FOUND] = [126, 127]
 
 function notStarted(command: string, cause: unknown): Failure {
@@ -309,6 +310,6 @@ function notStarted(command: string, cause: unknown): Failure {
   return new Failure(NOT_EXECUTABLE, `cannot run ${command}: ${reason(cause)}`, { cause })
 }
 
-const isGone = (error: unknown): boolean => codeOf(error) === 'ESRCH'
+const isNoSuchProcess = (error: unknown): boolean => codeOf(error) === 'ESRCH'
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

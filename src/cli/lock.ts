@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Command } from 'commander'
 import { lease } from '../client/lease/index.js'
 import { randomBytes, toHex } from '../core/util/bytes.js'
-import { isEndForGood, open, refused } from './connection.js'
+import { isPermanentEnd, open, refused } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration } from './flags.js'
 import type { Io } from './io.js'
@@ -21,17 +21,20 @@ const DEFAULT_DURATION = 10_000
 const DEFAULT_GRACE = 5_000
 
 const HELP = `
-Waits for the lock, runs the command while holding it, and gives it back when the command has ended. The command
-reads and writes where this one does, and finds in its environment RX_STATESTORE_LOCK, the name of the lock, and
-RX_STATESTORE_FENCING_TOKEN, for 'set --ft' and whatever else can refuse a late write.
+Waits for the lock, runs the command while holding it, and releases it when the
+command ends. The command shares the standard streams, and gets the variables
+RX_STATESTORE_LOCK (the name of the lock) and RX_STATESTORE_FENCING_TOKEN (for
+'set --ft' and other resources that reject late writes).
 
-When the lock is lost, because it could not be renewed in time or was taken away, the command and what it started
-get SIGTERM, then SIGKILL. Signals are passed to them; they are a process group of their own, without a
-controlling terminal. If this process itself is killed or stopped, the command runs on: only the token
-protects from that.
+If the lock is lost, because it could not be renewed or was deleted, the command
+and its child processes get SIGTERM, then SIGKILL. Signals are forwarded to
+them; they run in a separate process group without a controlling terminal. If
+this process is killed or stopped, the command continues: only the fencing token
+protects against that.
 
-Exit code: that of the command, 128+n if a signal ended it, 127 if it was not found, 126 if it cannot be run;
-3 if somebody else has the lock, 4 if it was lost. Talk goes to stderr, and there is none while all is well.
+Exit code: that of the command; 128+n if a signal ended it, 127 if it was not
+found, 126 if it cannot be run; 3 if another holder has the lock, 4 if it was
+lost. Messages are printed to stderr, and only for problems.
 
 Examples:
   $ rx-statestore lock nightly-report -- ./report.sh
@@ -43,11 +46,11 @@ export function addLock(program: Command, io: Io): void {
   const command = program.command('lock').summary('run a command while holding a lock')
   command.description('Runs a command while holding a lock.').usage('[options] <name> -- <command> [args...]')
   command.argument('<name>', 'key of the lock').argument('<command...>', 'command and its arguments, after --')
-  command.option('--duration <time>', 'time until others may have it, should this process die (10s)', duration)
+  command.option('--duration <time>', 'time until the lock expires if this process dies (10s)', duration)
   command.option('--renew-every <time>', 'time between renewals (a third of the duration)', duration)
-  command.option('--holder <name>', 'whom others see; two of one name have the lock together (host and random part)')
-  command.option('--no-wait', 'end with 3 if somebody else has the lock')
-  command.option('--wait-timeout <time>', 'end with 3 if somebody else still has it then', duration)
+  command.option('--holder <name>', 'name of the holder; must be unique (host name and random part)')
+  command.option('--no-wait', 'exit with code 3 if another holder has the lock')
+  command.option('--wait-timeout <time>', 'exit with code 3 if the lock is not acquired in time', duration)
   command.option('--grace <time>', 'time between SIGTERM and SIGKILL when the lock is lost (5s)', duration)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -56,7 +59,7 @@ export function addLock(program: Command, io: Io): void {
   })
 }
 
-/** Without the `--` some flags of the command would be taken for ours. */
+/** `--` is required, as flags of the command could be taken for flags of `lock`. */
 function commandOf(words: readonly string[], { args }: Command): readonly [string, ...string[]] {
   const [command, ...rest] = words
   const separator = args.indexOf('--')
@@ -68,10 +71,10 @@ async function lock(name: string, words: readonly [string, ...string[]], flags: 
   const connection = open(flags, io)
   try {
     const line = lease(connection.store, name, leaseOptions(flags))
-    const code = await runLocked(line, words, termsOf(flags, connection.timeout), { connection, io })
+    const code = await runLocked(line, words, runOptionsOf(flags, connection.timeout), { connection, io })
     if (code !== EXIT.done) throw new Failure(code, '')
   } catch (error) {
-    throw isEndForGood(error) ? refused(connection.broker, error) : error
+    throw isPermanentEnd(error) ? refused(connection.broker, error) : error
   } finally {
     await connection.store.close()
   }
@@ -85,10 +88,13 @@ const leaseOptions = ({ duration = DEFAULT_DURATION, renewEvery, holder = random
 
 const randomHolder = (): string => `${hostname()}/${toHex(randomBytes(6)).toLowerCase()}`
 
-// Who does not want to wait for a lock does not want to wait for a broker for ever either.
-const termsOf = ({ wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags, timeout: number): LockRunOptions => ({
+// --no-wait also limits the time for reaching the broker.
+const runOptionsOf = (
+  { wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags,
+  timeout: number,
+): LockRunOptions => ({
   waits: wait,
-  patience: waitTimeout ?? (wait ? undefined : timeout),
+  acquireTimeout: waitTimeout ?? (wait ? undefined : timeout),
   grace,
   json: json === true,
 })

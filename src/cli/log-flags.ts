@@ -18,50 +18,50 @@ const positions: OptionKind<readonly number[]> = {
   is: (value): value is readonly number[] => Array.isArray(value) && value.every(count.is),
 }
 
-/** Flags about a log that several nodes share, by the names of {@link JetStreamOptions} where there is one. */
+/** Named as in {@link JetStreamOptions}, as far as those exist. */
 const LOG_STREAM = {
   servers: {
     flag: '--log',
     kind: text('<servers>'),
-    help: 'be a node: NATS servers that keep the log, such as nats://a:4222,b:4222,c:4222',
+    help: 'run as a node: NATS servers of the log, such as nats://a:4222,b:4222,c:4222',
   },
   name: {
     flag: '--log-name',
     kind: text('<name>'),
     without: 'default',
-    help: 'with --log: name of the store, the same at all its nodes',
+    help: 'with --log: name of the store, the same for all nodes',
   },
   replicas: {
     flag: '--log-replicas',
     kind: count,
     without: '3',
-    help: 'with --log: NATS servers that keep all of it, when it is made: 1, 3 or 5',
+    help: 'with --log: replicas of a new log: 1, 3 or 5',
   },
   nodeId: {
     kind: text('<id>'),
     without: 'name of the machine',
-    help: 'with --log: id of this node, of which there is one',
+    help: 'with --log: unique id of this node',
   },
   reads: {
     kind: choice('<how>', ['linearizable', 'local']),
     without: 'linearizable',
-    help: 'with --log: see all that was answered anywhere, or what this node has',
+    help: 'with --log: reads see every acknowledged write, or the state of this node',
   },
   signingKeyFile: {
     flag: '--log-key-file',
     kind: text('<file>'),
-    help: 'key that all nodes share and sign with, such as `openssl rand -hex 32` writes; without one whoever may publish to the log may write every key',
+    help: 'key with which all nodes sign, such as the output of `openssl rand -hex 32`; without one, any client that may publish to the log can write every key',
   },
   skip: {
     flag: '--log-skip',
     kind: positions,
-    help: 'leave out the message at this position of the log, the same at all nodes; repeatable',
+    help: 'ignore the message at this position of the log, the same for all nodes; repeatable',
   },
-  user: { flag: '--log-user', kind: text('<name>'), help: 'user at NATS' },
-  passwordFile: { flag: '--log-password-file', kind: text('<file>'), help: 'its password' },
-  tokenFile: { flag: '--log-token-file', kind: text('<file>'), help: 'token for NATS' },
-  credsFile: { flag: '--log-creds', kind: text('<file>'), help: 'credentials of a NATS user, as nsc writes them' },
-  nkeyFile: { flag: '--log-nkey', kind: text('<file>'), help: 'seed of a NATS nkey' },
+  user: { flag: '--log-user', kind: text('<name>'), help: 'user name at NATS' },
+  passwordFile: { flag: '--log-password-file', kind: text('<file>'), help: 'file with its password' },
+  tokenFile: { flag: '--log-token-file', kind: text('<file>'), help: 'file with a token for NATS' },
+  credsFile: { flag: '--log-creds', kind: text('<file>'), help: 'credentials file of a NATS user, as created by nsc' },
+  nkeyFile: { flag: '--log-nkey', kind: text('<file>'), help: 'file with the seed of a NATS nkey' },
 } satisfies OptionTable
 
 const LOG_TLS = {
@@ -72,15 +72,13 @@ const LOG_TLS = {
 
 const LOG = { ...LOG_STREAM, ...LOG_TLS }
 
-/** Flags of commands whose store may be a node. */
 export interface LogFlags {
   readonly log?: string
 }
 
-/** Adds them. */
 export const addLogFlags = (command: Command): void => addOptions(command, LOG, GROUP)
 
-/** The log that flags name, if they name one; loads what that needs. Rejects with {@link Failure}. */
+/** Opens the log that flags name, if any. Loads the NATS client only then. Rejects with {@link Failure}. */
 export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefined> {
   const { servers, signingKeyFile, passwordFile, tokenFile, ...plain } = optionsIn(LOG_STREAM, flags)
   if (servers === undefined) {
@@ -108,16 +106,16 @@ export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefi
 }
 
 const withoutKey = (name: string): string =>
-  `nodes have no key: whoever may publish to rxss.${name}.log at NATS may write every key and stop all nodes; give all of ` +
+  `the log is not signed: any client that may publish to rxss.${name}.log at NATS can write every key and stop all nodes; give all of ` +
   'them the same --log-key-file'
 
-/** A key in each line: the first one signs, all are known, so that one can be replaced while nodes run. */
+/** Reads a key per line. The first one signs, all of them verify, so that a key can be rotated while nodes run. */
 function keysIn(file: string): Uint8Array[] {
   const lines = secretIn(file, '--log-key-file')
     .split('\n')
     .map(line => line.trim())
     .filter(line => line !== '')
-  // Its lines would be keys, and its first one is the same in all such files.
+  // Each line would count as a key, and the first line is the same in all PEM files.
   if (lines[0]?.startsWith('-----BEGIN'))
     throw new Failure(EXIT.usage, 'the file of --log-key-file is a PEM file; the key of a certificate is for --log-key')
   if (lines.length === 0) throw new Failure(EXIT.usage, 'the file of --log-key-file has no key')

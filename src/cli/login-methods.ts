@@ -6,7 +6,6 @@ import { YamlFile, type YamlNode } from '../server/access/yaml-file.js'
 import { certificates, type Method, Passwords, Tokens } from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 
-/** Flags that say how clients prove who they are. */
 export interface LoginFlags {
   readonly authentication?: string
   readonly passwordFile?: string
@@ -15,16 +14,15 @@ export interface LoginFlags {
   readonly audience?: readonly string[]
 }
 
-/** The methods that flags and files ask for. */
 export interface LoginMethods {
   readonly methods: readonly Method[]
-  /** File of the authorities of client certificates. */
+  /** File with the authorities of client certificates. */
   readonly clientCa: string | undefined
-  /** Files that are read again when they change, and what is done then. */
+  /** Files to watch, with the function that reloads each. */
   readonly reloads: ReadonlyMap<string, () => void>
 }
 
-/** Throws {@link Failure} for what makes no sense and what cannot be read. */
+/** Returns the authentication methods of flags and files. Throws {@link Failure} if they are invalid or unreadable. */
 export function loginMethods(flags: LoginFlags): LoginMethods {
   const { authentication } = flags
   const fromFile =
@@ -38,7 +36,7 @@ export function loginMethods(flags: LoginFlags): LoginMethods {
 function* fromFlags({ tlsClientCa, jwks, audience, passwordFile }: LoginFlags): Iterable<MethodSettings> {
   if (tlsClientCa !== undefined) yield { method: 'X509', clientCa: tlsClientCa, attributes: [] }
   if ((jwks === undefined) !== (audience === undefined))
-    throw new Failure(EXIT.usage, 'tokens need both --jwks and --audience')
+    throw new Failure(EXIT.usage, 'authentication by tokens requires both --jwks and --audience')
   if (jwks !== undefined && audience !== undefined)
     yield { method: 'ServiceAccountToken', jwks, audiences: audience, issuer: undefined }
   if (passwordFile !== undefined) yield { method: 'Password', file: passwordFile }
@@ -59,7 +57,7 @@ function methodOf(settings: MethodSettings, reloads: Map<string, () => void>): M
   return tokens.method
 }
 
-/** The text of a file. Throws {@link Failure}. */
+/** Reads a file. Throws {@link Failure}. */
 export function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -68,7 +66,7 @@ export function read(path: string): string {
   }
 }
 
-/** Does what throws, and says about which file. */
+/** Runs a task, and adds the path of the file to its error. */
 export function named<T>(path: string, task: () => T): T {
   try {
     return task()
@@ -77,7 +75,7 @@ export function named<T>(path: string, task: () => T): T {
   }
 }
 
-/** One of the `authenticationMethods` of a file; paths are absolute. */
+/** One of the `authenticationMethods`; paths are absolute. */
 export type MethodSettings =
   | { readonly method: 'X509'; readonly clientCa: string; readonly attributes: readonly CertificateAttributes[] }
   | {
@@ -90,9 +88,9 @@ export type MethodSettings =
   | { readonly method: 'Password'; readonly file: string }
 
 /**
- * Reads the methods of an AIO `BrokerAuthentication`. What is the name of something in the cluster there is a file here,
- * beside this one; a store without Kubernetes behind it needs the keys of tokens (`jwks`); and there is one more method,
- * `Password`. Throws {@link ArgumentError} with line and place.
+ * Reads the methods of an AIO `BrokerAuthentication`, with these differences: references to resources of the cluster are
+ * paths relative to this file, tokens require `jwks` as there is no Kubernetes to verify them, and there is a further
+ * method, `Password`. Throws {@link ArgumentError} with line and column.
  */
 export function readAuthenticationFile(path: string): readonly MethodSettings[] {
   const { root } = new YamlFile(readFileSync(path, 'utf8'))
@@ -109,56 +107,56 @@ export function readAuthenticationFile(path: string): readonly MethodSettings[] 
   return methods.list().map(method => methodSettingsOf(method, dirname(path)))
 }
 
-function methodSettingsOf(place: YamlNode, folder: string): MethodSettings {
-  const { method, x509Settings, serviceAccountTokenSettings, passwordSettings } = place.fields(
+function methodSettingsOf(node: YamlNode, folder: string): MethodSettings {
+  const { method, x509Settings, serviceAccountTokenSettings, passwordSettings } = node.fields(
     'method',
     'x509Settings',
     'serviceAccountTokenSettings',
     'passwordSettings',
   )
-  const name = needed(place, method, 'method').choice('X509', 'ServiceAccountToken', 'Password')
-  if (name === 'X509') return x509(needed(place, x509Settings, 'x509Settings'), folder)
+  const name = needed(node, method, 'method').choice('X509', 'ServiceAccountToken', 'Password')
+  if (name === 'X509') return x509(needed(node, x509Settings, 'x509Settings'), folder)
   if (name === 'Password') {
-    const settings = needed(place, passwordSettings, 'passwordSettings')
+    const settings = needed(node, passwordSettings, 'passwordSettings')
     return { method: name, file: resolve(folder, needed(settings, settings.fields('file').file, 'file').text()) }
   }
-  return tokens(needed(place, serviceAccountTokenSettings, 'serviceAccountTokenSettings'), folder)
+  return tokens(needed(node, serviceAccountTokenSettings, 'serviceAccountTokenSettings'), folder)
 }
 
-function x509(place: YamlNode, folder: string): MethodSettings {
-  const { trustedClientCaCert, authorizationAttributes, additionalValidation } = place.fields(
+function x509(node: YamlNode, folder: string): MethodSettings {
+  const { trustedClientCaCert, authorizationAttributes, additionalValidation } = node.fields(
     'trustedClientCaCert',
     'authorizationAttributes',
     'additionalValidation',
   )
   additionalValidation?.choice('None')
-  const clientCa = resolve(folder, needed(place, trustedClientCaCert, 'trustedClientCaCert').text())
+  const clientCa = resolve(folder, needed(node, trustedClientCaCert, 'trustedClientCaCert').text())
   const attributes = authorizationAttributes?.children().map(attributesOf) ?? []
   return { method: 'X509', clientCa, attributes }
 }
 
-function attributesOf(place: YamlNode): CertificateAttributes {
-  const { subject, attributes } = place.fields('subject', 'attributes')
-  const text = needed(place, subject, 'subject')
+function attributesOf(node: YamlNode): CertificateAttributes {
+  const { subject, attributes } = node.fields('subject', 'attributes')
+  const text = needed(node, subject, 'subject')
   text.locateErrors(() => parseSubject(text.text()))
-  return { subject: text.text(), attributes: needed(place, attributes, 'attributes').textMap() }
+  return { subject: text.text(), attributes: needed(node, attributes, 'attributes').textMap() }
 }
 
-function tokens(place: YamlNode, folder: string): MethodSettings {
-  const { audiences, jwks, issuer } = place.fields('audiences', 'jwks', 'issuer')
-  const keys = needed(place, jwks, 'jwks').text()
-  const list = needed(place, audiences, 'audiences').texts()
-  if (list.length === 0) throw place.error('Expected an audience, got none')
+function tokens(node: YamlNode, folder: string): MethodSettings {
+  const { audiences, jwks, issuer } = node.fields('audiences', 'jwks', 'issuer')
+  const keys = needed(node, jwks, 'jwks').text()
+  const list = needed(node, audiences, 'audiences').texts()
+  if (list.length === 0) throw node.error('Expected an audience, got none')
   const where = /^https?:/.test(keys) ? keys : resolve(folder, keys)
   return { method: 'ServiceAccountToken', jwks: where, audiences: list, issuer: issuer?.text() }
 }
 
-function needed(place: YamlNode, found: YamlNode | undefined, name: string): YamlNode {
-  if (found === undefined) throw place.error(`Expected \`${name}\`, but it is missing`)
+function needed(node: YamlNode, found: YamlNode | undefined, name: string): YamlNode {
+  if (found === undefined) throw node.error(`Expected \`${name}\`, but it is missing`)
   return found
 }
 
-/** The files of certificate authorities; at most one, as all listeners have the same. Throws {@link ArgumentError}. */
+/** Returns the file of certificate authorities, which all listeners share. Throws {@link ArgumentError} if there are several. */
 export function clientCaOf(methods: readonly MethodSettings[]): string | undefined {
   const [first, ...rest] = methods.flatMap(method => (method.method === 'X509' ? method.clientCa : []))
   if (rest.length > 0)

@@ -17,12 +17,12 @@ interface PasswdFlags {
   readonly delete?: true
 }
 
-/** bytes */
-const LONGEST_INPUT = 4_096
+const MAX_INPUT_BYTES = 4_096
 
 const HELP = `
-Reads the password from standard input, up to the end of the line, and keeps a hash of it (scrypt) in the file, which
-is made if there is none. A store that serves with --password-file takes the change over by itself.
+Reads the password from the first line of standard input, and saves its hash
+(scrypt) in the file, which is created if missing. A store that runs with
+--password-file reloads the file automatically.
 
 Examples:
   $ rx-statestore passwd users panel < panel.secret
@@ -34,7 +34,7 @@ export function addPasswd(program: Command, io: Io): void {
   const command = program.command('passwd').summary('set the password of a user')
   command.description('Sets the password of a user in the file of `serve --password-file`.')
   command.argument('<file>', 'password file').argument('<user>', 'name of the user')
-  command.option('--attribute <name=value>', 'what a policy can ask for; may be given several times', attribute, {})
+  command.option('--attribute <name=value>', 'attribute for policies; repeatable', attribute, {})
   command.option('--delete', 'remove the user')
   command.addHelpText('after', HELP)
   command.action(async (file: string, name: string) => setPassword(file, name, command.opts<PasswdFlags>(), io))
@@ -44,7 +44,7 @@ async function setPassword(file: string, name: string, flags: PasswdFlags, io: I
   checkUserName(name)
   const users = new Map(usersOf(file))
   if (flags.delete) {
-    if (!users.delete(name)) throw new Failure(EXIT.notMet, `there is no user ${name} in ${file}`)
+    if (!users.delete(name)) throw new Failure(EXIT.notMet, `no user ${name} in ${file}`)
   } else {
     const hash = await hashPassword(await firstLine(io))
     users.set(name, { name, hash, attributes: flags.attribute })
@@ -52,7 +52,7 @@ async function setPassword(file: string, name: string, flags: PasswdFlags, io: I
   replaceFile(file, formatPasswordFile(users.values()))
 }
 
-/** A reader meanwhile has the file before or the one after; of a name that was left there, or laid there, nothing is kept. */
+/** Replaces the file atomically; a temporary file or link left there is removed first. */
 function replaceFile(file: string, text: string): void {
   rmSync(`${file}.new`, { force: true })
   writeFileSync(`${file}.new`, text, { mode: 0o600, flag: 'wx' })
@@ -74,7 +74,7 @@ async function firstLine(io: Io): Promise<Uint8Array> {
   for await (const chunk of io.stdin) {
     chunks.push(chunk)
     size += chunk.length
-    if (chunk.includes(10) || size > LONGEST_INPUT) break
+    if (chunk.includes(10) || size > MAX_INPUT_BYTES) break
   }
   const [line = ''] = Buffer.concat(chunks).toString('latin1').split(/\r?\n/)
   return Buffer.from(line, 'latin1')

@@ -22,8 +22,8 @@ interface CheckFlags {
 const VERBS = ['Connect', 'Publish', 'Subscribe', 'Read', 'Write'] as const
 
 const HELP = `
-Without --can it only says whether the policy can be read. Keys are given as text.
-Exit code 3: it may not.
+Without --can, only checks that the policy is valid. Keys are text.
+Exit code 3: the policy does not allow it.
 
 Examples:
   $ rx-statestore policy check policy.yaml
@@ -37,15 +37,17 @@ export function addPolicy(program: Command, io: Io): void {
     'after',
     '\nExample:\n  $ rx-statestore policy check policy.yaml --as panel --can Read --key setPoint',
   )
-  const command = policy.command('check').description('Says who may do what by a policy, and which rule decides.')
-  command.argument('<file>', 'the policy, YAML')
-  command.option('--as <user>', 'user name; default none')
+  const command = policy
+    .command('check')
+    .description('Shows whether a policy allows an action, and which rule decides.')
+  command.argument('<file>', 'policy file, YAML')
+  command.option('--as <user>', 'user name (none)')
   command.option('--client-id <id>', 'MQTT client id', '')
-  command.option('--attribute <name=value>', 'attribute; may be given several times', attribute, {})
-  command.addOption(new Option('--can <what>', 'what it wants to do').choices(VERBS))
-  command.option('--key <key>', 'of Read and Write')
-  command.option('--topic <topic>', 'of Publish and Subscribe; a filter for Subscribe')
-  command.option('--json', 'print an object')
+  command.option('--attribute <name=value>', 'attribute of the client; repeatable', attribute, {})
+  command.addOption(new Option('--can <what>', 'action to check').choices(VERBS))
+  command.option('--key <key>', 'key, for Read and Write')
+  command.option('--topic <topic>', 'topic for Publish, topic filter for Subscribe')
+  command.option('--json', 'print the result as a JSON object')
   command.addHelpText('after', HELP)
   command.action(async (file: string) => check(file, command.optsWithGlobals<CheckFlags>(), io))
 }
@@ -71,17 +73,17 @@ function decide(policy: Policy, flags: CheckFlags): { source: string | undefined
 function actionOf({ can, key, topic }: CheckFlags): Action {
   if (can === 'Connect') return { type: 'connect' }
   if (can === 'Read' || can === 'Write') {
-    if (key === undefined) throw new Failure(EXIT.usage, `--can ${can} needs --key`)
+    if (key === undefined) throw new Failure(EXIT.usage, `--can ${can} requires --key`)
     return { type: can === 'Read' ? 'read' : 'write', key: utf8(key) }
   }
-  if (topic === undefined) throw new Failure(EXIT.usage, `--can ${can} needs --topic`)
+  if (topic === undefined) throw new Failure(EXIT.usage, `--can ${can} requires --topic`)
   return can === 'Publish' ? { type: 'publish', topic } : { type: 'subscribe', filter: topic }
 }
 
 function words(source: string | undefined, rules: readonly number[]): string {
   if (source !== undefined) return `allowed by ${source}\n`
   const about = rules.map(rule => `rules[${rule}]`).join(', ')
-  return `refused: ${about === '' ? 'no rule is about this client' : `${about} do not grant it, and no other rule is about this client`}\n`
+  return `denied: ${about === '' ? 'no rule applies to this client' : `${about} do not grant it, and no other rule applies to this client`}\n`
 }
 
 function read(file: string): string {

@@ -13,15 +13,18 @@ interface RecoverFlags {
 }
 
 const HELP = `
-For a directory that 'serve' and 'check' refuse as damaged. What is intact is written to a new directory, for
-'serve --data'; the old one is not changed. The store must not run meanwhile.
+For a directory that 'serve' and 'check' reject as damaged. Writes the intact
+data to a new directory for 'serve --data', and does not change the old one. The
+store must not be running.
 
-Each record that is left out is listed: its position in the log, its bytes, where they are, and its keys, as far
-as damaged bytes can be read. A write behind a gap is left out, too, if it depends on what is missing: it has a
-condition (NX, NEX, IFVER, VDEL), it or its key has a fencing token, or it may repeat an earlier write. Keys
-written behind a gap get new versions; all else stays as it was.
+Lists each record that is not recovered: its position in the log, its size and
+location, and its keys, if they are readable. A write after a gap is also
+omitted if it depends on missing data: it has a condition (NX, NEX, IFVER,
+VDEL), it or its key has a fencing token, or it may repeat an earlier write.
+Keys that were written after a gap get new versions; other keys keep theirs.
 
-Exit code 0: everything was recovered. 5: something was left out. 1: nothing could be recovered.
+Exit code 0: everything was recovered. 5: some records are missing. 1: nothing
+could be recovered.
 
 Examples:
   $ rx-statestore recover ./state --to ./recovered
@@ -30,10 +33,10 @@ Examples:
 
 /** Adds `recover`. */
 export function addRecover(program: Command, io: Io): void {
-  const command = program.command('recover <dir>').summary('save what is intact in a damaged directory')
-  command.description("Writes what is intact in a damaged directory of 'serve --data' to a new one.")
-  command.requiredOption('--to <dir>', 'directory to write to; empty, or not there yet')
-  command.option('--json', 'print one JSON object per record that is left out, then one with the totals')
+  const command = program.command('recover <dir>').summary('recover the intact data of a damaged directory')
+  command.description("Copies the intact data of a damaged directory of 'serve --data' to a new directory.")
+  command.requiredOption('--to <dir>', 'new or empty directory for the recovered data')
+  command.option('--json', 'print a JSON object for each omitted record, then one with the totals')
   command.addHelpText('after', HELP)
   command.action(async (directory: string) => recover(directory, command.optsWithGlobals<RecoverFlags>(), io))
 }
@@ -41,7 +44,7 @@ export function addRecover(program: Command, io: Io): void {
 async function recover(directory: string, { to, json }: RecoverFlags, io: Io): Promise<void> {
   let [read, of] = [0, 0]
   const percent = (): number => (of === 0 ? 0 : Math.floor((100 * read) / of))
-  const endProgress = showProgress(() => `${percent()} % of ${directory} is read`, io)
+  const endProgress = showProgress(() => `${percent()} % of ${directory} read`, io)
   try {
     const report = await recoverDirectory(directory, to, io.clock.now(), progress => ({ read, of } = progress))
     endProgress()
@@ -50,7 +53,7 @@ async function recover(directory: string, { to, json }: RecoverFlags, io: Io): P
       : [...omissionTable(report.omissions, io), ...summaryLines(report, to, io)]
     await print(io.stdout, text.join(''))
     if (report.omissions.length > 0)
-      throw new Failure(EXIT.incomplete, `${to} has not all that ${directory} had; what is left out is listed above`)
+      throw new Failure(EXIT.incomplete, `${to} is incomplete: the records listed above were not recovered`)
   } catch (cause) {
     endProgress()
     if (cause instanceof Failure || cause instanceof ArgumentError) throw cause
@@ -58,24 +61,23 @@ async function recover(directory: string, { to, json }: RecoverFlags, io: Io): P
   }
 }
 
-/** More keys of one record are counted; `--json` prints all. */
+/** Per record; further keys are counted, `--json` prints all of them. */
 const MAX_KEYS = 5
 
-const HEADINGS = ['position', 'bytes', 'left out', 'keys, as far as they can be read'] as const
+const HEADINGS = ['position', 'bytes', 'omitted', 'readable keys'] as const
 
-/** Why a write depends on what is missing. */
 const WHY: Record<Extract<Omission, { type: 'write' }>['why'], string> = {
-  condition: 'its condition depends on what is missing',
-  'fencing-token': 'whether its fencing token is the newest depends on what is missing',
-  repeat: 'it may repeat a write that is missing',
+  condition: 'its condition depends on missing data',
+  'fencing-token': 'its fencing token may be older than a missing one',
+  repeat: 'it may repeat a missing write',
 }
 
-/** What was left out, as a table with a line for each record. */
+/** Formats the omitted records as a table. */
 export function omissionTable(omissions: readonly Omission[], io: Io): string[] {
   if (omissions.length === 0) return []
   const { bold } = colorsFor(io.stdout, io.env)
   const rows = omissions.map(rowOf)
-  // Not spread: a call takes only so many arguments.
+  // Not `Math.max(...rows)`, as the number of arguments is limited.
   const width = (column: 0 | 1 | 2): number =>
     rows.reduce((widest, row) => Math.max(widest, row[column].length), HEADINGS[column].length)
   const [positions, sizes, words] = [width(0), width(1), width(2)]
@@ -109,7 +111,7 @@ function keyWords(keys: readonly Uint8Array[]): string {
   return [...shown, ...(keys.length > MAX_KEYS ? [`and ${keys.length - MAX_KEYS} more`] : [])].join(' ')
 }
 
-/** What was left out of one record, as a line of NDJSON. */
+/** Formats an omitted record as a line of NDJSON. */
 export function omissionJson(omission: Omission): string {
   if (omission.type === 'replies') return jsonLine({ leftOut: 'replies', file: omission.file })
   if (omission.type === 'write') {
@@ -123,12 +125,12 @@ export function omissionJson(omission: Omission): string {
   return jsonLine({ leftOut: 'entries', first, last, ...extent, keys })
 }
 
-/** The totals, as a line of NDJSON. */
+/** Formats the totals as a line of NDJSON. */
 export function summaryJson({ omissions, ...totals }: RecoveryReport): string {
   return jsonLine({ ...totals, leftOut: omissions.length })
 }
 
-/** The totals, for people. */
+/** Formats the totals as text. */
 export function summaryLines(report: RecoveryReport, to: string, io: Io): string[] {
   const { dim, green, yellow } = colorsFor(io.stdout, io.env)
   const { keys, position, entries, omissions, lostKeys, torn, isEndKnown, strays } = report
@@ -138,22 +140,20 @@ export function summaryLines(report: RecoveryReport, to: string, io: Io): string
       'recovered',
       `${counted(keys, 'key')} in ${to}, at position ${position}; ${counted(entries, 'entry', 'entries')} of the log`,
     ],
-    ['left out', isWhole ? green('nothing') : yellow(totalsOf(omissions))],
+    ['omitted', isWhole ? green('nothing') : yellow(totalsOf(omissions))],
     ...(lostKeys === 0
       ? []
       : [
           [
             'snapshot',
-            lostKeys === undefined
-              ? 'it is not known how many keys it had'
-              : `${counted(lostKeys, 'key')} of it are lost`,
+            lostKeys === undefined ? 'an unknown number of keys is lost' : `${counted(lostKeys, 'key')} lost`,
           ],
         ]),
-    ...(torn === 0 ? [] : [['ignored', `${counted(torn, 'byte')} at the end, which were never acknowledged`]]),
-    ...strays.map(name => ['ignored', `${oneLine(name)}, which no state store made`]),
-    ...(isEndKnown
+    ...(torn === 0
       ? []
-      : [['end', 'the file "mark" is missing or damaged: whether entries are missing at the end is not known']]),
+      : [['ignored', `${counted(torn, 'byte')} at the end, from an unfinished write that was never acknowledged`]]),
+    ...strays.map(name => ['ignored', `${oneLine(name)}, which is not a file of a state store`]),
+    ...(isEndKnown ? [] : [['end', 'the file "mark" is missing or damaged, so entries at the end may be missing']]),
   ]
   return lines.map(([name = '', words]) => `${dim(name.padEnd(11))}${words}\n`)
 }
@@ -168,7 +168,7 @@ function totalsOf(omissions: readonly Omission[]): string {
   }
   return [
     ...(entries > 0 ? [counted(entries, 'entry', 'entries')] : []),
-    ...(writes > 0 ? [`${counted(writes, 'write')} behind ${entries === 1 ? 'it' : 'them'}`] : []),
+    ...(writes > 0 ? [`${counted(writes, 'write')} after ${entries === 1 ? 'it' : 'them'}`] : []),
     ...(records > 0 ? [`${counted(records, 'part')} of the snapshot`] : []),
     ...(replies > 0 ? ['replies to repeated writes'] : []),
   ].join(', ')

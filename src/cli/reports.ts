@@ -5,44 +5,43 @@ import type { AuditEvent, Fault, StorageStatus } from '../server/index.js'
 import type { Io } from './io.js'
 import { jsonLine } from './json.js'
 
-/** Whether what is written is kept, for people. */
+/** Describes a change of the storage status. */
 export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {
-  if (state === 'kept') return isNode ? 'the log of the store goes on' : 'writes are kept on the disk again'
-  if (state === 'degraded') return `all goes on, but the log of the store is not kept as it should be: ${reason(error)}`
+  if (state === 'kept') return isNode ? 'the log is available again' : 'writes are saved to disk again'
+  if (state === 'degraded') return `the store works, but its log is not replicated as configured: ${reason(error)}`
   if (state === 'waiting')
-    return `nothing is answered until the log of the store goes on${error === undefined ? '' : `: ${reason(error)}`}`
+    return `requests wait until the log is available${error === undefined ? '' : `: ${reason(error)}`}`
   if (isNode) return `this node has stopped: ${reason(error)}`
   if (error instanceof StateStoreError && error.code === 'in-use') return error.message
-  if (state === 'full') return `writes are refused, nothing that was answered is lost: ${reason(error)}`
-  return `writes are refused until the store is started anew, as it is not known what the disk has: ${reason(error)}`
+  if (state === 'full') return `writes are rejected, acknowledged writes are safe: ${reason(error)}`
+  return `writes are rejected until the store restarts, as the state of the disk is unknown: ${reason(error)}`
 }
 
-/** What went wrong in a store that runs, for people. */
+/** Describes an unexpected error of a running store, with its stack. */
 export function faultWords({ clientId, error }: Fault): string {
-  // What the store itself reports is no fault of its code.
+  // An error that the store reports on purpose needs no stack.
   if (error instanceof StateStoreError && clientId === '') return error.message
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return `the store failed${clientId === '' ? '' : ` at what ${JSON.stringify(clientId)} asked for`}: ${what}`
+  return `internal error of the store${clientId === '' ? '' : `, caused by client ${JSON.stringify(clientId)}`}: ${what}`
 }
 
-/** That the clock was set back, for people. @param drift - ms by which versions are ahead of it */
+/** Describes a clock that was set back. @param drift - ms by which versions are ahead of it */
 export const driftWords = (drift: number): string =>
   drift === 0
     ? 'the clock of this machine has caught up with the versions'
-    : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it, and count on ` +
-      'from there until it has caught up; what was written before with a time to live stays as much longer'
+    : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it until it ` +
+      'has caught up, and keys that were written before with a time to live expire as much later'
 
-/** At most one line in so long, ms. */
-const INTERVAL = 10_000
+const REPORT_INTERVAL_MS = 10_000
 
-/** What an operator reads of connections that were cut for limits, whether there is an audit log or not. */
+/** Emits at most one warning per interval about connections that exceeded a limit. */
 export const cutWords = (
   events$: Observable<AuditEvent>,
   scheduler: SchedulerLike = asyncScheduler,
 ): Observable<string> =>
   events$.pipe(
     filter(({ event }) => event === 'cut'),
-    bufferTime(INTERVAL, scheduler),
+    bufferTime(REPORT_INTERVAL_MS, scheduler),
     filter(({ length }) => length > 0),
     map(wordsOf),
   )
@@ -53,25 +52,25 @@ function wordsOf(cuts: readonly AuditEvent[]): string {
   const { address, clientId, listener, reason } = worst ?? {}
   const who = clientId === undefined ? (address ?? 'several addresses') : `${JSON.stringify(clientId)} at ${address}`
   const what = total === 1 ? 'a connection was' : `${total} connections were`
-  return `warning: ${what} cut for a limit, ${total === 1 ? '' : 'most '}of ${who} (${listener}): ${reason}`
+  return `warning: ${what} closed for exceeding a limit, ${total === 1 ? '' : 'most '}of ${who} (${listener}): ${reason}`
 }
 
 /**
- * Keeps a record, a line of JSON for each event. What cannot be written is told on stderr.
+ * Writes an audit log, a line of JSON for each event. Reports failures on stderr.
  *
  * @param file - `true` for stderr
  */
-export function record(events$: Observable<AuditEvent>, file: string | true, io: Io): Subscription {
-  if (typeof file === 'string') close(file, io)
+export function writeAuditLog(events$: Observable<AuditEvent>, file: string | true, io: Io): Subscription {
+  if (typeof file === 'string') restrictAccess(file, io)
   return events$.subscribe(event => write(file, jsonLine(event), io))
 }
 
-/** A record that was there before may be for everybody to read; a device is left as it is. */
-function close(path: string, io: Io): void {
+/** An existing file may be readable by other users. Devices are not changed. */
+function restrictAccess(path: string, io: Io): void {
   try {
     if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, 0o600)
   } catch (error) {
-    io.stderr.write(`warning: others may read ${path}: ${reason(error)}\n`)
+    io.stderr.write(`warning: other users may be able to read ${path}: ${reason(error)}\n`)
   }
 }
 
@@ -80,6 +79,6 @@ function write(file: string | true, line: string, io: Io): void {
     if (file === true) io.stderr.write(line)
     else appendFileSync(file, line, { mode: 0o600 })
   } catch (error) {
-    io.stderr.write(`cannot keep the record: ${reason(error)}\n`)
+    io.stderr.write(`cannot write the audit log: ${reason(error)}\n`)
   }
 }

@@ -17,7 +17,7 @@ import type { StateStoreError } from '../client/index.js'
 import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
 import { count } from '../core/util/options.js'
 import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
-import { say, troubleOf } from './connection-messages.js'
+import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
@@ -38,13 +38,16 @@ interface RetainedFlags extends ConnectionFlags {
 }
 
 const HELP = `
-Carries what is retained of topics to keys, keys to retained messages, or both, one topic to one key: always the newest
-value, those in between not all. {1} in --keys is what the first + of --topic stands for, {2} the second, {#} what # does;
-each has to be there once. An empty message is a key that is deleted. That something is missing is never taken for a
-deletion. What a cut kept apart is carried afterwards. Runs until interrupted.
+Copies retained messages to keys, keys to retained messages, or both, with one
+key per topic. The newest value is always copied; values in between may be
+skipped. In --keys, {1} stands for the match of the first + of --topic, {2} for
+the second, {#} for that of #; each must occur once. An empty message deletes
+the key, but a missing message never does. After an outage, both sides are
+synchronised again. Runs until interrupted.
 
-The topics are at the broker of the store unless --from names another one, which gets no user name and password but those
-in its address. --key without --cert is taken for --keys.
+The topics are at the broker of the store, unless --from names another broker.
+That one gets only the user name and password of its own address. --key without
+--cert means --keys.
 
 Examples:
   $ rx-statestore retained --topic 'plant/+/temp' --keys 'plant/{1}/temp'
@@ -53,21 +56,25 @@ Examples:
 
 /** Adds `retained`. */
 export function addRetained(program: Command, io: Io): void {
-  const command = program.command('retained').summary('carry retained messages to keys, and back')
-  command.description('Lets keys follow the retained messages of topics, or the other way round.')
-  command.requiredOption('--topic <filter>', 'topics, as a filter with + and #')
-  command.option('--keys <pattern>', 'their keys, with {1}, {2} and {#} for what + and # stand for')
-  command.option('--from <url>', 'broker of the topics (else that of the store)')
+  const command = program.command('retained').summary('keep retained messages and keys equal')
+  command.description('Copies retained messages to keys, keys to retained messages, or both.')
+  command.requiredOption('--topic <filter>', 'topic filter with + and #')
+  command.option('--keys <pattern>', 'keys, with {1}, {2} and {#} for the matches of + and #')
+  command.option('--from <url>', 'broker of the topics (else the broker of the store)')
   command.addOption(
-    new Option('--direction <name>', 'what follows what; with both the topic wins where both were changed')
+    new Option('--direction <name>', 'direction of copying; with both, the topic wins a conflict')
       .choices(['to-keys', 'to-topics', 'both'])
       .default('to-keys'),
   )
-  command.option('--px <time>', 'time to live of keys, which begins anew when their topic is published', duration)
-  command.option('--max-topics <n>', 'most topics; what comes of others is told and left out (100000)', parserOf(count))
+  command.option('--px <time>', 'time to live of keys, restarted by each message', duration)
+  command.option(
+    '--max-topics <n>',
+    'maximum topics; messages on others are reported and ignored (100000)',
+    parserOf(count),
+  )
   command.option(
     '--max-levels <n>',
-    'most levels of a topic that is published; others are left out (128)',
+    'maximum levels of a published topic; other keys are skipped (128)',
     parserOf(count),
   )
   addConnectionFlags(command, false)
@@ -77,7 +84,7 @@ export function addRetained(program: Command, io: Io): void {
 
 async function run(flags: RetainedFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$, { defaultValue: undefined })
-  const { keys, connecting } = told(flags)
+  const { keys, connecting } = splitFlags(flags)
   const connection = open(connecting, io)
   const talk = new Subscription()
   try {
@@ -86,7 +93,7 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
     const { topic, direction, json = false } = flags
     const synced = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
     const topics = topicsOf(synced)
-    talk.add(connectionMessages(connection, sync, topics).subscribe(words => say(words, io)))
+    talk.add(connectionMessages(connection, sync, topics).subscribe(words => printMessage(words, io)))
     const greeted$ = sync.status$.pipe(
       filter(({ state }) => state === 'live'),
       take(1),
@@ -107,9 +114,9 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
   }
 }
 
-/** The pattern of keys, and how to connect without it. */
-function told({ keys, key, ...flags }: RetainedFlags): { keys: string; connecting: ConnectionFlags } {
-  // A key of a certificate is none without it.
+/** Separates the pattern of keys from the connection flags. */
+function splitFlags({ keys, key, ...flags }: RetainedFlags): { keys: string; connecting: ConnectionFlags } {
+  // Without a certificate, --key is not the private key of one.
   if (keys === undefined && key !== undefined && flags.cert === undefined) return { keys: key, connecting: flags }
   if (keys === undefined) throw new Failure(EXIT.usage, "required option '--keys <pattern>' not specified")
   return { keys, connecting: key === undefined ? flags : { ...flags, key } }
@@ -135,7 +142,6 @@ function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionF
   }
 }
 
-/** What is synced, in words and for --json. */
 interface Synced {
   readonly topic: string
   readonly keys: string
@@ -144,28 +150,28 @@ interface Synced {
   readonly broker: string
 }
 
-const WAYS: Readonly<Record<Direction, string>> = { 'to-keys': '→', 'to-topics': '←', both: '↔' }
+const ARROWS: Readonly<Record<Direction, string>> = { 'to-keys': '→', 'to-topics': '←', both: '↔' }
 
 const topicsOf = ({ topic, from }: Synced): string => `the topics ${shellWord(topic)} at ${from}`
 
-/** That all has been heard is what others wait for; it is said once. */
+/** Printed once to stdout, when the first synchronisation is complete, for programs that wait for it. */
 async function greet(sync: RetainedSync, synced: Synced, json: boolean, io: Io): Promise<void> {
   const { topics } = sync.stats
   const { keys, direction, broker } = synced
-  const way = colorsFor(io.stdout, io.env).cyan(WAYS[direction])
-  const line = `syncing ${topicsOf(synced)} ${way} the keys ${shellWord(keys)} at ${broker}, ${counted(topics, 'topic')} so far\n`
+  const arrow = colorsFor(io.stdout, io.env).cyan(ARROWS[direction])
+  const line = `syncing ${topicsOf(synced)} ${arrow} the keys ${shellWord(keys)} at ${broker}, ${counted(topics, 'topic')} so far\n`
   await print(io.stdout, json ? jsonLine({ ...synced, topics }) : line)
 }
 
 function connectionMessages(connection: Connection, sync: RetainedSync, topics: string): Observable<string> {
   const live$ = sync.status$.pipe(map(({ state }) => state === 'live'))
   return merge(
-    troubleOf(connection, live$),
+    connectionProblems(connection, live$),
     sync.status$.pipe(
-      // That it begins is said on stdout.
+      // `greet` reports the start.
       skipWhile(({ state }) => state === 'connecting' || state === 'live'),
       map(status => {
-        if (status.state === 'live') return `carrying ${topics} again`
+        if (status.state === 'live') return `syncing ${topics} again`
         return status.state === 'reconnecting' ? `cannot reach ${topics}, still trying: ${rootCause(status.cause)}` : ''
       }),
       filter(Boolean),

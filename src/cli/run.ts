@@ -9,16 +9,16 @@ import { colorsFor, oneLine } from './terminal.js'
 const NAME = 'rx-statestore'
 
 const HELP = `
-Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4 lock lost,
-5 not all was recovered.
-Data goes to stdout, talk to stderr. Run '${NAME} <command> --help' for options and examples.
+Exit codes: 0 done, 1 failed, 2 usage, 3 condition not met or no such key, 4
+lock lost, 5 recovered in part. Data is printed to stdout, messages to stderr.
+Run '${NAME} <command> --help' for options and examples.
 
 Example:
   $ ${NAME} serve &
   $ ${NAME} set thermostat1/setPoint 21.5
   $ ${NAME} watch thermostat1/setPoint`
 
-/** They need no command, and scripts ask by them whether there is a program. */
+/** Answered without loading a command, as scripts use them to detect the program. */
 const VERSION_FLAGS = ['--version', '-V']
 
 /** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
@@ -42,7 +42,7 @@ function programOf(io: Io, commands: readonly Add[]): Command {
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
     outputError: () => undefined,
-    getOutHelpWidth: () => io.stdout.columns ?? 100,
+    getOutHelpWidth: () => io.stdout.columns ?? 80,
   })
   addConnectionFlags(program, true)
   for (const add of commands) add(program, io)
@@ -50,13 +50,13 @@ function programOf(io: Io, commands: readonly Add[]): Command {
 }
 
 function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
-  // The reader of our output has enough of it.
+  // The reader of a pipe has exited, such as `head`.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
   const isUsage = error instanceof CommanderError
   if (isUsage && error.exitCode === 0) return EXIT.done
   const code = isUsage ? EXIT.usage : exitCodeOf(error)
   const words = reason(error).trim().replaceAll('\n', ' ')
-  // Commander's sentences have their own prefix and full stop.
+  // Commander adds a prefix and a full stop.
   const line = code === EXIT.usage ? `${words.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : words
   if (words !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
   return code
@@ -70,7 +70,7 @@ function helpOf(args: readonly string[], program: Command): string {
 /** Adds a command to the program. */
 export type Add = (program: Command, io: Io) => void
 
-/** Whatever one command needs, a broker say, costs the start of no other: each is loaded when it is asked for. */
+/** Loaded on demand, so that starting one command does not load the dependencies of others. */
 const COMMANDS = {
   serve: async () => (await import('./serve.js')).addServe,
   attach: async () => (await import('./attach.js')).addAttach,
@@ -93,8 +93,8 @@ const COMMANDS = {
 } as const satisfies Record<string, () => Promise<Add>>
 
 /**
- * The commands that arguments may be about: all of them where that cannot be told, as for `--help` and a word that is
- * misspelt, and for completions, which know all.
+ * Loads the commands that the arguments may name: all of them if that is ambiguous, for instance for `--help`, a misspelt
+ * command or `completion`.
  */
 export async function commandsFor(args: readonly string[]): Promise<readonly Add[]> {
   const named = new Set(args.filter(word => Object.hasOwn(COMMANDS, word)))

@@ -17,9 +17,9 @@ import {
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginFlags, type LoginMethods, loginMethods, named, read } from './login-methods.js'
-import { record } from './reports.js'
+import { writeAuditLog } from './reports.js'
 
-/** Flags of `serve` about who may do what. */
+/** Flags of `serve` for authentication, policy and TLS. */
 export interface SecurityFlags extends LoginFlags {
   readonly host?: string
   readonly policy?: string
@@ -29,35 +29,33 @@ export interface SecurityFlags extends LoginFlags {
   readonly tlsKey?: string
 }
 
-/** Somebody else who shows the certificate of the store. */
+/** A further server that shares the certificate and the logins of the store. */
 interface Secured {
   readonly login: Method
   readonly audit$: Observable<AuditEvent>
   setTls(tls: TlsMaterial): void
 }
 
-const GROUP = 'Who may do what:'
-/** How often files are looked at, ms. */
-const LOOK_INTERVAL = 1_000
+const GROUP = 'Access:'
+const FILE_POLL_INTERVAL_MS = 1_000
 
-/** Adds them. */
 export function addSecurityFlags(command: Command): void {
   const add = (flags: string, description: string): void => {
     command.addOption(command.createOption(flags, description).helpGroup(GROUP))
   }
-  add('--tls-cert <file>', 'certificate, PEM, with those up to the authority; all listeners speak TLS then')
-  add('--tls-key <file>', 'its key, PEM')
-  add('--tls-client-ca <file>', 'let in who has a certificate of these authorities, PEM')
-  add('--password-file <file>', 'let in who has a password in this file, which `rx-statestore passwd` makes')
-  add('--jwks <file or URL>', 'let in who has a token (JWT) signed with one of these keys')
-  add('--audience <name...>', 'of which a token has to have one')
-  add('--authentication <file>', 'all that, as the authenticationMethods of Azure IoT Operations')
-  add('--policy <file>', 'who may do what, as its authorizationPolicies; default everything')
-  add('--allow-anonymous', 'let in who shows nothing, from other machines, too')
-  add('--audit [file]', 'a line of JSON for each login and refusal (stderr)')
+  add('--tls-cert <file>', 'certificate chain, PEM; enables TLS for all listeners')
+  add('--tls-key <file>', 'private key of the certificate, PEM')
+  add('--tls-client-ca <file>', 'accept client certificates of these authorities, PEM')
+  add('--password-file <file>', 'accept the users of this file, which `rx-statestore passwd` maintains')
+  add('--jwks <file or URL>', 'accept tokens (JWT) signed with one of these keys')
+  add('--audience <name...>', 'accepted audiences of tokens')
+  add('--authentication <file>', 'file with authenticationMethods of Azure IoT Operations')
+  add('--policy <file>', 'file with authorizationPolicies of Azure IoT Operations (everything is allowed)')
+  add('--allow-anonymous', 'accept clients without credentials, also from other machines')
+  add('--audit [file]', 'write a JSON line for each login and rejection to a file (stderr)')
 }
 
-/** What flags and files say, and how that changes while a store runs. */
+/** The security options of flags and files; reloads the files while the store runs. */
 export class ServeSecurity {
   readonly options: SecurityOptions
   readonly #flags: SecurityFlags
@@ -66,7 +64,7 @@ export class ServeSecurity {
   readonly #subscription = new Subscription()
   #console: Secured | undefined
 
-  /** Throws {@link Failure} for what makes no sense and what cannot be read. */
+  /** Throws {@link Failure} if flags are contradictory or a file is invalid or unreadable. */
   constructor(flags: SecurityFlags, io: Io) {
     this.#flags = flags
     this.#io = io
@@ -84,12 +82,12 @@ export class ServeSecurity {
     }
   }
 
-  /** Keeps the record, and reads files again when they change, or at SIGHUP. */
+  /** Starts the audit log, and reloads files when they change or on SIGHUP. */
   watch(store: StoreServer, console: Secured | undefined): void {
     this.#console = console
     const { audit } = this.#flags
     for (const { audit$ } of [store, ...(console ? [console] : [])])
-      if (audit !== undefined) this.#subscription.add(record(audit$, audit, this.#io))
+      if (audit !== undefined) this.#subscription.add(writeAuditLog(audit$, audit, this.#io))
     const reloads = this.#reloads(store, console)
     if (reloads.size === 0) return
     this.#subscription.add(
@@ -99,17 +97,16 @@ export class ServeSecurity {
     )
     for (const [path, reload] of reloads) {
       const changed = (): void => this.#reload(path, reload)
-      watchFile(path, { interval: LOOK_INTERVAL, persistent: false }, changed)
+      watchFile(path, { interval: FILE_POLL_INTERVAL_MS, persistent: false }, changed)
       this.#subscription.add(() => unwatchFile(path, changed))
     }
   }
 
-  /** Looks at files no more. */
   close(): void {
     this.#subscription.unsubscribe()
   }
 
-  // The console starts after the store.
+  // Looked up for each login, as the console starts after the store.
   readonly #consoleLogin: Method = Object.assign((request: LoginRequest) => this.#console?.login(request), {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })
@@ -118,7 +115,7 @@ export class ServeSecurity {
     const { policy, tlsCert, tlsKey } = this.#flags
     const reloads = new Map(this.#logins.reloads)
     if (policy !== undefined) reloads.set(policy, () => store.reload({ policy: read(policy) }))
-    // Certificate and key change one after the other: halfway they do not fit, and the second change helps.
+    // Certificate and key do not match until both files have changed; the second change succeeds.
     const setTls = (): void => {
       const tls = this.#tls()
       if (tls === undefined) return
@@ -133,7 +130,7 @@ export class ServeSecurity {
     const { tlsCert, tlsKey } = this.#flags
     const { clientCa } = this.#logins
     if (tlsCert === undefined || tlsKey === undefined) {
-      if (tlsCert ?? tlsKey ?? clientCa) throw new Failure(EXIT.usage, 'TLS needs both --tls-cert and --tls-key')
+      if (tlsCert ?? tlsKey ?? clientCa) throw new Failure(EXIT.usage, 'TLS requires both --tls-cert and --tls-key')
       return undefined
     }
     const tls = { cert: read(tlsCert), key: read(tlsKey), clientCa: clientCa && read(clientCa) }
@@ -144,19 +141,22 @@ export class ServeSecurity {
   #reload(path: string, reload: () => void): void {
     try {
       named(path, reload)
-      this.#io.stderr.write(`read ${path} again\n`)
+      this.#io.stderr.write(`reloaded ${path}\n`)
     } catch (error) {
-      this.#io.stderr.write(`${reason(error)}; what was there before stays in force\n`)
+      this.#io.stderr.write(`${reason(error)}; the previous content stays in effect\n`)
     }
   }
 }
 
-function checkAnonymous({ host = SERVE_OPTIONS.host.default, allowAnonymous }: SecurityFlags, asks: boolean): void {
-  if (asks || allowAnonymous || isLocalOnly(host)) return
+function checkAnonymous(
+  { host = SERVE_OPTIONS.host.default, allowAnonymous }: SecurityFlags,
+  authenticates: boolean,
+): void {
+  if (authenticates || allowAnonymous || isLocalOnly(host)) return
   const ways = '--password-file, --tls-client-ca, --jwks or --authentication'
   throw new Failure(
     EXIT.usage,
-    `everybody who reaches ${host} could read and write every key: add ${ways}, or --allow-anonymous if that is meant`,
+    `anonymous clients on ${host} would have full access: add ${ways}, or --allow-anonymous if that is intended`,
   )
 }
 

@@ -22,7 +22,7 @@ import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
 import { cutWords, driftWords, faultWords, storageWords } from './reports.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
-import { showProgress } from './terminal.js'
+import { counted, showProgress } from './terminal.js'
 
 interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
   readonly wsUrl?: string
@@ -31,18 +31,20 @@ interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
   readonly json?: true
 }
 
-const QUOTA_GROUP =
-  'How much (per principal: per user, or per address of who shows nothing; this machine counts for none):'
+const QUOTA_GROUP = 'Limits (anonymous clients of one address count as one principal):'
 
 const HELP = `
-Keys live in memory; when the store stops they are gone, but for those in the directory of --data: there each
-write is on the disk before it is answered. With --log the store has several nodes, which share a log in NATS
-JetStream: each has all keys, and answers a write when a quorum of NATS servers has it. The seed is a JSON
-object of values by key; a string is stored as it is, anything else as JSON text.
+Keys are in memory and lost when the store stops, unless --data keeps them in a
+directory, where each write is on disk before it is acknowledged. With --log,
+the store is a node of a cluster that shares a log in NATS JetStream: each node
+has all keys, and a write is acknowledged when a quorum of NATS servers has it.
+The seed is a JSON object of values by key; strings are stored unquoted, other
+values as JSON text.
 
-The console is a web page: every key and client, live; edit, freeze, restart, save and restore. Open the address
-that is printed: whoever has the token in it may do everything. The broker asks nobody who they are unless
-it is told to, and then it listens on the loopback address only.
+The console is a web page with all keys and clients, live; edit, freeze,
+restart, dump and load. Open the printed address: its token grants full access.
+Without authentication, the broker accepts every client, and listens on the
+loopback address only.
 
 Examples:
   $ rx-statestore serve
@@ -60,27 +62,27 @@ export function addServe(program: Command, io: Io): void {
   addConsoleFlags(command)
   command.option(
     '--ws-url <url>',
-    'where browsers find the broker then, by that proxy, such as wss://panel.example/mqtt',
+    'public WebSocket address of the broker behind that proxy, such as wss://panel.example/mqtt',
   )
-  command.option('--seed <file>', 'JSON file of keys to begin with')
+  command.option('--seed <file>', 'JSON file of initial keys')
   addOptions(command, QUOTAS, QUOTA_GROUP)
   addSecurityFlags(command)
   addOptions(command, STORAGE_OPTIONS)
   addLogFlags(command)
-  command.option('--json', 'print where it listens as a JSON object')
+  command.option('--json', 'print the addresses as a JSON object')
   command.addHelpText('after', HELP)
   command.action(async () => run(command.optsWithGlobals<Flags>(), io))
 }
 
 async function run(flags: Flags, io: Io): Promise<void> {
   checkConsoleFlags(flags)
-  // Every start of every node would set them again.
+  // Each start of each node would set the keys again.
   if (flags.seed !== undefined && flags.log !== undefined)
-    throw new Failure(EXIT.usage, '--seed is not for --log: load keys once, with `rx-statestore load`')
+    throw new Failure(EXIT.usage, '--seed cannot be used with --log: load the keys once with `rx-statestore load`')
   const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
-  // From now on, so that an interrupt during the start ends it cleanly as well.
+  // Subscribed before the start, so that an interrupt during it is not lost.
   const interrupted = firstValueFrom(io.interrupt$)
-  // A store outlives the terminal, and a reload that comes before there is anything to read again.
+  // SIGHUP must not end the store: it comes from a closed terminal or a service reload.
   const hangUps = io.hangUp$.subscribe()
   try {
     await runUntil(interrupted, flags, seed, io)
@@ -122,7 +124,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   io.stderr.write('stopped\n')
 }
 
-/** A node may wait for long, for NATS and for all keys: whoever stops it then does not wait, too. */
+/** A node may wait long for NATS and for its keys; an interrupt ends that wait. */
 async function startUnless(
   interrupted: Promise<unknown>,
   starting: Promise<StoreServer>,
@@ -130,12 +132,12 @@ async function startUnless(
 ): Promise<StoreServer | undefined> {
   if (log === undefined) return starting
   const store = await Promise.race([starting, interrupted.then(() => undefined)])
-  // Nobody waits for why it could not start any more.
+  // The reason of a failed start no longer matters.
   if (store === undefined) starting.then(late => late.close()).catch(() => undefined)
   return store
 }
 
-/** Fails when a node has stopped for good, or the directory is another process's: a supervisor may start it again. */
+/** Errors when a node stops permanently or loses its directory to another process, so that a supervisor can restart it. */
 const stoppedStore = ({ storage$ }: StoreServer, { log }: LogFlags) =>
   storage$.pipe(
     filter(({ state, error }) => state === 'broken' && (log !== undefined || isInUse(error))),
@@ -168,7 +170,7 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     return await serve(options)
   } catch (cause) {
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
-    if (cause instanceof StateStoreError || isOfFiles(cause))
+    if (cause instanceof StateStoreError || isFileError(cause))
       throw new Failure(EXIT.failed, `cannot open ${what}: ${reason(cause)}`, { cause })
     throw cannotListen(cause, taken => (taken === withDefaults(SERVE_OPTIONS, options).wsPort ? '--ws-port' : '--port'))
   } finally {
@@ -176,8 +178,8 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
   }
 }
 
-/** Whether an error of the system is one of the directory, and not one of listening. */
-const isOfFiles = (error: unknown): boolean =>
+/** Returns whether a system error concerns the directory rather than a listener. */
+const isFileError = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && !['listen', 'bind', 'getaddrinfo'].includes(String(error.syscall))
 
 const percent = ({ read, of }: RecoveryProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
@@ -190,15 +192,14 @@ function greeting(
 ): string {
   const node = cluster?.nodeId
   if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link, node, store: cluster?.name })
-  const keys = seed.length === 0 ? '' : `, with ${seed.length === 1 ? 'a key' : `${seed.length} keys`} to begin with`
+  const keys = seed.length === 0 ? '' : `, with ${counted(seed.length, 'initial key')}`
   const place = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
   return `${place}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
 }
 
-/** Keys to begin with, and their values as text. */
 export type Seed = readonly DumpLine[]
 
-/** Reads a seed: a JSON object of values by key. A string is stored as it is, anything else as JSON text. */
+/** Reads a JSON object of values by key. Strings are stored unquoted, other values as JSON text. */
 export async function readSeed(file: string): Promise<Seed> {
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new Failure(EXIT.usage, `cannot read the seed: ${reason(cause)}`, { cause })

@@ -17,8 +17,8 @@ interface SetFlags extends ConnectionFlags, ValueFlags {
 }
 
 const HELP = `
-Prints the version of the value, which is the fencing token of a lock.
-Exit code 3: the condition did not hold, nothing was written.
+Prints the version of the value; for a lock, it is the fencing token.
+Exit code 3: the condition did not hold, and nothing was written.
 
 Examples:
   $ rx-statestore set thermostat1/setPoint 21.5
@@ -32,10 +32,10 @@ export function addSet(program: Command, io: Io): void {
   const command = program.command('set').summary('write a key').description('Writes a key.')
   command
     .argument('<key>', 'key')
-    .argument('[value]', 'value, as text; - for standard input; put -- before another that begins with -')
-  command.addOption(new Option('--nx', 'only if there is no such key').conflicts('nex'))
-  command.option('--nex', 'only if there is no such key, or it holds this value already')
-  command.option('--px <time>', 'time to live, as in 500ms, 10s, 1h30m, or a number of ms', duration)
+    .argument('[value]', 'value, as text; - for standard input; after -- if it begins with -')
+  command.addOption(new Option('--nx', 'only if the key does not exist').conflicts('nex'))
+  command.option('--nex', 'only if the key does not exist or already holds this value')
+  command.option('--px <time>', 'time to live, such as 500ms, 10s, 1h30m, or a number of ms', duration)
   command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
   command.option('--persist', 'ask the broker to keep the key on disk')
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
@@ -55,7 +55,7 @@ async function set(key: KeyArgument, argument: string | undefined, flags: SetFla
   } else if (applied) {
     await print(io.stdout, `${version ?? ''}\n`)
   }
-  if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : refusal(key, result, flags))
+  if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : rejectionMessage(key, result, flags))
 }
 
 const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
@@ -66,5 +66,5 @@ const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
   ...(persist && { persist }),
 })
 
-const refusal = (key: KeyArgument, { version }: SetResult, { nx }: SetFlags): string =>
+const rejectionMessage = (key: KeyArgument, { version }: SetResult, { nx }: SetFlags): string =>
   `not written: ${nameOf(key)} ${nx ? 'exists' : 'holds another value'}${version ? `, version ${version}` : ''}`

@@ -4,8 +4,8 @@ import { bytes, ClosedError, NoStoreError, ServiceError, type StateStore, Timeou
 import { randomBytes, toHex } from '../core/util/bytes.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import { type Connection, isEndForGood, open, refused } from './connection.js'
-import { besideConsole, pulseOf, type StoreHealth } from './console-client.js'
+import { type Connection, isPermanentEnd, open, refused } from './connection.js'
+import { locateConsole, type StoreHealth, storeHealthOf } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
 import { type Io, print } from './io.js'
@@ -16,22 +16,22 @@ interface StatusFlags extends ConnectionFlags, ConsoleFlags {
   readonly write: boolean
 }
 
-/** Where the keys are that are written to look at the clock. */
+/** Prefix of the keys that are written to measure the clock offset. */
 export const PROBE_PREFIX = 'rx-statestore/probe/'
 
 const HELP = `
-Tells whether the broker is reached and a state store answers there, how long that took, how many keys it
-lists, and how far its clock is from the one of this machine. Only the answer to a write tells that: a key
-that begins with ${PROBE_PREFIX} is written and deleted at once; --no-write leaves that out. A store that is
-asked by its console tells how many are connected and watch, too, and how long it has been running.
-Exit code 1: the broker is not reached, or no store answers.
+Connects to the broker, sends a request to the store, and shows latencies, the
+number of keys, and the offset of the store's clock. Measuring the offset writes
+and deletes a key that begins with ${PROBE_PREFIX}; --no-write skips that. With
+--console, also shows uptime, clients and watches.
+Exit code 1: the broker is unreachable, or no store answers.
 
 Examples:
   $ rx-statestore status
   $ rx-statestore status --url mqtt://10.0.0.5:1883 --json
   $ rx-statestore status --console 'http://127.0.0.1:8080/#token=...'`
 
-/** What there is to tell of a store. Times in ms. */
+/** Times in ms. */
 interface Report {
   readonly broker: string
   readonly clientId: string
@@ -44,20 +44,20 @@ interface Report {
 
 /** Adds `status`. */
 export function addStatus(program: Command, io: Io): void {
-  const command = program.command('status').summary('tell how a store is').description('Tells how a store is.')
-  command.option('--no-write', 'write no key to find out about the clock')
+  const command = program.command('status').summary('show store health').description('Shows the health of a store.')
+  command.option('--no-write', 'do not write a key to measure the clock offset')
   addConsoleBeside(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
   command.action(async () => {
     const flags = command.optsWithGlobals<StatusFlags>()
-    const report = await look(flags, io)
+    const report = await examine(flags, io)
     await print(io.stdout, flags.json ? jsonLine(asJson(report)) : inWords(report, io))
   })
 }
 
-async function look(flags: StatusFlags, io: Io): Promise<Report> {
-  const { console, url } = await besideConsole(flags, io)
+async function examine(flags: StatusFlags, io: Io): Promise<Report> {
+  const { console, url } = await locateConsole(flags, io)
   const connection = open({ ...flags, ...url }, io, { now: () => LONG_AGO })
   const { store, broker } = connection
   try {
@@ -67,13 +67,11 @@ async function look(flags: StatusFlags, io: Io): Promise<Report> {
     })
     const answered = await took(io, async () => answers(connection))
     const keys = await count(store, io).catch(reason)
-    const clock = flags.write
-      ? await clockOffset(store, io.clock).catch(reason)
-      : 'not asked, as nothing is to be written'
-    const pulse = console && (await pulseOf(console))
-    return { broker: address, clientId: store.clientId, connected, answered, keys, clock, console: pulse }
+    const clock = flags.write ? await clockOffset(store, io.clock).catch(reason) : 'not measured (--no-write)'
+    const health = console && (await storeHealthOf(console))
+    return { broker: address, clientId: store.clientId, connected, answered, keys, clock, console: health }
   } catch (error) {
-    throw isEndForGood(error) ? refused(broker, error) : error
+    throw isPermanentEnd(error) ? refused(broker, error) : error
   } finally {
     await store.close()
   }
@@ -85,7 +83,7 @@ async function took({ clock }: Io, act: () => Promise<unknown>): Promise<number>
   return Math.round(10 * (clock.monotonic() - start)) / 10
 }
 
-/** Settles when a broker is reached, with its address; rejects, with why it is not, after a while. */
+/** Resolves to the address of the broker once connected. Rejects with the cause after the timeout. */
 async function reached({ store, broker, timeout }: Connection): Promise<string | undefined> {
   let cause = 'no answer'
   const connected$ = store.status$.pipe(
@@ -104,13 +102,13 @@ async function reached({ store, broker, timeout }: Connection): Promise<string |
   return 'url' in status ? status.url : undefined
 }
 
-/** Settles when a store answers; what it answers may well be that this is not allowed. */
+/** Resolves when a store responds, even if it denies the request. */
 async function answers({ store, broker, timeout }: Connection): Promise<void> {
   await firstValueFrom(store.get(`${PROBE_PREFIX}none`, bytes)).catch((error: unknown) => {
     if (error instanceof NoStoreError)
-      throw new Failure(EXIT.failed, `${broker} is reached, but no state store listens there`)
+      throw new Failure(EXIT.failed, `${broker} is reachable, but no state store listens there`)
     if (error instanceof TimeoutError)
-      throw new Failure(EXIT.failed, `${broker} is reached, but no state store answers there within ${timeout} ms`)
+      throw new Failure(EXIT.failed, `${broker} is reachable, but no state store answers there within ${timeout} ms`)
     if (!(error instanceof ServiceError)) throw error
   })
 }
@@ -140,10 +138,10 @@ function asJson({ keys, clock, console, ...rest }: Report): object {
 function inWords({ broker, clientId, connected, answered, keys, clock, console }: Report, io: Io): string {
   const { dim } = colorsFor(io.stdout, io.env)
   const lines = [
-    ['broker', `${broker}, reached in ${connected} ms as ${clientId}`],
+    ['broker', `${broker}, connected in ${connected} ms as ${clientId}`],
     ['store', `answers in ${answered} ms`],
-    ['keys', typeof keys === 'number' ? String(keys) : `not counted: ${keys}`],
-    ['clock', typeof clock === 'string' ? `not known: ${clock}` : clockWords(clock)],
+    ['keys', typeof keys === 'number' ? String(keys) : `unknown: ${keys}`],
+    ['clock', typeof clock === 'string' ? `unknown: ${clock}` : clockWords(clock)],
     ...(console === undefined ? [] : consoleWords(console)),
   ]
   return lines.map(([name = '', words]) => `${dim(name.padEnd(8))}${words}\n`).join('')
@@ -151,48 +149,48 @@ function inWords({ broker, clientId, connected, answered, keys, clock, console }
 
 function clockWords({ offset, uncertainty }: ClockOffset): string {
   const precision = `± ${uncertainty} ms`
-  if (Math.abs(offset) <= uncertainty) return `the same as here (${precision})`
-  return `${Math.abs(offset)} ms ${offset > 0 ? 'ahead of' : 'behind'} the one here (${precision})`
+  if (Math.abs(offset) <= uncertainty) return `in sync with this machine (${precision})`
+  return `${Math.abs(offset)} ms ${offset > 0 ? 'ahead of' : 'behind'} this machine (${precision})`
 }
 
-function consoleWords(pulse: StoreHealth): string[][] {
-  const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = pulse
-  if (uptime === undefined) return [['running', `not serving: ${pulse.attached}`]]
-  const clients = pulse.attached ? counted(connections, 'client') : counted(connections, 'connection')
-  const refused = `${counted(refusedConnections, 'connection')} and ${counted(refusedLogins, 'login')} since the start`
+function consoleWords(health: StoreHealth): string[][] {
+  const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = health
+  if (uptime === undefined) return [['running', `not serving: ${health.attached}`]]
+  const clients = health.attached ? counted(connections, 'client') : counted(connections, 'connection')
+  const refused = `${counted(refusedConnections, 'connection')} and ${counted(refusedLogins, 'login')} since its start`
   return [
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
-    ['clients', `${clients}, this one included; ${counted(watches, 'watch', 'watches')}`],
+    ['clients', `${clients}, including this one; ${counted(watches, 'watch', 'watches')}`],
     ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
     ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
   ]
 }
 
-/** How far the clock of a store is from ours, ms. */
+/** The offset of a store's clock from the clock of this machine, ms. */
 export interface ClockOffset {
   /** Positive when the store's is ahead. */
   readonly offset: number
-  /** Half the time the answer took, in which the store may have looked at its clock. */
+  /** Half of the round-trip time. */
   readonly uncertainty: number
 }
 
-/** So that they go by themselves, should they not be deleted, ms. */
-const TIME_TO_LIVE = 1_000
-/** The time that requests carry: long ago, for a version is never older than the request for it. */
+/** Removes probe keys that could not be deleted. */
+const TIME_TO_LIVE_MS = 1_000
+/** The timestamp of requests; in the past, as the store never gives a version older than the request. */
 export const LONG_AGO = 1
 
 /**
- * How far versions are from our clock. Only the answer to a write tells what the store's clock said, so a key of
- * a random name is written, and deleted at once.
+ * Measures the clock offset by the version of a write, the only response that has the store's time. Writes and deletes a
+ * key with a random name.
  *
- * @param store - one that tells {@link LONG_AGO} as its time
+ * @param store - a client that sends {@link LONG_AGO} as the timestamp of requests
  */
 export async function clockOffset(store: StateStore, clock: Pick<Clock, 'now' | 'monotonic'>): Promise<ClockOffset> {
   const key = store.key(`${PROBE_PREFIX}${toHex(randomBytes(8))}`, bytes)
   const [sent, start] = [clock.now(), clock.monotonic()]
-  const { version } = await firstValueFrom(key.set(new Uint8Array(0), { expiresIn: TIME_TO_LIVE }))
+  const { version } = await firstValueFrom(key.set(new Uint8Array(0), { expiresIn: TIME_TO_LIVE_MS }))
   const took = clock.monotonic() - start
   await firstValueFrom(key.delete())
-  if (version === undefined) throw new Error('the store gave no version')
+  if (version === undefined) throw new Error('the response of the store has no version')
   return { offset: Math.round(version.wallClock - (sent + took / 2)), uncertainty: Math.ceil(took / 2) }
 }

@@ -4,20 +4,20 @@ import type { Io, Sink } from './io.js'
 
 export type Colors = ReturnType<typeof createColors>
 
-// Control characters and those that turn the direction of writing: they would let a value rewrite the terminal.
+// Control and bidirectional characters, with which a value could rewrite the terminal.
 const UNSAFE = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** Whether a text has characters that leave the line or steer a terminal. */
+/** Returns whether a text has characters that {@link oneLine} escapes. */
 export const isUnsafe = (text: string): boolean => text.search(UNSAFE) >= 0
 
-/** Text that stays in its line and does nothing to a terminal. */
+/** Escapes line ends and characters that control a terminal. */
 export const oneLine = (text: string): string =>
   text.replace(UNSAFE, char => ESCAPES[char] ?? `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 
 /**
- * Colours for a terminal, none for anything else. `NO_COLOR` and `FORCE_COLOR` decide otherwise; picocolors itself
- * would colour the output of a pipe in a CI job.
+ * Returns colours for a terminal, and none for other output. `NO_COLOR` and `FORCE_COLOR` override that. The default of
+ * picocolors would colour pipes in CI jobs.
  */
 export function colorsFor(sink: Sink, env: Environment): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = env
@@ -26,7 +26,7 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
   return createColors(sink.isTTY === true && TERM !== 'dumb')
 }
 
-/** So many of something: `1 key`, `2 keys`. */
+/** Formats a count: `1 key`, `2 keys`. */
 export const counted = (count: number, thing: string, things = `${thing}s`): string =>
   `${count} ${count === 1 ? thing : things}`
 
@@ -38,53 +38,51 @@ export function timeOfDay(now: number): string {
   return `${time}.${pad(date.getMilliseconds(), 3)}`
 }
 
-/** Between two columns. */
 export const GAP = '  '
-/** What a value shall have before other columns have theirs. */
-const ENOUGH = 24
-/** What it has in the narrowest terminal. */
-const LEAST = 12
+/** Minimum width of a value for other columns to be shown. */
+const MIN_WIDTH_BESIDE_COLUMNS = 24
+/** Minimum width of a value in any terminal. */
+const MIN_WIDTH = 12
 
-/** Which columns a line has, and how much of a value. */
-export interface Fitting<C extends string> {
+export interface ColumnLayout<C extends string> {
   readonly shown: ReadonlySet<C>
   /** Characters of a value. */
   readonly room: number
 }
 
 /**
- * Fits the columns of a line, of which key and value are always there, into a terminal.
+ * Selects the columns that fit into a terminal, in addition to key and value.
  *
- * @param columns - width of the terminal; without one all is shown, and no value is shortened
+ * @param columns - width of the terminal; `undefined` shows all columns without shortening values
  * @param keyWidth - width of the widest key
- * @param beside - the other columns and their widths, the most important first; one without a width is not there
+ * @param beside - widths of the other columns, the most important first; `undefined` omits a column
  */
 export function fitColumns<C extends string>(
   columns: number | undefined,
   keyWidth: number,
   beside: Readonly<Record<C, number | undefined>>,
-): Fitting<C> {
+): ColumnLayout<C> {
   const shown = new Set<C>()
   let room = columns === undefined ? Number.POSITIVE_INFINITY : columns - keyWidth - GAP.length
   for (const column in beside) {
     const width = beside[column]
     if (width === undefined) continue
     const left = room - width - GAP.length
-    if (left < ENOUGH) break
+    if (left < MIN_WIDTH_BESIDE_COLUMNS) break
     shown.add(column)
     room = left
   }
-  return { shown, room: Math.max(room, LEAST) }
+  return { shown, room: Math.max(room, MIN_WIDTH) }
 }
 
-/** What takes less needs no progress, ms. */
-const PATIENCE = 1_000
+/** Shorter tasks show no progress. */
+const PROGRESS_DELAY_MS = 1_000
 const INTERVAL = 250
 const CLEAR_LINE = '\r\u001b[K'
 
 /**
- * Shows how far a command has come, on one line of a terminal, once it has taken a second. The returned function ends
- * that, and clears the line.
+ * Shows progress on one line of a terminal, once the command has taken a second. The returned function stops that and
+ * clears the line.
  */
 export function showProgress(words: () => string, { stderr, clock }: Pick<Io, 'stderr' | 'clock'>): () => void {
   if (!stderr.isTTY) return () => undefined
@@ -94,7 +92,7 @@ export function showProgress(words: () => string, { stderr, clock }: Pick<Io, 's
     stderr.write(`${CLEAR_LINE}${words()}`)
     cancel = clock.schedule(INTERVAL, show)
   }
-  let cancel = clock.schedule(PATIENCE, show)
+  let cancel = clock.schedule(PROGRESS_DELAY_MS, show)
   return () => {
     cancel()
     if (shown) stderr.write(CLEAR_LINE)
@@ -103,7 +101,6 @@ export function showProgress(words: () => string, { stderr, clock }: Pick<Io, 's
 
 const LINE_FEED = 0x0a
 
-/** Number of line ends. */
 export function linesIn(chunk: Uint8Array): number {
   let count = 0
   for (let at = chunk.indexOf(LINE_FEED); at >= 0; at = chunk.indexOf(LINE_FEED, at + 1)) count++

@@ -5,14 +5,14 @@ import { EXIT, Failure } from './failure.js'
 import type { ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 
-/** What stands for standard input, and as a file for standard output as well. */
+/** Means standard input; as an output file, standard output. */
 export const STANDARD_STREAM = '-'
 
-/** The value of a command: its argument, a file, or standard input for `-`. */
+/** Reads the value of a command from its argument, a file, or standard input for `-`. Rejects with {@link Failure}. */
 export async function readValue(argument: string | undefined, { hex, file }: ValueFlags, io: Io): Promise<Uint8Array> {
-  if (argument !== undefined && file !== undefined) throw new Failure(EXIT.usage, 'give a VALUE or --file, not both')
+  if (argument !== undefined && file !== undefined) throw new Failure(EXIT.usage, 'VALUE and --file cannot be combined')
   if (argument === undefined && file === undefined)
-    throw new Failure(EXIT.usage, 'missing VALUE, - for standard input, or --file')
+    throw new Failure(EXIT.usage, 'missing VALUE; use - for standard input, or --file')
   const source = file ?? (argument === STANDARD_STREAM ? STANDARD_STREAM : undefined)
   const bytes = source === undefined ? utf8(argument ?? '') : await contentOf(source, io)
   if (!hex) return bytes
@@ -21,7 +21,7 @@ export async function readValue(argument: string | undefined, { hex, file }: Val
   return decoded
 }
 
-/** Gives out a value: exactly, as a file wants it; as a line for a terminal or in Base16. */
+/** Writes a value: exact bytes to files and pipes, a line to a terminal or with --hex. */
 export async function writeValue(value: Uint8Array, { hex, file }: ValueFlags, io: Io): Promise<void> {
   const data = hex ? `${toHex(value)}\n` : value
   if (file === undefined || file === STANDARD_STREAM) {
@@ -45,14 +45,14 @@ async function contentOf(file: string, io: Io): Promise<Uint8Array> {
   }
 }
 
-/** All that a stream has. */
+/** Reads a stream to its end. */
 export async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of source) chunks.push(chunk)
   return concatBytes(chunks)
 }
 
-// Bytes that are not text are not Base16 either, and are reported as such.
+// Returns invalid Base16 for bytes that are not text, so that the caller reports them.
 function textOf(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes)

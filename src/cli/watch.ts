@@ -4,8 +4,8 @@ import { bytes, type Entry } from '../client/index.js'
 import { matching } from '../client/matching/index.js'
 import { toHex } from '../core/util/bytes.js'
 import { count } from '../core/util/options.js'
-import { isEndForGood, open, refused } from './connection.js'
-import { connectionMessages, say } from './connection-messages.js'
+import { isPermanentEnd, open, refused } from './connection.js'
+import { connectionMessages, printMessage } from './connection-messages.js'
 import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, parserOf } from './flags.js'
 import { type Io, print } from './io.js'
@@ -20,24 +20,25 @@ interface WatchFlags extends ConnectionFlags {
   readonly maxKeys?: number
 }
 
-/** What is watched: keys, and all keys that fit globs. */
 interface Targets {
   readonly keys: readonly KeyArgument[]
   readonly globs: readonly string[]
 }
 
 const HELP = `
-Prints what each key holds, then one line per change: local time, key, operation, version, value, source.
-Operations: set, delete, expired (a deletion by the time to live; with --json a delete whose reason is
-expired), absent (a read found no such key). Sources: snapshot (the first read),
-notification, resync (the read after a reconnect). On a terminal long values are shortened, and in a narrow
-one other columns are left out first; elsewhere nothing is. What happens to the connection is told on
-stderr. Runs until interrupted, with or without a connection. A - stands for keys from standard input, one
-per line, as 'keys' prints them.
+Prints the current value of each key, then a line for each change: local time,
+key, operation, version, value, source. Operations: set, delete, expired
+(deleted by the time to live; with --json a delete with the reason expired),
+absent (a read found no key). Sources: snapshot (the first read), notification,
+resync (the read after a reconnect). A narrow terminal drops columns and
+shortens values; other output is complete. Connection messages are printed to
+stderr. Runs until interrupted, also without a connection. - reads keys from
+standard input, one per line, in the format of 'keys'.
 
-A word with *, ? or [] is a glob, as 'keys' has them: all keys that fit are watched, those that come included.
-Quote it, or the shell takes it. At a store that does not tell of keys by a glob, as others than this one,
-new keys are looked for every five seconds.
+An argument with *, ? or [] is a glob as in 'keys', and also matches keys that
+are created later. Quote it, so that the shell does not expand it. Stores other
+than this one do not support watching globs; for those, new keys are discovered
+every five seconds.
 
 Examples:
   $ rx-statestore watch thermostat1/setPoint thermostat1/temperature
@@ -45,20 +46,16 @@ Examples:
   $ rx-statestore keys 'sensor/*' | rx-statestore watch -
   $ rx-statestore watch alarms --json | jq -r .value`
 
-/** A name that is meant as a glob more likely than as a key. */
+/** A name that is more likely a glob than a key. */
 const GLOB = /[*?]|\[.+\]/
 
 /** Adds `watch KEY...`. */
 export function addWatch(program: Command, io: Io): void {
   const command = program.command('watch').summary('print the changes of keys').description('Prints changes of keys.')
-  command.argument('<key...>', 'keys and globs, - for keys from standard input')
-  command.option('--count <n>', 'end after so many lines', parserOf(count))
-  command.option('--literal', 'take keys with *, ? or [] as they are')
-  command.option(
-    '--max-keys <n>',
-    'with a glob: end with an error when more keys fit (default: 10000)',
-    parserOf(count),
-  )
+  command.argument('<key...>', 'keys and globs, or - for keys from standard input')
+  command.option('--count <n>', 'exit after n lines', parserOf(count))
+  command.option('--literal', 'treat arguments with *, ? or [] as keys')
+  command.option('--max-keys <n>', 'with a glob: fail if more keys match (10000)', parserOf(count))
   command.option('--hex', 'print values in Base16')
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -74,7 +71,7 @@ export function addWatch(program: Command, io: Io): void {
 function inWords(keys: readonly KeyArgument[], globs: readonly string[]): string {
   const number = new Set(keys).size
   const single = number === 1 ? 'the key' : `${number} keys`
-  const all = globs.length === 0 ? '' : `all keys that fit ${globs.map(shellWord).join(' or ')}`
+  const all = globs.length === 0 ? '' : `all keys that match ${globs.map(shellWord).join(' or ')}`
   return [number > 0 && single, all].filter(Boolean).join(' and ')
 }
 
@@ -97,15 +94,15 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
     const done = lastValueFrom(done$, { defaultValue: undefined })
     talk.add(
       connectionMessages(connection, watched, inWords(keys, globs)).subscribe({
-        next: words => say(words, io),
+        next: words => printMessage(words, io),
         error: () => undefined,
       }),
     )
     await done
   } catch (error) {
-    throw isEndForGood(error) ? refused(broker, error) : error
+    throw isPermanentEnd(error) ? refused(broker, error) : error
   } finally {
-    // Before the client ends: what that does to the connection is not news.
+    // Before closing the client, which would be reported as a lost connection.
     talk.unsubscribe()
     await store.close()
   }
@@ -123,7 +120,7 @@ function lineOf(flags: WatchFlags, names: readonly KeyArgument[], io: Io): (entr
   return entry => toLine(entry, io.clock.now(), wordOf(entry))
 }
 
-/** An entry calls a key that is not text by its digits, which are no word for it. */
+/** Maps the key of an entry to the argument; keys that are not text have a hexadecimal name in entries. */
 function wordsOf(names: readonly KeyArgument[]): (entry: Entry<unknown>) => KeyArgument {
   const words = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
   return ({ key }) => words.get(key) ?? key

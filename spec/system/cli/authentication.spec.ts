@@ -98,7 +98,7 @@ spec:
     writeFileSync(tls[1] ?? '', fresh.cert)
     writeFileSync(tls[3] ?? '', fresh.key)
     interrupt('SIGHUP')
-    await stderr.line(/^read .* again$/)
+    await stderr.line(/^reloaded /)
     expect(await execute(['get', 'k', '--url', url, '--ca', others.file])).toMatchObject({ code: 3 })
     const old = await execute(['get', 'k', '--url', url, '--ca', servers.file, '--timeout', '2000'])
     expect(old).toMatchObject({ code: 1, stderr: expect.stringMatching(/certificate/) })

@@ -77,7 +77,7 @@ describe('lock, when it is lost', () => {
     await running.stderr.line(/connection lost: /)
     running.interrupt()
     expect(await running.exit).toBe(130)
-    await running.stderr.line(/cannot give the lock back without a connection; it runs out by itself$/)
+    await running.stderr.line(/cannot release the lock without a connection; it will expire$/)
     expect(await lockOf(url)).toMatchObject({ op: 'set' })
   })
 

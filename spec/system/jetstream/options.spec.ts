@@ -73,12 +73,12 @@ describe('log flags of serve', () => {
   writeFileSync(seed, '{}')
 
   it.each([
-    [['--node-id', 'n1'], '--node-id is for --log'],
-    [['--log-name', 'x'], '--log-name is for --log'],
+    [['--node-id', 'n1'], '--node-id requires --log'],
+    [['--log-name', 'x'], '--log-name requires --log'],
     [['--log', SERVERS, '--data', 'x'], 'got both'],
     [['--log', SERVERS, '--log-name', 'a b'], '`name`'],
     [['--log', SERVERS, '--log-replicas', '2'], '`replicas`'],
-    [['--log', SERVERS, '--seed', seed], '--seed is not for --log'],
+    [['--log', SERVERS, '--seed', seed], '--seed cannot be used with --log'],
     [['--log', SERVERS, '--log-password-file', join(folder, 'none')], '--log-password-file'],
   ])('the flags %o are rejected as a combination', async (flags, words) => {
     const { code, stderr } = await execute(['serve', ...flags])

@@ -158,7 +158,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     const elsewhere = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
     const token = ['--console-token-file', join(data, 'console-token')]
     const loaded = await output('load', dump, '--console', await consoleOf(elsewhere), ...token)
-    expect(loaded).toMatch(/^(\d+) keys loaded, \1 with the version of the dump\n$/)
+    expect(loaded).toMatch(/^(\d+) keys loaded, \1 kept the version of the dump\n$/)
     await elsewhere.kill('SIGTERM')
     await launch('serve', '--port', String(port), '--ws-port', '0', '--data', data).says(/^listening on /)
     await expectRestored(dump, clients)
@@ -178,7 +178,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     }
     const n1 = await start('n1', '--console', '0', '--console-token-file', token)
     const loaded = await output('load', dump, '--console', await consoleOf(n1.node), '--console-token-file', token)
-    expect(loaded).toMatch(/^(\d+) keys loaded, \1 with the version of the dump\n$/)
+    expect(loaded).toMatch(/^(\d+) keys loaded, \1 kept the version of the dump\n$/)
     const nodes = [n1, await start('n2'), await start('n3')]
     const clients = nodes.map(({ url }, at) => openClient(url, { clientId: names[at] ?? '' }))
     const watches = clients.map(client => record(client.key('guarded', text).value$))

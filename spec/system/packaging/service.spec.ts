@@ -89,8 +89,8 @@ describe('The service', { timeout: PATIENCE }, () => {
     const panel = [...url, '--username', 'panel', '--password', 'secret']
     expect(await run(cli('set', 'k', 'v', ...panel)).exit).toEqual([0, null])
     await run(['/bin/sh', '-c', `MAINPID=${pid}; ${reload}`]).exit
-    await store.says(/^read .*users again$/)
-    await store.says(/^read .*policy.yaml again$/)
+    await store.says(/^reloaded .*users$/)
+    await store.says(/^reloaded .*policy.yaml$/)
     expect(await run(cli('get', 'k', ...panel)).exit).toEqual([0, null])
 
     const from = ['--console', `https://127.0.0.1:${ports[2]}`, '--ca', authority.file]

@@ -206,7 +206,7 @@ describeInBrowser('A component that uses a key', open => {
     expect((await notes(page)).shown).toEqual(['asset undefined', 'asset 7', 'asset 8'])
   })
 
-  it('uses all keys that fit a glob by one registration, those that come and go included', async () => {
+  it('uses all keys that match a glob by one registration, those that come and go included', async () => {
     const { store, client, requests, page } = await start('globs', { keys: ['s*'] })
     const shownKeys = shown(page, 'keys')
     await reads(shownKeys.first(), 'setPoint=20 live')
