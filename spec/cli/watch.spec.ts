@@ -194,7 +194,7 @@ describe('watch', () => {
     await stdout.line(/absent/)
     await execute(['get', 'a', '--client-id', 'me', '--url', url])
     expect(await exit).toBe(1)
-    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took the id/)
+    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 
   it('ends quietly when nobody reads its output any more', async () => {
