@@ -17,18 +17,17 @@ const NOW = '1696374425000:0:CLIENT'
 const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
 const VALUE = 'x'.repeat(65_536)
 const QUOTA_EXCEEDED = 151
-/** More than the system keeps for both ends of a connection. */
+/** Exceeds the socket buffers of both ends. */
 const MANY = 1_000
 
 const get = (id: number) => requestPacket('alice', command('GET big'), id)
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
 
-// Nobody shall have to wait as long as a slow network may take.
 const { stallTimeoutMs } = LIMIT
 beforeAll(() => void Object.assign(LIMIT, { stallTimeoutMs: 1_000 }))
 afterAll(() => void Object.assign(LIMIT, { stallTimeoutMs }))
 
-/** A store with a key of 64 KiB, which `alice` knows of. */
+/** A store with a key of 64 KiB, and a client `alice`. */
 async function open() {
   const { store } = await openStore()
   const writer = await RawClient.ready(store.url, 'writer')
@@ -42,7 +41,7 @@ async function connect(store: StoreServer, options: Partial<IConnectPacket> = {}
   return client
 }
 
-describe('A client that asks for more than it can read at once', () => {
+describe('a client with more requests in flight than it can read responses', () => {
   const WAYS = [
     ['in a session that ends with the connection', 'url', {}],
     ['in a session that is kept', 'url', KEPT],
@@ -50,7 +49,7 @@ describe('A client that asks for more than it can read at once', () => {
   ] as const
 
   it.each(some(WAYS, 1))(
-    'gets everything: 512 values of 64 KiB, %s',
+    'gets all responses: 512 values of 64 KiB, %s',
     { tags: 'slow' },
     async (_, transport, session) => {
       const { store } = await open()
@@ -61,7 +60,7 @@ describe('A client that asks for more than it can read at once', () => {
     },
   )
 
-  it('gets everything, also when it takes a break', async () => {
+  it('gets all responses even if it pauses reading', async () => {
     const { store } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -79,7 +78,7 @@ describe('A client that asks for more than it can read at once', () => {
     )
   })
 
-  it('and reads nothing is not answered on and on, and loses its connection', { tags: 'slow' }, async () => {
+  it('is not answered without limit, and is disconnected if it does not read', { tags: 'slow' }, async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -90,10 +89,10 @@ describe('A client that asks for more than it can read at once', () => {
   })
 })
 
-describe('A client that reads nothing', () => {
+describe('a client that reads nothing', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('is not read on and on, either', { tags: 'slow' }, async () => {
+  it('is not read without limit', { tags: 'slow' }, async () => {
     const { store } = await open()
     const client = await connect(store)
     const read = vi.spyOn(FrameCutter.prototype, 'push')
@@ -106,7 +105,7 @@ describe('A client that reads nothing', () => {
     expect(bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
-  it('is told that it is too slow when more than 16 MiB of changes wait for it', async () => {
+  it('is disconnected as too slow with more than 16 MiB of queued notifications', async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
@@ -120,7 +119,7 @@ describe('A client that reads nothing', () => {
   })
 })
 
-describe('A client with much unacknowledged', () => {
+describe('a client with many unacknowledged messages', () => {
   const usual = LIMIT.queuedMessages
   const most = effort(usual, 1_000)
 
@@ -134,7 +133,7 @@ describe('A client with much unacknowledged', () => {
 
   const HALF = LIMIT.queuedBytes / 2 / VALUE.length
 
-  it('waits for its answers until it acknowledges some, and not for PINGRESP', async () => {
+  it('gets responses only after acknowledging some, and PINGRESP immediately', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(100).map(get))
@@ -151,7 +150,7 @@ describe('A client with much unacknowledged', () => {
     expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
   })
 
-  it('is served in order, whatever else it sends meanwhile', async () => {
+  it('is served in order, whatever it sends in between', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(HALF + 2).map(get))
@@ -167,7 +166,7 @@ describe('A client with much unacknowledged', () => {
     expect([client.publishes.length, store.stats.keys]).toEqual([HALF + 2, 2])
   })
 
-  it('may say goodbye meanwhile', async () => {
+  it('can disconnect before acknowledging', async () => {
     const { store } = await open()
     const heir = await TestClient.connect(store.url, 'heir')
     await heir.subscribe('wills')
@@ -182,7 +181,7 @@ describe('A client with much unacknowledged', () => {
     expect(heir.publishes).toEqual([])
   })
 
-  it('is served when more than 1 MiB of requests wait: what it has to say may be behind them', async () => {
+  it('is read on with more than 1 MiB of queued requests, as acknowledgements may follow them', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(HALF).map(get))
@@ -197,7 +196,7 @@ describe('A client with much unacknowledged', () => {
     await client.came('publish', HALF + 20)
   })
 
-  it('loses connection and session when it is told more than the bound of changes', {
+  it('loses connection and session above the limit of queued notifications', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {
@@ -221,7 +220,7 @@ describe('A client with much unacknowledged', () => {
     await set()
   })
 
-  it('does not, if its session ends with the connection: nothing is kept for it', {
+  it('keeps its connection if the session ends with it, as nothing is queued then', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {

@@ -5,7 +5,6 @@ import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { TestClient } from '../../support/test-client.js'
 
-/** A plain MQTT 5 client. */
 async function plain(url: string, clientId: string, options: object = {}): Promise<MqttClient> {
   const client = connect(url, { protocolVersion: 5, clientId, reconnectPeriod: 0, ...options })
   onTestFinished(async () => {
@@ -18,10 +17,10 @@ async function plain(url: string, clientId: string, options: object = {}): Promi
   return client
 }
 
-describe('names that every JavaScript object has', () => {
+describe('names of JavaScript object properties', () => {
   const NAMES = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
 
-  it.each(NAMES)('are client ids like any other: %s', async name => {
+  it.each(NAMES)('are valid client ids: %s', async name => {
     const { store } = await openStore()
     const first = await plain(store.url, name)
     expect(first.connected).toBe(true)
@@ -31,7 +30,7 @@ describe('names that every JavaScript object has', () => {
     expect(store.clientIds).toEqual([name, 'other'])
   })
 
-  it.each(NAMES)('are topics like any other, or refused: %s', async name => {
+  it.each(NAMES)('are valid topics, or rejected: %s', async name => {
     const { store } = await openStore()
     for (const topics of [[name], [name, 'ordinary'], ['ordinary', name, 'other']]) {
       const client = await lazyClient(store.url)
@@ -47,8 +46,8 @@ describe('names that every JavaScript object has', () => {
   })
 })
 
-describe('a client that subscribes without end', () => {
-  it('is refused what is over the bound, and stays connected', async () => {
+describe('a client with too many subscriptions', () => {
+  it('stays connected, and further subscriptions are rejected', async () => {
     const { store } = await openStore()
     const client = await plain(store.url, 'alice')
     for (let batch = 0; batch < 10; batch++) {
@@ -70,7 +69,7 @@ const lazyClient = async (url: string): Promise<TestClient> => TestClient.connec
 const HOT = { topic: 'hot', qos: 1 } as const
 
 describe('a session that was ended', () => {
-  it('leaves nothing to the next one with its client id, however soon that comes', async () => {
+  it('leaves no messages to the next one with its client id, however early that starts', async () => {
     const { store } = await openStore()
     const first = await lazyClient(store.url)
     await first.subscribe(HOT)
@@ -84,12 +83,14 @@ describe('a session that was ended', () => {
 })
 
 describe('a session that never acknowledges', () => {
-  it('ends with reason 151 when too much is kept for it, and others go on', { timeout: 60_000 }, async () => {
+  it('ends with reason code 151 above the limit of queued messages, and others are unaffected', {
+    timeout: 60_000,
+  }, async () => {
     const { store } = await openStore()
     const lazy = await lazyClient(store.url)
     await lazy.subscribe(HOT)
     const writer = await plain(store.url, 'writer')
-    // A message counts by its size as well, so large ones reach the bound soon.
+    // Large messages reach the byte limit quickly.
     const large = Buffer.alloc(LIMIT.queuedBytes / 8)
     for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })
     expect(await lazy.dismissed()).toBe(151)

@@ -11,15 +11,15 @@ import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 const SHUTTING_DOWN = 139
-/** After ten seconds the broker ends connections that say nothing anyway. */
+/** The broker closes connections without CONNECT after ten seconds. */
 const BEFORE_CONNECT_TIMEOUT = { timeout: 2_000 }
 
-// These clients do not close their side, and are cut off after that time; the process is this file's alone.
+// These clients do not close their side. Only this file's process uses the changed limit.
 Object.assign(LIMIT, { closeTimeoutMs: 500 })
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
-describe('close()', () => {
+describe('closing a store', () => {
   it('sends every client DISCONNECT 139, over TCP and WebSocket', async () => {
     const { store } = await openStore()
     const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
@@ -40,7 +40,7 @@ describe('close()', () => {
     }
   })
 
-  it('leaves no timer and no socket behind', { tags: 'slow' }, async () => {
+  it('leaves no timer and no socket', { tags: 'slow' }, async () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()
@@ -56,7 +56,7 @@ describe('close()', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('leaves no timer behind for requests that are on their way', async () => {
+  it('leaves no timer for requests in flight', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const sent = Array.from({ length: 500 }, async (_, i) =>
@@ -68,7 +68,7 @@ describe('close()', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('may be called twice, also at once', async () => {
+  it('can be repeated, even concurrently', async () => {
     const { store } = await openStore()
     await RawClient.ready(store.url, 'alice')
     await Promise.all([store.close(), store.close()])
@@ -76,7 +76,7 @@ describe('close()', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it('is what `await using` calls', async () => {
+  it('is performed by `await using`', async () => {
     const { store } = await openStore()
     const client = await RawClient.ready(store.url, 'alice')
     await store[Symbol.asyncDispose]()
@@ -84,8 +84,8 @@ describe('close()', () => {
   })
 
   it.each([
-    ['has said nothing', Buffer.alloc(0)],
-    ['has said half a CONNECT', connect('raw').subarray(0, 8)],
+    ['has sent nothing', Buffer.alloc(0)],
+    ['has sent half a CONNECT', connect('raw').subarray(0, 8)],
   ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)
@@ -96,9 +96,9 @@ describe('close()', () => {
   })
 
   it.each([
-    ['has said nothing', ''],
+    ['has sent nothing', ''],
     ['has not finished its HTTP request', 'GET / HTTP/1.1\r\n'],
-    ['has asked for WebSocket and said nothing since', UPGRADE],
+    ['has only sent the WebSocket upgrade', UPGRADE],
   ])('does not wait for a connection to the WebSocket port that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.wsUrl)

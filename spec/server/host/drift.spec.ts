@@ -10,7 +10,7 @@ import { isNewer } from '../../support/version.js'
 
 const DAY = 86_400_000
 
-/** A store on the time of now, whose clock is in the hands of the spec, and a client with a right one. */
+/** A store with an adjustable clock at the current time, and a client with the real one. */
 async function open() {
   const clock = new ManualClock(Date.now())
   const { store } = await openStore({ clock })
@@ -21,8 +21,8 @@ async function open() {
 describe.each([
   ['two minutes', 120_000],
   ['a day', DAY],
-])('A store whose clock ran ahead by %s and was put right', (_, far) => {
-  it('goes on for everybody: writes, watches, locks with their tokens', async () => {
+])('a store whose clock ran ahead by %s and was corrected', (_, far) => {
+  it('still serves writes, watches, and locks with their tokens', async () => {
     const { store, clock, client } = await open()
     const key = client.key('k', text)
     const seen = record(key.entries$)
@@ -40,7 +40,7 @@ describe.each([
     expect(store.stats.errors).toBe(0)
   })
 
-  it('tells its operator, once, and when it has caught up', async () => {
+  it('reports the drift once, and when it ends', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(far)
@@ -55,22 +55,22 @@ describe.each([
   })
 })
 
-describe('The drift of a store', () => {
-  it('is none for a client that is a minute ahead', async () => {
+describe('the drift of a store', () => {
+  it('is zero for a client clock that is a minute ahead', async () => {
     const { store, drifts } = await open()
     const early = openClient(store.url, { clock: new ManualClock(Date.now() + 55_000) })
     await firstValueFrom(early.key('k', text).set('v'))
     expect([store.drift, drifts.values]).toEqual([0, []])
   })
 
-  it('outlives a restart with its keys, and is over with one without', async () => {
+  it('survives a restart that keeps the keys, and ends when a restart loses them', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(DAY)
     const { version } = await write()
     clock.jump(-DAY)
     await store.restart({ keys: 'kept' })
-    // A read is asked for again on the new connection, which a write is not.
+    // Unlike a write, a read is retried on the new connection.
     await firstValueFrom(client.key('k', text).get())
     const next = await write()
     expect(isNewer(String(next.version), String(version))).toBe(true)
@@ -79,7 +79,7 @@ describe('The drift of a store', () => {
     expect([drifts.values, store.drift]).toEqual([[DAY, 0], 0])
   })
 
-  it('ends when a dump is loaded into a new store: its versions begin with the time of now', async () => {
+  it('ends if a dump is loaded into a new store, whose versions begin at the current time', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     await firstValueFrom(client.key('k', text).set('v'))
@@ -90,7 +90,7 @@ describe('The drift of a store', () => {
     expect(store.drift).toBe(0)
   })
 
-  it('does not keep the store from loading what it dumped, tokens and all', async () => {
+  it("does not prevent loading the store's own dump, tokens included", async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     const token = String((await firstValueFrom(client.key('lock', text).set('me'))).version)
@@ -101,10 +101,10 @@ describe('The drift of a store', () => {
   })
 })
 
-describe('What expires, when the clock of the store jumps', () => {
+describe('when the clock of the store jumps, an expiring key', () => {
   const left = async (jump: number) => {
     const { store, clock } = await open()
-    // Its clock jumps, too: it would be ahead of the store's.
+    // The client's clock jumps as well, or it would be ahead of the store's.
     const client = openClient(store.url, { clock })
     await firstValueFrom(client.key('k', text).set('v', { expiresIn: 10_000 }))
     clock.jump(jump)
@@ -112,11 +112,11 @@ describe('What expires, when the clock of the store jumps', () => {
     return { store, clock }
   }
 
-  it('is gone with the next request when it jumped past the end', async () => {
+  it('is removed by the next request if the clock jumped past its expiry', async () => {
     expect((await left(DAY)).store.stats.keys).toBe(0)
   })
 
-  it('stays as much longer when it jumped back', async () => {
+  it('lives longer by the jump if the clock jumped back', async () => {
     const { store, clock } = await left(-DAY)
     clock.advance(DAY + 9_999)
     expect(store.stats.keys).toBe(1)

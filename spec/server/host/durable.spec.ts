@@ -24,8 +24,8 @@ async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
   return { store, clock, client }
 }
 
-describe('A store with a directory', () => {
-  it('has all that it had when it starts again: values, versions, ends, tokens, and the clock itself', async () => {
+describe('a store with a directory', () => {
+  it('recovers values, versions, expiry, tokens and its clock on the next start', async () => {
     const data = directory()
     const one = await start(data)
     const { version } = await one.client.request(command('SET k v PX 5000'), { timestamp: NOW, fencingToken: NOW })
@@ -42,7 +42,7 @@ describe('A store with a directory', () => {
     expect((await two.client.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('has deleted what was over by then', async () => {
+  it('deletes keys that expired before the start', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v PX 5000'), { timestamp: NOW })
@@ -51,7 +51,7 @@ describe('A store with a directory', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('answers what a client repeats after a restart as before it', async () => {
+  it('restarts with or without its keys', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -63,13 +63,13 @@ describe('A store with a directory', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
   })
 
-  it('ends a load that meets a restart, and takes the next one', async () => {
+  it('ends a load that coincides with a restart, and accepts the next one', async () => {
     const { store } = await start(directory())
     const loading = store.load([{ key: 'a', value: '1' }])
-    // Whether it was appended by then is for the turn of the event loop.
+    // The event loop decides whether the load was appended by then.
     const outcome = expect(loading).rejects.toMatchObject({
       code: expect.stringMatching(/^(closed|outcome-unknown)$/),
-      message: expect.stringMatching(/the store was stopped/),
+      message: expect.stringMatching(/the store stopped/),
     })
     await new Promise(resolve => setImmediate(resolve))
     await store.restart({ keys: 'kept' })
@@ -77,7 +77,7 @@ describe('A store with a directory', () => {
     expect(await store.load([{ key: 'b', value: '2' }])).toMatchObject({ loaded: 1 })
   })
 
-  it('tells how far it has come when it starts again', async () => {
+  it('reports the progress of its recovery', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
@@ -92,7 +92,7 @@ describe('A store with a directory', () => {
     expect(read.at(-1)).toBeLessThanOrEqual(of)
   })
 
-  it('keeps what was loaded', async () => {
+  it('keeps a loaded dump', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load([
@@ -123,7 +123,7 @@ describe('A store with a directory', () => {
     expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
   })
 
-  it('starts beside a file that no store made, and warns of it', async () => {
+  it('starts despite an unknown file in the directory, with a warning', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -141,7 +141,7 @@ describe('A store with a directory', () => {
     expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
   })
 
-  it('is told who has it', async () => {
+  it('rejects a directory in use, and names the process', async () => {
     const data = directory()
     await start(data)
     await expect(serve({ port: 0, wsPort: 0, data })).rejects.toMatchObject({
@@ -151,7 +151,7 @@ describe('A store with a directory', () => {
     await expect(checkDirectory(data)).rejects.toMatchObject({ code: 'in-use' })
   })
 
-  it('leaves files behind that only their owner may read, and no lock', async () => {
+  it('creates files that only the owner can read, and removes its lock', async () => {
     const data = directory()
     const { store, client } = await start(data)
     await client.request(command('SET secret v'), { timestamp: NOW })
@@ -161,13 +161,13 @@ describe('A store with a directory', () => {
   })
 
   it.each([{ data: '' }, { persist: 'all' }, { persistKeys: ['a'] }, { data: 'd', persistKeys: ['a'] }] as const)(
-    'is refused with %j',
+    'rejects the options %j',
     async options => {
       await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
     },
   )
 
-  it('answers the requests of a connection in their order', async () => {
+  it('answers the requests of a connection in order', async () => {
     const { client } = await start(directory())
     const answers = await Promise.all(
       ['SET k 1', 'GET k', 'SET k 2', 'GET k', 'DEL k', 'GET k'].map(async words =>

@@ -15,14 +15,14 @@ import { meanwhile } from './meanwhile.js'
 const NOW = `${START}:0:client`
 const CONNACK = 0x20
 
-/** A store whose time stands still, at the clients' time of day. */
+/** A store whose clock is stopped at the current time of day. */
 async function openToday(): Promise<{ store: StoreServer; clock: ManualClock }> {
   const clock = new ManualClock(Date.now())
   return { store: (await openStore({ clock })).store, clock }
 }
 
-describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
-  it('answers nothing, and then everything', async () => {
+describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
+  it('answers nothing, and everything after it resumes', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     store.freeze(5_000)
@@ -41,7 +41,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\n3\r\n')
   })
 
-  it('tells nobody of a change, and lets nothing expire', async () => {
+  it('sends no notification and expires no key', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     for (const key of ['k', 'other']) await alice.request(command(`KEYNOTIFY ${key}`))
@@ -59,7 +59,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect(alice.inbox.map(({ text }) => text.trim().split('\r\n').at(-1))).toEqual(['v', 'DELETE', 'w'])
   })
 
-  it('takes connections, and serves them afterwards', async () => {
+  it('accepts connections, and serves them after it resumes', async () => {
     const { store } = await openStore()
     store.freeze(60_000)
     const connecting = RawClient.ready(store[transport], 'late')
@@ -70,7 +70,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect((await late.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('can be cut off, restarted and closed all the same', async () => {
+  it('can be cut, restarted and closed', async () => {
     const { store } = await openStore()
     const [alice, bob] = [
       await RawClient.ready(store[transport], 'alice'),
@@ -90,7 +90,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect(await waiting).toBeInstanceOf(Error)
   })
 
-  it('keeps a watch waiting, that is right again afterwards', async () => {
+  it('delays a watch, which is current after it resumes', async () => {
     const { store, clock } = await openToday()
     const panel = openClient(store[transport]).key('setPoint', number)
     const seen = record(openClient(store[transport]).key('setPoint', number).entries$)
@@ -105,7 +105,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
   })
 
-  it('is given up by a client that pings, which says so and is right again when it is back', {
+  it('is given up by a client that pings, which reports that and is current after reconnecting', {
     tags: 'slow',
   }, async () => {
     const { store } = await openToday()
@@ -115,7 +115,7 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
     const seen = record(client.key('k', textCodec).entries$)
     await seen.until(({ values }) => values.length === 1)
     store.freeze(3_600_000)
-    // Attempts fail as well: the system takes the connection, and nobody answers.
+    // Attempts fail as well: the system accepts connections, and the store does not answer.
     await status.until(({ values }) => {
       const last = values.at(-1)
       return last?.state === 'reconnecting' && (last.attempt ?? 0) >= 2
@@ -129,10 +129,10 @@ describe.each(['url', 'wsUrl'] as const)('A frozen store (%s)', transport => {
   })
 })
 
-describe('Freezing', () => {
+describe('freezing', () => {
   const open = async (): Promise<{ store: StoreServer; clock: ManualClock }> => openStore()
 
-  it('says until when, and the last one decides', async () => {
+  it('reports its end, and the latest call decides', async () => {
     const { store, clock } = await open()
     expect(store.frozenUntil).toBeUndefined()
     store.freeze(1_000)
@@ -145,7 +145,7 @@ describe('Freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('ends with 0, also when there was none', async () => {
+  it('ends with 0, even if the store was not frozen', async () => {
     const { store, clock } = await open()
     store.freeze(0)
     store.freeze(1_000)
@@ -153,7 +153,7 @@ describe('Freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('a hundred times over changes nothing', async () => {
+  it('a hundred times in a row has no effect afterwards', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     for (let n = 0; n < 100; n++) {
@@ -164,7 +164,7 @@ describe('Freezing', () => {
     }
   })
 
-  it('carries what is larger than any buffer, whole and in order', async () => {
+  it('preserves a message larger than any buffer', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     const value = 'x'.repeat(4_000_000)
@@ -177,7 +177,7 @@ describe('Freezing', () => {
     expect(read?.text).toBe(`$4000000\r\n${value}\r\n`)
   })
 
-  it('forgets a client that hangs up meanwhile, when it goes on', async () => {
+  it('drops a client that disconnects before the store resumes', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -190,7 +190,7 @@ describe('Freezing', () => {
     await eventually(() => store.clientIds.length === 0)
   })
 
-  it('is harmed by no connection that breaks while it waits', async () => {
+  it('survives a connection that breaks before the store resumes', async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
@@ -206,7 +206,7 @@ describe('Freezing', () => {
     await eventually(() => store.clientIds.length === 1)
   })
 
-  it('takes no more connections than a system keeps for a process', { tags: 'slow' }, async () => {
+  it("accepts no more connections than the system's backlog allows", { tags: 'slow' }, async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 520 }, async () => RawSocket.open(store.url)))
@@ -217,13 +217,13 @@ describe('Freezing', () => {
     expect(refused).toBe(520 - 511)
   })
 
-  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses %s ms', async ms => {
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects %s ms', async ms => {
     const { store } = await open()
     expect(() => store.freeze(ms)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(store.frozenUntil).toBeUndefined()
   })
 
-  it('refuses a store that is closed', async () => {
+  it('rejects a closed store', async () => {
     const { store, clock } = await open()
     store.freeze(1_000)
     await store.close()

@@ -10,7 +10,7 @@ import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 
-/** A store with a client that had better not notice anything. */
+/** A store with a witness, a client that must not notice anything. */
 async function open() {
   const { store } = await openStore()
   const witness = await RawClient.ready(store.url, 'witness')
@@ -18,7 +18,7 @@ async function open() {
   return { store, witness }
 }
 
-/** That the witness still is connected, is answered and told, and that nothing else came to it. */
+/** Checks that the witness is still connected and served, and received nothing else. */
 async function expectUnharmed(store: StoreServer, witness: RawClient): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
@@ -29,7 +29,7 @@ async function expectUnharmed(store: StoreServer, witness: RawClient): Promise<v
 
 const CONNECT = connect('raw')
 
-describe('Whoever sends what is not MQTT', () => {
+describe('a client that does not send MQTT', () => {
   const NOT_MQTT: Record<string, readonly Buffer[]> = {
     zeros: [Buffer.alloc(1_000)],
     'the first byte of something else': [Buffer.from('G')],
@@ -45,7 +45,7 @@ describe('Whoever sends what is not MQTT', () => {
     'a filter that is none': [CONNECT, subscribe(['news/#/more'])],
   }
 
-  it.each(Object.entries(NOT_MQTT))('loses the connection, and nobody else does: %s', async (_, chunks) => {
+  it.each(Object.entries(NOT_MQTT))('is disconnected, and others are unaffected: %s', async (_, chunks) => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
     for (const chunk of chunks) await raw.send(chunk)
@@ -53,7 +53,7 @@ describe('Whoever sends what is not MQTT', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('harms nobody, whatever the bytes', async () => {
+  it('does not affect others, whatever bytes it sends', async () => {
     const { store, witness } = await open()
     for (let seed = 1; seed <= 60; seed++) {
       const raw = await RawSocket.open(store.url)
@@ -67,7 +67,7 @@ describe('Whoever sends what is not MQTT', () => {
 
   const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
 
-  it.each(Object.entries(PIECES))('harms nobody with %s cut off at any byte', async (_, whole) => {
+  it.each(Object.entries(PIECES))('does not affect others with %s truncated at any byte', async (_, whole) => {
     const { store, witness } = await open()
     for (let length = 0; length <= whole.length; length++) {
       const raw = await RawSocket.open(store.url)
@@ -79,7 +79,7 @@ describe('Whoever sends what is not MQTT', () => {
     expect(store.clientIds).toEqual(['witness'])
   })
 
-  it('harms nobody by half a packet that never ends', async () => {
+  it('does not affect others with a packet that it never completes', async () => {
     const { store, witness } = await open()
     for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
@@ -89,8 +89,8 @@ describe('Whoever sends what is not MQTT', () => {
   })
 })
 
-describe('A slow client', () => {
-  it('that sends its packets byte by byte is understood', async () => {
+describe('a slow client', () => {
+  it('may send its packets byte by byte', async () => {
     const { store } = await openStore()
     const reader = await RawClient.connect(store.url, 'reader')
     await reader.subscribe('news')
@@ -101,7 +101,7 @@ describe('A slow client', () => {
     expect(message?.text).toBe('hello')
   })
 
-  it('that does not read what it is told loses its connection, and nobody waits for it', async () => {
+  it('is disconnected if it does not read, and others do not wait for it', async () => {
     const { store } = await openStore()
     const [slow, writer] = [await RawClient.ready(store.url, 'slow'), await RawClient.ready(store.url, 'writer')]
     await slow.request(command('KEYNOTIFY key'))
@@ -116,8 +116,8 @@ describe('A slow client', () => {
   })
 })
 
-describe('A packet that is well-formed but makes no sense', () => {
-  it('is not passed on when its own topic is invalid: one with a zero character', async () => {
+describe('a well-formed but invalid packet', () => {
+  it('is not forwarded if its topic contains a null character', async () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
@@ -142,7 +142,7 @@ describe('A packet that is well-formed but makes no sense', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('does not cost a watcher its connection: a key too long for a notification topic', async () => {
+  it('does not disconnect a watcher: a key too long for a notification topic', async () => {
     const { store, witness } = await open()
     const long = 'x'.repeat(40_000)
     await witness.request(command(`KEYNOTIFY ${long}`))
@@ -151,7 +151,7 @@ describe('A packet that is well-formed but makes no sense', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('harms nobody, even thousands at once', async () => {
+  it('does not affect others, even by the thousand', async () => {
     const { store, witness } = await open()
     const other = await RawClient.ready(store.url, 'other')
     const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
@@ -160,7 +160,7 @@ describe('A packet that is well-formed but makes no sense', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('is not forwarded without properties and with QoS 0', async () => {
+  it('without properties and with QoS 0 is not forwarded', async () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)

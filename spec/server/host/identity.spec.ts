@@ -18,8 +18,8 @@ const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 
 
 const QUOTA_EXCEEDED = 151
 
-describe('A store that asks who one is', () => {
-  it('lets in who proves it, and tells the function all there is to know', async () => {
+describe('a store with authentication', () => {
+  it('accepts valid credentials, and passes all details to `authenticate`', async () => {
     const requests: LoginRequest[] = []
     const authenticate: Authenticate = request => {
       requests.push(request)
@@ -38,21 +38,21 @@ describe('A store that asks who one is', () => {
 
   it.each([
     ['a wrong password', { username: 'alice', password: 'wrong' }, BAD_CREDENTIALS],
-    ['nothing', {}, NOT_AUTHORIZED],
-    ['a method there is not', { properties: { authenticationMethod: 'riddles' } }, BAD_METHOD],
-  ])('turns away who shows %s', async (_, options, code) => {
+    ['a client without credentials', {}, NOT_AUTHORIZED],
+    ['an unknown authentication method', { properties: { authenticationMethod: 'riddles' } }, BAD_METHOD],
+  ])('rejects %s', async (_, options, code) => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', options)).toBe(code)
     expect(store.clientIds).toEqual([])
   })
 
-  it('tells MQTT 3.1.1 in its own codes', async () => {
+  it('rejects MQTT 3.1.1 clients with their own return codes', async () => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4, username: 'alice', password: 'wrong' })).toBe(4)
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4 })).toBe(5)
   })
 
-  it('lets in who shows nothing, if that is wanted, but nobody with a wrong password', async () => {
+  it('accepts clients without credentials if configured, but no wrong password', async () => {
     const { store } = await openSecured({ allowAnonymous: true })
     await RawClient.ready(store.url, 'c')
     expect(await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })).toBe(BAD_CREDENTIALS)
@@ -66,16 +66,16 @@ describe('A store that asks who one is', () => {
       },
     ],
     ['rejects', async () => Promise.reject(new Error('out of order'))],
-    ['says nothing', () => JSON.parse('null')],
-    ['says nonsense', () => JSON.parse('{ "principal": { "username": 7 } }')],
-    ['gives attributes to somebody without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
-    ['says nothing', () => JSON.parse('null')],
-  ])('lets nobody in when the function %s, and lives', async (_, authenticate) => {
+    ['returns null', () => JSON.parse('null')],
+    ['returns an invalid principal', () => JSON.parse('{ "principal": { "username": 7 } }')],
+    ['returns attributes without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
+    ['returns null', () => JSON.parse('null')],
+  ])('rejects the client and stays up if `authenticate` %s', async (_, authenticate) => {
     const { store } = await openStore({ authenticate })
     for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
   })
 
-  it('asks one method after the other, and the first that has something to say decides', async () => {
+  it('the first applicable method decides', async () => {
     const asked: number[] = []
     const method = (number: number, speaks: boolean) => () => {
       asked.push(number)
@@ -87,14 +87,14 @@ describe('A store that asks who one is', () => {
     expect(asked).toEqual([1, 2])
   })
 
-  it('lets an address wait from which logins fail, with a right password, too', async () => {
+  it('throttles an address with failed logins, even for the correct password', async () => {
     const { store } = await openSecured()
     for (let i = 0; i < 5; i++)
       expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
-  it('lets who came in from there before wait for guesses at its own password alone', async () => {
+  it('throttles a user name that has logged in from the address only for guesses at its own password', async () => {
     const { store } = await openSecured()
     for (const name of ['alice', 'bob']) await (await RawClient.connect(store.url, name, as(name))).end()
     for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
@@ -106,7 +106,7 @@ describe('A store that asks who one is', () => {
     await (await RawClient.connect(store.url, 'bob', as('bob'))).end()
   })
 
-  it('counts who is connected and who failed to log in, in all and by address', async () => {
+  it('counts connections and failed logins in total and by address', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'c', as('alice'))
     const { hostname, port } = new URL(store.url)
@@ -123,11 +123,11 @@ describe('A store that asks who one is', () => {
     silent.destroy()
     await alice.end()
     await eventually(() => store.stats.networkConnections === 0)
-    // Who is gone is remembered for its failures.
+    // Failures are kept after the disconnect.
     expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
   })
 
-  it('looks at few guesses that come all at once, and at no more once they have failed', async () => {
+  it('checks few concurrent guesses, and none once they have failed', async () => {
     let guesses = 0
     const { store } = await openStore({
       authenticate: async () => {
@@ -142,7 +142,7 @@ describe('A store that asks who one is', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('tells its operator what went wrong with its function, the record what kind of error, and strangers nothing', async () => {
+  it('reports an error of `authenticate` to the operator, only its kind to the audit log, and nothing to clients', async () => {
     const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
       throw error
@@ -159,14 +159,14 @@ describe('A store that asks who one is', () => {
     expect((await fault).error).toBe(error)
   })
 
-  it('keeps a record of which no stranger makes much', async () => {
+  it('limits audit entries caused by anonymous clients', async () => {
     const { store } = await openSecured()
     const event = firstValueFrom(store.audit$)
     await turnedAway(store.url, 'c'.repeat(2_000), { username: 'u'.repeat(60_000), password: 'x' })
     expect(JSON.stringify(await event).length).toBeLessThan(1_000)
   })
 
-  it('keeps a record without secrets', async () => {
+  it('writes no secrets to the audit log', async () => {
     const { store } = await openSecured()
     const events = firstValueFrom(store.audit$.pipe(take(2), toArray()))
     await RawClient.connect(store.url, 'c', as('alice'))
@@ -180,8 +180,8 @@ describe('A store that asks who one is', () => {
   })
 })
 
-describe("A client's id", () => {
-  it('is not for another principal while its session lives', async () => {
+describe('a client id', () => {
+  it('is reserved for its principal while the session lives', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'panel', as('alice'))
     const outcomes: unknown[] = []
@@ -192,7 +192,7 @@ describe("A client's id", () => {
     expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
-  it('nor while the client is away, and nobody gets what waits', async () => {
+  it('is reserved while the client is offline, and its queued messages reach no other principal', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'panel', kept)
@@ -205,7 +205,7 @@ describe("A client's id", () => {
     expect((await again.received(1))[0]?.text).toBe('secret')
   })
 
-  it('is free when its session is over, and its own principal may take it over', async () => {
+  it('is free when its session ends, and can be taken over by its own principal', async () => {
     const { store } = await openSecured()
     const first = await RawClient.ready(store.url, 'panel', as('alice'))
     await RawClient.ready(store.url, 'panel', as('alice'))
@@ -216,8 +216,8 @@ describe("A client's id", () => {
   })
 })
 
-describe('A store that asks nobody', () => {
-  it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])('does not listen at %s unless it is told to', async host => {
+describe('a store without authentication', () => {
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])('does not listen at %s by default', async host => {
     await expect(serve({ host, port: 0, wsPort: 0 })).rejects.toThrow(/allowAnonymous: true/)
   })
 
@@ -226,20 +226,20 @@ describe('A store that asks nobody', () => {
     await RawClient.ready(store.url, 'c')
   })
 
-  it('listens where it is told to, and warns of it', async () => {
+  it('listens at other addresses if configured, with a warning', async () => {
     const warnings: string[] = []
     const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
     expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
   })
 
-  it('warns by the process unless somebody listens to it', async () => {
+  it('emits a process warning unless `warn` is set', async () => {
     const warned = once(process, 'warning')
     await openStore({ host: '0.0.0.0', allowAnonymous: true })
     expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
   })
 
-  it('warns of strangers it lets in beside those it asks, and of nothing else', async () => {
+  it('warns of anonymous clients accepted despite authentication, and of nothing else', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     await openStore({ warn })
@@ -250,28 +250,28 @@ describe('A store that asks nobody', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('takes no policy later', async () => {
+  it('does not accept a policy later', async () => {
     const { store } = await openStore()
     expect(() => store.reload({ policy: '[]' })).toThrow(/without a policy/)
   })
 })
 
-describe('Our client', () => {
-  it('is let in with its user name and password', async () => {
+describe("the library's client", () => {
+  it('connects with its user name and password', async () => {
     const { store } = await openSecured({ clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel', ...as('alice') })
     expect(await firstValueFrom(client.key('k', text).get())).toMatchObject({ op: 'absent' })
   })
 
-  it('ends, and says why, with a wrong one', async () => {
+  it('fails with the reason for a wrong password', async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'connection-refused' })
   })
 })
 
-// The first packet after CONNECT may come before it is decided.
-it('What comes before a client is let in waits, and is not done for who is not', async () => {
+// Packets may arrive before the login is decided.
+it('packets that arrive before the login is decided are queued, and dropped if it is rejected', async () => {
   const { store } = await openStore({
     authenticate: async ({ username }) => {
       await new Promise(resolve => setImmediate(resolve))
@@ -283,7 +283,7 @@ it('What comes before a client is let in waits, and is not done for who is not',
   expect(await turnedAway(store.url, 'd', as('mallory'))).toBe(BAD_CREDENTIALS)
 })
 
-it('What comes before a client is let in is 1 MiB at most, one large packet as well as many', async () => {
+it('packets queued before the login are limited to 1 MiB, as one large packet or many', async () => {
   const { store } = await openStore({ authenticate: async () => new Promise(() => undefined) })
   const stranger = await RawSocket.open(store.url)
   await stranger.send(connectPacket('c'), publish('t', Buffer.alloc(2 * 1024 * 1024)))

@@ -6,11 +6,11 @@ import { TestClient } from '../../support/test-client.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-/** s; a client that says nothing for half as long again is gone (MQTT 5.0, section 3.1.2.10). */
+/** Seconds; a client that is silent for one and a half times as long is disconnected (MQTT 5.0, section 3.1.2.10). */
 const KEEP_ALIVE = 10
 const A_WHILE = KEEP_ALIVE * 1_000
 
-describe('The keep-alive', () => {
+describe('the keep-alive timeout', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
@@ -25,7 +25,7 @@ describe('The keep-alive', () => {
     return { store, client }
   }
 
-  it('is kept by a client that sends nothing but requests', async () => {
+  it('is reset by requests', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) {
       vi.advanceTimersByTime(A_WHILE)
@@ -35,19 +35,19 @@ describe('The keep-alive', () => {
     expect(store.clientIds).toEqual(['alice'])
   })
 
-  it('is kept by a client that sends nothing but acknowledgements', async () => {
+  it('is reset by acknowledgements', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) client.send(requestPacket('alice', command('GET k'), id))
     for (const publish of await client.came('publish', 5)) {
       vi.advanceTimersByTime(A_WHILE)
       client.acknowledge(publish)
-      // Nobody tells when an acknowledgement has arrived; what comes over another connection afterwards has.
+      // The arrival of an acknowledgement is not observable, so a message on another connection is awaited after it.
       for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'witness')).settled()
     }
     expect(store.clientIds).toContain('alice')
   })
 
-  it('ends the connection of a client that says nothing any more', async () => {
+  it('ends the connection of a silent client', async () => {
     const { store, client } = await connect()
     client.send(requestPacket('alice', command('GET k'), 1))
     await client.came('publish')

@@ -14,8 +14,8 @@ async function* soon(...lines: readonly (DumpLine | string)[]): AsyncGenerator<D
   yield* lines
 }
 
-describe('A dump', () => {
-  it('of a store, loaded into a new one, makes it the same: values, versions, expiry, fencing tokens', async () => {
+describe('a dump', () => {
+  it('makes a new store equal to the dumped one: values, versions, expiry, fencing tokens', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
@@ -34,7 +34,7 @@ describe('A dump', () => {
     expect([...copy.dump()]).toEqual(lines.slice(0, 1))
   })
 
-  it('is of one moment, whatever is written while it is read', async () => {
+  it('is a snapshot, despite writes while it is read', async () => {
     const { store } = await openStore()
     const keys = Array.from({ length: 100 }, (_, at) => ({ key: `k${at}`, value: 'before' }))
     await store.load(keys)
@@ -62,8 +62,8 @@ describe('A dump', () => {
   })
 })
 
-describe('Loading', () => {
-  it.each(['url', 'wsUrl'] as const)('tells whoever watches the keys (%s)', async transport => {
+describe('loading', () => {
+  it.each(['url', 'wsUrl'] as const)('notifies watchers (%s)', async transport => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const client = openClient(store[transport])
     const [a, b] = ['a', 'b'].map(name => record(client.key(name, text).entries$))
@@ -80,7 +80,7 @@ describe('Loading', () => {
     expect(store.stats).toMatchObject({ notifications: 4, keys: 1 })
   })
 
-  it('gives what is older a new version, which a watch takes for the news it is', async () => {
+  it('gives an older entry a new version, which watches accept as a change', async () => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const key = openClient(store.url).key('k', text)
     const seen = record(key.entries$)
@@ -93,7 +93,7 @@ describe('Loading', () => {
     expect(versions.every((version, at) => at === 0 || version.compareTo(versions[at - 1] ?? version) > 0)).toBe(true)
   })
 
-  it('takes lines that come later, and blank ones', async () => {
+  it('accepts lines that arrive later, and blank ones', async () => {
     const { store } = await openStore()
     const lines = soon(
       '{"key":"a","value":"1"}',
@@ -106,7 +106,7 @@ describe('Loading', () => {
     expect([...store.dump()].map(({ key, value }) => `${key} ${value}`)).toEqual(['a 1', 'b 2', 'c 3'])
   })
 
-  it('lets keys expire in time, and leaves out those that are over', async () => {
+  it('restores expiry, and skips expired keys', async () => {
     const { store, clock } = await openStore()
     const lines = [
       { key: 'a', value: '', expiresAt: START },
@@ -118,7 +118,7 @@ describe('Loading', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('is all or nothing: one line that is wrong, and its number', async () => {
+  it('is atomic: a bad line prevents it, with its number in the error', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'before' }])
     const message = 'line 4: it is not valid JSON; nothing was loaded'
@@ -128,7 +128,7 @@ describe('Loading', () => {
     expect([...store.dump()]).toMatchObject([{ key: 'k', value: 'before' }])
   })
 
-  it('is nothing when it would be too many keys, or when the lines break off', async () => {
+  it('changes nothing if there are too many keys or the lines end early', async () => {
     const { store } = await openStore({ maxKeys: 1, maxBytes: 1_000_000 })
     const two = [
       { key: 'a', value: '' },
@@ -144,7 +144,7 @@ describe('Loading', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('refuses a fencing token that nobody could come after', async () => {
+  it('rejects a fencing token from the future', async () => {
     const { store } = await openStore()
     const [near, far] = [`${START + 60_000}:0:lock`, `${START + 60_001}:0:lock`]
     const message = "line 1: its `fencingToken` is ahead of this machine's clock; nothing was loaded"
@@ -155,7 +155,7 @@ describe('Loading', () => {
     expect(await store.load([{ key: 'k', value: '', fencingToken: near }])).toMatchObject({ loaded: 1 })
   })
 
-  it('waits for a restart, and is there afterwards', async () => {
+  it('waits for a restart and is complete afterwards', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'lost' })
     await store.load([{ key: 'k', value: 'v' }])
@@ -164,18 +164,18 @@ describe('Loading', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 
-  it.each([null, 'replace', { replace: 1 }])('refuses the options %j', async options => {
+  it.each([null, 'replace', { replace: 1 }])('rejects the options %j', async options => {
     const { store } = await openStore()
     await expect(Reflect.apply(store.load, store, [[], options])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('refuses a store that is closed', async () => {
+  it('rejects a closed store', async () => {
     const { store } = await openStore()
     await store.close()
     await expect(store.load([])).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('keeps what a value is, byte by byte, for a client', async () => {
+  it('preserves values byte by byte', async () => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const value = Uint8Array.from({ length: 70_000 }, (_, at) => at % 256)
     await store.load([{ key: 'k', bytes: Buffer.from(value).toString('base64') }])

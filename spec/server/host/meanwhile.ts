@@ -1,7 +1,7 @@
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 
-/** Lets so much happen at another store that whatever was about to happen here has happened. */
+/** Completes work at another store, so that pending work of this process has certainly run. */
 export async function meanwhile(): Promise<void> {
   const { store } = await openStore()
   const witness = await RawClient.ready(store.url, 'witness')

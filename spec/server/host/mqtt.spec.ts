@@ -11,7 +11,7 @@ const MQTT_3_1_1 = { protocolVersion: 4 } as const
 
 const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
 
-/** A client that a test ends without a goodbye, so that its last will is published. */
+/** Ends a client without DISCONNECT, so that its last will is published. */
 async function die(client: RawClient): Promise<void> {
   client.mqtt.stream.destroy()
   await client.closed
@@ -20,7 +20,6 @@ async function die(client: RawClient): Promise<void> {
 const will = (topic: string, payload: string, retain = false) =>
   ({ will: { topic, payload: Buffer.from(payload), qos: 1, retain } }) as const
 
-/** The value of a key, as a fresh client sees it. */
 async function read(store: StoreServer, key: string): Promise<string> {
   const reader = await RawClient.ready(store.url, 'reader')
   const { text } = await reader.request(command(`GET ${key}`))
@@ -28,28 +27,25 @@ async function read(store: StoreServer, key: string): Promise<string> {
   return text
 }
 
-describe('Beside the store, the broker', () => {
-  it.each([0, 1, 2] as const)(
-    'delivers messages with QoS %i over TCP and WebSocket, in the order of each',
-    async qos => {
-      const { store } = await openStore()
-      const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
-      for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
-      const numbers = Array.from({ length: 20 }, (_, i) => String(i))
-      for (const number of numbers) {
-        for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
+describe('the broker of a store', () => {
+  it.each([0, 1, 2] as const)('delivers messages with QoS %i over TCP and WebSocket in order', async qos => {
+    const { store } = await openStore()
+    const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
+    for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
+    const numbers = Array.from({ length: 20 }, (_, i) => String(i))
+    for (const number of numbers) {
+      for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
+    }
+    for (const client of [tcp, ws]) {
+      await client.received(40)
+      for (const from of ['from/tcp', 'from/ws']) {
+        expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
       }
-      for (const client of [tcp, ws]) {
-        await client.received(40)
-        for (const from of ['from/tcp', 'from/ws']) {
-          expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
-        }
-        expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
-      }
-    },
-  )
+      expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
+    }
+  })
 
-  it('keeps retained messages for those who come later, until they are cleared', async () => {
+  it('retains messages for later subscribers until they are cleared', async () => {
     const { store } = await openStore()
     const publisher = await RawClient.connect(store.url, 'publisher')
     await publisher.publish('weather', 'rain', { retain: true })
@@ -67,7 +63,7 @@ describe('Beside the store, the broker', () => {
     expect(textsOf(later)).toEqual(['end'])
   })
 
-  it('carries the properties of MQTT 5', async () => {
+  it('forwards MQTT 5 properties', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'client')
     await client.subscribe('news')
@@ -84,7 +80,7 @@ describe('Beside the store, the broker', () => {
     expect(message?.property('who')).toEqual(['me', 'you'])
   })
 
-  it('publishes the last will of a client that goes without a word, and of no other', async () => {
+  it('publishes the last will only of a client without DISCONNECT', async () => {
     const { store } = await openStore()
     const heir = await RawClient.connect(store.url, 'heir')
     await heir.subscribe('wills/#')
@@ -100,7 +96,7 @@ describe('Beside the store, the broker', () => {
     expect(textsOf(heir)).toEqual(['goodbye', 'farewell'])
   })
 
-  it('loses neither messages nor responses when both come at once', async () => {
+  it('loses neither messages nor responses if both arrive together', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.subscribe('noise/+')
@@ -117,7 +113,7 @@ describe('Beside the store, the broker', () => {
     expect(counts).toEqual([200, 200])
   })
 
-  it('keeps messages for a session until its client is back', async () => {
+  it('queues messages of a session until its client reconnects', async () => {
     const { store } = await openStore()
     const before = await RawClient.connect(store.url, 'alice', KEPT)
     await before.subscribe('news')
@@ -131,7 +127,7 @@ describe('Beside the store, the broker', () => {
 })
 
 describe('MQTT 3.1.1 clients', () => {
-  it('publish and subscribe beside MQTT 5 clients', async () => {
+  it('exchange messages with MQTT 5 clients', async () => {
     const { store } = await openStore()
     const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
     const modern = await RawClient.connect(store.url, 'modern')
@@ -144,7 +140,7 @@ describe('MQTT 3.1.1 clients', () => {
     }
   })
 
-  it('cannot send requests, and nobody else gets what they send', async () => {
+  it('cannot send requests, and their attempts are not forwarded', async () => {
     const { store } = await openStore()
     const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
     const modern = await RawClient.ready(store.url, 'modern')
@@ -156,8 +152,8 @@ describe('MQTT 3.1.1 clients', () => {
   })
 })
 
-describe('A request of a client that is gone', () => {
-  it('is answered when its kept MQTT session comes back, if it was cut right after sending', async () => {
+describe('a request of a disconnected client', () => {
+  it('is answered when its session resumes, even if the connection broke right after sending', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
@@ -173,7 +169,7 @@ describe('A request of a client that is gone', () => {
     expect(after.inbox).toHaveLength(1)
   })
 
-  it('is carried out when it is the last will', async () => {
+  it('is executed if it is the last will', async () => {
     const { store } = await openStore()
     const heir = await RawClient.ready(store.url, 'heir')
     await heir.request(command('KEYNOTIFY key'))
@@ -195,7 +191,7 @@ describe('A request of a client that is gone', () => {
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
   })
 
-  it('watches nothing when it is the last will', async () => {
+  it('registers no watch if it is the last will', async () => {
     const { store } = await openStore()
     const heir = await RawClient.connect(store.url, 'heir')
     await heir.subscribe('answers')

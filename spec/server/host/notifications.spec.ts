@@ -13,21 +13,20 @@ const watch = async (client: RawClient, key = 'k'): Promise<void> => {
   expect((await client.request(command(`KEYNOTIFY ${key}`))).text).toBe('+OK\r\n')
 }
 
-/** Somebody sets the key. */
 async function change(store: StoreServer, key = 'k'): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command(`SET ${key} v`), { timestamp: NOW })).text).toBe('+OK\r\n')
   await writer.end()
 }
 
-/** What a client has been told, once everything on its way has arrived. */
+/** Messages received by the client, once those in flight have arrived. */
 async function toldTo(client: RawClient): Promise<string[]> {
   await client.settled()
   return client.inbox.map(({ topic }) => topic)
 }
 
-describe('A notification', () => {
-  it("comes to the topic of the protocol page's example, with QoS 1, version and protocol version", async () => {
+describe('a notification', () => {
+  it("has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
     const { store } = await openStore()
     const client = await RawClient.ready(store.url, 'client-id1')
     await watch(client, 'SOMEKEY')
@@ -52,7 +51,7 @@ describe('A notification', () => {
     expect(topics).toContain('6AC3B672672F2331/command/notify/6A6B')
   })
 
-  it('comes to whoever registered, also without a subscription', async () => {
+  it('is sent to registered clients without a subscription', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'go-client')
     await client.subscribe(responseTopicOf('go-client'))
@@ -61,7 +60,7 @@ describe('A notification', () => {
     expect(await toldTo(client)).toEqual([notificationTopicOf('go-client', 'k')])
   })
 
-  it.each(['exact', 'one level', '#'])('comes once to whoever registered and has a subscription (%s)', async how => {
+  it.each(['exact', 'one level', '#'])('is sent once to a registered client with a subscription (%s)', async how => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -74,7 +73,7 @@ describe('A notification', () => {
     ])
   })
 
-  it.each([0, 1] as const)('does not come again when a kept session resumes (subscribed with QoS %i)', async qos => {
+  it.each([0, 1] as const)('is not repeated when a session resumes (subscribed with QoS %i)', async qos => {
     const { store } = await openStore()
     const before = await RawClient.connect(store.url, 'alice', KEPT)
     await before.subscribe(responseTopicOf('alice'))
@@ -87,7 +86,7 @@ describe('A notification', () => {
     expect(await toldTo(after)).toEqual([])
   })
 
-  it('comes to nobody else, not even to a subscriber of #', async () => {
+  it('is sent to no other client, not even to a subscriber of #', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const spy = await RawClient.connect(store.url, 'spy')
@@ -100,8 +99,8 @@ describe('A notification', () => {
   })
 })
 
-describe("With notifications 'subscribed', a notification", () => {
-  it('comes only to whoever has a subscription, too', async () => {
+describe("with notifications 'subscribed', a notification", () => {
+  it('is sent only to registered clients with a subscription', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -113,7 +112,7 @@ describe("With notifications 'subscribed', a notification", () => {
     expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('comes to whoever subscribed to that key alone, and not of another', async () => {
+  it('is sent only for the subscribed key', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -123,7 +122,7 @@ describe("With notifications 'subscribed', a notification", () => {
     expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('comes no longer after UNSUBSCRIBE', async () => {
+  it('is not sent after UNSUBSCRIBE', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.ready(store.url, 'alice')
     await watch(client)
@@ -133,7 +132,7 @@ describe("With notifications 'subscribed', a notification", () => {
   })
 
   it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
-    'comes to whoever has a subscription that matches: %s',
+    'is sent to a client with the matching subscription %s',
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
       const client = await RawClient.connect(store.url, 'alice')
@@ -146,7 +145,7 @@ describe("With notifications 'subscribed', a notification", () => {
   )
 
   it.each(['+/+', 'clients/+', 'other/#', 'clients/statestore', '+/+/+/+/+/+/+/+/+'])(
-    'does not come to whoever has a subscription that does not match: %s',
+    'is not sent to a client with the subscription %s, which does not match',
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
       const client = await RawClient.connect(store.url, 'alice')
@@ -158,7 +157,7 @@ describe("With notifications 'subscribed', a notification", () => {
     },
   )
 
-  it('comes to whoever has its subscription from a kept session', async () => {
+  it('is sent to a client whose subscription is from a resumed session', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     await before.end()
@@ -168,7 +167,7 @@ describe("With notifications 'subscribed', a notification", () => {
     expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('needs KEYNOTIFY as well as the subscription', async () => {
+  it('requires KEYNOTIFY in addition to the subscription', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.ready(store.url, 'alice')
     await change(store)
@@ -176,11 +175,11 @@ describe("With notifications 'subscribed', a notification", () => {
   })
 })
 
-describe('The store forgets the watches of a client', () => {
+describe('the watches of a client end', () => {
   it.each([
-    ['says goodbye', async (client: RawClient) => client.end()],
-    ['goes without a word', async (client: RawClient) => client.mqtt.stream.destroy()],
-  ])('that %s, and is not told when it is back', async (_, leave) => {
+    ['disconnects', async (client: RawClient) => client.end()],
+    ['loses its connection', async (client: RawClient) => client.mqtt.stream.destroy()],
+  ])('when it %s, and it gets no notification after it reconnects', async (_, leave) => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice')
     await watch(before)
@@ -192,7 +191,7 @@ describe('The store forgets the watches of a client', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('whose connection the operator cut', async () => {
+  it('when the operator cuts its connection', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice')
     await watch(before)
@@ -203,7 +202,7 @@ describe('The store forgets the watches of a client', () => {
     expect(await toldTo(after)).toEqual([])
   })
 
-  it('even if its MQTT session is kept, with its subscriptions', async () => {
+  it('even if its MQTT session and subscriptions are kept', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     await watch(before)
@@ -218,7 +217,7 @@ describe('The store forgets the watches of a client', () => {
     expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it.each([{}, KEPT])('whose session a new connection takes over (%o)', async session => {
+  it.each([{}, KEPT])('when a new connection takes over its session (%o)', async session => {
     const { store } = await openStore()
     const first = await RawClient.ready(store.url, 'alice', session)
     await watch(first)
@@ -231,7 +230,7 @@ describe('The store forgets the watches of a client', () => {
     expect(await toldTo(second)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('and of no other', async () => {
+  it('without affecting those of another client', async () => {
     const { store } = await openStore()
     const [alice, bob] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'bob')]
     for (const client of [alice, bob]) await watch(client)

@@ -10,7 +10,7 @@ const NOW = '1696374425000:0:CLIENT'
 const TOO_LARGE = 149
 const LARGE_SET = command(`SET key ${'x'.repeat(1_000)}`)
 
-/** The payload with which a PUBLISH to `news` has the size. */
+/** Returns a payload that makes a PUBLISH to `news` this size. */
 const payloadFor = (size: number): string => {
   const header = publish('news', 'x'.repeat(900)).length - 900
   return 'x'.repeat(size - header)
@@ -27,7 +27,7 @@ async function expectUnharmed(witness: RawClient): Promise<void> {
   expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
-describe('The maximum packet size', () => {
+describe('the maximum packet size', () => {
   it('is announced in CONNACK', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
@@ -36,7 +36,7 @@ describe('The maximum packet size', () => {
     expect((await raw.first(10)).includes(maximumPacketSize)).toBe(true)
   })
 
-  it('ends the connection that sends a larger packet with reason code 149, and no other', async () => {
+  it('ends only the connection that sends a larger packet, with reason code 149', async () => {
     const { store, witness } = await open()
     const large = await RawClient.ready(store.url, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -44,7 +44,7 @@ describe('The maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('ends the WebSocket connection that sends a larger packet, and no other', async () => {
+  it('ends only the WebSocket connection that sends a larger packet', async () => {
     const { store, witness } = await open()
     const large = await RawClient.ready(store.wsUrl, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -52,7 +52,7 @@ describe('The maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('counts the header: a packet of exactly that size is fine', async () => {
+  it('includes the header: a packet of exactly this size is accepted', async () => {
     const { store, witness } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
@@ -65,7 +65,7 @@ describe('The maximum packet size', () => {
     expect(witness.inbox).toHaveLength(1)
   })
 
-  it('ends the connection when the header has come, before the body', async () => {
+  it('ends the connection after the header, before the body arrives', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -74,7 +74,7 @@ describe('The maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('holds before CONNECT, too', async () => {
+  it('applies before CONNECT', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('x'.repeat(2_000)).subarray(0, 10))
@@ -82,7 +82,7 @@ describe('The maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('does not hold for a WebSocket frame, which may have several packets', async () => {
+  it('does not apply to WebSocket frames, which may contain several packets', async () => {
     const { store, witness } = await open()
     const socket = new WebSocket(store.wsUrl, ['mqtt'])
     const closed = new Promise(resolve => socket.once('close', resolve))

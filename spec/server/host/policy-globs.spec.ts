@@ -26,8 +26,8 @@ async function open(policy: string) {
   return { store, reader, set }
 }
 
-describe('A watched glob, by a policy', () => {
-  it('tells of the keys that may be read, and puts the others on no record', async () => {
+describe('with a policy, a watched glob', () => {
+  it('notifies of readable keys, and other keys cause no audit entries', async () => {
     const { store, reader, set } = await open(policyOf('line-1/*'))
     const refusals = record(store.audit$)
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
@@ -38,7 +38,7 @@ describe('A watched glob, by a policy', () => {
     expect(reader.inbox).toHaveLength(1)
   })
 
-  it('is for somebody who may read nothing a glob of nothing', async () => {
+  it('is empty for a client without read access', async () => {
     const { reader, set } = await open(policyOf())
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
     await set('a')
@@ -46,14 +46,14 @@ describe('A watched glob, by a policy', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('ends with the connection when another policy is in force, whatever it says', async () => {
+  it('ends with the connection when the policy is replaced, whatever the new one grants', async () => {
     const { store, reader } = await open(policyOf('line-1/*'))
     await reader.request(command('GLOBNOTIFY *'))
     store.reload({ policy: policyOf('line-1/*', 'line-2/*') })
     expect(await reader.closed).toBe(ADMINISTRATIVE)
   })
 
-  it('shows keys to a client as rights come and go', async () => {
+  it('follows the rights of its client', async () => {
     const { store } = await openSecured({ policy: policyOf('a/*', 'b/*'), clock: systemClock })
     const client = (user: string) => openClient(store.url, { clientId: user, ...as(user) })
     const [reader, writer] = [client('reader'), client('writer')]

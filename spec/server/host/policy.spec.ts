@@ -37,13 +37,13 @@ async function open(policy = POLICY, options: ServeOptions = {}) {
   return { store, clock, client, timestamp }
 }
 
-describe('By a policy', () => {
+describe('with a policy', () => {
   it.each([
     ['panel', ['+OK\r\n', '$1\r\nv\r\n', '+OK\r\n', ':-1\r\n', ':1\r\n']],
     ['reader', [REFUSED, ABSENT, '+OK\r\n', REFUSED, REFUSED]],
     ['writer', ['+OK\r\n', REFUSED, REFUSED, REFUSED, ':1\r\n']],
     ['nobody', [REFUSED, REFUSED, REFUSED, REFUSED, REFUSED]],
-  ])('%s may do with a key what its rule grants', async (user, answers) => {
+  ])('%s has the rights to a key that its rule grants', async (user, answers) => {
     const { client, timestamp } = await open()
     const raw = await client(user)
     const got: string[] = []
@@ -52,7 +52,7 @@ describe('By a policy', () => {
     expect(got).toEqual(answers)
   })
 
-  it.each(['panel', 'reader', 'writer', 'nobody'])('%s may do nothing with another key', async user => {
+  it.each(['panel', 'reader', 'writer', 'nobody'])('%s has no rights to another key', async user => {
     const { client, timestamp } = await open()
     const raw = await client(user)
     for (const line of ['SET a v', 'GET a', 'KEYNOTIFY a', 'VDEL a v', 'DEL a', 'GET LINE-1/a', 'GET line-1'])
@@ -60,7 +60,7 @@ describe('By a policy', () => {
     expect((await raw.request(command('KEYNOTIFY a STOP'))).text).toBe(':0\r\n')
   })
 
-  it('SCAN lists what may be read, whatever is asked for', async () => {
+  it('SCAN lists only readable keys for any pattern', async () => {
     const { store, client } = await open()
     await store.load(['a', 'line-1/a', 'line-1/b', 'line-2/a'].map(key => ({ key, value: 'v' })))
     const listed = async (user: string, glob: string) =>
@@ -70,7 +70,7 @@ describe('By a policy', () => {
     for (const user of ['writer', 'nobody']) expect(await listed(user, '*')).not.toMatch(/line|\r\na\r\n/)
   })
 
-  it('topics are published and subscribed to as rules say', async () => {
+  it('clients publish and subscribe to the topics that rules grant', async () => {
     const { client } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     expect(await reader.subscribe('news/panel')).toBe(1)
@@ -84,7 +84,7 @@ describe('By a policy', () => {
     expect(new Set(reader.inbox.map(({ topic }) => topic))).toEqual(new Set(['news/panel']))
   })
 
-  it('responses and notifications of others cannot be had or forged', async () => {
+  it('responses and notifications of other clients can neither be received nor forged', async () => {
     const { client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     for (const filter of [
@@ -98,7 +98,7 @@ describe('By a policy', () => {
       expect(await reader.subscribe(filter)).toBe(NOT_AUTHORIZED)
     for (const topic of [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'line-1/a')])
       expect(await reader.publish(topic, 'x')).toMatchObject({ reasonCode: NOT_AUTHORIZED })
-    // Not by asking for an answer there, either.
+    // Nor by requesting a response there.
     await expect(
       reader.request(command('GET line-1/a'), { responseTopic: responseTopicOf('panel-1') }),
     ).rejects.toThrow()
@@ -108,21 +108,21 @@ describe('By a policy', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('who has no rule, or another client id than its rule says, is not let in', async () => {
+  it("a client without a rule, or with a client id other than its rule's, is rejected", async () => {
     const { store } = await open()
     expect(await turnedAway(store.url, 'stranger-1', as('stranger'))).toBe(NOT_AUTHORIZED)
     expect(await turnedAway(store.url, 'reader-1', as('panel'))).toBe(NOT_AUTHORIZED)
     expect(await turnedAway(store.url, '', as('panel'))).toBe(NOT_AUTHORIZED)
   })
 
-  it('a last will needs the right to publish, when it is promised', async () => {
+  it('a last will requires the right to publish at CONNECT', async () => {
     const { store } = await open()
     const will = (topic: string) => ({ ...as('panel'), will: { topic, payload: Buffer.from('gone'), qos: 1 as const } })
     expect(await turnedAway(store.url, 'panel-2', will('news/reader'))).toBe(NOT_AUTHORIZED)
     await RawClient.connect(store.url, 'panel-2', will('news/panel'))
   })
 
-  it('a client id full of wildcards opens nothing', async () => {
+  it('a client id of wildcards grants nothing', async () => {
     const { store } = await openSecured({
       policy: `[{principals: {usernames: [mallory]}, brokerResources: [{method: Connect}, {method: Subscribe, topics: ['clients/{principal.clientId}/#']}], stateStoreResources: [{method: Read, keyType: Pattern, keys: ['{principal.clientId}*']}]}]`,
     })
@@ -138,7 +138,7 @@ describe('By a policy', () => {
     }
   })
 
-  it('refusals are recorded', async () => {
+  it('rejections are audited', async () => {
     const { store, client, timestamp } = await open()
     const events = firstValueFrom(
       store.audit$.pipe(
@@ -161,7 +161,7 @@ describe('By a policy', () => {
     ])
   })
 
-  it('what is for nobody but its owner is recorded as well', async () => {
+  it('rejected use of topics reserved for their owner is audited', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     const topics = [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'k')]
@@ -177,7 +177,7 @@ describe('By a policy', () => {
     ])
   })
 
-  it('topics of the store are those in its own letters', async () => {
+  it('topics of the store are compared case-sensitively', async () => {
     const { client } = await open(rule('j'))
     const raw = await client('j')
     const hex = Buffer.from('j-1').toString('hex')
@@ -187,8 +187,8 @@ describe('By a policy', () => {
   })
 })
 
-describe('Another policy', () => {
-  it('ends watches and subscriptions that it does not grant, and nobody else notices', async () => {
+describe('a replaced policy', () => {
+  it('ends watches and subscriptions that it does not grant, without affecting other clients', async () => {
     const { store, client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     await reader.request(command('KEYNOTIFY line-1/a'))
@@ -202,7 +202,7 @@ describe('Another policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('ends subscriptions of who is away, and what is published later does not wait for it', async () => {
+  it('ends subscriptions of offline clients, and later messages are not queued for them', async () => {
     const { store, client } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const reader = await RawClient.connect(store.url, 'reader-9', kept)
@@ -216,7 +216,7 @@ describe('Another policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('lets nobody have what waits for it by a right that is gone', async () => {
+  it('withholds queued messages that a client may no longer receive', async () => {
     const { store, client, timestamp } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
     const reader = await RawClient.connect(store.url, 'reader-9', kept)
@@ -224,7 +224,7 @@ describe('Another policy', () => {
     await reader.subscribe('news/panel')
     await reader.subscribe(responseTopicOf('reader-9'))
     await reader.request(command('KEYNOTIFY line-1/a'))
-    // It acknowledges nothing more, so that only the first is sent.
+    // Without acknowledgements, only the first message is sent.
     Object.assign(reader.mqtt, { handleMessage: () => undefined })
     for (const value of ['one', 'two', 'three']) await panel.request(command(`SET line-1/a ${value}`), timestamp)
     reader.mqtt.stream.destroy()
@@ -236,7 +236,7 @@ describe('Another policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('ends sessions of who is not allowed any more', async () => {
+  it('ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     store.reload({ policy: rule('panel') })
@@ -245,14 +245,14 @@ describe('Another policy', () => {
     expect(await turnedAway(store.url, 'reader-1', as('reader'))).toBe(NOT_AUTHORIZED)
   })
 
-  it('stays out when it cannot be read', async () => {
+  it('is ignored if it is invalid', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     expect(() => store.reload({ policy: '- principals: {}\n  broker: []' })).toThrow(/^The policy: line 1, \[0\]/)
     expect((await reader.request(command('GET line-1/a'))).text).toBe(ABSENT)
   })
 
-  it('holds after a restart', async () => {
+  it('applies after a restart', async () => {
     const { store, client } = await open()
     store.reload({ policy: rule('panel') })
     await store.restart({ keys: 'lost' })
@@ -260,7 +260,7 @@ describe('Another policy', () => {
     expect((await (await client('panel')).request(command('GET line-1/a'))).text).toBe(REFUSED)
   })
 
-  it('ends the watch of our client with `not-authorized`, and not the others', async () => {
+  it("ends the library's watch with `not-authorized`, and no other watch", async () => {
     const { store } = await open(rule('panel', grant('ReadWrite', 'a', 'b')), { clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel-7', ...as('panel') })
     const ended = new Promise(resolve => client.key('a', text).value$.subscribe({ error: resolve }))
@@ -273,7 +273,7 @@ describe('Another policy', () => {
   })
 })
 
-it('Attributes of a principal are part of its rights', async () => {
+it('attributes of a principal grant rights', async () => {
   const { store } = await openSecured({
     authenticate: firstOf([backwards({ sensor: { building: '17' }, spy: { building: '*' } })]),
     policy: `[{principals: {attributes: [{building: '17'}, {building: '*'}]}, brokerResources: [{method: Connect}],

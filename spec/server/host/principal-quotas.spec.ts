@@ -10,7 +10,7 @@ import { command, resp3 } from '../../support/words.js'
 const REFUSED = '-ERR the quota has been exceeded\r\n'
 const QUOTA_EXCEEDED = 0x97
 
-/** Alice and Bob at a store with quotas; `of` is what one of them has. */
+/** Alice and Bob at a store with quotas; `of` returns the usage of one of them. */
 async function open(options: Parameters<typeof openSecured>[0] = {}) {
   const { store, clock } = await openSecured(options)
   const refusals: AuditEvent[] = []
@@ -25,8 +25,8 @@ async function open(options: Parameters<typeof openSecured>[0] = {}) {
   return { store, clock, come, of, refusals }
 }
 
-describe('A quota of keys', () => {
-  it('is for all connections of a principal, and for nobody else', async () => {
+describe('a quota of keys', () => {
+  it('applies to all connections of a principal, and to no other principal', async () => {
     const { come, of, refusals } = await open({ maxKeys: 4 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('SET a 1'), await second.ask('SET b 1')]).toEqual(['+OK\r\n', '+OK\r\n'])
@@ -36,24 +36,24 @@ describe('A quota of keys', () => {
     ])
     expect(await bob.ask('SET c 1')).toBe('+OK\r\n')
     expect([of('alice')?.keys, of('bob')?.keys]).toEqual([2, 1])
-    // What it has, it may change and delete.
+    // Existing keys can be changed and deleted.
     expect(await second.ask('SET a 22')).toBe('+OK\r\n')
     expect(await second.ask('DEL a')).toBe(':1\r\n')
     expect(await first.ask('SET d 1')).toBe('+OK\r\n')
   })
 
-  it('counts a key to whoever wrote it last', async () => {
+  it('counts a key towards the principal that wrote it last', async () => {
     const { come, of } = await open({ maxKeys: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     await alice.ask('SET a 1')
     expect(await bob.ask('SET a 2')).toBe('+OK\r\n')
     expect([of('alice')?.keys, of('bob')?.keys]).toEqual([0, 1])
     expect(await alice.ask('SET b 1')).toBe('+OK\r\n')
-    // It would be one more of hers.
+    // The key would become hers, and exceed her quota.
     expect(await alice.ask('SET a 3')).toBe(REFUSED)
   })
 
-  it('counts bytes as well, and never refuses less', async () => {
+  it('counts bytes, and never rejects a smaller value', async () => {
     const { come, of } = await open({ maxBytes: 4_000 })
     const { ask } = await come('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
@@ -65,7 +65,7 @@ describe('A quota of keys', () => {
     expect(await ask('SET d x')).toBe(REFUSED)
   })
 
-  it('is still in force when the store is started again', async () => {
+  it('applies after a restart', async () => {
     const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
     onTestFinished(async () => rm(data, { recursive: true }))
     const { store, come } = await open({ maxKeys: 2, data })
@@ -79,7 +79,7 @@ describe('A quota of keys', () => {
 })
 
 describe('the share of one principal', () => {
-  it('a principal may have as much of each total as `maxPercentPerPrincipal` says', async () => {
+  it('`maxPercentPerPrincipal` limits the share of each total', async () => {
     const { come } = await open({ maxKeys: 4, maxWatches: 4, maxRetained: 4, maxPercentPerPrincipal: 75 })
     const { ask, raw } = await come('alice')
     const commands = (verb: string) =>
@@ -96,14 +96,14 @@ describe('the share of one principal', () => {
   })
 })
 
-describe('A quota of watches', () => {
-  it('is for all connections of a principal, and ends with them', async () => {
+describe('a quota of watches', () => {
+  it('applies to all connections of a principal, and is freed when they end', async () => {
     const { come, of, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
     expect(refusals).toMatchObject([{ action: 'read', target: 'b', reason: 'quota' }])
-    // It has that already.
+    // Already watched.
     expect(await first.ask('KEYNOTIFY a')).toBe('+OK\r\n')
     expect(await bob.ask('KEYNOTIFY b')).toBe('+OK\r\n')
     expect(of('alice')?.watches).toBe(2)
@@ -113,7 +113,7 @@ describe('A quota of watches', () => {
     expect(of('alice')?.watches).toBe(1)
   })
 
-  it('is there in all', async () => {
+  it('the total watch limit applies across principals', async () => {
     const { come, store } = await open({ maxWatches: 1 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect(await alice.ask('KEYNOTIFY a')).toBe('+OK\r\n')
@@ -122,9 +122,9 @@ describe('A quota of watches', () => {
   })
 })
 
-describe('A quota of subscriptions', () => {
-  it('is for all sessions of a principal', async () => {
-    // Each has two to begin with.
+describe('a quota of subscriptions', () => {
+  it('applies to all sessions of a principal', async () => {
+    // Each starts with two subscriptions.
     const { come, of, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect(await first.raw.subscribe('x')).toBe(1)
@@ -138,7 +138,7 @@ describe('A quota of subscriptions', () => {
     expect(of('alice')?.subscriptions).toBe(2)
   })
 
-  it('is there in all', async () => {
+  it('the total subscription limit applies across principals', async () => {
     const { come, store } = await open({ maxSubscriptions: 4, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect([await alice.raw.subscribe('x'), await bob.raw.subscribe('x')]).toEqual([QUOTA_EXCEEDED, QUOTA_EXCEEDED])
@@ -146,17 +146,17 @@ describe('A quota of subscriptions', () => {
   })
 })
 
-describe('A quota of retained messages', () => {
+describe('a quota of retained messages', () => {
   const retain = { retain: true } as const
 
-  it('is for all sessions of a principal', async () => {
+  it('applies to all sessions of a principal', async () => {
     const { come, of, store, refusals } = await open({ maxRetained: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect(await alice.raw.publish('a', '1', retain)).toMatchObject({ reasonCode: 0 })
     expect(await alice.raw.publish('b', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
     expect(refusals).toMatchObject([{ action: 'publish', target: 'b', reason: 'quota' }])
     expect(await alice.raw.publish('a', '22', retain)).toMatchObject({ reasonCode: 0 })
-    // Its own from now on.
+    // Bob owns the message now.
     expect(await bob.raw.publish('a', '3', retain)).toMatchObject({ reasonCode: 0 })
     expect([of('alice')?.retained, of('bob')?.retained]).toEqual([0, 1])
     expect(await bob.raw.publish('a', '', retain)).toMatchObject({ reasonCode: 0 })
@@ -164,7 +164,7 @@ describe('A quota of retained messages', () => {
     expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
   })
 
-  it('counts bytes, and is there in all', async () => {
+  it('counts bytes, and has a total across principals', async () => {
     const { come } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const large = 'x'.repeat(3_000)
@@ -174,8 +174,8 @@ describe('A quota of retained messages', () => {
   })
 })
 
-describe('A quota of what waits for clients that are away', () => {
-  it('ends the session that would get more', async () => {
+describe('a quota of messages queued for offline clients', () => {
+  it('ends the session that exceeds it', async () => {
     const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
@@ -187,7 +187,7 @@ describe('A quota of what waits for clients that are away', () => {
     expect(store.stats.sessions).toBe(1)
   })
 
-  it('does not count what waits for those who are there', async () => {
+  it('does not count messages for connected clients', async () => {
     const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
@@ -202,15 +202,15 @@ describe('A quota of what waits for clients that are away', () => {
   })
 })
 
-describe('A rate', () => {
-  it('slows down a client that is faster, and loses nothing', { tags: 'slow' }, async () => {
+describe('a rate limit', () => {
+  it('slows down a faster client without losing packets', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxPacketRatePerPrincipal: 40 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const began = performance.now()
     const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     expect(new Set(answers)).toEqual(new Set(['+OK\r\n']))
     expect(of('alice')?.pauses).toBe(0)
-    // A second's worth is used up: from here on it is one in 25 ms.
+    // The initial burst is used up, so packets are read every 25 ms from here on.
     await Promise.all(Array.from({ length: 60 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     await alice.ask('GET k0')
     expect(of('alice')?.pauses).toBeGreaterThan(0)
@@ -219,7 +219,7 @@ describe('A rate', () => {
     expect(of('bob')?.pauses).toBe(0)
   })
 
-  it('of bytes does so too', { tags: 'slow' }, async () => {
+  it('of bytes slows down a faster client', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await come('alice')
     for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
@@ -227,7 +227,7 @@ describe('A rate', () => {
     expect(of('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('of scans makes whoever scans much wait', { tags: 'slow' }, async () => {
+  it('of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
     const { come, of, store } = await open({ maxByteRatePerPrincipal: 60_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
     const { ask } = await come('alice')
@@ -239,7 +239,7 @@ describe('A rate', () => {
     expect(of('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('for all slows this machine as well', async () => {
+  it('in total also applies to this machine', async () => {
     await using store = await serve({ port: 0, wsPort: 0, maxPacketRate: 50 })
     const raw = await RawClient.ready(store.url, 'c')
     const began = performance.now()
@@ -249,7 +249,7 @@ describe('A rate', () => {
   })
 })
 
-describe('A quota of user properties', () => {
+describe('a quota of user properties', () => {
   it('ends the connection', async () => {
     const { come, clock } = await open({ maxUserProperties: 3 })
     const { raw } = await come('alice')
@@ -262,8 +262,8 @@ describe('A quota of user properties', () => {
   })
 })
 
-describe('Whoever proves nothing on this machine', () => {
-  it('has no quotas but those of all', async () => {
+describe('anonymous clients on this machine', () => {
+  it('have no quotas except the totals', async () => {
     await using store = await serve({
       port: 0,
       wsPort: 0,

@@ -8,7 +8,7 @@ const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url)
   .split('\n')
   .filter(line => /^\| `max/.test(line))
   .map(line => line.split('|').map(cell => cell.trim()))
-/** Of the page: the option, the flag and the words about its default. */
+/** Rows of the page: option, flag and description of the default. */
 const rows = TABLE.map(([, names = '', words = '']) => {
   const [option = '', flag] = Array.from(names.matchAll(/`([^`]+)`/g), ([, name = '']) => name)
   return { option, flag, words }
@@ -18,8 +18,8 @@ const numberOf = (words: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits.replaceAll(',', '')) * (unit ? 1024 * 1024 : 1)
 }
 
-describe('The quotas of a store', () => {
-  it('are all on the page, with their defaults', () => {
+describe('the quotas of a store', () => {
+  it('are all documented with their defaults', () => {
     expect(rows.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
     const defaults: Readonly<Record<string, number | undefined>> = { ...checkQuotas({ maxBytes: 1_000 }) }
     for (const { option, words } of rows) {
@@ -29,7 +29,7 @@ describe('The quotas of a store', () => {
     }
   })
 
-  it('have a flag each, which says the same', () => {
+  it('have one flag each, with the same value', () => {
     const command = new Command()
     addOptions(command, QUOTAS)
     const flags = rows.flatMap(({ flag }) => flag ?? [])
@@ -43,19 +43,19 @@ describe('The quotas of a store', () => {
     [{ maxMemory: 1 }, 'got `1`'],
     [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
     [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
-  ])('need memory for keys and for what waits: %j', (options, words) => {
+  ])('require memory for keys and for buffers: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
       `Expected \`maxMemory\` to leave memory for keys and for buffers, ${words}`,
     )
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })
 
-  it('leave half of what waits to what is not retained, unless told otherwise', () => {
+  it('reserve half of the buffers for messages that are not retained, unless configured', () => {
     expect(checkQuotas({ maxMemory: 1_000 }).maxRetainedBytes).toBe(200)
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
   })
 
-  it('give a principal its part of each total by default, and of all the same part when told so', () => {
+  it('give a principal a default share of each total, or the configured one', () => {
     const MIB = 1024 * 1024
     const { principal, address } = brokerQuotas(checkQuotas({ maxBytes: 1_000 }))
     expect(principal).toEqual({
@@ -76,7 +76,7 @@ describe('The quotas of a store', () => {
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
   })
 
-  it('of a small total of connections, subscriptions and watches one principal has 10 at least, or all', () => {
+  it('give a principal at least 10 connections, subscriptions and watches, or all of a smaller total', () => {
     const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
       const checked = checkQuotas({ maxBytes: 1_000, ...options })
       const { connections, subscriptions } = brokerQuotas(checked).principal
@@ -88,7 +88,7 @@ describe('The quotas of a store', () => {
     expect(shares({ ...small, maxPercentPerPrincipal: 25 })).toEqual([1, 2, 3])
   })
 
-  it('a share of more than all is an error', () => {
+  it('reject a share above 100 %', () => {
     expect(() => checkQuotas({ maxPercentPerPrincipal: 101 })).toThrow(
       '`maxPercentPerPrincipal` to be a percentage from 1 to 100, got `101`',
     )

@@ -10,7 +10,7 @@ import { command } from '../../support/words.js'
 const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
 const HOUR = 3_600_000
 
-/** A token is a name and a time to live, ms, with a blank between. */
+/** A token consists of a name, a space and a time to live, ms. */
 const authenticate: Authenticate = ({ method, data }) => {
   const [username = '', ttl] = Buffer.from(data ?? [])
     .toString()
@@ -26,7 +26,7 @@ async function open(token: string) {
   return { store, speaker, welcome: await speaker.next() }
 }
 
-/** Somebody with the attribute `a` of 1, who may read and hear what ends with it. */
+/** A client with the attribute `a` of 1, which may access topics and keys that end with it. */
 async function twoRoles(): Promise<TestClient> {
   const { store } = await openStore({
     authenticate: ({ data }) => ({
@@ -43,19 +43,19 @@ async function twoRoles(): Promise<TestClient> {
   return speaker
 }
 
-describe('Credentials', () => {
-  it('end the connection when they end', async () => {
+describe('credentials', () => {
+  it('end the connection when they expire', async () => {
     const { speaker, welcome } = await open('alice 30')
     expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('that have ended already end it at once', async () => {
+  it('that have expired end the connection immediately', async () => {
     const { speaker } = await open('alice -1000')
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('can be shown anew, which makes it longer, or shorter', async () => {
+  it('can be renewed, with a later or earlier expiry', async () => {
     const { speaker } = await open('alice 5000')
     speaker.send(authWith(`alice ${HOUR}`))
     expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
@@ -65,8 +65,8 @@ describe('Credentials', () => {
   })
 
   it.each([
-    ['of somebody else', `bob ${HOUR}`],
-    ['that do not do', 'nonsense'],
+    ['of another principal', `bob ${HOUR}`],
+    ['that are invalid', 'nonsense'],
   ])('%s end the connection', async (_, token) => {
     const { store, speaker } = await open(`alice ${HOUR}`)
     const outcomes: unknown[] = []
@@ -76,7 +76,7 @@ describe('Credentials', () => {
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
-  it('are not shown unasked in any other way', async () => {
+  it('end the connection if they are sent as an answer without a challenge', async () => {
     const { speaker } = await open(`alice ${HOUR}`)
     speaker.send(authWith(`alice ${HOUR}`, 0x18))
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
@@ -90,7 +90,7 @@ describe('Credentials', () => {
     expect(await other.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('take effect in what a policy grants', async () => {
+  it('take effect on the rights under the policy', async () => {
     const { store } = await openStore({
       authenticate: ({ data }) => ({
         principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
@@ -112,7 +112,7 @@ describe('Credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('that grant less end a subscription', async () => {
+  it('with fewer rights end a subscription', async () => {
     const speaker = await twoRoles()
     speaker.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
     expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1] })
@@ -122,7 +122,7 @@ describe('Credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('that grant less end a watch', async () => {
+  it('with fewer rights end a watch', async () => {
     const speaker = await twoRoles()
     speaker.send({
       cmd: 'publish',
@@ -141,13 +141,13 @@ describe('Credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('that grant no connection any more end it', async () => {
+  it('without the right to connect end the connection', async () => {
     const speaker = await twoRoles()
     speaker.send(authWith('3'))
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('without an end stay', async () => {
+  it('without expiry do not end the connection', async () => {
     const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
     await (await RawClient.ready(store.url, 'c')).settled()
   })

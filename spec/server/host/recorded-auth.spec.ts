@@ -14,7 +14,7 @@ const answerTo = (challenge: string, name: string): string =>
     .update(challenge)
     .digest('hex')}`
 
-/** Whoever asks gets a challenge of its own, and has to sign it. */
+/** Each client gets its own challenge and must sign it. */
 const authenticate: Authenticate = ({ data, state }) => {
   const said = Buffer.from(data ?? []).toString()
   if (typeof state !== 'string') {
@@ -29,13 +29,13 @@ const authenticate: Authenticate = ({ data, state }) => {
 const dataOf = (packet: Packet): string =>
   packet.cmd === 'auth' ? String(packet.properties?.authenticationData) : `no AUTH but ${packet.cmd}`
 
-describe('An AUTH that was recorded', () => {
+describe('a recorded AUTH packet', () => {
   let store: StoreServer
   beforeEach(async () => {
     ;({ store } = await openStore({ authenticate }))
   })
 
-  /** Somebody who has said CONNECT, and the challenge. */
+  /** A client that has sent CONNECT, and its challenge. */
   async function begin(clientId: string): Promise<{ speaker: TestClient; challenge: string }> {
     const speaker = TestClient.to(store.url)
     speaker.send(connectWith('hello', clientId))
@@ -44,7 +44,7 @@ describe('An AUTH that was recorded', () => {
     return { speaker, challenge: dataOf(packet) }
   }
 
-  /** Somebody who is in, and with which answer. */
+  /** A connected client, and its answer to the challenge. */
   async function come(name: string): Promise<{ speaker: TestClient; recorded: string }> {
     const { speaker, challenge } = await begin(`${name}-1`)
     const recorded = answerTo(challenge, name)
@@ -58,7 +58,7 @@ describe('An AUTH that was recorded', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
-  it.each(['panel-1', 'thief'])('lets nobody in who says it again, as client %s', async clientId => {
+  it.each(['panel-1', 'thief'])('does not authenticate a client that replays it as client %s', async clientId => {
     const { speaker: owner, recorded } = await come('panel')
     const { speaker: thief } = await begin(clientId)
     thief.send(authWith(recorded, CONTINUE))
@@ -66,7 +66,7 @@ describe('An AUTH that was recorded', () => {
     await isWell(owner)
   })
 
-  it('lets nobody in who says all at once, before there is a challenge', async () => {
+  it('does not authenticate a client that sends everything before the challenge', async () => {
     const { recorded } = await come('panel')
     const thief = TestClient.to(store.url)
     thief.send(connectWith('hello', 'thief'))
@@ -75,7 +75,7 @@ describe('An AUTH that was recorded', () => {
     expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
   })
 
-  it('lets nobody in on another connection that has a challenge at the same time', async () => {
+  it('does not authenticate another connection with a challenge at the same time', async () => {
     const [owner, thief] = [await begin('panel-1'), await begin('thief')]
     const answer = answerTo(owner.challenge, 'panel')
     thief.speaker.send(authWith(answer, CONTINUE))
@@ -84,7 +84,7 @@ describe('An AUTH that was recorded', () => {
     expect(await owner.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('gets a new challenge on its own connection, to which it is no answer', async () => {
+  it('does not answer a new challenge on its own connection', async () => {
     const { speaker, recorded } = await come('panel')
     speaker.send(authWith(recorded))
     expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
@@ -92,7 +92,7 @@ describe('An AUTH that was recorded', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('makes nobody else of a connection: what another principal signs for its challenge ends it', async () => {
+  it('signed by another principal for the challenge of a connection ends that connection', async () => {
     const { speaker: pump } = await come('pump')
     const { speaker: panel } = await come('panel')
     panel.send(authWith('again'))
@@ -101,7 +101,7 @@ describe('An AUTH that was recorded', () => {
     await isWell(pump)
   })
 
-  it('is not waited for: who has a challenge and begins anew, or says anything else, is out', async () => {
+  it('cannot be preceded by a new AUTH or another packet while a challenge is pending', async () => {
     const anew = await begin('anew')
     anew.speaker.send(authWith('hello'))
     expect(await anew.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })

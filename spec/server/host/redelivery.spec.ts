@@ -13,7 +13,7 @@ const NOW = '1696374425000:0:CLIENT'
 const KEPT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const TAKEN_OVER = 142
 
-/** A client that watches `k`, and has acknowledged all that came of it. */
+/** A client that watches `k`, and has acknowledged all messages. */
 async function watching(store: StoreServer, options: Partial<IConnectPacket> = KEPT): Promise<TestClient> {
   const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(notificationTopicOf('alice'))
@@ -26,7 +26,7 @@ async function watching(store: StoreServer, options: Partial<IConnectPacket> = K
   return client
 }
 
-/** Sets `k` to each of the values, and waits until the store has answered all. */
+/** Sets `k` to each value, and waits for all responses. */
 async function write(store: StoreServer, ...values: string[]): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   for (const value of values) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
@@ -39,8 +39,8 @@ const valuesOf = (client: TestClient): (string | undefined)[] => client.publishe
 const gone = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
-describe('What a client did not acknowledge', () => {
-  it('comes again, in order and marked so, when it is back, before anything newer', async () => {
+describe('an unacknowledged message', () => {
+  it('is redelivered on reconnect, in order, with DUP, before newer messages', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b', 'c', 'd')
@@ -65,7 +65,7 @@ describe('What a client did not acknowledge', () => {
     expect(third.publishes).toEqual([])
   })
 
-  it('comes again as often as the client comes back without acknowledging it', async () => {
+  it('is redelivered on every reconnect until it is acknowledged', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b')
@@ -83,8 +83,8 @@ describe('What a client did not acknowledge', () => {
   it.each([
     ['the client starts clean', KEPT, { ...KEPT, clean: true }],
     ['the session ended with the connection', { clean: true }, KEPT],
-    ['the session of a connection that did not start clean ended with it', { clean: false }, KEPT],
-  ] as const)('is forgotten when %s', async (_, session, next) => {
+    ['the resumed session ended with the connection', { clean: false }, KEPT],
+  ] as const)('is dropped when %s', async (_, session, next) => {
     const { store } = await openStore()
     const before = await watching(store, session)
     await write(store, 'a', 'b')
@@ -96,7 +96,7 @@ describe('What a client did not acknowledge', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('is forgotten when the client ends the session as it goes', async () => {
+  it('is dropped if the client ends the session in DISCONNECT', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a')
@@ -109,7 +109,7 @@ describe('What a client did not acknowledge', () => {
     expect([sessionPresent, after.publishes]).toEqual([false, []])
   })
 
-  it('is forgotten by a client that took up the session for one connection only, once that ends', async () => {
+  it('is dropped if the resumed session ends with its connection', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a')
@@ -126,7 +126,7 @@ describe('What a client did not acknowledge', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('comes to the connection that takes over the session', async () => {
+  it('is redelivered to the connection that takes over the session', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b')
@@ -138,7 +138,7 @@ describe('What a client did not acknowledge', () => {
     expect(after.publishes.every(({ dup }) => dup)).toBe(true)
   })
 
-  it('is a response as well as a notification', async () => {
+  it('can be a response or a notification', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     before.send(requestPacket('alice', command('SET k v'), 7, { userProperties: { __ts: NOW } }))
@@ -154,7 +154,7 @@ describe('What a client did not acknowledge', () => {
     )
   })
 
-  it('with QoS 0 is nothing', async () => {
+  it('with QoS 0 is not redelivered', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await before.subscribe({ topic: notificationTopicOf('alice'), qos: 0 })
@@ -169,7 +169,7 @@ describe('What a client did not acknowledge', () => {
   })
 })
 
-describe('What is kept for a client that is away', () => {
+describe('messages queued for an offline client', () => {
   afterEach(() => {
     vi.useRealTimers()
   })
@@ -177,22 +177,25 @@ describe('What is kept for a client that is away', () => {
   it.each([
     [59_000, true, ['a']],
     [60_000, false, []],
-  ])('goes when its session expires: after %i ms of 60,000 it is there: %s', async (ms, sessionPresent, values) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    const { store } = await openStore()
-    const before = await watching(store)
-    await write(store, 'a')
-    await before.came('publish', 1)
-    await before.cut()
-    await gone(store)
-    vi.advanceTimersByTime(ms)
-    const [after, connack] = await TestClient.greet(store.url, 'alice', KEPT)
-    await after.settled()
-    expect(connack).toMatchObject({ sessionPresent })
-    expect(valuesOf(after)).toEqual(values)
-  })
+  ])(
+    'are dropped when the session expires: after %i of 60,000 ms it is present: %s',
+    async (ms, sessionPresent, values) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+      const { store } = await openStore()
+      const before = await watching(store)
+      await write(store, 'a')
+      await before.came('publish', 1)
+      await before.cut()
+      await gone(store)
+      vi.advanceTimersByTime(ms)
+      const [after, connack] = await TestClient.greet(store.url, 'alice', KEPT)
+      await after.settled()
+      expect(connack).toMatchObject({ sessionPresent })
+      expect(valuesOf(after)).toEqual(values)
+    },
+  )
 
-  it('is nothing when its session ended with the connection', async () => {
+  it('are not kept if the session ended with the connection', async () => {
     const { store } = await openStore()
     const before = await watching(store, { clean: true })
     await write(store, 'a')
@@ -205,8 +208,8 @@ describe('What is kept for a client that is away', () => {
   })
 })
 
-describe('Packet ids', () => {
-  it('of what the store delivers and of what other clients publish never meet, also in a session that came back', async () => {
+describe('packet ids', () => {
+  it('are unique among messages of the store and of clients, also in a resumed session', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await before.subscribe('news')
@@ -230,7 +233,7 @@ describe('Packet ids', () => {
     )
   })
 
-  it('are free again when they are acknowledged, in whatever form', async () => {
+  it('are reused after any form of acknowledgement', async () => {
     const { store } = await openStore()
     const client = await watching(store)
     const forms = (id: number): Buffer[] => [
@@ -255,7 +258,7 @@ describe('Packet ids', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('that were never given out, or are acknowledged twice, are no matter', async () => {
+  it('that are unknown or acknowledged twice have no effect', async () => {
     const { store } = await openStore()
     const client = await watching(store)
     await write(store, 'a')
@@ -268,8 +271,8 @@ describe('Packet ids', () => {
   })
 })
 
-describe("A client's receive maximum", () => {
-  it('is heeded: the next message leaves when one is acknowledged', async () => {
+describe("a client's receive maximum", () => {
+  it('delays the next message until one is acknowledged', async () => {
     const { store } = await openStore()
     const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
     const client = await watching(store, { clean: false, properties })

@@ -33,8 +33,8 @@ async function answerOf(
   return { text: textOf(Buffer.from(answer.payload)), version: Object(answer.properties?.userProperties)['__ts'] }
 }
 
-describe('A request that comes again, as its client did not hear (DUP)', () => {
-  it('is answered as before and not done again: SET NX does not refuse itself', async () => {
+describe('a request repeated with DUP', () => {
+  it('gets the same response without being executed again: SET NX does not fail', async () => {
     const { store } = await openStore()
     const before = await connect(store.url)
     const first = await answerOf(before, 'SET k v NX', 1)
@@ -48,7 +48,7 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
   it.each([
     ['DEL k', ':1\r\n'],
     ['VDEL k v', ':1\r\n'],
-  ])('%s says again what it did', async (words, expected) => {
+  ])('%s reports the same result', async (words, expected) => {
     const { store } = await openStore()
     const client = await connect(store.url)
     await answerOf(client, 'SET k v', 1)
@@ -57,7 +57,7 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
     expect((await answerOf(client, words, 3, { dup: true })).text).toBe(':0\r\n')
   })
 
-  it('is another one without the mark, from another client, with other correlation data, or when its time is over', async () => {
+  it('is a new request without DUP, from another client, with other correlation data, or after its expiry', async () => {
     const { store, clock } = await openStore()
     const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
     await answerOf(alice, 'SET k v NX', 1)
@@ -73,7 +73,7 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
     expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe(':-1\r\n')
   })
 
-  it('reads what is there now when it reads', async () => {
+  it('reads the current value', async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
     expect((await answerOf(client, 'GET k', 1)).text).toBe('$-1\r\n')
@@ -81,14 +81,14 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
     expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
-  it('is another one when 4 MiB of answers have come in between, twice: so many are kept', {
+  it('is a new request after twice 4 MiB of other responses, which are the limit of the reply cache', {
     tags: 'slow',
   }, async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
     await answerOf(client, 'SET k v NX', 1)
     expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
-    // An answer is kept with the id of its client and its correlation data, which are as long as MQTT allows.
+    // A reply is cached with its client id and correlation data, which are as long as MQTT permits.
     const large = Buffer.alloc(65_000)
     for (let i = 0; i < 132; i++) {
       large.writeUInt32BE(i)
@@ -99,16 +99,16 @@ describe('A request that comes again, as its client did not hear (DUP)', () => {
   })
 })
 
-describe('A client that keeps its session, resumes it and repeats what was not acknowledged, as the official Rust client does', () => {
+describe('a client that repeats unacknowledged requests in a resumed session, like the official Rust client', () => {
   it.each(['before', 'after'] as const)(
-    'is told that its SET NX was done when the connection broke %s the store was asked',
+    'learns that its SET NX succeeded if the connection broke %s the store executed it',
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }
       const first = await TestClient.connect(store.url, 'rust', session)
       await first.subscribe(responseTopicOf('rust'))
       const request = requestPacket('rust', command('SET lock me NX'), 7, { userProperties: { __ts: NOW } })
-      // Neither PUBACK nor answer reach it.
+      // Neither PUBACK nor response reach the client.
       first.socket.pause()
       if (moment === 'after') {
         first.send(request)
@@ -117,7 +117,7 @@ describe('A client that keeps its session, resumes it and repeats what was not a
       await first.cut()
       const again = await TestClient.connect(store.url, 'rust', session)
       again.send({ ...request, dup: true })
-      // What waits in the session comes first, and is the answer to the same request.
+      // The queued message arrives first, with the response to the same request.
       const answers = await again.came('publish', moment === 'after' ? 2 : 1)
       expect(answers.map(({ payload }) => textOf(Buffer.from(payload)))).toEqual(answers.map(() => '+OK\r\n'))
       expect(new Set(answers.map(({ properties }) => Object(properties?.userProperties)['__ts'])).size).toBe(1)

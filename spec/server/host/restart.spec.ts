@@ -16,8 +16,8 @@ async function openToday() {
   return { store: (await openStore({ clock })).store, clock }
 }
 
-describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
-  it('ends every connection without a word, and listens where it did', async () => {
+describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
+  it('ends every connection without DISCONNECT, and listens on the same ports', async () => {
     const { store, clock } = await openStore()
     const { url, wsUrl } = store
     const clients = await Promise.all(['a', 'b', 'c'].map(async id => RawClient.ready(store[transport], id)))
@@ -45,7 +45,7 @@ describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
     expect(clock.pending).toBe(0)
   })
 
-  it('loses all keys, if that is wanted', async () => {
+  it('loses all keys if requested', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -55,7 +55,7 @@ describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
     expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('forgets sessions: nobody gets what waited for a client, and nothing is watched', async () => {
+  it('drops sessions, their queued messages and all watches', async () => {
     const { store } = await openStore()
     const session = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const alice = await RawClient.ready(store[transport], 'alice', session)
@@ -83,7 +83,7 @@ describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
   it.each([
     ['kept', 'set 1 (snapshot), set 2 (notification)'],
     ['lost', 'set 1 (snapshot), absent (resync), set 2 (notification)'],
-  ] as const)('with keys %s: a client is back by itself and right, and tells it', async (keys, expected) => {
+  ] as const)('with keys %s: a client reconnects, and its watch shows %j', async (keys, expected) => {
     const { store } = await openToday()
     const client = openClient(store[transport])
     const key = client.key('k', text)
@@ -103,8 +103,8 @@ describe.each(['url', 'wsUrl'] as const)('A restart (%s)', transport => {
   })
 })
 
-describe('Restarting', () => {
-  it('counts anew, and goes on telling requests', async () => {
+describe('restarting', () => {
+  it('resets the counters, and continues to report requests', async () => {
     const { store } = await openStore()
     const requests = record(store.requests$)
     const alice = await RawClient.ready(store.url, 'alice')
@@ -116,7 +116,7 @@ describe('Restarting', () => {
     expect([store.stats.requests, requests.values.length, requests.completed]).toEqual([1, 2, false])
   })
 
-  it('several times at once is one after the other', async () => {
+  it('runs one restart after another', async () => {
     const { store } = await openStore()
     const { url } = store
     await Promise.all((['kept', 'lost', 'kept'] as const).map(async keys => store.restart({ keys })))
@@ -124,7 +124,7 @@ describe('Restarting', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('does not get in the way of close', async () => {
+  it('does not prevent closing', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'kept' })
     await store.close()
@@ -133,7 +133,7 @@ describe('Restarting', () => {
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('rejects when a port was taken meanwhile, and may be tried again', async () => {
+  it('rejects if a port is in use, and can be retried', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
@@ -154,7 +154,7 @@ describe('Restarting', () => {
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 
-  it.each([undefined, null, {}, { keys: 'some' }])('refuses %j', async options => {
+  it.each([undefined, null, {}, { keys: 'some' }])('rejects the options %j', async options => {
     const { store } = await openStore()
     await expect(Reflect.apply(store.restart, store, [options])).rejects.toMatchObject({ code: 'argument' })
   })

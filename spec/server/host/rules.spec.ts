@@ -14,12 +14,12 @@ async function open(...ids: string[]) {
   return { store, alice: first ?? expect.fail('Name a client'), others }
 }
 
-/** Whether the key of `SET` exists, as another client sees it. */
+/** Returns whether the key of `SET` exists for another client. */
 const isWritten = async (client: RawClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
-describe('A response', () => {
-  it('has status 200, the protocol version, its source and the content type, also when it is -ERR', async () => {
+describe('a response', () => {
+  it('has status 200, protocol version, source and content type, even if it is -ERR', async () => {
     const { alice } = await open('alice')
     for (const timestamp of [NOW, 'nonsense']) {
       const response = await alice.request(SET, { timestamp })
@@ -39,7 +39,7 @@ describe('A response', () => {
     expect(response.packet.properties?.correlationData).toEqual(correlationData)
   })
 
-  it('comes for each of many requests sent at once, in their order', async () => {
+  it('is sent for each of many concurrent requests, in order', async () => {
     const { alice } = await open('alice')
     const numbers = Array.from({ length: 200 }, (_, i) => String(i))
     const order: string[] = []
@@ -54,7 +54,7 @@ describe('A response', () => {
   })
 
   it.each(['answers', 'clients/alice/answers/here', `clients/${hexOf('alice')}/services/statestore/_any_/response`])(
-    'goes to the response topic that the client chose: %s',
+    'is sent to the response topic of the client: %s',
     async responseTopic => {
       const { alice } = await open('alice')
       await alice.subscribe(responseTopic)
@@ -65,8 +65,8 @@ describe('A response', () => {
   )
 })
 
-describe('A request', () => {
-  it.each([0, 1, 2] as const)('with QoS %i is not forwarded to anybody, retained or not', async qos => {
+describe('a request', () => {
+  it.each([0, 1, 2] as const)('with QoS %i is not forwarded to clients, retained or not', async qos => {
     const { store, alice } = await open('alice')
     const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
     const spies = await Promise.all(filters.map(async (_, i) => RawClient.connect(store.url, `spy${i}`)))
@@ -86,7 +86,7 @@ describe('A request', () => {
   it.each([
     ['response topic', { responseTopic: null }],
     ['correlation data', { correlationData: null }],
-  ])('without %s is refused with a reason, and the connection goes on', async (what, missing) => {
+  ])('without %s is rejected with a reason, and the connection stays open', async (what, missing) => {
     const { store, alice } = await open('alice')
     const { reasonCode, reasonString } = await alice.send(SET, { timestamp: NOW, ...missing })
     expect(reasonCode).toBe(135)
@@ -94,7 +94,7 @@ describe('A request', () => {
     expect([await isWritten(alice), store.stats.keys]).toEqual([false, 0])
   })
 
-  it.each([0, 2] as const)('with QoS %i gets status 400 that names the mistake, and changes nothing', async qos => {
+  it.each([0, 2] as const)('with QoS %i gets status 400 with the invalid field, and changes nothing', async qos => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, qos })
     expect(response.property('__stat')).toBe('400')
@@ -104,7 +104,7 @@ describe('A request', () => {
     expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
   })
 
-  it('with QoS 0 and nowhere to answer changes nothing', async () => {
+  it('with QoS 0 and no response topic changes nothing', async () => {
     const { alice } = await open('alice')
     await alice.send(SET, { timestamp: NOW, qos: 0, responseTopic: null })
     expect(await isWritten(alice)).toBe(false)
@@ -114,7 +114,7 @@ describe('A request', () => {
   const OWN_NOTIFICATION = `${RESERVED}/${hexOf('alice')}/command/notify/6B6579`
 
   it.each([...FORBIDDEN, OWN_NOTIFICATION])(
-    'with the forbidden response topic %s ends the connection of that client alone',
+    'with the forbidden response topic %s ends only the connection of its client',
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       alice.send(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
@@ -123,7 +123,7 @@ describe('A request', () => {
     },
   )
 
-  it.each([0, 2] as const)('with QoS %i and a forbidden response topic ends the connection, too', async qos => {
+  it.each([0, 2] as const)('with QoS %i and a forbidden response topic ends the connection', async qos => {
     const { alice, others } = await open('alice', 'bob')
     alice.send(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
     expect(await alice.closed).toBe(144)
@@ -131,7 +131,7 @@ describe('A request', () => {
   })
 
   it.each([responseTopicOf('bob'), `clients/${hexOf('bob')}/services/statestore/_any_/command/invoke/response`])(
-    "with another client's response topic %s is refused, and the other gets nothing",
+    "with another client's response topic %s is rejected, and the other client gets nothing",
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       const { reasonCode } = await alice.send(SET, { timestamp: NOW, responseTopic })
@@ -143,7 +143,7 @@ describe('A request', () => {
     },
   )
 
-  it('may not have the store publish to topics that belong to the broker', async () => {
+  it('cannot make the store publish to topics of the broker', async () => {
     const { store, alice } = await open('alice')
     const operator = await RawClient.ready(store.url, 'operator')
     await operator.subscribe('$SYS/forged')
@@ -154,8 +154,8 @@ describe('A request', () => {
   })
 })
 
-describe('The protocol version', () => {
-  it.each(['2.0', '0.9', '10.0'])('%s is answered with status 505 and what is supported', async version => {
+describe('the protocol version', () => {
+  it.each(['2.0', '0.9', '10.0'])('%s gets status 505 with the supported versions', async version => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
     expect(response.property('__stat')).toBe('505')
@@ -164,20 +164,20 @@ describe('The protocol version', () => {
     expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
   })
 
-  it.each(['1.0', '1.7'])('%s is fine', async version => {
+  it.each(['1.0', '1.7'])('%s is supported', async version => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
     expect([response.property('__stat'), response.text]).toEqual(['200', '+OK\r\n'])
   })
 
-  it('may be left out', async () => {
+  it('is optional', async () => {
     const { alice } = await open('alice')
     expect((await alice.request(SET, { timestamp: NOW })).text).toBe('+OK\r\n')
   })
 })
 
-describe('User properties', () => {
-  it('of the official clients are fine', async () => {
+describe('user properties', () => {
+  it('of the official clients are accepted', async () => {
     const { alice } = await open('alice')
     const userProperties = {
       __srcId: 'alice',
@@ -189,13 +189,13 @@ describe('User properties', () => {
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')
   })
 
-  it.each(['__ts', '__ft'])('a repeated %s is malformed', async name => {
+  it.each(['__ts', '__ft'])('are malformed if %s is repeated', async name => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { [name]: [NOW, NOW] } })
     expect(response.text).toBe('-ERR malformed timestamp\r\n')
   })
 
-  it("may be called like JavaScript's own", async () => {
+  it('may have names of JavaScript object properties', async () => {
     const { alice } = await open('alice')
     const userProperties = { constructor: 'x', toString: ['x', 'y'], hasOwnProperty: 'x', ['__proto__']: 'x' }
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')

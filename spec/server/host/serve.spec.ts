@@ -10,18 +10,18 @@ import { command } from '../../support/words.js'
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
-/** A port that somebody else listens on. */
+/** A port that another server listens on. */
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve', () => {
-  it('listens on this machine alone, on free ports when asked for 0', async () => {
+  it('listens on this machine only, on free ports for port 0', async () => {
     const { store } = await openStore()
     expect(store.url).toMatch(/^mqtt:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(store.wsUrl).toMatch(/^ws:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(portOf(store.url)).not.toBe(portOf(store.wsUrl))
   })
 
-  it('listens on the ports it is given', async () => {
+  it('listens on the given ports', async () => {
     const { store } = await openStore()
     const [port, wsPort] = [portOf(store.url), portOf(store.wsUrl)]
     await store.close()
@@ -29,7 +29,7 @@ describe('serve', () => {
     expect([next.url, next.wsUrl]).toEqual([store.url, store.wsUrl])
   })
 
-  it('writes an IPv6 address into its URLs as they need it', async () => {
+  it('puts brackets around an IPv6 address in its URLs', async () => {
     const { store } = await openStore({ host: '::1' })
     expect(store.url).toMatch(/^mqtt:\/\/\[::1\]:\d+$/)
     const client = await RawClient.ready(store.url, 'alice')
@@ -37,7 +37,7 @@ describe('serve', () => {
   })
 
   it.each(['port', 'wsPort'] as const)(
-    "rejects with the system's error when %s is taken, and frees the other",
+    "rejects with the system's error if %s is in use, and frees the other port",
     async name => {
       const port = await takenPort()
       const { store } = await openStore()
@@ -70,7 +70,7 @@ describe('serve', () => {
     ['notifications', JSON.parse('{ "notifications": "always" }')],
   ]
 
-  it.each(WRONG)('rejects a wrong %s with an argument error that names it: %o', async (name, wrong) => {
+  it.each(WRONG)('rejects an invalid %s with an argument error that names it: %o', async (name, wrong) => {
     const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
       async store => store.close().then(() => 'It was accepted'),
       (error: unknown) => error,
@@ -83,13 +83,13 @@ describe('serve', () => {
 describe('TCP_NODELAY', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it.each(['url', 'wsUrl'] as const)('is set on every connection that is accepted (%s)', async transport => {
+  it.each(['url', 'wsUrl'] as const)('is set on every accepted connection (%s)', async transport => {
     const { store } = await openStore()
     const socket = connect(portOf(store[transport]), '127.0.0.1')
     onTestFinished(() => {
       socket.destroy()
     })
-    // What a server accepts is a handle first; the method of a socket does not see that.
+    // Accepted sockets start as handles, before the socket method can be observed.
     const own = Reflect.get(socket, '_handle')
     const handle: { setNoDelay(on: boolean): number } = Object.getPrototypeOf(own)
     const setNoDelay = vi.spyOn(handle, 'setNoDelay')

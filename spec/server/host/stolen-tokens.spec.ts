@@ -7,9 +7,9 @@ import { authWith, connectWith } from '../../support/token-packets.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR, EXPIRED] = [0x86, 0x87, 0x82, 0xa0]
 const HOUR = 3_600_000
-/** Clocks may differ by so much, and a token is believed for as much longer, ms. */
+/** Tokens are accepted for this long after their expiry, to tolerate clock differences, ms. */
 const CLOCK_SKEW = 5_000
-/** Of the token's time, when it is to end in a moment, ms. */
+/** Remaining lifetime of a token that expires during the test, ms. */
 const REMAINDER = 300
 const POLICY = `
 - principals: { usernames: [panel, pump] }
@@ -17,7 +17,7 @@ const POLICY = `
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>
 
-describe('A token that was stolen, or bytes that were recorded', () => {
+describe('a stolen token, or recorded packets', () => {
   let keys: Keys
   let store: StoreServer
 
@@ -44,13 +44,13 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     return { speaker, reasonCode: welcome.cmd === 'connack' ? welcome.reasonCode : undefined }
   }
 
-  /** Is still connected, and is served. */
+  /** Checks that the client is still connected and served. */
   async function isWell(speaker: TestClient): Promise<void> {
     speaker.send({ cmd: 'pingreq' })
     expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
-  it('has the rights of whom it is from, and no others', async () => {
+  it('grants the rights of its principal and no others', async () => {
     const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'thief')
     expect(reasonCode).toBe(0)
     const subscriptions = ['plant/panel', 'plant/pump'].map(topic => ({ topic, qos: 1 as const }))
@@ -65,11 +65,11 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     await isWell(pump)
   })
 
-  it('is of no use at another audience', async () => {
+  it('is rejected at another audience', async () => {
     expect((await arrive(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
   })
 
-  it('is of no use once the token has expired: a CONNECT that is sent again, and an AUTH', async () => {
+  it('is rejected after its expiry, in a replayed CONNECT or AUTH', async () => {
     const token = await tokenOf('panel')
     expect((await arrive(token, 'panel-1')).reasonCode).toBe(0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * HOUR })
@@ -80,7 +80,7 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('is over when the token is, also while it is in use', async () => {
+  it('stops working at its expiry, even on an open connection', async () => {
     const second = 1_000 * Math.floor(Date.now() / 1_000)
     vi.useFakeTimers({ toFake: ['Date'], now: second + 1_000 - REMAINDER })
     const token = await tokenOf('panel', 'plant', REMAINDER - CLOCK_SKEW)
@@ -99,7 +99,7 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     expect(answers).toBeGreaterThan(0)
   })
 
-  it('makes nobody else of a connection: the AUTH of one principal on that of another ends it, and nothing else', async () => {
+  it('does not change the principal of a connection: AUTH of another principal ends only that connection', async () => {
     const recorded = await tokenOf('pump')
     const { speaker: pump } = await arrive(recorded, 'pump-1')
     const { speaker: mallory } = await arrive(await tokenOf('panel'), 'panel-1')
@@ -108,7 +108,7 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     await isWell(pump)
   })
 
-  it('may be shown again by whom it is from while it lasts, and lasts no longer for it', async () => {
+  it('can be sent again by its principal before its expiry, which does not extend it', async () => {
     const token = await tokenOf('panel')
     const { speaker } = await arrive(token, 'panel-1')
     for (let i = 0; i < 3; i++) {
@@ -118,7 +118,7 @@ describe('A token that was stolen, or bytes that were recorded', () => {
     await isWell(speaker)
   })
 
-  it('lets nobody in by an AUTH before CONNECT, nor by another method later', async () => {
+  it('is rejected in an AUTH before CONNECT, or by another method later', async () => {
     const early = TestClient.to(store.url)
     early.send(authWith(await tokenOf('panel')))
     await early.closed

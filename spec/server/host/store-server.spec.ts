@@ -8,8 +8,8 @@ import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 
-describe('A running store', () => {
-  it('takes no option that it does not know, and says which was probably meant', async () => {
+describe('a running store', () => {
+  it('rejects an unknown option with a suggestion', async () => {
     const { store } = await openStore()
     const misspelt = JSON.parse('{"keys":"kept","key":"lost"}')
     await expect(store.restart(misspelt)).rejects.toThrow('Unknown option `key` of restart: did you mean `keys`?')
@@ -41,7 +41,7 @@ describe('A running store', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('counts sessions that are kept, what is retained, and the memory both take', async () => {
+  it('counts kept sessions and retained messages, and their memory', async () => {
     const { store } = await openStore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'alice', kept)
@@ -55,7 +55,7 @@ describe('A running store', () => {
     expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
-  it('reports every request as it is answered, and completes when it is closed', async () => {
+  it('reports every answered request, and completes when it is closed', async () => {
     const { store } = await openStore()
     const reports: RequestReport[] = []
     const completed = new Promise<void>(complete => {
@@ -81,7 +81,7 @@ describe('A running store', () => {
     await completed
   })
 
-  it('answers also when somebody who listens to its requests throws', async () => {
+  it('still responds if a subscriber of its requests throws', async () => {
     const { store } = await openStore()
     const { onUnhandledError } = config
     onTestFinished(() => {
@@ -98,7 +98,7 @@ describe('A running store', () => {
     expect(await unhandled).toMatchObject({ message: 'not my day' })
   })
 
-  it('names the clients that are connected', async () => {
+  it('lists connected clients', async () => {
     const { store } = await openStore()
     expect(store.clientIds).toEqual([])
     const alice = await RawClient.connect(store.url, 'alice')
@@ -109,7 +109,7 @@ describe('A running store', () => {
     expect(store.clientIds).toEqual(['bob'])
   })
 
-  it('names a client once whose session was taken over', async () => {
+  it('lists a client once after a session takeover', async () => {
     const { store } = await openStore()
     const first = await RawClient.connect(store.url, 'alice')
     await RawClient.connect(store.url, 'alice')
@@ -117,7 +117,7 @@ describe('A running store', () => {
     expect(store.clientIds).toEqual(['alice'])
   })
 
-  it.each(['url', 'wsUrl'] as const)('cuts the connection of one client without a word (%s)', async transport => {
+  it.each(['url', 'wsUrl'] as const)('cuts the connection of one client without DISCONNECT (%s)', async transport => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     const bob = await RawClient.ready(store[transport], 'bob')
@@ -129,8 +129,8 @@ describe('A running store', () => {
   })
 })
 
-describe('The expiry timer', () => {
-  it('is one, however many keys expire', async () => {
+describe('the expiry timer', () => {
+  it('is a single one for any number of keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const set = async (key: string, px: number) => alice.request(command(`SET ${key} v PX ${px}`), { timestamp: NOW })
@@ -143,7 +143,7 @@ describe('The expiry timer', () => {
     expect([store.stats.keys, clock.scheduled, clock.pending]).toEqual([0, 3, 0])
   })
 
-  it('is set anew for an earlier key, and gone when nothing is left to expire', async () => {
+  it('is rescheduled for an earlier key, and cancelled when nothing is left to expire', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const send = async (line: string) => alice.request(command(line), { timestamp: NOW })
@@ -158,7 +158,7 @@ describe('The expiry timer', () => {
     expect(store.stats.keys).toBe(1)
   })
 
-  it('is not touched by requests that have nothing to do with it', async () => {
+  it('is not rescheduled by unrelated requests', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     for (const line of ['SET k v PX 1000', 'GET k', 'SET other v', 'KEYNOTIFY k', 'DEL other', 'nonsense']) {
@@ -167,7 +167,7 @@ describe('The expiry timer', () => {
     expect([clock.scheduled, clock.pending]).toEqual([1, 1])
   })
 
-  it('goes off again when the wall clock was set back meanwhile', async () => {
+  it('is rescheduled if the wall clock was set back', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -178,7 +178,7 @@ describe('The expiry timer', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('is late, but not lost, when the wall clock was set forward: the next request finds what is due', async () => {
+  it('is late if the wall clock was set forward, and the next request removes expired keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))

@@ -16,13 +16,13 @@ async function open() {
   return { store, witness, alice }
 }
 
-/** Long enough for the server to handle all that it has been sent. */
+/** Long enough for the server to handle all received packets. */
 async function manyTurns(witness: RawClient): Promise<void> {
   for (let i = 0; i < 20; i++) await witness.settled()
 }
 
-describe('A connection that takes over the session of another', () => {
-  it('is the only one left of that client, and watches nothing', async () => {
+describe('a session takeover', () => {
+  it('leaves one connection of the client, without watches', async () => {
     const { store, alice } = await open()
     await RawClient.ready(store.url, 'alice')
     expect(await alice.closed).toBe(SESSION_TAKEN_OVER)
@@ -30,7 +30,7 @@ describe('A connection that takes over the session of another', () => {
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })
 
-  it('leaves nothing of either behind when it is gone at once', async () => {
+  it('leaves nothing if the new connection ends immediately', async () => {
     const { store, witness, alice } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('alice'))
@@ -40,7 +40,7 @@ describe('A connection that takes over the session of another', () => {
     expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
   })
 
-  it('is alone also when several do so at once', async () => {
+  it('leaves one connection even with concurrent takeovers', async () => {
     const { store, witness, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
     await Promise.all(raws.map(async raw => raw.send(connect('alice'))))

@@ -8,7 +8,7 @@ import { openSecured, turnedAway } from '../../support/secured.js'
 import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
-// Not all of these clients close their side.
+// Some of these clients do not close their side.
 const { closeTimeoutMs } = LIMIT
 beforeAll(() => void Object.assign(LIMIT, { closeTimeoutMs: 500 }))
 afterAll(() => void Object.assign(LIMIT, { closeTimeoutMs }))
@@ -25,8 +25,8 @@ async function expectUnharmed(witness: RawClient): Promise<void> {
 
 const CONNECT = connect('raw')
 
-describe('The WebSocket port', () => {
-  it('tells a browser that it is none of its pages', async () => {
+describe('the WebSocket port', () => {
+  it('answers a plain HTTP request with status 426', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -35,7 +35,7 @@ describe('The WebSocket port', () => {
     await expectUnharmed(witness)
   })
 
-  it('speaks the subprotocol mqtt', async () => {
+  it('supports the subprotocol mqtt', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE)
@@ -60,7 +60,7 @@ describe('The WebSocket port', () => {
     'MQTT garbage after a CONNECT': [UPGRADE, webSocketFrame(Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
   }
 
-  it.each(Object.entries(NONSENSE))('ends the connection that sends %s, and no other', async (_, chunks) => {
+  it.each(Object.entries(NONSENSE))('ends only the connection that sends %s', async (_, chunks) => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     for (const chunk of chunks) await raw.send(chunk)
@@ -68,7 +68,7 @@ describe('The WebSocket port', () => {
     await expectUnharmed(witness)
   })
 
-  it('takes packets in pieces: a frame for every byte', async () => {
+  it('accepts packets split into a frame per byte', async () => {
     const { store, witness } = await open()
     await witness.subscribe('news')
     const raw = await RawSocket.open(store.wsUrl)
@@ -79,7 +79,7 @@ describe('The WebSocket port', () => {
   })
 })
 
-describe('A proxy on this machine', () => {
+describe('a trusted proxy on this machine', () => {
   const [GUESSER, PANEL] = ['203.0.113.1', '203.0.113.2']
   const from = (address: string, username: string, password: string) => ({
     username,
@@ -90,7 +90,7 @@ describe('A proxy on this machine', () => {
     for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
   }
 
-  it('says where a client comes from, who waits for its own failed logins alone', async () => {
+  it('reports the address of a client, which is throttled only for its own failed logins', async () => {
     const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
@@ -98,13 +98,13 @@ describe('A proxy on this machine', () => {
     await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
   })
 
-  it('is there or not', async () => {
+  it('is configured by a boolean', async () => {
     await expect(openSecured(JSON.parse('{"trustProxy":"yes"}'))).rejects.toThrow(
       'Expected `trustProxy` to be true or false',
     )
   })
 
-  it('is believed only where there is one, and over WebSocket', async () => {
+  it('is trusted only if configured, and only over WebSocket', async () => {
     const { store } = await openSecured()
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toEqual(['127.0.0.1'])

@@ -25,7 +25,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** The snippet of the page in front of a store with its console, and of a hub. */
+/** The documented configuration in front of a store with its console, and of a hub. */
 async function open() {
   const authority = new Authority('/CN=Servers')
   const { cert, key } = authority.issue(`/CN=${NAME}`)
@@ -55,8 +55,8 @@ async function open() {
   return { store, console, hub, port, secure }
 }
 
-describe('nginx in front of all of it', () => {
-  it('passes on the console: its page, its API, and who asks', async () => {
+describe('nginx in front of store, console and hub', () => {
+  it('forwards the console with its page, its API, and client addresses', async () => {
     const { console, port, secure } = await open()
     const ask = (
       path: string,
@@ -94,7 +94,7 @@ describe('nginx in front of all of it', () => {
     expect(await ask('/console/api/store', {})).toMatchObject({ status: 401 })
   })
 
-  it('passes on the broker, to pages of its own origin', async () => {
+  it('forwards the broker to pages of the same origin', async () => {
     const { console, port, secure, store } = await open()
     const wsOptions = (origin: string) => ({ ...secure, headers: { host: NAME, origin } })
     const client = connect(`wss://127.0.0.1:${port}/mqtt`, {
@@ -115,7 +115,7 @@ describe('nginx in front of all of it', () => {
     expect(String(error)).toContain('403')
   })
 
-  it('passes on a hub, by the address that its tokens are for', async () => {
+  it('forwards a hub under the address that its tokens are for', async () => {
     const { hub, port, secure } = await open()
     const { url } = await hub.hub('chat').token({ userId: 'ann' })
     expect(url).toMatch(`wss://${NAME}/client/hubs/chat?access_token=`)

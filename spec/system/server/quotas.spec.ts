@@ -9,9 +9,9 @@ import { as, now, openSecured, turnedAway } from '../../support/secured.js'
 import { SERVICES } from '../../support/services.js'
 import { command } from '../../support/words.js'
 
-describe('A store with a quota', () => {
+describe('a store with a quota', () => {
   it.each(SERVICES.openssl.present ? ['with TLS', 'without'] : ['without'])(
-    'of connections cuts one more, also before CONNECT, %s',
+    'of connections closes further ones, even before CONNECT, %s',
     async how => {
       const authority = how === 'without' ? undefined : new Authority('/CN=Servers')
       const tls = authority?.issue('/CN=localhost')
@@ -28,7 +28,7 @@ describe('A store with a quota', () => {
     },
   )
 
-  it('of connections of one principal tells one more, and takes its own place over', async () => {
+  it('of connections per principal rejects further ones, but allows a session takeover', async () => {
     const { store } = await openSecured({ maxConnections: 10, maxPercentPerPrincipal: 20 })
     const refused: unknown[] = []
     store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))
@@ -43,7 +43,7 @@ describe('A store with a quota', () => {
     expect(await turnedAway(store.url, 'e', as('alice'))).toBe(0x97)
   })
 
-  it('of memory refuses what is over, and lives', async () => {
+  it('of memory rejects what exceeds it, and stays up', async () => {
     const { store, clock } = await openStore({ maxMemory: 1_000_000 })
     const raw = await RawClient.ready(store.url, 'c')
     const value = 'x'.repeat(10_000)
@@ -51,7 +51,7 @@ describe('A store with a quota', () => {
     for (let i = 0; i < 70; i++) answers.push((await raw.request(command(`SET k${i} ${value}`), now(clock))).text)
     expect(answers.filter(answer => answer === '+OK\r\n').length).toBeGreaterThan(50)
     expect(answers.at(-1)).toBe('-ERR the quota has been exceeded\r\n')
-    // What waits has its own share.
+    // Buffers have a separate share.
     const codes: number[] = []
     for (let i = 0; i < 70; i++) codes.push((await raw.publish(`t/${i}`, value, { retain: true })).reasonCode)
     expect(codes.filter(code => code === 0).length).toBeGreaterThan(15)
@@ -60,12 +60,12 @@ describe('A store with a quota', () => {
   })
 
   it.each<[string, ServeOptions]>([
-    ['more for keys than there is', { maxMemory: 1_000, maxBytes: 1_001 }],
-    ['more for both than there is', { maxMemory: 1_000, maxBytes: 600, maxBufferedBytes: 500 }],
-    ['nothing', { maxMemory: 0 }],
+    ['more memory for keys than in total', { maxMemory: 1_000, maxBytes: 1_001 }],
+    ['more memory for both than in total', { maxMemory: 1_000, maxBytes: 600, maxBufferedBytes: 500 }],
+    ['no memory', { maxMemory: 0 }],
     ['no connections', { maxConnections: 0 }],
     ['half a connection', { maxConnectionsPerAddress: 0.5 }],
-  ])('may not be of %s', async (_, options) => {
+  ])('is rejected if it allows %s', async (_, options) => {
     await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
   })
 })

@@ -8,14 +8,14 @@ import { now, turnedAway } from '../../support/secured.js'
 import { command } from '../../support/words.js'
 
 const [NOT_AUTHORIZED, TAKEN_OVER, EXPIRED] = [0x87, 0x8e, 0xa0]
-/** Of the certificate's time, when it is to end in a moment, ms. */
+/** Remaining lifetime of a certificate that expires during the test, ms. */
 const REMAINDER = 300
 const POLICY = `
 - principals: { usernames: [panel, pump] }
   brokerResources: [{ method: Connect, clientIds: ['{principal.username}*', 'any-*'] }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ['{principal.username}/*'] }]`
 
-describe('A certificate that was stolen with its key', () => {
+describe('a certificate stolen with its key', () => {
   let servers: Authority
   let clients: Authority
   let panel: Pair
@@ -37,7 +37,7 @@ describe('A certificate that was stolen with its key', () => {
     })
   const showing = (pair: Pair) => ({ ...pair, ca: servers.cert })
 
-  it('has the rights of whom it is of, and no others, whatever name comes with it', async () => {
+  it('grants the rights of its principal and no others, whatever user name is sent with it', async () => {
     const { store, clock } = await open()
     const thief = await RawClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
     expect((await thief.request(command('SET panel/a v'), now(clock))).text).toBe('+OK\r\n')
@@ -45,14 +45,14 @@ describe('A certificate that was stolen with its key', () => {
       expect((await thief.request(command(words), now(clock))).text).toMatch(/not authorized/)
   })
 
-  it('opens no client id that is for somebody else', async () => {
+  it('does not connect with a client id of another principal', async () => {
     const { store } = await open()
     expect(await turnedAway(store.url, 'pump-1', showing(panel))).toBe(NOT_AUTHORIZED)
   })
 
   it.each([
-    ['that is connected', false],
-    ['that waits for its client', true],
+    ['with a connected client', false],
+    ['with an offline client', true],
   ])('does not take over the session of another principal %s', async (_, away) => {
     const { store } = await open()
     const lasting = { ...showing(pump), clean: false, properties: { sessionExpiryInterval: 3_600 } }
@@ -64,14 +64,14 @@ describe('A certificate that was stolen with its key', () => {
     await back.settled()
   })
 
-  it('takes over a session of its own principal, which is told to whom had it', async () => {
+  it('takes over a session of the same principal, whose client is disconnected with a reason code', async () => {
     const { store } = await open()
     const owner = await RawClient.ready(store.url, 'panel-1', showing(panel))
     await RawClient.ready(store.url, 'panel-1', showing(panel))
     expect(await owner.closed).toBe(TAKEN_OVER)
   })
 
-  it('is over when its time is, also while it is in use', async () => {
+  it('stops working at its expiry, even on an open connection', async () => {
     const { store, clock } = await open()
     const { validTo } = new X509Certificate(panel.cert)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(validTo) - REMAINDER })

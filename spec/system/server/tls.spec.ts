@@ -44,7 +44,7 @@ const openWithCertificates = async (options: ServeOptions = {}) =>
     ...options,
   })
 
-describe('With TLS', () => {
+describe('with TLS', () => {
   it.each(['url', 'wsUrl'] as const)('a client is served over %s', async name => {
     const { store } = await open()
     expect(store[name]).toMatch(/^(mqtt|ws)s:\/\/127\.0\.0\.1:\d+$/)
@@ -54,12 +54,12 @@ describe('With TLS', () => {
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'clock-skew' })
   })
 
-  it('a client that does not believe the authority stays away', async () => {
+  it('a client that does not trust the authority does not connect', async () => {
     const { store } = await open()
     await expect(RawClient.connect(store.url, 'c', { ca: others.cert })).rejects.toThrow(/certificate/)
   })
 
-  it('nobody is served without', async () => {
+  it('a client without TLS is not served', async () => {
     const { store } = await open()
     for (const url of [store.url, store.wsUrl]) {
       const { hostname, port } = new URL(url)
@@ -72,7 +72,7 @@ describe('With TLS', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it.each(['TLSv1', 'TLSv1.1'] as const)('%s is too old', async version => {
+  it.each(['TLSv1', 'TLSv1.1'] as const)('%s is rejected as outdated', async version => {
     const { store } = await open()
     const { hostname: host, port } = new URL(store.url)
     const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0', ca: servers.cert }
@@ -81,7 +81,7 @@ describe('With TLS', () => {
     expect(String(error.code)).toMatch(/PROTOCOL|VERSION|SSL/)
   })
 
-  it('a store freezes, thaws, cuts and restarts as without', async () => {
+  it('a store freezes, resumes, cuts and restarts as without TLS', async () => {
     const { store } = await open()
     const raw = await RawClient.ready(store.url, 'c', { ca: servers.cert })
     store.freeze(60_000)
@@ -99,7 +99,7 @@ describe('With TLS', () => {
     await RawClient.ready(store.url, 'c', { ca: servers.cert })
   })
 
-  it('a store closes at once, whatever is under way', async () => {
+  it('a store closes immediately despite requests in flight', async () => {
     const store = await serve({ port: 0, wsPort: 0, tls: pair })
     onTestFinished(async () => store.close())
     const told = await RawClient.ready(store.url, 'c', { ca: servers.cert })
@@ -116,7 +116,7 @@ describe('With TLS', () => {
     expect(await told.closed).toBe(0x8b)
   })
 
-  it('another certificate is shown to who comes later, and who is there notices nothing', async () => {
+  it('a replaced certificate is used for new connections, and existing ones are unaffected', async () => {
     const { store } = await open()
     const before = await RawClient.ready(store.url, 'before', { ca: servers.cert })
     store.reload({ tls: others.issue('/CN=localhost') })
@@ -126,11 +126,11 @@ describe('With TLS', () => {
   })
 
   it.each([
-    ['no key', (): ServeOptions['tls'] => ({ ...pair, key: '' })],
-    ['the key of another', (): ServeOptions['tls'] => ({ ...pair, key: clients.key })],
-    ['what is no certificate', (): ServeOptions['tls'] => ({ ...pair, cert: 'cert' })],
-    ['authorities that are none', (): ServeOptions['tls'] => ({ ...pair, clientCa: 'ca' })],
-  ])('%s is refused, at the start and later', async (_, tls) => {
+    ['an empty key', (): ServeOptions['tls'] => ({ ...pair, key: '' })],
+    ['the key of another certificate', (): ServeOptions['tls'] => ({ ...pair, key: clients.key })],
+    ['an invalid certificate', (): ServeOptions['tls'] => ({ ...pair, cert: 'cert' })],
+    ['an invalid authority', (): ServeOptions['tls'] => ({ ...pair, clientCa: 'ca' })],
+  ])('%s is rejected, at the start and later', async (_, tls) => {
     await expect(open({ tls: tls() })).rejects.toMatchObject({ code: 'argument' })
     const { store } = await openWithCertificates()
     const wrong = tls()
@@ -139,10 +139,10 @@ describe('With TLS', () => {
   })
 })
 
-describe('A client certificate', () => {
+describe('a client certificate', () => {
   const connecting = (issued: Pair) => ({ ca: servers.cert, cert: issued.cert, key: issued.key })
 
-  it('lets in by its name, and gives the attributes of its issuers', async () => {
+  it('authenticates by its name, with the attributes of its issuers', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await store.load([{ key: 'city/a', value: 'v' }])
     const panel = await RawClient.ready(store.url, 'panel', connecting(clients.issue('/CN=panel')))
@@ -156,27 +156,27 @@ describe('A client certificate', () => {
     }
   })
 
-  it('of another authority lets nobody in, though it has the same names', async () => {
+  it('of an untrusted authority is rejected, even with the same names', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     const forged = connecting(others.issue('/CN=panel'))
     expect(await turnedAway(store.url, 'c', forged)).toBe(0x87)
-    // Nor with a right password beside it: who shows a forged one is not believed anything.
+    // Even with a correct password: a client with a forged certificate is not trusted.
     expect(await turnedAway(store.url, 'c', { ...forged, ...as('panel') })).toBe(0x87)
   })
 
-  it('that nobody signed lets nobody in', async () => {
+  it('that is self-signed is rejected', async () => {
     const { store } = await openWithCertificates()
     const own = new Authority('/CN=panel')
     expect(await turnedAway(store.url, 'c', connecting(own))).toBe(0x87)
   })
 
-  it('is not needed by who has a password', async () => {
+  it('is not required with a password', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await RawClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
     expect(await turnedAway(store.url, 'd', { ca: servers.cert })).toBe(0x87)
   })
 
-  it('of an authority that is not believed any more lets nobody in', async () => {
+  it('of an authority that is no longer trusted is rejected', async () => {
     const { store } = await openWithCertificates()
     const mine = connecting(clients.issue('/CN=panel'))
     const before = await RawClient.ready(store.url, 'c', mine)
@@ -186,15 +186,15 @@ describe('A client certificate', () => {
     await before.settled()
   })
 
-  it('keeps its session from others with another certificate', async () => {
+  it('protects its session from other certificates', async () => {
     const { store } = await openWithCertificates()
     await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
     expect(await turnedAway(store.url, 'c', connecting(clients.issue('/CN=mallory')))).toBe(0x87)
-    // Renewed, it is the same principal.
+    // A renewed certificate is the same principal.
     await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
   })
 
-  it('is what our client shows', async () => {
+  it("is sent by the library's client", async () => {
     const { store } = await openWithCertificates({ policy: POLICY, clock: systemClock })
     const { cert, key } = clients.issue('/CN=panel')
     await using client = connect(store.url, { ca: servers.cert, cert, key })
