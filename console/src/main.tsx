@@ -24,7 +24,7 @@ function retry(token: string): void {
 }
 
 start(takeToken(tokenSources))
-// A URL with a token may be pasted over that of the open page.
+// A URL with a token may replace that in the address bar of an open page.
 addEventListener('hashchange', () => location.hash.startsWith('#token=') && start(takeToken(tokenSources)))
 // A proper DISCONNECT releases the session immediately.
 addEventListener('pagehide', () => open?.close())

@@ -124,7 +124,7 @@ async function problemOf(response: Response): Promise<Problem> {
     const problem: Partial<Problem> = await response.json()
     return { ...fallback, ...problem }
   } catch {
-    // A proxy responded with a body of its own format.
+    // A proxy responded in its own format.
     return fallback
   }
 }

@@ -38,7 +38,7 @@ export function decodeReadable(bytes: Uint8Array): string | undefined {
 export const hexPairs = (bytes: Uint8Array): string => toHex(bytes).replace(/..(?=.)/g, '$& ')
 
 // All control characters except line breaks and tabs.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
 function tryDecode(bytes: Uint8Array): string | undefined {

@@ -8,7 +8,7 @@ export interface TokenPageProps {
   onToken(token: string): void
 }
 
-/** Asks for the token if there is none, or if the server rejects it. */
+/** Asks for a missing or rejected token. */
 export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
   const [token, setToken] = useState('')
   const input = useRef<HTMLInputElement>(null)

@@ -18,14 +18,14 @@ const [CONNECT, PINGREQ] = [1, 12]
 const HTML =
   '<!doctype html><title>x</title><link rel="icon" href="data:," /><script type="module" src="page.js"></script>' +
   '<input type="range" min="10" max="30" step="0.5" />'
-/** What the numbers of the document may be wrong by. */
+/** Tolerance for the sizes in the documentation. */
 const TOLERANCE = 0.1
 
 /** kB */
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
 describeInBrowser('With a bundler', open => {
-  it('the code of the documentation works, under the policy of the documentation', async () => {
+  it('the documented code works under the documented content security policy', async () => {
     const text = await readFile(DOCUMENT, 'utf8')
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
     const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []
@@ -35,7 +35,7 @@ describeInBrowser('With a bundler', open => {
     const site = await serveStatic(
       builtPackage(),
       { '/index.html': HTML, '/page.js': script },
-      // The icon of the spec's own page aside.
+      // Except the icon of the spec's page.
       { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
     )
     const key = openClient(store.url).key('thermostat1/setPoint', number)
@@ -45,11 +45,11 @@ describeInBrowser('With a bundler', open => {
     await page.waitForFunction(() => document.querySelector('input')?.value === '22.5')
     await slider.fill('17')
     await firstValueFrom(key.value$.pipe(filter(value => value === 17)))
-    // mqtt.js has got the worker that keeps the connection alive.
+    // mqtt.js received the worker that keeps the connection alive.
     await expect.poll(() => page.workers().length).toBe(1)
   })
 
-  it('keeps its connection alive without a worker, under a policy that forbids them', async () => {
+  it('a bundled page keeps its connection alive without a worker, under a policy that forbids workers', async () => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const { page: script } = await bundled(
@@ -74,13 +74,13 @@ describeInBrowser('With a bundler', open => {
       const packets: readonly number[] = await page.evaluate('packets')
       return packets.filter(packet => packet === type).length
     }
-    // The second is sent when the first has its answer.
+    // The second is sent after the response to the first.
     await expect.poll(() => sent(PINGREQ)).toBe(2)
     expect(await sent(CONNECT)).toBe(1)
     expect(page.workers()).toEqual([])
   })
 
-  it('goes to another of several addresses when its own is gone, and refuses those that are not for pages', async () => {
+  it('a page connects to the next address when its broker fails, and skips addresses unusable in a browser', async () => {
     const stores = [await serve({ port: 0, wsPort: 0 }), await serve({ port: 0, wsPort: 0 })]
     for (const store of stores) onTestFinished(async () => store.close())
     const { page: script } = await bundled(
@@ -99,7 +99,7 @@ describeInBrowser('With a bundler', open => {
     await expect.poll(at).toBe(`connected ${other?.wsUrl}`)
   })
 
-  it('weighs what the documentation says', async () => {
+  it('bundle sizes match the documentation', async () => {
     const keys = `import { connect, number, set } from 'rx-statestore'
       import { fromEvent, map } from 'rxjs'
       globalThis.all = [connect, number, set, fromEvent, map]`

@@ -16,7 +16,7 @@ import { NO_SOCKET } from './support/guard.js'
 import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
-/** What `docs/any-broker.md` has for a page that logs in as `console`, with the lines for clients and store. */
+/** The ACL from `docs/any-broker.md` for a page that logs in as `console`, plus the lines for clients and store. */
 const ACL = [
   'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
   'pattern read clients/%u/services/statestore/#',
@@ -30,7 +30,7 @@ const ACL = [
   'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
 ]
 
-/** Mosquitto with a listener for browsers, started again on the same ports. */
+/** Mosquitto with a WebSocket listener; restarts use the same ports. */
 async function brokerForPages(acl?: readonly string[]) {
   const [port, wsPort] = [await freePort(), await freePort()]
   const lines = [`listener ${wsPort} 127.0.0.1`, 'protocol websockets']
@@ -49,7 +49,7 @@ async function brokerForPages(acl?: readonly string[]) {
 
 describeInBrowser('The console of an attached store', open => {
   it.skipIf(!SERVICES.mosquitto.present)(
-    'shows and writes keys through the broker of somebody else, and offers nothing that broker would have to do',
+    'the console shows and writes keys through an external broker, and offers no operations on the broker',
     async () => {
       const broker = await brokerForPages(ACL)
       const store = await openAttached(broker.url, { username: 'store' })
@@ -103,44 +103,47 @@ describeInBrowser('The console of an attached store', open => {
     },
   )
 
-  it.skipIf(!SERVICES.mosquitto.present)('says that it is a standby, and takes over before your eyes', async () => {
-    const broker = await brokerForPages()
-    const data = await mkdtemp(join(tmpdir(), 'attached-'))
-    const first = await openAttached(broker.url, { data })
-    const second = await attach(broker.url, { data, reconnect: { initial: 20, max: 200 } })
-    onTestFinished(async () => second.close())
-    await untilState(second, 'standby')
-    const server = await serveConsoleOf(second, { brokerUrl: broker.wsUrl })
-    const client = openClient(broker.url)
-    await client.key('a', number).set(1)
-    const { page } = await open(server.link, { allow: [NO_SOCKET] })
-    const hand = new ConsoleHand(page)
-    await reads(hand.health, 'live')
-    await reads(hand.cell('a', 'value'), '1')
-    await reads(page.getByRole('contentinfo'), 'another store is active')
-    // What comes at the other one is found in a while.
-    await client.key('b', number).set(2)
-    await reads(hand.cell('b', 'value'), '2')
-    // When it ends is known to the other one alone, and must not be lost unseen.
-    await hand.open('b')
-    await reads(hand.detail.locator('.fact').filter({ hasText: 'Expires' }), /–/)
-    await hand.press('Edit')
-    await reads(hand.dialog.getByRole('alert'), 'Another store is active')
-    await takePictures(page, 'console-standby-edit')
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await hand.decide('Cancel')
-    await hand.goTo('Clients')
-    await reads(page.getByRole('main'), 'Known to the active store only.')
-    await hand.goTo('Store')
-    await reads(page.getByRole('region', { name: 'Broker' }), /Standby/)
-    expect(await page.getByRole('button', { name: 'Dump' }).isDisabled()).toBe(true)
-    await takePictures(page, 'console-standby', { whole: true })
-    await first.close()
-    await reads(page.getByRole('region', { name: 'Broker' }), /Active/)
-    await reads(hand.health, 'live')
-    await page.getByRole('button', { name: 'Dump' }).and(page.locator(':enabled')).waitFor()
-    await hand.goTo('Keys')
-    await client.key('a', number).set(3)
-    await reads(hand.cell('a', 'value'), '3')
-  })
+  it.skipIf(!SERVICES.mosquitto.present)(
+    'the console shows that its store is a standby, and follows the failover',
+    async () => {
+      const broker = await brokerForPages()
+      const data = await mkdtemp(join(tmpdir(), 'attached-'))
+      const first = await openAttached(broker.url, { data })
+      const second = await attach(broker.url, { data, reconnect: { initial: 20, max: 200 } })
+      onTestFinished(async () => second.close())
+      await untilState(second, 'standby')
+      const server = await serveConsoleOf(second, { brokerUrl: broker.wsUrl })
+      const client = openClient(broker.url)
+      await client.key('a', number).set(1)
+      const { page } = await open(server.link, { allow: [NO_SOCKET] })
+      const hand = new ConsoleHand(page)
+      await reads(hand.health, 'live')
+      await reads(hand.cell('a', 'value'), '1')
+      await reads(page.getByRole('contentinfo'), 'another store is active')
+      // New keys of the active store appear after a while.
+      await client.key('b', number).set(2)
+      await reads(hand.cell('b', 'value'), '2')
+      // Only the active store knows the expiry, which must not be lost unnoticed.
+      await hand.open('b')
+      await reads(hand.detail.locator('.fact').filter({ hasText: 'Expires' }), /–/)
+      await hand.press('Edit')
+      await reads(hand.dialog.getByRole('alert'), 'Another store is active')
+      await takePictures(page, 'console-standby-edit')
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await hand.decide('Cancel')
+      await hand.goTo('Clients')
+      await reads(page.getByRole('main'), 'Known to the active store only.')
+      await hand.goTo('Store')
+      await reads(page.getByRole('region', { name: 'Broker' }), /Standby/)
+      expect(await page.getByRole('button', { name: 'Dump' }).isDisabled()).toBe(true)
+      await takePictures(page, 'console-standby', { whole: true })
+      await first.close()
+      await reads(page.getByRole('region', { name: 'Broker' }), /Active/)
+      await reads(hand.health, 'live')
+      await page.getByRole('button', { name: 'Dump' }).and(page.locator(':enabled')).waitFor()
+      await hand.goTo('Keys')
+      await client.key('a', number).set(3)
+      await reads(hand.cell('a', 'value'), '3')
+    },
+  )
 })

@@ -14,7 +14,7 @@ const SEED = [
 ]
 
 describeInBrowser('An open key on the console', open => {
-  it('has a history since it was opened, and a chart of its numbers', async () => {
+  it('the detail pane shows the history since the key was opened, and a chart of its numbers', async () => {
     const { store, server } = await startConsole(SEED)
     const key = openClient(store.url).key('temperature', text)
     const { page } = await open(server.link)
@@ -44,7 +44,7 @@ describeInBrowser('An open key on the console', open => {
     expect(await drawing.locator('canvas').evaluate(hasInk)).toBe(true)
   })
 
-  it('shows what is known of it besides the value', async () => {
+  it('the detail pane shows the metadata of the key', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const lock = await firstValueFrom(client.key('lock', text).set('me'))
@@ -65,7 +65,7 @@ describeInBrowser('An open key on the console', open => {
     await reads(fact('Freshness'), 'live')
   })
 
-  it('is shown as a whole, in the way of what it is', async () => {
+  it('the detail pane shows the full value, formatted by type', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -88,7 +88,7 @@ describeInBrowser('An open key on the console', open => {
     expect(await value.locator('.dump-row').count()).toBe(75)
   })
 
-  it('is in the address, so that it is open after a reload, and the way back leads to the list', async () => {
+  it('the URL contains the open key: a reload opens it again, and Back returns to the list', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -103,7 +103,7 @@ describeInBrowser('An open key on the console', open => {
   })
 })
 
-/** Whether anything was drawn. */
+/** Returns whether anything was drawn. */
 function hasInk(canvas: SVGElement | HTMLElement): boolean {
   if (!(canvas instanceof HTMLCanvasElement)) return false
   const pixels = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []

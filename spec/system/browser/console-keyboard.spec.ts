@@ -9,12 +9,12 @@ import { reads } from './support/waiting.js'
 
 const SEED = Array.from({ length: 100 }, (_, i) => ({ key: `key/${i}`, value: String(i) }))
 
-/** The key of the row that has the focus. */
+/** Returns the key of the focused row. */
 const focused = (page: Page): Promise<string | null | undefined> =>
   page.evaluate(() => document.activeElement?.querySelector('.cell-key')?.getAttribute('title'))
 
 describeInBrowser('The console by keyboard', open => {
-  it('moves in the list, opens a key, and comes back to it', async () => {
+  it('the keyboard moves in the list, opens a key, and returns to its row', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -43,7 +43,7 @@ describeInBrowser('The console by keyboard', open => {
   it.each([
     ['a fresh page', undefined],
     ['the search', '/'],
-  ])('leads with an arrow from %s into the list', async (_, first) => {
+  ])('an arrow key moves the focus from %s into the list', async (_, first) => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     await reads(new ConsoleHand(page).cell('key/0', 'value'), '0')
@@ -54,7 +54,7 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/1')
   })
 
-  it('keeps the focus on a row that is scrolled out of sight', async () => {
+  it('a row scrolled out of view keeps the focus', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -68,7 +68,7 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/4')
   })
 
-  it('acts on the key with the focus while others add and remove keys above it', async () => {
+  it('keys act on the focused row while other clients add and remove keys above it', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -90,7 +90,7 @@ describeInBrowser('The console by keyboard', open => {
     await reads(hand.detail.locator('.detail-number'), '6')
   })
 
-  it('goes on at the row in the place of one that is deleted, and at the search after the last', async () => {
+  it('the focus moves to the row after a deleted one, and to the search after the last', async () => {
     const { store, server } = await startConsole(SEED.slice(0, 3))
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -115,7 +115,7 @@ describeInBrowser('The console by keyboard', open => {
     await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
   })
 
-  it('searches, sets, edits, deletes, and goes from view to view', async () => {
+  it('shortcuts search, set, edit, delete and switch views', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)

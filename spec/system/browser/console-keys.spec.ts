@@ -14,7 +14,7 @@ const SEED = [
 ]
 
 describeInBrowser('The keys on the console', open => {
-  it('are all there, with value, version, age, time to live, fencing token and watchers', async () => {
+  it('the list shows all keys with value, version, age, time to live, fencing token and watchers', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { version } = await firstValueFrom(client.key('line-1/lock', text).set('me', { expiresIn: 3_600_000 }))
@@ -43,7 +43,7 @@ describeInBrowser('The keys on the console', open => {
     expect(new URL(page.url()).hash).toBe('')
   })
 
-  it('follow what others write, make and delete', async () => {
+  it('the list follows writes, new keys and deletions of other clients', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -63,7 +63,7 @@ describeInBrowser('The keys on the console', open => {
     await hand.row('new/one').waitFor({ state: 'detached' })
   })
 
-  it('leave the room of columns with nothing in them to the values', async () => {
+  it('empty columns are hidden', async () => {
     const { store, server } = await startConsole([{ key: 'a', value: '1' }])
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -76,7 +76,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(hand.cell('b', 'ttl'), /^(1m 00|\d\d)s$/)
   })
 
-  it('are found by a glob, or by a word anywhere in them', async () => {
+  it('keys are found by a glob or by a word anywhere in them', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -95,7 +95,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(page.locator('#found'), '4 keys')
   })
 
-  it('show what cannot be seen in them, and say that bytes are not found by their digits', async () => {
+  it('invisible characters are shown, and a search for the digits of a binary key is explained', async () => {
     const { server } = await startConsole([{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -113,7 +113,7 @@ describeInBrowser('The keys on the console', open => {
     expect(await page.getByRole('main').innerText()).not.toContain('hex digits')
   })
 
-  it('may be none', async () => {
+  it('an empty store shows how to set a key', async () => {
     const { store, server } = await startConsole()
     const { page } = await open(server.link)
     await reads(page.getByRole('heading', { name: 'No keys yet' }), 'No keys yet')
@@ -122,7 +122,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(new ConsoleHand(page).cell('first', 'value'), 'one')
   })
 
-  it('may be many: the first are shown, and only those to be seen are watched', async () => {
+  it('of many keys the first are listed, and only the visible ones are watched', async () => {
     const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
     const { store, server } = await startConsole(seed)
     const { page } = await open(server.link)

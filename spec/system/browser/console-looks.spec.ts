@@ -22,7 +22,7 @@ const SEED = [
 ]
 const FIRST_LOAD = 160 * 1_024
 
-/** Somebody who works with the store while it is looked at. */
+/** A client that writes during the test. */
 async function busy(store: StoreServer): Promise<void> {
   const client = openClient(store.url, { clientId: 'plant-simulator' })
   const lock = await firstValueFrom(client.key('line-1/lock', text).set('gateway', { expiresIn: 3_600_000 }))
@@ -42,7 +42,7 @@ async function expectAccessibleInBothThemes(page: Page): Promise<void> {
 }
 
 describeInBrowser('The looks of the console', open => {
-  it('are fit for all: the keys', async () => {
+  it('the keys view is accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
@@ -63,7 +63,7 @@ describeInBrowser('The looks of the console', open => {
     await expectAccessibleInBothThemes(page)
   })
 
-  it('are fit for all: the clients and the store', async () => {
+  it('the clients view and the store view are accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
@@ -78,7 +78,7 @@ describeInBrowser('The looks of the console', open => {
     await takePictures(page, 'console-store', { whole: true })
   })
 
-  it('are fit for all: dialogs and messages', async () => {
+  it('dialogs and messages are accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { calm: true })
@@ -112,7 +112,7 @@ describeInBrowser('The looks of the console', open => {
     await takePictures(page, 'console-frozen')
   })
 
-  it('are fit for all: nothing, and no token', async () => {
+  it('the empty list and the token page are accessible', async () => {
     const { server } = await startConsole()
     const { page } = await open(server.link)
     await page.getByRole('heading', { name: 'No keys yet' }).waitFor()
@@ -125,7 +125,7 @@ describeInBrowser('The looks of the console', open => {
     await takePictures(page, 'console-token')
   })
 
-  it('do not jump while values come and go', async () => {
+  it('the layout does not shift while values change', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
     const { page } = await open(server.link, { before: async opened => void (await opened.addInitScript(countShifts)) })
@@ -139,7 +139,7 @@ describeInBrowser('The looks of the console', open => {
     expect(await page.evaluate('shifted')).toBeLessThan(0.01)
   })
 
-  it('keep the tabs in their places, and the page in the window, in every view', async () => {
+  it('tabs keep their positions, and the page fits the window, in every view', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { calm: true })
     const hand = new ConsoleHand(page)
@@ -160,7 +160,7 @@ describeInBrowser('The looks of the console', open => {
     }
   })
 
-  it('have room for fingers on a phone', async () => {
+  it('controls are large enough to touch on a phone', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone', touch: true })
     const hand = new ConsoleHand(page)
@@ -174,7 +174,7 @@ describeInBrowser('The looks of the console', open => {
     expect(await tooSmall(page)).toEqual([])
   })
 
-  it('change with the switch, and stay so', async () => {
+  it('the theme changes with the switch and is remembered', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { theme: 'dark' })
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
@@ -191,7 +191,7 @@ describeInBrowser('The looks of the console', open => {
     expect(await root.getAttribute('data-theme')).toBeNull()
   })
 
-  it('come from the server alone, and at once', async () => {
+  it('the page loads from its server only, within its size budget', async () => {
     const { server } = await startConsole(SEED)
     const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
     const { page } = await open(server.link, {
@@ -210,7 +210,7 @@ describeInBrowser('The looks of the console', open => {
   })
 })
 
-/** Sums up what moved without anybody having done anything; runs before the page. */
+/** Sums layout shifts without user input; runs before the page. */
 function countShifts(): void {
   Object.assign(globalThis, { shifted: 0 })
   const observer = new PerformanceObserver(list => {
@@ -222,7 +222,7 @@ function countShifts(): void {
   observer.observe({ type: 'layout-shift', buffered: true })
 }
 
-/** What is to be touched and has less than 40 px to it, but for links amid a text. */
+/** Controls smaller than 40 px, except links within text. */
 const tooSmall = (page: Page): Promise<readonly string[]> =>
   page.locator('button:visible, a:visible, input:visible:not([type=file]), [role=row]:visible').evaluateAll(elements =>
     elements

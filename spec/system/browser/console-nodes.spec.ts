@@ -12,7 +12,7 @@ import { reads } from './support/waiting.js'
 
 describeInBrowser('Nodes on the console', open => {
   it.skipIf(!SERVICES.nats.present)(
-    'are listed with what they lag behind and who is there, also those that are away',
+    'the store view lists the nodes with lag and clients, and marks offline ones',
     { timeout: 60_000 },
     async () => {
       const nats = await NatsCluster.start(1)
@@ -31,7 +31,7 @@ describeInBrowser('Nodes on the console', open => {
       await reads(row('north').locator('[data-label=seen]'), 'now')
       await reads(row('north').getByRole('rowheader'), /this node/)
       await reads(row('south').locator('[data-label=clients]'), '1')
-      // One node cannot lose the keys of all.
+      // A single node cannot discard the keys of the cluster.
       expect(await page.getByRole('button', { name: 'Discard keys…' }).count()).toBe(0)
       await south.close()
       await reads(row('south').getByRole('rowheader'), /offline/)

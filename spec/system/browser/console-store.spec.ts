@@ -14,11 +14,11 @@ const SEED = [
   { key: 'a', value: '1' },
   { key: 'b', value: '2' },
 ]
-/** What chromium says of a server that is not there, and of one that went away. */
+/** Errors of chromium for an unreachable server and for a broken connection. */
 const NO_SERVER = /net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE)/
 
 describeInBrowser('The store on the console', open => {
-  it('has clients; one that is cut comes back', async () => {
+  it('the clients view disconnects a client, which reconnects', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url, { clientId: 'panel-7' })
     const states = record(client.status$)
@@ -40,7 +40,7 @@ describeInBrowser('The store on the console', open => {
     await reads(hand.detail.locator('.detail-number'), '1')
   })
 
-  it('can be frozen: the page says so, and its values are grey until it goes on', async () => {
+  it('a frozen store is reported, and its values are grey until it resumes', async () => {
     const { store, server } = await startConsole(SEED)
     const writer = openClient(store.url)
     const { page } = await open(server.link)
@@ -63,7 +63,7 @@ describeInBrowser('The store on the console', open => {
     expect(await hand.cell('a', 'value').evaluate(cell => getComputedStyle(cell).filter)).toBe('none')
   })
 
-  it('can be restarted with its keys, and without', async () => {
+  it('the store can be restarted with and without its keys', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link, { allow: [NO_SOCKET] })
     const hand = new ConsoleHand(page)
@@ -82,7 +82,7 @@ describeInBrowser('The store on the console', open => {
     await reads(page.getByRole('heading', { name: 'No keys yet' }), 'No keys yet')
   })
 
-  it('can be reset to its seed, dumped and loaded', async () => {
+  it('the store can be reset to its seed, dumped and loaded', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', number).set(7))
@@ -120,7 +120,7 @@ describeInBrowser('The store on the console', open => {
     await reads(hand.cell('c', 'ttl'), /^9m/)
   })
 
-  it('shows how busy it is', async () => {
+  it('the header shows the request rate', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -136,7 +136,7 @@ describeInBrowser('The store on the console', open => {
     expect(await chart.locator('.spark-line').getAttribute('d')).toMatch(/^M.*L/)
   })
 
-  it('is stale when it is gone, and the page waits for it', async () => {
+  it('the page is stale while the server is unreachable', async () => {
     const { store, server } = await startConsole([...SEED, { key: 'note', value: 'old' }])
     const { page } = await open(server.link, { allow: [NO_SOCKET, NO_SERVER] })
     const hand = new ConsoleHand(page)
@@ -151,7 +151,7 @@ describeInBrowser('The store on the console', open => {
     await reads(hand.cell('a', 'value'), '1')
   })
 
-  it('is not shown to anybody without the token, nor with a wrong one', async () => {
+  it('the page requires the token and rejects a wrong one', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.url, { allow: [/status of 401/] })
     const hand = new ConsoleHand(page)

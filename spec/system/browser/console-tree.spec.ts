@@ -23,7 +23,7 @@ const SEED = [
   { keyBytes: '/wA=', bytes: 'AAEC' },
 ]
 
-/** The rows there are, as one reads them. */
+/** Returns the rendered rows as text. */
 const rows = (page: Page): Promise<readonly string[]> =>
   page.locator('.grid-body .grid-row').evaluateAll(all =>
     all
@@ -46,7 +46,7 @@ const focused = (page: Page): Promise<string | null | undefined> =>
 const CLOSED = ['0xFF00', '> plant/ 12', '> sensor/ 12', '> site/nantes/building/4/ 2', 'thermostat1\\setPoint']
 
 describeInBrowser('The tree of keys on the console', open => {
-  it('groups keys by their slashes, and shows values that live on where it is open', async () => {
+  it('the tree groups keys by slashes and shows live values in open branches', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -70,12 +70,12 @@ describeInBrowser('The tree of keys on the console', open => {
     await firstValueFrom(client.key('plant/line-2/alarm', text).set('on'))
     await reads(hand.cell('plant/line-2/alarm', 'value'), 'on')
     await reads(hand.branch('plant/'), '13')
-    // Only what is to be seen is watched: three keys in the branch that is open, one of bytes, and one without a slash.
+    // Only visible keys are watched: three in the open branch, a binary one, and one without a slash.
     const pageClient = () => store.clients.find(({ watches }) => watches > 0)?.watches
     await expect.poll(pageClient).toBe(5)
   })
 
-  it('moves by arrows as a tree does', async () => {
+  it('arrow keys navigate the tree', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     await reads(new ConsoleHand(page).cell('sensor/1', 'value'), 'celsius')
@@ -110,7 +110,7 @@ describeInBrowser('The tree of keys on the console', open => {
     expect(attributes).toEqual(['row', '2', '3', '3', 'true'])
   })
 
-  it('remembers what is open, and that it is a tree', async () => {
+  it('the layout and open branches are remembered', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -124,7 +124,7 @@ describeInBrowser('The tree of keys on the console', open => {
     expect(await hand.keys()).toContain('plant/line-1/speed')
   })
 
-  it('opens all that is found, and closes none of what was open', async () => {
+  it('a search opens all branches, and restores the open ones afterwards', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -141,14 +141,14 @@ describeInBrowser('The tree of keys on the console', open => {
     expect((await rows(page)).length).toBe(17)
   })
 
-  it('is not offered where no key has a slash', async () => {
+  it('the tree is not offered without a slash in any key', async () => {
     const { server } = await startConsole([{ key: 'a', value: '1' }])
     const { page } = await open(server.link)
     await reads(new ConsoleHand(page).cell('a', 'value'), '1')
     expect(await page.getByRole('button', { name: 'Tree' }).count()).toBe(0)
   })
 
-  it('holds twenty thousand keys, and says when there are more', async () => {
+  it('the tree holds twenty thousand keys and indicates incomplete branches', async () => {
     const seed = Array.from({ length: 20_000 }, (_, i) => ({ key: `site-${i % 8}/sensor/${i}`, value: String(i) }))
     const { server } = await startConsole(seed)
     const { page } = await open(server.link)
@@ -170,7 +170,7 @@ describeInBrowser('The tree of keys on the console', open => {
     expect((await hand.keys()).length).toBeLessThan(50)
   })
 
-  it('is fit for all', async () => {
+  it('the tree is accessible', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { calm: true })
     const hand = new ConsoleHand(page)

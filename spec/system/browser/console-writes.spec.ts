@@ -17,7 +17,7 @@ const SEED = [
 const textIn = (store: StoreServer, key: string): string => displayText(store.peek(key)?.value ?? new Uint8Array())
 
 describeInBrowser('Writing on the console', open => {
-  it('sets a key with options; it counts down and is gone', async () => {
+  it('a key is set with options, counts down and expires', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -37,7 +37,7 @@ describeInBrowser('Writing on the console', open => {
     expect(store.peek('session/1')).toBeUndefined()
   })
 
-  it('sets binary values, and says what is wrong with what was typed', async () => {
+  it('binary values are set, and invalid input is reported per field', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -53,7 +53,7 @@ describeInBrowser('Writing on the console', open => {
     expect(store.peek('blob')?.value).toEqual(new Uint8Array([0, 255]))
   })
 
-  it('says when a condition was not met', async () => {
+  it('an unmet condition is reported', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -67,7 +67,7 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'note')).toBe('old')
   })
 
-  it('edits a value, and shows when somebody else was faster', async () => {
+  it('a concurrent change is shown while editing', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -89,13 +89,13 @@ describeInBrowser('Writing on the console', open => {
     await hand.decide('Overwrite')
     await reads(hand.detail.locator('.detail-number'), '14')
     expect(textIn(store, 'speed')).toBe('14')
-    // Over the value that was to be seen, and no other.
+    // Only the displayed value is overwritten.
     expect(requests().filter(request => request.includes('IFVER'))).toEqual([
       expect.stringMatching(/^SET speed 14 IFVER /),
     ])
   })
 
-  it('keeps the time to live of a key it edits, and its JSON on one line', async () => {
+  it('an edit preserves the time to live and compact JSON', async () => {
     const expiresAt = Date.now() + 600_000
     const { store, server } = await startConsole([{ key: 'recipe', value: '{"salt":20,"rye":true}', expiresAt }])
     const { page } = await open(server.link)
@@ -114,7 +114,7 @@ describeInBrowser('Writing on the console', open => {
     expect(Math.abs((store.peek('recipe')?.expiresAt ?? 0) - expiresAt)).toBeLessThan(60_000)
   })
 
-  it('has no more than its width on a phone while a long value changes under it', async () => {
+  it('the dialog fits a phone when a long value arrives', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone' })
     const hand = new ConsoleHand(page)
@@ -126,7 +126,7 @@ describeInBrowser('Writing on the console', open => {
     expect(await inner.evaluate(body => body.scrollWidth - body.clientWidth)).toBe(0)
   })
 
-  it('keeps the line ends of a text it edits', async () => {
+  it('an edit preserves line breaks', async () => {
     const { store, server } = await startConsole([{ key: 'page', value: 'a\r\nb' }])
     const { page } = await open(server.link)
     const hand = new ConsoleHand(page)
@@ -141,7 +141,7 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'page')).toBe('a\r\nbc')
   })
 
-  it('has one message at a time where there is little room', async () => {
+  it('a phone shows one message at a time', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone' })
     const hand = new ConsoleHand(page)
@@ -154,7 +154,7 @@ describeInBrowser('Writing on the console', open => {
     expect(await hand.toasts.locator('.toast:visible').count()).toBe(1)
   })
 
-  it('needs the token of a key that is protected', async () => {
+  it('a protected key requires its fencing token', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const lock = await firstValueFrom(client.key('lock', text).set('me'))
@@ -177,7 +177,7 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'speed')).toBe('13')
   })
 
-  it('deletes what was seen, and nothing else', async () => {
+  it('a delete applies only to the displayed value', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)

@@ -7,7 +7,7 @@ import { NO_SOCKET } from './support/guard.js'
 import { expectToFit } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
-/** The address of a page with this body, on an HTTP server that knows nothing else. */
+/** Serves a page with this body and returns its URL. */
 async function serving(body: string): Promise<string> {
   const html = `<!doctype html><html lang="en"><title>A page</title><link rel="icon" href="data:," /><main>${body}</main>`
   const server = createServer((request, response) => {
@@ -17,15 +17,19 @@ async function serving(body: string): Promise<string> {
   return `http://127.0.0.1:${await listen(server)}/`
 }
 
-describeInBrowser('What the browser specs lean on', open => {
+describeInBrowser('Support code of the browser specs', open => {
   it.each([
     ['logs an error', 'console.error("so wrong")', /^console: so wrong/],
     ['throws', 'throw new Error("ouch")', /^thrown: Error: ouch/],
-    ['rejects a promise nobody looks at', 'Promise.reject(new Error("ouch"))', /^thrown: Error: ouch/],
-    ['loads what is not there', 'document.createElement("img").src = "/gone.png"', /status of 404.*gone\.png/],
-    ['asks somebody who is not there', 'fetch("http://127.0.0.1:1").catch(() => 0)', /^request: .* net::ERR_/],
-    ['finds no WebSocket', 'new WebSocket("ws://127.0.0.1:4/")', NO_SOCKET],
-  ])('notice a page that %s', async (_what, script, complaint) => {
+    ['has an unhandled rejection', 'Promise.reject(new Error("ouch"))', /^thrown: Error: ouch/],
+    ['loads a missing file', 'document.createElement("img").src = "/gone.png"', /status of 404.*gone\.png/],
+    [
+      'sends a request to an unreachable server',
+      'fetch("http://127.0.0.1:1").catch(() => 0)',
+      /^request: .* net::ERR_/,
+    ],
+    ['cannot open a WebSocket', 'new WebSocket("ws://127.0.0.1:4/")', NO_SOCKET],
+  ])('the guard reports a page that %s', async (_what, script, complaint) => {
     const { page, guard } = await open(await serving('<h1>Fine</h1>'))
     expect(guard.complaints).toEqual([])
     await page.evaluate(`setTimeout(() => { ${script} })`)
@@ -33,7 +37,7 @@ describeInBrowser('What the browser specs lean on', open => {
     guard.allow(/./)
   })
 
-  it('let pass what was allowed', async () => {
+  it('the guard ignores permitted complaints', async () => {
     const { page, guard } = await open(await serving('<h1>Fine</h1>'), { allow: [/so wrong/] })
     await page.evaluate('console.error("so wrong"); console.error("and worse")')
     await expect.poll(() => guard.complaints.length, { timeout: 20_000 }).toBe(1)
@@ -41,21 +45,21 @@ describeInBrowser('What the browser specs lean on', open => {
     expect(guard.complaints).toEqual([])
   })
 
-  it('find what cannot be read or operated', async () => {
+  it('the accessibility check finds faults', async () => {
     const { page } = await open(await serving('<h1>Fine</h1><button></button>'))
     expect(await faultsOf(page)).toEqual([expect.stringMatching(/^critical: button-name .* at button: /)])
     await page.locator('button').evaluate(button => button.append('Press'))
     await expectAccessible(page)
   })
 
-  it('notice a page that is too wide for its window', async () => {
+  it('a page wider than its window is detected', async () => {
     const { page } = await open(await serving('<h1 style="width: 400px">Fine</h1>'), { size: 'phone' })
     await expect(expectToFit(page)).rejects.toThrow(/px wide in a window of 360 px/)
     await page.setViewportSize({ width: 500, height: 500 })
     await expectToFit(page)
   })
 
-  it('say what a page shows instead of what was expected', async () => {
+  it('a failed expectation reports what the page shows', async () => {
     const { page } = await open(await serving('<h1 data-state="live">Fine</h1>'))
     await reads(page.locator('h1'), 'Fine')
     await has(page.locator('h1'), 'data-state', 'live')

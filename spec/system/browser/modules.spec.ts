@@ -17,7 +17,7 @@ const KEYS = 0
 const PUBSUB = 1
 const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/chunks/protobuf-client-codec.js'
 
-/** On the time of now, as the page is. */
+/** Uses the current time, like the page. */
 async function openStore(host?: string): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...(host !== undefined && { host }) })
   onTestFinished(async () => store.close())
@@ -25,7 +25,7 @@ async function openStore(host?: string): Promise<StoreServer> {
 }
 
 describeInBrowser('Without a bundler', open => {
-  it('the page of the documentation reads, writes and watches keys', async () => {
+  it('the documented page reads, writes and watches keys', async () => {
     const store = await openStore()
     const client = openClient(store.url)
     const setPoint = client.key('thermostat1/setPoint', number)
@@ -49,7 +49,7 @@ describeInBrowser('Without a bundler', open => {
     expect(store.wsUrl).toMatch(/^ws:\/\/\[::1\]:/)
   })
 
-  it('a page comes back after a cut with what others wrote meanwhile', async () => {
+  it('a page receives changes made while its connection was lost', async () => {
     const store = await openStore()
     const link = await layLink(store.wsUrl)
     const client = openClient(store.url)

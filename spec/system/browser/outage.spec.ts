@@ -30,7 +30,7 @@ const SLIDER =
 
 const portOf = (address: string): number => Number(new URL(address).port)
 
-/** A store on the disk that can be stopped, and started again at the same addresses; a page of which the spec has the clock. */
+/** A store on disk that can be stopped and restarted at the same addresses, and a page with a controlled clock. */
 async function openWorld() {
   const data = await mkdtemp(join(tmpdir(), 'outage-'))
   onTestFinished(async () => rm(data, { recursive: true, force: true }))
@@ -44,7 +44,7 @@ async function openWorld() {
     client,
     wsUrl,
     stored,
-    /** Stops the store, and starts it again when `OUTAGE` has passed for the page. */
+    /** Stops the store, and restarts it after `OUTAGE` of page time. */
     outage: async (page: Page, meanwhile: () => Promise<void>): Promise<void> => {
       await store.close()
       await meanwhile()
@@ -54,7 +54,7 @@ async function openWorld() {
   }
 }
 
-/** What the page waits for between attempts passes at once. */
+/** Advances the page's clock past its retry delays. */
 const until = async (page: Page, condition: () => Promise<boolean>): Promise<void> => {
   while (!(await condition())) await page.clock.runFor(500)
 }
@@ -66,7 +66,10 @@ describeInBrowser('Through an outage of 15 s', open => {
   const moved = async (page: Page, value: string): Promise<void> => page.getByRole('slider').first().fill(value)
   const position = async (page: Page): Promise<string> => page.getByRole('slider').first().inputValue()
 
-  /** What was moved last while the store was away is written, and so is what comes later, by the page and by others. */
+  /**
+   * Checks that the last value set during the outage is written, and later writes of the page and of other clients as
+   * well.
+   */
   async function expectSlider(
     page: Page,
     { client, outage, stored }: Awaited<ReturnType<typeof openWorld>>,
@@ -84,7 +87,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, async () => (await position(page)) === '19')
   }
 
-  it('the slider with a bundler goes on', async () => {
+  it('the bundled slider recovers', async () => {
     const world = await openWorld()
     const [code = ''] = await blocksOf('docs/browser.md', 'js')
     const { page: script } = await bundled(code.replace('wss://store.example.com/mqtt', world.wsUrl))
@@ -92,13 +95,13 @@ describeInBrowser('Through an outage of 15 s', open => {
     await expectSlider(await openPage(site.url), world, SET_POINT)
   })
 
-  it('the page without a bundler goes on', async () => {
+  it('the page without a bundler recovers', async () => {
     const world = await openWorld()
     const site = await serveStatic(builtPackage(), await documented(0, { 'ws://localhost:8083': world.wsUrl }))
     await expectSlider(await openPage(site.url), world, SET_POINT)
   })
 
-  it('a page that paints once per frame goes on', async () => {
+  it('a page that paints once per frame recovers', async () => {
     const { client, wsUrl, outage } = await openWorld()
     const [, code = ''] = await blocksOf('docs/browser.md', 'js')
     const prelude = `import { connect, number } from 'rx-statestore'
@@ -117,7 +120,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, shows('1,2'))
   })
 
-  it('the page of pub/sub goes on, also when a message could not be sent', async () => {
+  it('the pub/sub page recovers after a failed send', async () => {
     const { hub } = await openHub()
     const link = await layLink(hub.url)
     const address = new URL(hub.url)
@@ -145,7 +148,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, heard('from the hub'))
   })
 
-  describe('the recipes for writing:', () => {
+  describe('the recipes for writing', () => {
     let program = ''
     beforeAll(async () => {
       program = await bundle('recipes', { plugins: [recipes()] })
@@ -158,12 +161,12 @@ describeInBrowser('Through an outage of 15 s', open => {
       return { world, page }
     }
 
-    it('the slider goes on', async () => {
+    it('the slider recipe recovers', async () => {
       const { world, page } = await openRecipes()
       await expectSlider(page, world, 'lamp/brightness')
     })
 
-    it('switch, form and list go on', async () => {
+    it('the switch, form and list recipes recover', async () => {
       const { world, page } = await openRecipes()
       const { client, outage, stored } = world
       await until(page, async () => (await page.locator('#saved').textContent()) === '"nothing yet"')
@@ -174,9 +177,9 @@ describeInBrowser('Through an outage of 15 s', open => {
         await page.locator('#input').fill('bread')
         await page.locator('#add').click()
       })
-      // The form was waiting, and nobody else has saved anything.
+      // The form was waiting, and no other client has saved.
       await until(page, async () => (await stored('oven/recipe', json())) !== undefined)
-      // The switch must not turn on later, and the list had its 10 s.
+      // The switch must not turn on later, and the list had 10 s.
       expect(await stored('pump/on', boolean)).toBeUndefined()
       expect(await stored('shopping', json())).toBeUndefined()
       await page.locator('#button').click()
@@ -204,7 +207,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, async () => (await output.getAttribute('data-freshness')) === 'live')
   })
 
-  it('the component of React that writes goes on', async () => {
+  it('the writing React component recovers', async () => {
     const { client, wsUrl, outage, stored } = await openWorld()
     await client.key(SET_POINT, number).set(20)
     const folder = projectOf([...filesOf('Writing', wsUrl), { file: 'main.ts', code: WRITABLE }])

@@ -7,9 +7,9 @@ import { socketsOf } from './support/page-socket.js'
 /** A noisy machine takes its time to open a page, ms. */
 const PATIENCE = 120_000
 
-// The same specs as in Node of what depends on the socket; these clients speak through the WebSocket of chromium. A page
-// for each: chromium lets one wait whose sockets have failed.
-// Chromium itself waits between attempts to open a WebSocket that fail, longer with each.
+// The specs of socket-dependent behaviour, run with the WebSocket of chromium. Each has its own page, since chromium
+// delays
+// connections of a page whose sockets have failed, longer with each failure.
 vi.setConfig({ testTimeout: PATIENCE })
 const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
 let browser: Browser | undefined
@@ -26,7 +26,7 @@ beforeEach(async () => {
   const page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${address.port}`)
   vi.stubGlobal('WebSocket', await socketsOf(page, () => opened++))
-  // By this the client knows that it is in Node.
+  // The client detects Node by its missing `navigator`.
   vi.stubGlobal('navigator', undefined)
 }, PATIENCE)
 
@@ -42,7 +42,7 @@ afterAll(async () => {
   expect(opened).toBeGreaterThan(0)
 })
 
-// What a payload is made of is nothing to a socket, but for text and bytes: each run tries one of the two, by its seed.
+// For a socket, payloads are only text or bytes: each run tests one of the two, chosen by its seed.
 const protocol = SEED % 2 === 0 ? 'json' : 'protobuf'
 vi.doMock(import('../../pubsub/support/scripted-hub.js'), async original => {
   const hub = await original()

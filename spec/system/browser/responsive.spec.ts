@@ -12,14 +12,15 @@ import { reads } from './support/waiting.js'
 
 const PAGE = new URL('pages/many-keys.html', import.meta.url)
 const KEYS = 500
-/** ms: 10 changes of every key in a second, which leave two busy cores something for the page. */
+/** ms: 10 changes per key and second, which leave some CPU for the page on two busy cores. */
 const PERIOD = 100
-/** Four seconds of them on a machine that keeps up. On another it takes longer: nothing here depends on how long. */
+/** Four seconds on a fast machine; the result does not depend on the duration. */
 const ROUNDS = 40
 const TEXT = 'typed while all of them change'
 /**
- * ms. A page that takes changes as they come has short tasks, one that lets them pile up has a few as long as all of the
- * work together, seconds. Far from both, as the machine may have other things to do.
+ * ms. A page that processes changes as they arrive has short tasks; one that queues them has a few that last seconds.
+ * The limit
+ * is far from both, since the machine may be busy.
  */
 const LONGEST = 1_500
 
@@ -31,7 +32,7 @@ interface Seen {
 
 const seenBy = (page: Page): Promise<Seen> => page.evaluate(() => Reflect.get(globalThis, 'seen'))
 
-/** Settles when all keys show this value. */
+/** Settles when all keys have this value. */
 const showsEverywhere = (page: Page, value: number) =>
   page.waitForFunction(
     ([count, wanted]) =>
@@ -39,13 +40,13 @@ const showsEverywhere = (page: Page, value: number) =>
     [KEYS, value],
   )
 
-/** Writes all keys again and again, at least `ROUNDS` times and until `isDone`; gives how often. */
+/** Writes all keys repeatedly, at least `ROUNDS` times and until `isDone`; returns the number of rounds. */
 function flood(writer: StateStore, isDone: () => boolean): Promise<number> {
   const keys = keysOf(writer)
   let round = 0
   const rounds$ = defer(() => {
     round++
-    // One that takes longer than its time delays the next one.
+    // A slow round delays the next one.
     return forkJoin([timer(PERIOD), ...keys.map(key => key.set(round))])
   }).pipe(
     repeat(),
@@ -59,7 +60,7 @@ const keysOf = (store: StateStore): readonly Key<number>[] =>
   Array.from({ length: KEYS }, (_, i) => store.key(`sensor/${i}`, number))
 
 describeInBrowser(`A page that watches ${KEYS} keys`, open => {
-  it('shows the last of all changes, misses none, and answers the keyboard meanwhile', async ({ annotate }) => {
+  it('the page shows every key’s last change and stays responsive to the keyboard', async ({ annotate }) => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const writer = openClient(store.url)

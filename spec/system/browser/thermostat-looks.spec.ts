@@ -15,7 +15,7 @@ import { reads } from './support/waiting.js'
 const LIVE = 'Live: all 5 keys are current'
 const words = (page: Page) => page.locator('.words')
 
-/** Moves one finger over the page, as a phone reports it. */
+/** Moves one finger over the page, with touch events as on a phone. */
 async function swipe(page: Page, places: readonly { readonly x: number; readonly y: number }[]): Promise<void> {
   const phone = await page.context().newCDPSession(page)
   for (const [i, place] of places.entries()) {
@@ -25,7 +25,7 @@ async function swipe(page: Page, places: readonly { readonly x: number; readonly
 }
 
 describeInBrowser('The looks of the thermostat', open => {
-  it('are fit for all, on phones and desks, by day and by night, turned and cut off', async () => {
+  it('the thermostat is accessible in all sizes, themes and states', async () => {
     const { url, link } = await startThermostat(builtPackage())
     let holding: Holding | undefined
     const { page } = await open(url, {
@@ -57,7 +57,7 @@ describeInBrowser('The looks of the thermostat', open => {
     await takePictures(page, 'thermostat-resyncing')
   })
 
-  it('show changes in the order of time, as many whole rows as there is room for', async () => {
+  it('changes are listed in order, as many whole rows as fit', async () => {
     const { url, client } = await startThermostat(builtPackage())
     for (const value of [20, 22, 23]) await client.key(SET_POINT, number).set(value)
     const { page } = await open(url)
@@ -74,11 +74,11 @@ describeInBrowser('The looks of the thermostat', open => {
           .evaluate(({ clientHeight }) => clientHeight),
       ),
     )
-    // A row has its line besides.
+    // A row includes its border.
     expect((list ?? 0) % ((row ?? 0) + 1)).toBe(0)
   })
 
-  it('let a finger turn the dial, and scroll the page everywhere else', async () => {
+  it('a finger turns the dial, and scrolls the page elsewhere', async () => {
     const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialHand(page)
@@ -98,7 +98,7 @@ describeInBrowser('The looks of the thermostat', open => {
     await dial.shows(24)
   })
 
-  it('do not turn the dial for a tap on its ring', async () => {
+  it('a tap on the ring does not turn the dial', async () => {
     const { url, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialHand(page)
@@ -111,7 +111,7 @@ describeInBrowser('The looks of the thermostat', open => {
     expect(written).toEqual([21, 21.5])
   })
 
-  it('are calm for who asks for it', async () => {
+  it('the thermostat respects reduced motion', async () => {
     const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { calm: true })
     await reads(words(page), LIVE)

@@ -18,7 +18,7 @@ const setTo = (store: StateStore, value: number) => firstValueFrom(store.key(SET
 const holds = (store: StateStore, value: number) =>
   firstValueFrom(store.key(SET_POINT, number).value$.pipe(filter(stored => stored === value)))
 
-/** Notes every sentence of the connection's line from now on. */
+/** Records every text of the connection status. */
 async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>> {
   const notes = await words(page).evaluateHandle(element => {
     const said: string[] = []
@@ -32,7 +32,7 @@ async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>
 }
 
 describeInBrowser('The thermostat', open => {
-  it('starts with one command, and shows the room', async () => {
+  it('the example starts with one command and shows the room', async () => {
     const url = await start(builtPackage(), ['--port', '0'])
     expect((await fetch(`${url}/`)).status).toBe(404)
     const { page } = await open(url)
@@ -48,7 +48,7 @@ describeInBrowser('The thermostat', open => {
     await reads(row.locator('.version'), /^\d+:\d+:StateStore$/)
   })
 
-  it('keeps two pages in step', async () => {
+  it('two pages show the same state', async () => {
     const { url } = await startThermostat(builtPackage())
     const [{ page: ann }, { page: bob }] = await Promise.all([open(url), open(url, { size: 'phone' })])
     const [anns, bobs] = [new DialHand(ann), new DialHand(bob)]
@@ -64,7 +64,7 @@ describeInBrowser('The thermostat', open => {
     expect(await bob.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
   })
 
-  it('writes the latest value of a drag, not every value, and no echo moves the dial back', async () => {
+  it('a drag writes its latest values only, and echoes do not move the dial back', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)
@@ -77,7 +77,7 @@ describeInBrowser('The thermostat', open => {
     await dial.move(21.5, 28)
     await dial.release()
     await dial.shows(28)
-    // The room's own, and the first of the drag, which has no answer yet.
+    // The room's write, and the first of the drag, which has no response yet.
     expect(written).toEqual([21, 21.5])
     link.resume()
     await holds(client, 28)
@@ -87,13 +87,13 @@ describeInBrowser('The thermostat', open => {
     expect(await shown()).toEqual([...between(21, 28, 0.5), 20])
   })
 
-  it('is turned with keys', async () => {
+  it('the keyboard turns the dial', async () => {
     const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)
     await dial.shows(21)
     await dial.slider.focus()
-    // With Ctrl they are the browser's.
+    // With Ctrl, keys belong to the browser.
     const keys = ['ArrowUp', 'ArrowUp', 'PageUp', 'ArrowLeft', 'Control+ArrowUp']
     for (const key of keys) await page.keyboard.press(key)
     await holds(client, 23.5)
@@ -105,7 +105,7 @@ describeInBrowser('The thermostat', open => {
     await holds(client, 30)
   })
 
-  it('says since when it is stale, and shows after a cut what others wrote meanwhile', async () => {
+  it('the page shows how long it has been stale, and after a lost connection shows what other clients wrote', async () => {
     const { url, link, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
@@ -128,7 +128,7 @@ describeInBrowser('The thermostat', open => {
     expect(rest.slice(0, -1).filter(sentence => !/^Resyncing [0-4] of 5 keys$/.test(sentence))).toEqual([])
   })
 
-  it('writes what was turned while it was cut off', async () => {
+  it('a set point chosen while disconnected is written after reconnecting', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
@@ -146,7 +146,7 @@ describeInBrowser('The thermostat', open => {
     await page.waitForFunction(() => document.querySelector('#notice')?.textContent === '')
   })
 
-  it('goes on with a store that was restarted and has lost everything', async () => {
+  it('the page recovers from a store that restarted without its data', async () => {
     const { url, store, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialHand(page)
@@ -161,7 +161,7 @@ describeInBrowser('The thermostat', open => {
     const again = await serve({ port: port ?? 0, wsPort: wsPort ?? 0 })
     onTestFinished(async () => again.close())
     await reads(words(page), LIVE)
-    // The room remembers what it was set to, and says again what it said.
+    // The room remembers its set point and writes it again.
     await holds(client, 23)
     await dial.shows(23)
     await reads(page.locator('.state'), 'switched off')
@@ -169,7 +169,7 @@ describeInBrowser('The thermostat', open => {
     await reads(page.locator('#humidity'), /^\d+ %$/)
   })
 
-  it('shows the stored value and why, when a write is refused', async () => {
+  it('a rejected write shows the stored value and the reason', async () => {
     const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialHand(page)

@@ -16,18 +16,18 @@ const ROOT = new URL('../../../', import.meta.url).pathname
 const PAGE = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8')
 const blocks = (language: string): string[] =>
   Array.from(PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
-/** All commands of the page, in order. */
+/** All commands of the tutorial, in order. */
 const COMMANDS = blocks('sh').flatMap(block => block.trim().split('\n'))
 const SERVE = 'npx rx-statestore serve --data ./state'
 const GET = 'npx rx-statestore get thermostat1/setPoint'
 
-/** A terminal's program and what it has printed. */
+/** A program in a terminal, and its output. */
 interface Program {
   readonly child: ChildProcess
   readonly printed: () => string
 }
 
-/** The folder of a reader that has followed step 1 and saved the files, with ports of its own. */
+/** A reader's folder after step 1 with the saved files, using free ports. */
 async function openProject() {
   const folder = mkdtempSync(join(tmpdir(), 'tutorial-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -54,12 +54,12 @@ async function openProject() {
   }
   return {
     address: `http://localhost:${vitePort}/`,
-    /** Runs a command of the page to its end; returns what it printed. */
+    /** Runs a command of the tutorial; returns its output. */
     runs: async (command: string): Promise<string> => {
       expect(COMMANDS).toContain(command)
       return (await run(process.execPath, argumentsOf(command), options)).stdout
     },
-    /** Starts a command of the page, and waits until it has printed a text. */
+    /** Starts a command of the tutorial and waits for a text in its output. */
     starts: async (command: string, text: string | RegExp): Promise<Program> => {
       expect(COMMANDS).toContain(command)
       const child = spawn(process.execPath, argumentsOf(command), options)
@@ -80,7 +80,7 @@ async function interrupt({ child }: Program): Promise<void> {
 }
 
 describeInBrowser('The tutorial', open => {
-  it('keeps its promises step by step, up to a page that survives a restart of the store', async () => {
+  it('each step works, up to a page that survives a restart of the store', async () => {
     const { address, runs, starts } = await openProject()
     const store = await starts(SERVE, 'listening on mqtt://127.0.0.1:')
     expect(await runs('npx rx-statestore set thermostat1/setPoint 20')).toMatch(/^\d+:\d+:StateStore\n$/)
@@ -116,7 +116,7 @@ describeInBrowser('The tutorial', open => {
   })
 })
 
-it('Every command of the tutorial is run by this spec', () => {
+it('every command of the tutorial is run by this spec', () => {
   const installed = ['mkdir panel && cd panel', 'npm init -y', 'npm pkg set type=module']
   expect(COMMANDS).toEqual([
     ...installed,

@@ -2,7 +2,7 @@ import { compile } from 'svelte/compiler'
 import type { Plugin } from 'vite'
 import { compileScript, parse } from 'vue/compiler-sfc'
 
-/** Compiles components as their frameworks' own plugins do, for a browser or for a server. */
+/** Compiles components with their frameworks' plugins, for a browser or a server. */
 export const compilers = (isServer: boolean): readonly Plugin[] => [
   {
     name: 'svelte',

@@ -24,7 +24,7 @@ const ROOT = new URL('../../..', import.meta.url).pathname
 const KEY = 'thermostat1/setPoint'
 const REGISTERED = [`KEYNOTIFY ${KEY}`, `GET ${KEY}`]
 
-/** A store with the set point 20, and what everybody but the spec asks of it. */
+/** A store with the set point 20, and the requests of all clients except the spec's. */
 async function open() {
   const { store } = await openStore({ clock: systemClock })
   const setPoint = openClient(store.url, { clientId: 'spec' }).key(KEY, number)
@@ -32,15 +32,15 @@ async function open() {
   return { store, setPoint, requests: requestsOf(store, clientId => clientId !== 'spec') }
 }
 
-/** The files of a section and the one all share, at this store, with a program that uses them. */
+/** The files of a section and the shared file, with the store's address, and a program that uses them. */
 function project(section: string, url: string, main: string): string {
   return projectOf([...filesOf(section, url), { file: 'main.ts', code: main }])
 }
 
 const inTime = (condition: () => boolean) => expect.poll(condition, { timeout: 20_000, interval: 20 }).toBe(true)
 
-describe('The snippets of the document', () => {
-  it('are those that are run here, and no others', () => {
+describe('Snippets of docs/frameworks.md', () => {
+  it('every snippet is run by this spec', () => {
     expect(snippets().map(({ section, file }) => `${section}: ${file}`)).toEqual([
       'In a framework, and without RxJS: store.ts',
       'React: set-point.tsx',
@@ -53,7 +53,7 @@ describe('The snippets of the document', () => {
     ])
   })
 
-  it('type-check as strict users compile them', async () => {
+  it('the snippets compile under strict settings', async () => {
     const folder = projectOf(snippets())
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const complaints = run(process.execPath, [tsc, '-p', folder]).then(
@@ -94,7 +94,7 @@ describeInBrowser('In a browser the component for', openPage => {
     { name: 'Angular', output: /^throws closed$/, freshness: 'live', thrown: 0 },
     { name: 'Svelte', output: /^20 °C$/, freshness: 'stale', thrown: 2 },
     { name: 'Vue', output: /^20 °C$/, freshness: 'stale', thrown: 0 },
-  ] as const)('$name says what the document says when the watch fails', async ({ name, thrown, ...expected }) => {
+  ] as const)('$name behaves as documented when the watch fails', async ({ name, thrown, ...expected }) => {
     const { store } = await open()
     const clients = record(store.requests$.pipe(map(({ clientId }) => clientId)))
     const program = await bundle(join(project(name, store.wsUrl, PAGES[name]), 'main.ts'), {
@@ -102,7 +102,7 @@ describeInBrowser('In a browser the component for', openPage => {
     })
     const { page, guard } = await openPage(await servePage(program))
     await reads(page.locator('output'), '20 °C')
-    // Who comes with the id of another ends that one's connection for good.
+    // A client with the same id closes the other's connection permanently.
     openClient(store.url, { clientId: clients.values[0] ?? '' })
     if ('alert' in expected) await reads(page.getByRole('alert'), expected.alert)
     await reads(page.locator('output'), expected.output)
@@ -111,7 +111,7 @@ describeInBrowser('In a browser the component for', openPage => {
     guard.allow(/^thrown: ClosedError/)
   })
 
-  it('React writes, too', async () => {
+  it('the React snippet writes', async () => {
     const { store } = await open()
     const program = await bundle(join(project('React', store.wsUrl, PAGES.React), 'main.ts'))
     const { page } = await openPage(await servePage(program))
@@ -122,7 +122,7 @@ describeInBrowser('In a browser the component for', openPage => {
   })
 })
 
-describe('On a server the component for', () => {
+describe('Server rendering', () => {
   interface Rendering {
     readonly store: StateStore | undefined
     readonly render: () => Promise<string>
@@ -141,7 +141,7 @@ describe('On a server the component for', () => {
     ['React', 'On a server', []],
     ['Vue', 'Vue', ['GET marker']],
     ['Svelte', 'Svelte', [`KEYNOTIFY ${KEY}`, 'GET marker', `GET ${KEY}`, `KEYNOTIFY ${KEY} STOP`]],
-  ] as const)('%s renders no value, and watches as the document says', async (_, section, asked) => {
+  ] as const)('the %s component renders no value on a server and watches as documented', async (_, section, asked) => {
     const { store, requests } = await open()
     const { store: client, render } = await serverOf(section, store)
     const settled = async () => client && (await firstValueFrom(client.key('marker', text).get()))

@@ -1,4 +1,4 @@
-// What makes pages of the snippets: mounts a component, and gives the page `unmount`.
+// Turns snippets into pages: mounts a component and gives the page `unmount`.
 
 const REACT = `
 import { createElement, StrictMode } from 'react'
@@ -9,10 +9,10 @@ root.render(createElement(StrictMode, null, createElement(SetPoint, { thermostat
 globalThis.unmount = () => root.unmount()
 `
 
-/** The component that writes, of the section about writing. */
+/** The writing component from the section about writing. */
 export const WRITABLE = REACT.replaceAll('SetPoint', 'WritableSetPoint').replace('./set-point', './writable-set-point')
 
-// There is no compiler for its templates here: it is painted by hand, in the words of the template.
+// Without a compiler for its templates, the component is rendered by hand with the text of the template.
 const ANGULAR = `
 import { createEnvironmentInjector, Injector, runInInjectionContext, \u0275INJECTOR_SCOPE } from '@angular/core'
 import { SetPoint } from './set-point.component'
@@ -47,10 +47,10 @@ app.mount('#root')
 globalThis.unmount = () => app.unmount()
 `
 
-/** By section of the document. */
+/** Programs by section of the document. */
 export const PAGES = { React: REACT, Angular: ANGULAR, Svelte: SVELTE, Vue: VUE } as const
 
-/** The same for a server: `render()`, and the store. */
+/** Server programs with `render()` and the store. */
 export const SERVERS = {
   Svelte: `
 import { render as toHtml } from 'svelte/server'

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 
-/** As strict users have it who bundle. */
+/** Strict settings of users with a bundler. */
 const TSCONFIG = {
   compilerOptions: {
     strict: true,
@@ -30,14 +30,14 @@ const TSCONFIG = {
   include: ['*.ts', '*.tsx'],
 }
 
-/** A file as the document shows it. */
+/** A file shown in the document. */
 export interface Snippet {
   readonly section: string
   readonly file: string
   readonly code: string
 }
 
-/** The files of the document: blocks that begin with a comment of their name. */
+/** Returns the document's files: code blocks that start with a comment with their name. */
 export function snippets(): readonly Snippet[] {
   const document = readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')
   const sections = document.split(/^#+ /m).map(text => ({ title: text.slice(0, text.indexOf('\n')), text }))
@@ -50,7 +50,7 @@ export function snippets(): readonly Snippet[] {
   )
 }
 
-/** A project of these files, which finds all installed packages; removed at the end of the test. */
+/** Creates a project with these files that resolves all installed packages; removed at the end of the test. */
 export function projectOf(files: readonly Pick<Snippet, 'file' | 'code'>[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-frameworks-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -20,12 +20,12 @@ const TOOLCHAINS = new URL('toolchains/', import.meta.url).pathname
 const INSTALL_MS = 300_000
 const BUILD_MS = 180_000
 
-// Run with `TOOLCHAINS=1`, as the nightly run does: it installs 500 MB.
+// Runs with `TOOLCHAINS=1`, as in the nightly run, since it installs 500 MB.
 describeInBrowser('The packed package', openPage => {
   let home = ''
 
   beforeAll(async () => {
-    // Not below a folder `node_modules`, where bundlers treat sources as those of packages.
+    // Outside `node_modules`, where bundlers treat sources as packages.
     home = await mkdtemp(join(tmpdir(), 'rx-statestore-toolchains-'))
     await cp(TOOLCHAINS, home, { recursive: true, filter: source => !source.includes('node_modules') })
     const packed = await run('npm', ['pack', '--ignore-scripts', '--pack-destination', home], { cwd: ROOT })
@@ -54,7 +54,7 @@ describeInBrowser('The packed package', openPage => {
   const build = (folder: string, ...args: readonly string[]) =>
     run(process.execPath, args, { cwd: folder, env: { ...process.env, NODE_ENV: 'production', CI: '1' } })
 
-  it('works in a page built by webpack', { timeout: BUILD_MS }, async () => {
+  it('the client works in a page built by webpack', { timeout: BUILD_MS }, async () => {
     const { setPoint, folder } = await open('webpack', 'main.js')
     const program = `
       require('webpack')({ mode: 'production', entry: './main.js', performance: false }, (error, stats) => {
@@ -70,7 +70,7 @@ describeInBrowser('The packed package', openPage => {
     await reads(page.getByTitle('8 entries'), '21 °C')
   })
 
-  it('works in a page built by Parcel', { timeout: BUILD_MS }, async () => {
+  it('the client works in a page built by Parcel', { timeout: BUILD_MS }, async () => {
     const { setPoint, folder } = await open('parcel', 'main.js')
     const parcel = join(home, 'node_modules/parcel/lib/bin.js')
     await build(folder, parcel, 'build', 'main.js', '--no-source-maps', '--no-cache', '--dist-dir', 'dist')
@@ -80,7 +80,7 @@ describeInBrowser('The packed package', openPage => {
     await reads(page.getByTitle('8 entries'), '21 °C')
   })
 
-  it('works in Next: rendered on the server, read in a route, and watched in the page', {
+  it('the client works in Next: rendered on the server, read in a route, and watched in the page', {
     timeout: BUILD_MS,
   }, async () => {
     const files = ['app/layout.jsx', 'app/page.jsx', 'app/set-point.jsx', 'app/value/route.js']

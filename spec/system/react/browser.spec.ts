@@ -26,7 +26,7 @@ const PROGRAM = new URL('program.ts', import.meta.url).pathname
 const REGISTERED = ['KEYNOTIFY setPoint', 'GET setPoint']
 const STOPPED = 'KEYNOTIFY setPoint STOP'
 
-/** Requests of the page so far, in words. */
+/** Requests of the page so far, as text. */
 function requestsTo(store: StoreServer): () => readonly string[] {
   const requests = requestsOf(store, clientId => clientId === 'page')
   return () => requests().filter(request => request !== 'GET marker')
@@ -42,7 +42,9 @@ describeInBrowser('A component that uses a key', open => {
     program = await bundle(PROGRAM)
   }, 60_000)
 
-  /** A page that shows a scene, of a store that has the set point 20; `through` is another way to the store. */
+  /**
+   * Opens a page that renders a scene against a store with the set point 20; `through` is another route to the store.
+   */
   async function start(scene: string, { keys = ['setPoint'], strict = true, isLinked = false } = {}) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
@@ -56,7 +58,7 @@ describeInBrowser('A component that uses a key', open => {
     return { store, client, setPoint, link, requests, page, guard }
   }
 
-  it('is told of every change by one registration, made once in StrictMode and however often it renders', async () => {
+  it('useKey receives every change by one registration, also in StrictMode and after any number of renderings', async () => {
     const { store, setPoint, requests, page } = await start('one')
     await reads(shown(page), 'setPoint 20 live')
     for (let to = 1; to <= 20; to++) await page.evaluate(n => step(n), to)
@@ -74,7 +76,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('renders once for every change', async () => {
+  it('useKey renders once per change', async () => {
     const { setPoint, requests, page } = await start('one', { strict: false })
     await reads(shown(page), 'setPoint 20 live')
     const before = (await notes(page)).commits
@@ -86,7 +88,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(requests()).toEqual(REGISTERED)
   })
 
-  it('shares the registration with others, until the last of them leaves', async () => {
+  it('components share a registration until the last one unmounts', async () => {
     const { store, requests, page } = await start('two')
     await reads(shown(page).first(), 'setPoint 20 live')
     await reads(shown(page).last(), 'setPoint 20 live')
@@ -100,7 +102,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('takes the place of another without a word to the store, and shows at once what that one knew', async () => {
+  it('a component that replaces another reuses its registration and shows its value immediately', async () => {
     const { requests, page } = await start('place')
     await reads(shown(page), 'setPoint 20 live')
     const before = (await notes(page)).shown.length
@@ -112,11 +114,11 @@ describeInBrowser('A component that uses a key', open => {
     expect(requests()).toEqual(REGISTERED)
   })
 
-  it.each(['at once', 'in a transition'])('watches another key when it is given one %s', async how => {
+  it.each(['synchronously', 'in a transition'])('useKey switches to another key given %s', async how => {
     const { store, client, requests, page } = await start('change', { keys: ['setPoint', 'speed'] })
     await firstValueFrom(client.key('speed', number).set(7))
     await reads(shown(page), 'setPoint 20 live')
-    await page.evaluate(isUrgent => (isUrgent ? step(1) : stepInTransition(1)), how === 'at once')
+    await page.evaluate(isUrgent => (isUrgent ? step(1) : stepInTransition(1)), how === 'synchronously')
     await reads(shown(page, 'speed'), 'speed 7 live')
     await settled(page)
     expect([...requests()].sort()).toEqual([...REGISTERED, STOPPED, 'KEYNOTIFY speed', 'GET speed'].sort())
@@ -129,7 +131,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(1)
   })
 
-  it('says that the value is stale while the connection is away, and what it is afterwards', async () => {
+  it('useKey reports a stale value while disconnected, and the current one afterwards', async () => {
     const { setPoint, link, page, guard } = await start('status', { isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page), 'setPoint 20 live')
@@ -148,7 +150,7 @@ describeInBrowser('A component that uses a key', open => {
     ])
   })
 
-  it('says why its watch has ended, beside the last value', async () => {
+  it('useKey returns the error that ended its watch and the last value', async () => {
     const { store, page } = await start('status')
     await reads(shown(page), 'setPoint 20 live')
     openClient(store.url, { clientId: 'page' })
@@ -156,7 +158,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'status'), 'closed')
   })
 
-  it('says so also when the client was closed before it came', async () => {
+  it('useKey returns the error if the client was closed before it mounted', async () => {
     const { page } = await start('one')
     await reads(shown(page), 'setPoint 20 live')
     await page.evaluate(() => bench.close())
@@ -169,7 +171,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'status'), 'closed')
   })
 
-  it('may make its codec while rendering, and tells the client once of a value that does not decode', async () => {
+  it('a codec may be created while rendering, and a value that does not decode is reported once', async () => {
     const { client, setPoint, link, page, guard } = await start('codecs', { isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page), 'setPoint 20 live')
@@ -188,7 +190,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page), 'setPoint 21 live')
   })
 
-  it('gets the same object as long as nothing is different, also by a codec of JSON made while rendering', async () => {
+  it('useKey returns the same object while nothing changes, also with a JSON codec created while rendering', async () => {
     const options = { keys: ['asset'], strict: false, isLinked: true }
     const { client, link, page, guard } = await start('asset', options)
     guard.allow(NO_SOCKET)
@@ -206,7 +208,7 @@ describeInBrowser('A component that uses a key', open => {
     expect((await notes(page)).shown).toEqual(['asset undefined', 'asset 7', 'asset 8'])
   })
 
-  it('uses all keys that match a glob by one registration, those that come and go included', async () => {
+  it('useGlob watches all matching keys by one registration, including new and deleted ones', async () => {
     const { store, client, requests, page } = await start('globs', { keys: ['s*'] })
     const shownKeys = shown(page, 'keys')
     await reads(shownKeys.first(), 'setPoint=20 live')
@@ -225,7 +227,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('uses several keys, in StrictMode and however often they are made', async () => {
+  it('useKeys watches several keys, also in StrictMode and when they are created again', async () => {
     const { client, requests, page } = await start('keys', { keys: ['setPoint', 'speed'] })
     await reads(shown(page, 'keys'), 'setPoint=20 live')
     for (let to = 1; to <= 10; to++) await page.evaluate(n => step(n), to)
@@ -235,7 +237,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(Array.from(requests()).sort()).toEqual([...REGISTERED, 'KEYNOTIFY speed', 'GET speed'].sort())
   })
 
-  it('says of several keys that they are stale while the connection is away', async () => {
+  it('useKeys reports stale values while disconnected', async () => {
     const { client, link, page, guard } = await start('keys', { keys: ['s*'], isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page, 'keys'), 'setPoint=20 live')
@@ -249,7 +251,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'keys'), 'speed=7 stale closed')
   })
 
-  it('renders only when what it uses is different, and not for freshness alone', async () => {
+  it('a component renders only when the properties that it uses change, and not for freshness alone', async () => {
     const { client, setPoint, link, page, guard } = await start('warm', { strict: false, isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page, 'warm'), 'cold 1')
@@ -271,7 +273,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(await commits()).toBe(2)
   })
 
-  it('leaves nothing behind with the connection it shows', async () => {
+  it('an unmounted component leaves no subscription to the connection state', async () => {
     const { store, page } = await start('status')
     await reads(shown(page, 'status'), 'connected 1')
     await page.evaluate(() => step(1))
@@ -282,7 +284,7 @@ describeInBrowser('A component that uses a key', open => {
     await eventually(() => store.stats.watches === 0)
   })
 
-  it('takes over what a server has rendered, and then shows what is so', async () => {
+  it('hydration takes over server-rendered markup and then shows the current value', async () => {
     const { store } = await openStore({ clock: systemClock })
     await firstValueFrom(openClient(store.url).key('setPoint', number).set(20))
     const requests = requestsTo(store)

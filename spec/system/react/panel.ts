@@ -5,7 +5,7 @@ import { type Codec, json, number, type StateStore, type StateStoreError } from 
 import { matching } from '../../../src/client/matching/index.js'
 import { useKey, useKeys, useStatus } from '../../../src/client/react/index.js'
 
-/** Text of what was on the screen, in order, and how often components were committed. */
+/** Rendered texts in order, and the number of commits. */
 export interface Notes {
   readonly shown: string[]
   commits: number
@@ -16,7 +16,7 @@ interface Props {
   readonly notes: Notes
 }
 
-/** A value as everybody would write it: the key, and maybe its codec, made while rendering. */
+/** A value as typical code reads it: the key, and optionally its codec, created while rendering. */
 export function Value({
   store,
   notes,
@@ -31,7 +31,7 @@ export function Value({
   return h('output', { title: name }, text)
 }
 
-/** Notes every object that is a new one to React, of a key whose codec is made while rendering. */
+/** Records every object whose identity is new to React, with a codec created while rendering. */
 export function Asset({ store, notes, name }: Props & { readonly name: string }): ReactNode {
   const { value, freshness } = useKey(store.key(name, json<{ id: number }>()))
   useEffect(() => {
@@ -40,7 +40,7 @@ export function Asset({ store, notes, name }: Props & { readonly name: string })
   return h('output', { title: name }, `asset ${value?.id} ${freshness.state}`)
 }
 
-/** All keys that fit a glob, with the handle made while rendering; or these keys. */
+/** All keys that match a glob, with the handle created while rendering, or the given keys. */
 export function Keys({ store, notes, names }: Props & { readonly names: readonly string[] }): ReactNode {
   const [glob = '*'] = names
   const source = names.length > 1 ? names.map(name => store.key(name, number)) : matching(store, glob, number)
@@ -53,7 +53,7 @@ export function Keys({ store, notes, names }: Props & { readonly names: readonly
   return h('output', { title: 'keys' }, text)
 }
 
-/** Uses of a key whether it is warm, and of those that fit a glob their number; nothing else. */
+/** Uses only whether a value is warm, and the number of keys that match a glob. */
 export function Warm({ store, name }: Props & { readonly name: string }): ReactNode {
   const isWarm = useKey(store.key(name, number), ({ value }) => value !== undefined && value > 25)
   const [count] = useKeys(
@@ -64,13 +64,13 @@ export function Warm({ store, name }: Props & { readonly name: string }): ReactN
   return h('output', { title: 'warm' }, `${isWarm ? 'warm' : 'cold'} ${count}`)
 }
 
-/** What is known of the connection. */
+/** Shows the connection state. */
 export function Connection({ store }: Props): ReactNode {
   const status = useStatus(store)
   return h('output', { title: 'status' }, status.state === 'connected' ? `connected ${status.keys}` : status.state)
 }
 
-/** Renders itself, and what it is given to render, again whenever the client reports a fault. */
+/** Renders itself and its children again whenever the client reports a fault. */
 export function Faults({ store, render }: Props & { readonly render: () => ReactNode }): ReactNode {
   const [faults, setFaults] = useState<readonly StateStoreError[]>([])
   useEffect(() => {
@@ -80,6 +80,6 @@ export function Faults({ store, render }: Props & { readonly render: () => React
   return h('section', null, h('output', { title: 'faults' }, faults.map(({ code }) => code).join(' ')), render())
 }
 
-/** Counts commits of what it is given to render. */
+/** Counts commits of its children. */
 export const Counted = ({ notes, render }: Props & { readonly render: () => ReactNode }): ReactNode =>
   h(Profiler, { id: 'all', onRender: () => void notes.commits++ }, render())

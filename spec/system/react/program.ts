@@ -1,4 +1,4 @@
-// What the browser runs: scenes of the specs, on a client whose store is named in the address of the page.
+// Runs in the browser: scenes of the specs, with a client for the store in the page's URL.
 
 import { createElement as h, type ReactNode, StrictMode, startTransition, useState } from 'react'
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
@@ -19,7 +19,7 @@ Object.defineProperty(store, 'status$', { value: counted$ })
 const notes: Notes = { shown: [], commits: 0 }
 const common = { store, notes }
 
-/** A codec that is another one at every call, as when it is written into a component. */
+/** Returns a new codec at every call, like one created in a component. */
 const inline = (): Codec<number> => ({ encode: number.encode, decode: stored => number.decode(stored) })
 
 function Switch({ keys, scene }: { readonly keys: readonly string[]; readonly scene: Scene }): ReactNode {
@@ -35,26 +35,26 @@ const value = (name: string, props: { readonly key?: string; readonly codec?: Co
   h(Value, { ...common, name, ...props })
 
 const SCENES: Record<string, Scene> = {
-  /** The same component, rendered again with every step. */
+  /** The same component, rendered again at each step. */
   one: (step, [name = '']) => h('section', { title: `step ${step}` }, value(name)),
-  /** Two of one key; the first leaves with the first step, the second with the second. */
+  /** Two components with one key; the first unmounts at the first step, the other at the second. */
   two: (step, [name = '']) => h('section', null, step < 1 && value(name), step < 2 && value(name)),
-  /** One of a key takes the place of another. */
+  /** A component replaces another with the same key. */
   place: (step, [name = '']) => value(name, { key: String(step) }),
-  /** One component, the key of which is changed. */
+  /** One component whose key changes. */
   change: (step, keys) => value(keys[step] ?? ''),
-  /** Codecs made while rendering. */
+  /** Codecs created while rendering. */
   codecs: (step, [name = '']) =>
     h(Faults, { ...common, render: () => value(name, { key: `${step}`, codec: inline() }) }),
-  /** Objects, rendered again with every step. */
+  /** Objects, rendered again at each step. */
   asset: (step, [name = '']) => h('section', { title: `step ${step}` }, h(Asset, { ...common, name })),
-  /** All that fit a glob, or several keys, rendered again with every step. */
+  /** Keys of a glob, or several keys, rendered again at each step. */
   keys: (step, names) => h('section', { title: `step ${step}` }, h(Keys, { ...common, names })),
-  /** Two of one glob; the second leaves with the first step. */
+  /** Two components with one glob; the second unmounts at the first step. */
   globs: (step, names) => h('section', null, h(Keys, { ...common, names }), step < 1 && h(Keys, { ...common, names })),
-  /** Uses little of what there is. */
+  /** A component that uses few properties. */
   warm: (_step, [name = '']) => h(Warm, { ...common, name }),
-  /** The connection beside a key, which is gone with the first step. */
+  /** Connection state and a key, which unmounts at the first step. */
   status: (step, [name = '']) => h('section', null, h(Connection, common), step < 1 && value(name)),
 }
 
@@ -62,14 +62,14 @@ let root: Root | undefined
 
 const controls = {
   notes,
-  /** Renders a scene; in StrictMode, unless told otherwise. */
+  /** Renders a scene, in StrictMode by default. */
   show(name: string, keys: readonly string[], strict = true): void {
     const scene = SCENES[name] ?? (() => `no scene ${name}`)
     const content = h(Counted, { ...common, render: () => h(Switch, { keys, scene }) })
     root = createRoot(document.querySelector('#root') ?? document.body)
     root.render(strict ? h(StrictMode, null, content) : content)
   },
-  /** Takes over what a server has rendered. */
+  /** Hydrates server-rendered markup. */
   hydrate(name: string): void {
     const container = document.querySelector('#root') ?? document.body
     root = hydrateRoot(container, h(StrictMode, null, value(name), h(Connection, common)))
@@ -77,17 +77,17 @@ const controls = {
   hide: (): void => root?.unmount(),
   statusSubscribers: (): number => statusSubscribers,
   close: (): Promise<void> => store.close(),
-  /** Settles when the connection is in a state, and all keys are read if that is `connected`. */
+  /** Settles in a connection state; for `connected`, after all keys have been read. */
   until: async (state: Status['state']): Promise<void> => {
     const isSo = (status: Status): boolean =>
       status.state === state && (status.state !== 'connected' || status.keys === status.synced)
     await firstValueFrom(status$.pipe(filter(isSo)))
   },
-  /** Settles when everything sent before is done. */
+  /** Settles when all earlier requests are complete. */
   settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker', text).get())),
 }
 
 Reflect.set(globalThis, 'bench', controls)
 
-/** What specs call in the page. */
+/** Functions that specs call in the page. */
 export type Controls = typeof controls

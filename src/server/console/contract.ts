@@ -159,7 +159,7 @@ export interface ResetResponse {
 /**
  * GET /api/dump, and the body of POST /api/load: one line per key. `value` is text; `bytes` is Base64, used if the
  * value is
- * not valid UTF-8. Likewise `key` and `keyBytes`. A load is atomic; {@link Problem.message} names the invalid line.
+ * not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic; {@link Problem.message} names the invalid line.
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 

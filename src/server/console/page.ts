@@ -37,7 +37,7 @@ export class PageFiles {
     this.#folder = folder
   }
 
-  /** Serves a file; raises {@link HttpProblem} if there is none. */
+  /** Serves a file; raises {@link HttpProblem} for a missing one. */
   async serve(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw new HttpProblem(405, 'method', 'Use GET or HEAD', { allow: 'GET, HEAD' })

@@ -67,7 +67,7 @@ export class Records {
   /**
    * Stores a copy of the value: that of a request is a view of a network buffer that may be much larger.
    *
-   * @param old - the current record, if the caller has it
+   * @param old - the current record, if known to the caller
    */
   put(id: string, record: StoredRecord, old = this.#byId.get(id)): void {
     const { value, version, fencingToken, expiresAt, volatile, owner } = record

@@ -20,7 +20,7 @@ export interface RestorePlan {
 }
 
 /**
- * Stores the records of a dump atomically. Fencing tokens are not required, and those of keys never get older. With
+ * Stores the records of a dump atomically. No fencing token is required, and the token of a key never gets older. With
  * `replace`, all other keys are deleted. Raises {@link CommandError} (`quota-exceeded`) without changing anything.
  */
 export function restore(

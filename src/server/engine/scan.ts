@@ -37,7 +37,7 @@ interface ScanRange {
  * an
  * invalid one raises `syntax-error`.
  *
- * A page ends when it is full or has reached its work limit; such a page may be empty without being the last.
+ * A page ends when it is full or has reached its work limit. In the latter case it may be empty without being the last.
  *
  * @param readable - restricts the result to keys that also match this glob
  */

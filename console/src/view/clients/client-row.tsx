@@ -13,9 +13,9 @@ export interface ClientRowProps {
   readonly client: ClientFacts
   /** ms on the store's clock. */
   readonly now: number
-  /** Whether it is this page. */
+  /** Whether this page is the client. */
   readonly isOwn: boolean
-  /** Whether it is connected to an external broker. */
+  /** Whether the client is connected to an external broker. */
   readonly isAttached: boolean
 }
 

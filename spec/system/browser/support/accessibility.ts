@@ -6,14 +6,14 @@ import { expect } from 'vitest'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
-/** Fails with a line for every element that axe-core finds a serious or critical fault with. */
+/** Fails with a line per element for which axe-core reports a serious or critical violation. */
 export async function expectAccessible(page: Page): Promise<void> {
   expect(await faultsOf(page)).toEqual([])
 }
 
-/** Faults in words: how bad, which rule, where, and why. */
+/** Formats violations: severity, rule, element and reason. */
 export async function faultsOf(page: Page): Promise<readonly string[]> {
-  // Evaluated, as a page may forbid scripts of others.
+  // Evaluated, since the page's policy may forbid other scripts.
   await page.evaluate(await readFile(AXE, 'utf8'))
   const { violations } = await page.evaluate(async () => {
     const options: RunOptions = { resultTypes: ['violations'] }

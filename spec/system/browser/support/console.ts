@@ -10,16 +10,16 @@ import {
   serve,
 } from '../../../../src/server/index.js'
 
-/** The console's page as it is built from the sources of now. */
+/** The console page, built from the current sources. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
 
-/** A store with a console in front of it. */
+/** A store and its console. */
 export interface RunningConsole {
   readonly store: StoreServer
   readonly server: ConsoleServer
 }
 
-/** Starts a store that holds these keys, which are its seed as well, and its console; both closed at the end of the test. */
+/** Starts a store with these keys, which are also its seed, and its console; both are closed at the end of the test. */
 export async function startConsole(
   seed: readonly DumpLine[] = [],
   options: ServeOptions = {},
@@ -42,7 +42,7 @@ export async function serveConsoleOf(
   return server
 }
 
-/** What somebody does on the console's page. */
+/** Page object of the console. */
 export class ConsoleHand {
   readonly #page: Page
 
@@ -50,7 +50,7 @@ export class ConsoleHand {
     this.#page = page
   }
 
-  /** Whether what is shown can be relied on: `live`, `stale`... */
+  /** The health: `live`, `stale`... */
   get health(): Locator {
     return this.#page.locator('.health')
   }
@@ -59,7 +59,7 @@ export class ConsoleHand {
     return this.#page.getByRole('grid', { name: 'Keys' }).or(this.#page.getByRole('treegrid', { name: 'Keys' }))
   }
 
-  /** A row of the tree that opens and closes, by all that its keys begin with. */
+  /** A branch row, by its full prefix. */
   branch(path: string): Locator {
     return this.grid.locator('.grid-branch').filter({ has: this.#page.getByTitle(path, { exact: true }) })
   }
@@ -88,7 +88,7 @@ export class ConsoleHand {
     return this.row(key).locator(`.cell-${column}`)
   }
 
-  /** The keys that have a row. */
+  /** Returns the keys of the rendered rows. */
   async keys(): Promise<readonly string[]> {
     return this.grid
       .locator('.grid-body .cell-key')
@@ -108,7 +108,7 @@ export class ConsoleHand {
     await this.#page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click()
   }
 
-  /** Fills in the form that is open. */
+  /** Fills in the open form. */
   async fill(fields: Readonly<Record<string, string>>): Promise<void> {
     for (const [name, value] of Object.entries(fields)) {
       if (name === 'Type') await this.dialog.getByRole('radio', { name: value }).check()
@@ -117,7 +117,7 @@ export class ConsoleHand {
     }
   }
 
-  /** Presses a button of the dialog. */
+  /** Clicks a button of the dialog. */
   async decide(name: string): Promise<void> {
     await this.dialog.getByRole('button', { name, exact: true }).click()
   }

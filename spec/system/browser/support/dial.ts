@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { has, reads } from './waiting.js'
 
-/** Geometry of the drawing: shares of its width, and degrees clockwise from three o'clock. */
+/** Geometry of the drawing: fractions of its width, and degrees clockwise from three o'clock. */
 const RADIUS = 124 / 320
 const FROM = 135
 const SWEEP = 270
@@ -9,13 +9,13 @@ const SWEEP = 270
 const MIN = 10
 const MAX = 30
 
-/** A place in the window, CSS pixels. */
+/** A position in the window, CSS pixels. */
 export interface Place {
   readonly x: number
   readonly y: number
 }
 
-/** The dial of a page of the thermostat, and the hand that turns it. */
+/** Page object of the thermostat's dial. */
 export class DialHand {
   readonly slider: Locator
   readonly #page: Page
@@ -25,13 +25,13 @@ export class DialHand {
     this.slider = page.getByRole('slider', { name: 'Set point' })
   }
 
-  /** Settles when it shows this set point, to everybody. */
+  /** Settles when it shows this set point, also to assistive technology. */
   async shows(value: number): Promise<void> {
     await has(this.slider, 'aria-valuenow', String(value))
     await reads(this.slider, value.toFixed(1))
   }
 
-  /** Where the knob is for a value. */
+  /** Returns the position of the knob for a value. */
   async placeOf(value: number): Promise<Place> {
     const box = await this.#page.locator('#dial > svg').boundingBox()
     if (box === null) throw new Error('There is no dial')
@@ -40,14 +40,14 @@ export class DialHand {
     return { x: box.x + (x ?? 0), y: box.y + (y ?? 0) }
   }
 
-  /** Takes hold of the knob where it is for this value. */
+  /** Presses the knob at its position for this value. */
   async grab(value: number): Promise<void> {
     const { x, y } = await this.placeOf(value)
     await this.#page.mouse.move(x, y)
     await this.#page.mouse.down()
   }
 
-  /** Moves along the arc, a quarter of a degree Celsius at a time. */
+  /** Drags along the arc in steps of a quarter of a degree Celsius. */
   async move(from: number, to: number): Promise<void> {
     for (const value of between(from, to)) {
       const { x, y } = await this.placeOf(value)
@@ -59,7 +59,7 @@ export class DialHand {
     await this.#page.mouse.up()
   }
 
-  /** Notes every set point that is shown from now on; the function gives them. */
+  /** Records every displayed set point; the returned function returns them. */
   async record(): Promise<() => Promise<readonly number[]>> {
     const notes = await this.slider.evaluateHandle(slider => {
       const values: number[] = []
@@ -68,12 +68,12 @@ export class DialHand {
       })
       return values
     })
-    // A value may be written without being another one.
+    // A write may repeat the current value.
     return async () => (await notes.jsonValue()).filter((value, i, all) => value !== all[i - 1])
   }
 }
 
-/** The values on the way, without the first. */
+/** The intermediate values, without the first. */
 export function between(from: number, to: number, step = 0.25): readonly number[] {
   const count = Math.round(Math.abs(to - from) / step)
   return Array.from({ length: count }, (_, i) => Number((from + Math.sign(to - from) * (i + 1) * step).toFixed(2)))

@@ -10,13 +10,13 @@ import { builtPackage } from './package.js'
 const run = promisify(execFile)
 const ROOT = new URL('../../../../', import.meta.url)
 
-/** The blocks of a document in one language, such as `html`. */
+/** Returns the code blocks of a document in a language such as `html`. */
 export async function blocksOf(document: string, language: string): Promise<readonly string[]> {
   const text = await readFile(new URL(document, ROOT), 'utf8')
   return Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
 }
 
-/** A page of docs/browser.md as it stands there, but for the address, and what else its folder holds. */
+/** Returns a page of docs/browser.md with the store's address, and the other files of its folder. */
 export async function documented(index: number, replacements: Readonly<Record<string, string>>) {
   let page = (await blocksOf('docs/browser.md', 'html'))[index] ?? ''
   for (const [old, wanted] of Object.entries(replacements)) {
@@ -29,7 +29,7 @@ export async function documented(index: number, replacements: Readonly<Record<st
   return { '/index.html': page, '/rxjs.js': stdout }
 }
 
-/** What a page gets of this code, all in one file, and what it loads later. */
+/** Bundles code into one file, plus the files that it loads later. */
 export async function bundled(code: string, external: readonly string[] = []) {
   const input = join(builtPackage(), 'page.js')
   await writeFile(input, code)
@@ -40,7 +40,7 @@ export async function bundled(code: string, external: readonly string[] = []) {
   return { page: page ?? '', later: later.join('') }
 }
 
-/** The files of a section of docs/frameworks.md and the one all share, at this store. */
+/** Returns the files of a section of docs/frameworks.md and the shared file, with the store's address. */
 export const filesOf = (section: string, url: string): readonly { readonly file: string; readonly code: string }[] =>
   snippets()
     .filter(snippet => snippet.section === section || snippet.file === 'store.ts')

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core'
 
-/** What chromium logs when a WebSocket cannot be opened, as while a broker is away. */
+/** Chromium's message for a WebSocket that cannot be opened, as while a broker is down. */
 export const NO_SOCKET = /^console: WebSocket connection to .* failed/
 
-/** A request the page itself gave up. */
+/** A request aborted by the page. */
 const ABORTED = 'net::ERR_ABORTED'
 
-/** Notes what a page must not do: log an error, throw one that nobody catches, ask for what cannot be loaded. */
+/** Records complaints about a page: logged errors, uncaught exceptions, failed requests. */
 export class Guard {
   readonly #notes: string[] = []
   readonly #allowed: RegExp[] = []
@@ -25,12 +25,12 @@ export class Guard {
     })
   }
 
-  /** Complaints that fit are fine, those of before as well. */
+  /** Ignores matching complaints, including earlier ones. */
   allow(...patterns: readonly RegExp[]): void {
     this.#allowed.push(...patterns)
   }
 
-  /** What must not have been. */
+  /** Complaints that are not permitted. */
   get complaints(): readonly string[] {
     return this.#notes.filter(note => !this.#allowed.some(pattern => pattern.test(note)))
   }

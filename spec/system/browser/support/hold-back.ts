@@ -1,17 +1,20 @@
 import type { Page } from 'playwright-core'
 
-/** The first byte of what a WebSocket carries for MQTT: a PUBLISH, with whatever flags (MQTT 5.0, section 2.1.1). */
+/** First byte of a PUBLISH, with any flags (MQTT 5.0, section 2.1.1). */
 const PUBLISH = 3
-/** What answers to a read end with: a blob of RESP3. Those to registrations are `+OK`; a notification is an array of blobs. */
+/**
+ * Suffix of a response to a read: a RESP3 blob. Registrations are answered with `+OK`; a notification is an array of
+ * blobs.
+ */
 const READ = /^(?!.*\r\nNOTIFY\r\n).*\$\d+\r\n[^\r\n]*\r\n$/s
 
-/** What a page of the thermostat hears of the store. */
+/** Messages from the store to a thermostat page. */
 export interface Holding {
-  /** From the next connection on lets so many answers to reads through, and holds back all that comes after. */
+  /** From the next connection, delivers this many responses to reads and holds back everything after them. */
   after(reads: number): void
 }
 
-/** Comes between a page and the store; to be called before the page is loaded. */
+/** Intercepts the connection between a page and the store; call it before the page loads. */
 export async function holdBack(page: Page): Promise<Holding> {
   let most = Number.POSITIVE_INFINITY
   await page.routeWebSocket(/\/store$/, near => {
@@ -37,7 +40,7 @@ export async function holdBack(page: Page): Promise<Holding> {
   }
 }
 
-/** Where the first packet ends, if it is whole (MQTT 5.0, section 1.5.5). */
+/** Returns the end of the first packet, if it is complete (MQTT 5.0, section 1.5.5). */
 function packetEnd(bytes: Buffer): number | undefined {
   let length = 0
   for (let i = 1; i < Math.min(bytes.length, 5); i++) {

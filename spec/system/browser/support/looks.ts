@@ -18,15 +18,16 @@ const SCREENSHOTS = new URL('../screenshots/', import.meta.url).pathname
 
 /** Options of {@link takePictures}. */
 export interface PictureOptions {
-  /** All of the page, not what the window shows of it. Default `false`. */
+  /** The full page rather than the window. Default `false`. */
   readonly whole?: boolean
   readonly sizes?: readonly Size[]
   readonly themes?: readonly Theme[]
 }
 
 /**
- * Pictures for people to look at, in `spec/browser/screenshots`: `{name}.{size}.{theme}.png`. The page keeps the size and
- * the theme of the last one. Fails if the page is wider than the window.
+ * Takes screenshots for review: `spec/browser/screenshots/{name}.{size}.{theme}.png`. The page keeps the last size and
+ * theme.
+ * Fails if the page is wider than the window.
  */
 export async function takePictures(page: Page, name: string, options: PictureOptions = {}): Promise<void> {
   const { whole = false, sizes = ['desktop', 'phone'], themes = THEMES } = options
@@ -42,7 +43,7 @@ export async function takePictures(page: Page, name: string, options: PictureOpt
   }
 }
 
-/** Nobody wants to scroll sideways. */
+/** Fails if the page scrolls horizontally. */
 export async function expectToFit(page: Page): Promise<void> {
   const { content, room } = await page.evaluate(() => ({
     content: document.documentElement.scrollWidth,
@@ -51,7 +52,7 @@ export async function expectToFit(page: Page): Promise<void> {
   expect(content, `the page is ${content} px wide in a window of ${room} px`).toBeLessThanOrEqual(room)
 }
 
-/** Settles when what was asked for is on the screen: fonts are there, two frames were painted, transitions have ended. */
+/** Settles when the page is rendered: fonts are loaded, two frames were painted, and transitions have ended. */
 export async function painted(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const frame = () => new Promise(resolve => requestAnimationFrame(resolve))

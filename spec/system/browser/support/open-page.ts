@@ -3,19 +3,19 @@ import { expect, onTestFinished } from 'vitest'
 import { Guard } from './guard.js'
 import { SIZES, type Size, type Theme } from './looks.js'
 
-/** How a page is opened. */
+/** Options for opening a page. */
 export interface OpenOptions {
   /** Default `desktop`. */
   readonly size?: Size
   /** Default `light`. */
   readonly theme?: Theme
-  /** Asks the page for less motion. Default `false`. */
+  /** Emulates reduced motion. Default `false`. */
   readonly calm?: boolean
-  /** A finger instead of a mouse. Default `false`. */
+  /** Emulates touch input. Default `false`. */
   readonly touch?: boolean
-  /** What is to be done to the page before it loads. */
+  /** Runs before the page loads. */
   readonly before?: (page: Page) => Promise<void>
-  /** Complaints the guard does not count; more with `guard.allow`. */
+  /** Complaints that the guard ignores; add more with `guard.allow`. */
   readonly allow?: readonly RegExp[]
 }
 
@@ -25,10 +25,10 @@ export interface OpenedPage {
   readonly guard: Guard
 }
 
-/** Longer than anything takes, shorter than the test may, so that a failure says what was waited for; ms. */
+/** Longer than any step takes, but shorter than the test timeout, so that a failure names its cause; ms. */
 const PATIENCE = 30_000
 
-/** Opens a page, closed at the end of the test, which fails if the guard has to complain. */
+/** Opens a page, closed at the end of the test. The test fails if the guard recorded complaints. */
 export async function openPage(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
   const { size = 'desktop', theme = 'light', calm = false, touch = false, allow = [], before } = options
   const context = await browser.newContext({

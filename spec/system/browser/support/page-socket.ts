@@ -1,19 +1,19 @@
 import type { Page } from 'playwright-core'
 import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/json-frame.js'
 
-/** What a WebSocket in the page tells of itself. */
+/** An event of a WebSocket in the page. */
 type Told =
   | { readonly type: 'open' }
   | { readonly type: 'error' }
   | { readonly type: 'message'; readonly text: string | undefined; readonly base64: string }
   | { readonly type: 'close'; readonly code: number; readonly reason: string }
 
-/** Runs in the page: sockets by number, each of whose events is told. */
+/** Runs in the page: numbered sockets whose events are reported. */
 function host(): void {
   const sockets = new Map<number, WebSocket>()
   const base64 = (data: ArrayBuffer): string =>
     btoa(Array.from(new Uint8Array(data), byte => String.fromCharCode(byte)).join(''))
-  // What comes while the one before is on its way goes together.
+  // Events that arrive during a report are sent together.
   const waiting: unknown[] = []
   let telling = false
   const flush = async (): Promise<void> => {
@@ -43,9 +43,9 @@ function host(): void {
 }
 
 /**
- * A class of WebSockets that live in a page, for code that runs here: what they do and tell is the browser's own.
+ * A WebSocket class whose instances live in a page, for code that runs here: behaviour and events are the browser's.
  *
- * @param opened - is told of each
+ * @param opened - called for each instance
  */
 export async function socketsOf(
   page: Page,
@@ -68,7 +68,7 @@ export async function socketsOf(
   }
   const call = (method: string, ...values: readonly unknown[]): void => {
     calls.push([method, values])
-    // Whatever a test leaves open ends with its page.
+    // Sockets that a test leaves open end with its page.
     if (!calling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
   }
   return class extends PageSocket {
@@ -81,7 +81,7 @@ export async function socketsOf(
   }
 }
 
-/** The part of a WebSocket that the client uses. */
+/** The members of WebSocket that the client uses. */
 class PageSocket {
   binaryType = 'arraybuffer'
   readonly bufferedAmount = 0

@@ -8,18 +8,18 @@ import { CHROMIUM, SERVICES } from '../../../support/services.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the browser. */
+    /** Endpoint of the browser. */
     browser: string
-    /** Folder of the console's page. */
+    /** Folder of the console page. */
     page: string
-    /** Folder of the package, with its examples. */
+    /** Folder of the package with its examples. */
     package: string
   }
 }
 
 const CACHE = join(ROOT, 'node_modules/.cache')
 
-/** Makes what the suites in a browser share, from the sources of now, and removes it when all of them have ended. */
+/** Builds what the browser suites share from the current sources, and removes it afterwards. */
 export async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (!SERVICES.chromium.present) return undefined
   await mkdir(CACHE, { recursive: true })
@@ -42,7 +42,7 @@ async function buildPage(outDir: string): Promise<void> {
   await build({ configFile, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
 }
 
-/** Below node_modules, so that packages are found from there; a copy, as others may build `dist` meanwhile. */
+/** Below node_modules, so that packages resolve; a copy, since other builds may write to `dist`. */
 async function copyPackage(folder: string): Promise<void> {
   await compilePackage(folder)
   await cp(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true })

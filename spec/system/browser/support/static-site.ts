@@ -7,20 +7,21 @@ import { onTestFinished } from 'vitest'
 const ROOT = new URL('../../../../', import.meta.url).pathname
 const TYPES: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript' }
 
-/** A web server for plain files. */
+/** A static web server. */
 export interface StaticSite {
   readonly url: string
-  /** Paths that were asked for. */
+  /** Requested paths. */
   readonly requested: readonly string[]
 }
 
-/** The file that gives the names of RxJS's UMD bundle to `import`, as docs/browser.md has it. */
+/** The file that maps RxJS's UMD bundle to import names, as in docs/browser.md. */
 export const rxjsModule = (): string =>
   `export const {${Object.keys(createRequire(import.meta.url)('rxjs'))}} = globalThis.rxjs`
 
 /**
- * Serves what a folder of somebody holds who has installed the package: `pages` by path, and `node_modules`. Closed at
- * the end of the test.
+ * Serves a user's folder with the package installed: `pages` by path, and `node_modules`. Closed at the end of
+ * the
+ * test.
  *
  * @param folder - of the built package
  */

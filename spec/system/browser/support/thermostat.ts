@@ -11,20 +11,20 @@ import { textOf } from '../../../support/words.js'
 
 export const SET_POINT = 'thermostat1/setPoint'
 
-/** The example as it is started by hand, with a store and a network a spec can get at. */
+/** The example started by its command, with a controllable store and network. */
 export interface Thermostat {
-  /** Of the page. */
+  /** URL of the page. */
   readonly url: string
   readonly store: StoreServer
-  /** Another client, with a connection of its own. */
+  /** Another client with a separate connection. */
   readonly client: StateStore
-  /** Between the pages and the store; the room has a connection of its own. */
+  /** The link between the pages and the store; the room connects directly. */
   readonly link: Link
-  /** The values written to the set point so far, by whomever. */
+  /** Values written to the set point so far, by any client. */
   readonly written: readonly number[]
 }
 
-/** Starts the example in `folder`, ended politely at the end of the test. */
+/** Starts the example in `folder`; it is stopped at the end of the test. */
 export async function startThermostat(folder: string): Promise<Thermostat> {
   const store = await serve({ port: 0, wsPort: 0 })
   onTestFinished(async () => store.close())
@@ -33,12 +33,12 @@ export async function startThermostat(folder: string): Promise<Thermostat> {
   const client = openClient(store.url)
   const ws = link.url.replace('mqtt:', 'ws:')
   const url = await start(folder, ['--port', '0', '--store', store.url, '--ws', ws])
-  // The room gives the store its set point.
+  // The room writes the initial set point.
   await firstValueFrom(client.key(SET_POINT, number).value$.pipe(filter(value => value !== undefined)))
   return { url, store, client, link, written }
 }
 
-/** The address of the page. */
+/** The URL of the page. */
 export async function start(folder: string, options: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [join(folder, 'examples/thermostat/main.js'), ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
