@@ -82,7 +82,7 @@ describe('retained', () => {
     ],
     [['--keys', 'a'], /required option '--topic <filter>' not specified/],
     [['--topic', 'a/+', '--keys', 'a'], /each of \{1\} once/],
-    [['--topic', '$SYS/+', '--keys', '{1}'], /topics of your own/],
+    [['--topic', '$SYS/+', '--keys', '{1}'], /only your own topics/],
     [[...PATTERNS, '--from', 'nonsense'], /broker URL/],
     [[...PATTERNS, '--px', '1h', '--direction', 'to-topics'], /`expiresIn`/],
   ])('refuses %j as usage', async (words, expected) => {

@@ -68,6 +68,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #isStopped = false
   #hasSessionEnded = false
 
+  /** Use {@link connect} instead. */
   constructor(session: MqttSession, settings: ClientSettings) {
     super()
     const { clientId } = session

@@ -30,6 +30,7 @@ export class Optimistic<T> {
   readonly value$: Observable<T | undefined>
   readonly #writeController: WriteController<T>
 
+  /** Use {@link optimistic} instead. */
   constructor(key: Key<T>, options: OptimisticOptions<T>) {
     const source = key[SOURCE]
     this.name = source.key.text

@@ -12,27 +12,25 @@ import { TopicKeySync } from './topic-key-sync.js'
 
 export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.js'
 
-/** Bytes. */
 const LARGEST_PACKET = 16 * 1024 * 1024
-/** Messages that may be on their way from the broker. */
 const RECEIVE_MAXIMUM = 1_024
-/** ms the broker keeps what is published while the sync is cut off. */
+/** How long the broker keeps messages while the sync is disconnected, ms. */
 const SESSION_EXPIRY = 3_600_000
 
-/** Topics of a broker and keys of a store that follow each other; made by {@link retained}. */
+/** Keeps topics of a broker and keys of a store in sync; created by {@link retained}. */
 export class RetainedSync implements AsyncDisposable {
-  /** At once, and whenever it changes; completes with `closed`. */
+  /** Status of the sync, immediately and on every change; completes after `closed`. */
   readonly status$: Observable<RetainedStatus>
   /**
-   * What was not carried, and why: values that are refused or have no room, while all else goes on; and the first of every
-   * faults that pass, such as a store that is away, after which all that waits is tried again. Hot.
+   * Values that were not synced: rejected or over a limit, while everything else continues; and the first of each
+   * series of transient errors, such as an unavailable store, after which everything is retried. Hot.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #status$ = new BehaviorSubject<RetainedStatus>({ state: 'connecting' })
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #topicKeySync: TopicKeySync
 
-  /** Use {@link retained}. */
+  /** Use {@link retained} instead. */
   constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock) {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
@@ -49,7 +47,7 @@ export class RetainedSync implements AsyncDisposable {
     return this.#topicKeySync.stats
   }
 
-  /** Ends it; what was not carried yet is carried by the next sync. The store stays open. May be called again. */
+  /** Ends the sync; the next sync transfers what is pending. The store stays open. Can be called repeatedly. */
   async close(): Promise<void> {
     await this.#topicKeySync.close()
   }
@@ -68,17 +66,17 @@ export class RetainedSync implements AsyncDisposable {
 }
 
 /**
- * Carries the retained messages of topics to keys of a store, keys to retained messages, or both, one topic to one key: the
- * newest value always, those in between not all. An empty message is a key that is deleted. What a cut kept apart is carried when
- * it is over; what has not changed is not carried again. Messages that are not retained are left alone, and so are topics that begin
- * with `$` and those of the store's own protocol.
+ * Syncs retained messages of topics to keys of a store, keys to retained messages, or both ways, one topic per key. The
+ * latest value is always transferred, values in between may be skipped. An empty message corresponds to a deleted key.
+ * After a disconnect, only changed values are transferred. Messages that are not retained, topics that start with `$`
+ * and topics of the store's protocol are ignored.
  *
- * That something is missing is never taken for a deletion: a broker or a store that was restarted may have lost it. So a
- * topic that is cleared while no sync runs leaves its key as it is, and the other way round.
+ * A missing value never counts as a deletion, because a restarted broker or store may have lost it. A topic that is
+ * cleared while no sync runs therefore leaves its key unchanged, and vice versa.
  *
- * Begins at once. Throws `argument` for wrong addresses, patterns and options. `status$` ends with `connection-refused` where the
- * broker keeps no retained messages, and with `request-rejected` where it refuses the subscription, or the sync's own topic
- * `rx-statestore/v1/retained/+`, on which it learns that all has come.
+ * Starts immediately. Throws `argument` for invalid addresses, patterns and options. `status$` ends with
+ * `connection-refused` if the broker does not support retained messages, and with `request-rejected` if it refuses the
+ * subscription or the sync's own topic `rx-statestore/v1/retained/+`, which marks the end of the retained messages.
  *
  * @param from - the broker of the topics, or several addresses of it
  * @example

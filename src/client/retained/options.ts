@@ -3,7 +3,7 @@ import { ArgumentError, formatValue, type StateStoreError } from '../../core/uti
 import type { ConnectOptions } from '../connect/connect.js'
 import { type Pattern, patternOf } from './pattern.js'
 
-/** How to connect to the broker of the topics, as for `connect`. */
+/** Connection options of the broker, as for `connect`. */
 type Connecting = Pick<
   ConnectOptions,
   | 'username'
@@ -21,34 +21,33 @@ type Connecting = Pick<
 
 /** Options of `retained`. */
 export interface RetainedOptions {
-  /** The topics: a filter, as `plant/+/temp`. */
+  /** Topic filter, such as `plant/+/temp`. */
   readonly topic: string
-  /** Their keys, one for each, as `plant/{1}/temp`: `{1}` is what the first `+` stands for, `{#}` what `#` does. */
+  /** Keys of the topics, one each, such as `plant/{1}/temp`: `{1}` is the value of the first `+`, `{#}` that of `#`. */
   readonly keys: string
   /**
-   * What follows what: keys the topics (`to-keys`, the default), topics the keys (`to-topics`), or each the other (`both`),
-   * where the topic wins if both were changed while the sync could not see them.
+   * `to-keys` (default): keys follow topics. `to-topics`: topics follow keys. `both`: each follows the other, and the
+   * topic wins if both changed while the sync was disconnected.
    */
   readonly direction?: 'to-keys' | 'to-topics' | 'both' | undefined
-  /** ms after which a key is gone whose topic was not published any more. Default never. Not with `to-topics`. */
+  /** Time to live of a key whose topic is not published again, ms. Default: never. Not available with `to-topics`. */
   readonly expiresIn?: number | undefined
   /**
-   * Most topics; what comes of others is told on `errors$` and left out. Default 100,000. Their values have 256 MiB. More
-   * keys, unless with `to-keys`, end the sync with `overflow`.
+   * Maximum number of topics; messages on others are reported on `errors$` and ignored. Default 100,000. Values may
+   * take 256 MiB in total. Except with `to-keys`, more keys end the sync with `overflow`.
    */
   readonly maxTopics?: number | undefined
   /**
-   * Most levels of a topic that is published; a key whose topic has more is reported on `errors$` and left out. Default 128,
-   * as brokers have their own limits, and some end the connection over one level more.
+   * Maximum number of levels of a published topic; keys whose topic has more are reported on `errors$` and ignored.
+   * Default 128, because brokers have limits, and some close the connection beyond them.
    */
   readonly maxLevels?: number | undefined
-  /** MQTT client id at the broker of the topics. Default a random one. */
+  /** MQTT client id at the broker of the topics. Default: random. */
   readonly clientId?: string | undefined
-  /** How to connect to that broker. Default by its address alone. */
+  /** Connection options of that broker. Default: none besides the address. */
   readonly connection?: Connecting | undefined
 }
 
-/** Options with their defaults. */
 export interface Terms {
   readonly pattern: Pattern
   readonly direction: 'to-keys' | 'to-topics' | 'both'
@@ -61,7 +60,7 @@ export interface Terms {
 
 const DIRECTIONS = ['to-keys', 'to-topics', 'both']
 
-/** Reads options. Throws {@link ArgumentError}. */
+/** Throws {@link ArgumentError}. */
 export function termsOf(options: RetainedOptions): Terms {
   const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000 } = options
   const { maxLevels = 128, clientId, connection = {} } = options
@@ -81,26 +80,26 @@ export function termsOf(options: RetainedOptions): Terms {
     )
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   if (expiresIn !== undefined && direction === 'to-topics')
-    throw new ArgumentError('`expiresIn` is of keys that are written, and with `to-topics` none are')
+    throw new ArgumentError('`expiresIn` applies to written keys, and `to-topics` writes none')
   checkPositiveInteger('maxTopics', maxTopics)
   checkPositiveInteger('maxLevels', maxLevels)
   return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
 }
 
-/** How a retained sync fares. */
+/** Status of a retained sync. */
 export type RetainedStatus =
-  /** Connecting for the first time, or reading what is retained. */
+  /** Connecting for the first time, or reading retained messages. */
   | { readonly state: 'connecting' }
-  /** All that was retained has been heard. */
+  /** All retained messages have been received. */
   | { readonly state: 'live' }
-  /** The broker of the topics is away. */
+  /** The broker of the topics is disconnected. */
   | { readonly state: 'reconnecting'; readonly cause: StateStoreError }
-  /** Over; `cause` if not by `close()`. */
+  /** Final; `cause` is undefined after `close()`. */
   | { readonly state: 'closed'; readonly cause: StateStoreError | undefined }
 
-/** What a sync has done so far. */
+/** Counters of a sync. */
 export interface RetainedStats {
-  /** Topics that are known. */
+  /** Known topics. */
   readonly topics: number
   /** Keys written or deleted. */
   readonly written: number

@@ -1,21 +1,20 @@
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { escapeGlob } from '../keys/scan.js'
 
-/** Which topics belong to which keys, one to one. */
+/** Maps topics to keys, one to one. */
 export interface Pattern {
-  /** Of the topics. */
   readonly filter: string
-  /** That all of the keys fit, and maybe others. */
+  /** Matches all keys, and possibly others. */
   readonly glob: string
-  /** The key of a topic; `undefined` for one that has none. */
+  /** Returns `undefined` for topics without a key. */
   toKey(topic: string): string | undefined
-  /** The topic of a key, which brokers may not take; `undefined` for one that has none. */
+  /** Returns `undefined` for keys without a topic. Brokers may reject the topic. */
   toTopic(key: string): string | undefined
 }
 
-/** Topics of the store's protocol are no state of anybody's. */
+/** Topics of the broker and of the store's protocol. */
 const OF_THE_STORE = /^(\$|statestore\/v1\/|rx-statestore\/|clients\/[^/]*\/services\/statestore\/)/
-/** MQTT 5.0, section 4.7.1: not in the name of a topic. */
+/** MQTT 5.0, section 4.7.1. */
 const NOT_IN_TOPICS = /[+#\0]/
 const LEVEL = '([^/]*)'
 const REST = '([^]*)'
@@ -24,8 +23,8 @@ const PLACEHOLDER = /\{(\d+|#)\}/
 const quoted = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
 /**
- * The pattern of a topic filter, whose wildcards are named in the key by their number, `{1}` for the first `+`, and `{#}`.
- * Throws {@link ArgumentError} where two topics could have one key, or two keys one topic.
+ * Creates a pattern from a topic filter and a key with numbered placeholders, `{1}` for the first `+`, and `{#}`.
+ * Throws {@link ArgumentError} if two topics could share a key, or two keys a topic.
  */
 export function patternOf(filter: string, key: string): Pattern {
   const wildcards = wildcardsOf(filter)
@@ -53,7 +52,6 @@ export function patternOf(filter: string, key: string): Pattern {
   }
 }
 
-/** The names of the wildcards of a filter, in order. */
 function wildcardsOf(filter: string): string[] {
   const levels = typeof filter === 'string' ? filter.split('/') : []
   const isRight = levels.every((level, at) => !NOT_IN_TOPICS.test(level) || isWildcard(level, at === levels.length - 1))
@@ -62,7 +60,7 @@ function wildcardsOf(filter: string): string[] {
       `Expected \`topic\` to be a topic filter such as plant/+/temp or plant/#, got \`${formatValue(filter)}\``,
     )
   if (OF_THE_STORE.test(filter))
-    throw new ArgumentError(`Expected \`topic\` to be of topics of your own, got \`${filter}\``)
+    throw new ArgumentError(`Expected \`topic\` to match only your own topics, got \`${filter}\``)
   let plus = 0
   return levels.flatMap(level => (level === '+' ? String(++plus) : level === '#' ? '#' : []))
 }
@@ -70,10 +68,8 @@ function wildcardsOf(filter: string): string[] {
 const isWildcard = (level: string, isLast: boolean): boolean => level === '+' || (level === '#' && isLast)
 
 interface Part {
-  /** Of a placeholder. */
   readonly name?: string
   readonly literal?: string
-  /** The literal, as a regular expression. */
   readonly text?: string
 }
 
@@ -86,11 +82,11 @@ function partsOf(key: string, wildcards: readonly string[]): Part[] {
   if (!isRight) {
     const wanted = wildcards.map(name => `{${name}}`).join(', ')
     throw new ArgumentError(
-      `Expected \`keys\` to have ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
-        `as \`topic\` has its wildcards, got \`${key}\``,
+      `Expected \`keys\` to contain ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
+        `matching the wildcards of \`topic\`, got \`${key}\``,
     )
   }
-  // No level of a topic has a slash, so that it is clear where one placeholder ends and the next begins.
+  // Levels contain no slash, so a slash between placeholders keeps keys unambiguous.
   if (pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && !piece.includes('/')))
     throw new ArgumentError(`Expected \`keys\` to have a / between two placeholders, got \`${key}\``)
   return pieces.flatMap((piece, at) => {

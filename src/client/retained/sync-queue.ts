@@ -3,17 +3,16 @@ import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 
-/** Something that is carried over again and again, one time after the other. */
+/** A repeated transfer of the latest value of one pair. */
 export class SyncTask {
-  /** Looks what the newest is, and carries that. */
+  /** Transfers the latest value. */
   readonly carry: () => Observable<unknown>
-  /** It is over, for now. */
   readonly carried: () => void
-  /** The conveyor was stopped while it was under way alone, so that it may be the cause. */
+  /** The queue was stopped while only this task was running, so it may be the cause. */
   readonly lostAlone: (cause: unknown) => void
   isWaiting = false
   isUnderway = false
-  /** There is something newer than what is under way. */
+  /** Whether a newer value arrived during the transfer. */
   isDue = false
 
   constructor(
@@ -31,13 +30,13 @@ export class SyncTask {
   }
 }
 
-/** Under way at a time: as many as make the way between two machines full. */
+/** Maximum number of concurrent transfers; enough to use the bandwidth between two machines. */
 const MOST = 64
 
 /**
- * Carries parcels, some at a time, the newest of each. After a fault that passes all wait, ever longer, and go on. Idle
- * until it is started, and after it is stopped. Parcels that were under way are carried again, before all others: the first
- * alone, and one more at a time with each that is carried. So one that stops the conveyor is alone under way in the end.
+ * Runs tasks concurrently. A transient error pauses the queue, with backoff. Idle until started, and after `stop`,
+ * which requeues running tasks at the front. The first then runs alone, and each completed one allows one more, so that
+ * a task which causes stops ends up running alone.
  */
 export class SyncQueue {
   readonly #clock: Clock
@@ -47,11 +46,11 @@ export class SyncQueue {
   #isStarted = false
   #isGoing = false
   #failures = 0
-  /** How many may be under way at a time. */
+  /** Current limit of concurrent tasks. */
   #window = MOST
   #cancel: (() => void) | undefined
 
-  /** @param passes - whether it is worth to try again after an error; `isFirst` if none has come since all went on */
+  /** @param passes - whether to retry after an error; `isFirst` unless the queue is already paused */
   constructor(clock: Clock, passes: (error: unknown, isFirst: boolean) => boolean) {
     this.#clock = clock
     this.#passes = passes
@@ -71,7 +70,7 @@ export class SyncQueue {
     this.#go()
   }
 
-  /** @param cause - reported to a parcel that is under way alone */
+  /** @param cause - reported to a task that was running alone */
   stop(cause?: unknown): void {
     this.#isStarted = false
     this.#cancel?.()
@@ -92,7 +91,7 @@ export class SyncQueue {
   }
 
   #go(): void {
-    // What is carried at once ends within this.
+    // Synchronous tasks complete within this loop.
     if (this.#isGoing) return
     this.#isGoing = true
     for (let parcel = this.#next(); parcel !== undefined; parcel = this.#next()) this.#carry(parcel)
@@ -111,7 +110,7 @@ export class SyncQueue {
     parcel.isUnderway = true
     parcel.isDue = false
     carrying.add(
-      // What is thrown is a fault like any other.
+      // Treats exceptions like errors.
       defer(parcel.carry).subscribe({
         error: error => {
           this.#widen()
@@ -148,7 +147,7 @@ export class SyncQueue {
 
   #later(parcel: SyncTask): void {
     const isFirst = this.#cancel === undefined
-    // Those that were under way together fail together, and count once.
+    // Tasks that fail together count as one failure.
     if (isFirst)
       this.#cancel = this.#clock.schedule(backoff(++this.#failures), () => {
         this.#cancel = undefined

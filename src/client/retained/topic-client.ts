@@ -7,34 +7,33 @@ import { ArgumentError, ConnectionRefusedError, type StateStoreError } from '../
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/session.js'
 import { type DesiredSubscription, SubscribeRetry } from '../session/subscribe-retry.js'
 
-/** What it tells. */
 export interface TopicEvents {
-  /** A retained message, or one that is retained from now on. @param number - if this sync has published it */
+  /** A retained message, or a live one with its retain flag. @param number - set for messages of this sync */
   heard(topic: string, payload: Uint8Array, number: number | undefined): void
-  /** A connection has begun; what was retained before comes now. */
+  /** A connection has started, and retained messages follow. */
   connected(): void
-  /** All of that has come. */
+  /** All retained messages have been received. */
   synced(): void
   lost(cause: StateStoreError): void
-  /** Something was refused that is asked for again. */
+  /** A refused subscription, which is retried. */
   refused(error: StateStoreError): void
-  /** For good; without a cause because it was closed. */
+  /** Final; without a cause after `close`. */
   closed(cause: StateStoreError | undefined): void
 }
 
-/** Number of a message of ours, behind the id of the sync. */
+/** User property with the id of the sync and the message number. */
 const ORIGIN = 'rx-statestore-retained'
-/** MQTT 5.0, section 3.4.2.1: nobody has subscribed to it; it is retained all the same. */
+/** MQTT 5.0, section 3.4.2.1: no subscribers; the message is retained anyway. */
 const NO_MATCHING_SUBSCRIBERS = 16
 
-/** The topics of a sync, at their broker. */
+/** The MQTT client of a sync. */
 export class TopicClient {
   readonly #session: ServiceSession
   readonly #filter: string
   readonly #events: TopicEvents
   readonly #subscribeRetry: SubscribeRetry
   readonly #id = toHex(randomBytes(8)).toLowerCase()
-  /** What is published behind a SUBSCRIBE comes back behind what was retained. */
+  /** A message to this topic, published after SUBSCRIBE, arrives after the retained messages. */
   readonly #marker = `rx-statestore/v1/retained/${this.#id}`
   #mark = utf8('')
   #marks = 0
@@ -42,7 +41,6 @@ export class TopicClient {
   #isSynced = false
   #whenClosed: () => void = () => undefined
   #isClosed = false
-  /** Why it gave up. */
   #cause: StateStoreError | undefined
 
   constructor(session: ServiceSession, filter: string, clock: Clock, events: TopicEvents) {
@@ -61,7 +59,7 @@ export class TopicClient {
     })
   }
 
-  /** Publishes, retained; completes when the broker has it. It never does when the connection is lost first. */
+  /** Publishes a retained message; completes on PUBACK, and never if the connection is lost first. */
   publish(topic: string, payload: Uint8Array, number: number): Observable<never> {
     return new Observable(subscriber => {
       this.#session.publish(
@@ -84,19 +82,19 @@ export class TopicClient {
     })
   }
 
-  /** Why a message is not to be published at all; `undefined` if nothing is known against it. */
+  /** Returns why a message must not be published, if so. */
   objectionTo(topic: string, payload: Uint8Array, number: number, maxLevels: number): ArgumentError | undefined {
     if (!isPublishable(topic, maxLevels))
       return new ArgumentError(
-        `The key of topic ${JSON.stringify(topic.slice(0, 200))} is not published, as brokers may end the connection over ` +
-          `it: a topic may have ${maxLevels} levels (\`maxLevels\`), ${MAX_PUBLISHABLE_BYTES} bytes, and no wildcards or ` +
-          'control characters; give the key another name',
+        `The key of topic ${JSON.stringify(topic.slice(0, 200))} is not published, because brokers may close the connection ` +
+          `over it: a topic may have ${maxLevels} levels (\`maxLevels\`), ${MAX_PUBLISHABLE_BYTES} bytes, and no wildcards or ` +
+          'control characters; rename the key',
       )
     const size = this.#session.sizeOf(this.#messageOf(topic, payload, number))
     if (size <= this.#maximumPacketSize) return undefined
     return new ArgumentError(
-      `The value for topic ${JSON.stringify(topic)} is not published: it takes ${size} bytes, and the broker takes packets ` +
-        `of ${this.#maximumPacketSize} bytes; write less, or let the broker take more`,
+      `The value for topic ${JSON.stringify(topic)} is not published: its packet has ${size} bytes, and the broker accepts at most ` +
+        `${this.#maximumPacketSize}; write a smaller value, or raise the limit of the broker`,
     )
   }
 
@@ -107,7 +105,7 @@ export class TopicClient {
   #connected({ canRetain: retain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
     this.#maximumPacketSize = maximumPacketSize
     if (!retain)
-      throw new ConnectionRefusedError('The broker keeps no retained messages, so that there is nothing to carry')
+      throw new ConnectionRefusedError('The broker does not support retained messages, which the sync requires')
     this.#isSynced = false
     this.#events.connected()
     let granted = 0
@@ -150,7 +148,6 @@ export class TopicClient {
     return id === this.#id ? Number(number) : undefined
   }
 
-  /** Ends it for good. */
   giveUp(cause: StateStoreError): void {
     if (this.#isClosed) return
     this.#subscribeRetry.cancel()

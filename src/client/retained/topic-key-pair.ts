@@ -6,45 +6,42 @@ import { StringMap } from '../../core/util/string-map.js'
 import type { Entry } from '../watch/watch-state.js'
 import { SyncTask } from './sync-queue.js'
 
-/** What a topic or a key has; `undefined` for nothing. */
+/** `undefined` if the topic or key has no value. */
 export type Value = Uint8Array | undefined
 
-/** Whether two values are the same. */
 export const same = (one: Value, other: Value): boolean =>
   one === other || (one !== undefined && other !== undefined && sameBytes(one, other))
 
-/** The later of two versions. */
 export const later = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
   one && other && one.compareTo(other) > 0 ? one : (other ?? one)
 
-/** A topic and its key, and what is known of them. */
+/** A topic and its key, with their known values. */
 export class TopicKeyPair {
   readonly topic: string
   readonly key: string
   readonly toKey: SyncTask
   readonly toTopic: SyncTask
-  /** What the topic has, as far as it was heard or acknowledged. */
+  /** Last received or acknowledged value of the topic. */
   heard: Value
-  /** On which connection. */
+  /** Connection on which it was received. */
   epoch = 0
-  /** What the key has, as far as it was told or written. */
+  /** Last watched or written value of the key. */
   stored: Value
   version: Hlc | undefined
-  /** The key is to be written even if it has the value, for its time to begin anew. */
+  /** Forces a write of an unchanged value, to renew its expiry. */
   isStale = false
-  /** The newest change of the key that came while it was being written. */
+  /** The newest change of the key during a write to it. */
   held: Entry<Uint8Array> | undefined
-  /** The broker does not take the key's value: it is not published until the key changes. */
+  /** Set if the broker does not accept the value; not published until the key changes. */
   isLeftOut = false
-  /** How often in a row the connection ended while its message was under way alone. */
+  /** Consecutive disconnects while only this message was in flight. */
   losses = 0
-  /** Number of the last message that was published to the topic. */
   published = 0
-  /** Somebody else has published since that one was. */
+  /** Whether another client has published since. */
   isCrossed = false
-  /** Topic and key were changed at the same time. */
+  /** Whether topic and key changed concurrently. */
   isContested = false
-  /** Number of the last message of ours that came back. */
+  /** Number of this sync's last message that the broker sent back. */
   #back = 0
 
   constructor(topic: string, key: string, carry: Carry) {
@@ -63,25 +60,26 @@ export class TopicKeyPair {
     return !this.toKey.isBusy && !this.toTopic.isBusy
   }
 
-  /** Both were changed at the same time, and it is known what the topic has in the end. */
+  /** Whether a concurrent change can be settled, because the final value of the topic is known. */
   get isToBeSettled(): boolean {
     return this.isContested && this.isIdle && this.#back >= this.published
   }
 
-  /** A message of ours is on its way. */
   publish(number: number): void {
     this.published = number
     this.isCrossed = false
     if (this.toKey.isBusy) this.isContested = true
   }
 
-  /** A message of somebody else has come. */
   crossed(): void {
     this.isCrossed = true
     if (this.toTopic.isBusy) this.isContested = true
   }
 
-  /** A message of ours has come back: it is later than all that came before. One of an earlier life of the link is unknown. */
+  /**
+   * The broker sent back a message of this sync, which follows everything received before. A higher number than
+   * published is from an earlier object for this pair.
+   */
   cameBack(number: number): void {
     if (number > this.published) this.isContested = true
     this.published = number
@@ -89,22 +87,20 @@ export class TopicKeyPair {
   }
 }
 
-/** How values are carried over. */
 export interface Carry {
   readonly toKey: (link: TopicKeyPair) => Observable<unknown>
   readonly toTopic: (link: TopicKeyPair) => Observable<unknown>
-  /** One of its parcels was carried, or given up. */
+  /** A task of the pair completed or failed. */
   readonly carried: (link: TopicKeyPair) => void
-  /** The connection to the topics ended while its message alone was under way. */
+  /** The connection was lost while only this pair's message was in flight. */
   readonly lostAlone: (link: TopicKeyPair, cause: unknown) => void
-  /** There is no room for something. */
+  /** A limit was exceeded. */
   readonly failed: (error: StateStoreError) => void
 }
 
-/** Most bytes of values that are kept. */
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** All topics with their keys; bounded in number and bytes. */
+/** All pairs, limited in number and bytes. */
 export class TopicKeyPairs {
   readonly #links = new StringMap<TopicKeyPair>()
   readonly #most: number
@@ -120,7 +116,7 @@ export class TopicKeyPairs {
     return this.#links.size
   }
 
-  /** The link of a topic, a new one if there is none; `undefined` when there are too many, which is told. */
+  /** Returns the pair of a topic, creating it if needed; reports and returns `undefined` if there are too many. */
   of(topic: string, key: string): TopicKeyPair | undefined {
     const known = this.#links.get(topic)
     if (known !== undefined) return known
@@ -133,10 +129,10 @@ export class TopicKeyPairs {
     return link
   }
 
-  /** Keeps what a side of a link has; `false` when there is no room for it, and nothing was kept, which is told. */
+  /** Stores a value; reports and returns `false` if the memory limit is exceeded. */
   keep(link: TopicKeyPair, side: 'heard' | 'stored', value: Value): boolean {
     const other = side === 'heard' ? link.stored : link.heard
-    // The same bytes are kept once.
+    // Equal bytes are stored once.
     const kept = same(value, other) ? other : value
     const growth = bytesOf(kept, other) - bytesOf(link[side], other)
     if (growth > 0 && this.#bytes + growth > MOST_BYTES) {
@@ -148,7 +144,6 @@ export class TopicKeyPairs {
     return true
   }
 
-  /** Lets go of a link of which nothing is left. */
   release(link: TopicKeyPair): void {
     if (link.heard === undefined && link.stored === undefined && link.isIdle) this.#links.delete(link.topic)
   }

@@ -21,12 +21,11 @@ import { TopicClient } from './topic-client.js'
 import { later, same, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
 const NOTHING = new Uint8Array()
-/** A message that was alone under way whenever so many connections in a row ended is taken for the cause. */
+/** Consecutive disconnects after which the only message in flight is considered the cause. */
 const MAX_LOSSES = 3
-/** How many topics are remembered over which the broker ended the connection; the oldest are forgotten first. */
+/** Maximum number of remembered topics that made the broker close the connection; the oldest are forgotten. */
 const MAX_CONVICTED = 1_000
 
-/** What a carrier needs. */
 interface CarrierOptions {
   readonly store: StoreView
   readonly session: ServiceSession
@@ -34,15 +33,14 @@ interface CarrierOptions {
   readonly clock: Clock
 }
 
-/** What a carrier tells. */
 interface CarrierEvents {
   status(status: RetainedStatus): void
   failed(error: StateStoreError): void
 }
 
 /**
- * Carries values between topics and keys. What a topic has in the order of its broker is what counts: own messages come back,
- * so that one of somebody else in between is seen. Own writes are known by their versions.
+ * Syncs topics and keys. The broker's order decides the value of a topic: the broker sends back this sync's messages,
+ * which reveals messages of other clients in between. Own writes are recognised by version.
  */
 export class TopicKeySync {
   readonly #store: StoreView
@@ -99,7 +97,7 @@ export class TopicKeySync {
   #heard(topic: string, payload: Uint8Array, number: number | undefined): void {
     const key = this.#terms.pattern.toKey(topic)
     const link = key === undefined ? undefined : this.#topicKeyPairs.of(topic, key)
-    // Of messages of ours the last one counts.
+    // Only the last of our own messages counts.
     if (link === undefined || (number !== undefined && number < link.published)) return
     const value = payload.length === 0 ? undefined : payload
     const isNew = !same(link.heard, value)
@@ -112,31 +110,30 @@ export class TopicKeySync {
     this.#topicKeyPairs.release(link)
   }
 
-  /** Somebody else has published. */
   #foreign(link: TopicKeyPair, isNew: boolean): void {
     link.crossed()
     const { direction } = this.#terms
     if (direction === 'to-topics') return
     if (isNew && !same(link.stored, link.heard)) this.#toKeys.put(link.toKey)
-    // Nothing tells what a key has that is not watched.
+    // A key that is not watched may have any value.
     else if (link.heard === undefined && direction === 'to-keys') this.#insure(link)
     else if (this.#isSynced && link.heard && this.#terms.expiresIn !== undefined) this.#insure(link)
   }
 
-  /** The key is written whatever it is known to have: a value that is published again lives on. */
+  /** Writes the key even if its known value is equal, so that a value published again does not expire. */
   #insure(link: TopicKeyPair): void {
     link.isStale = true
     this.#toKeys.put(link.toKey)
   }
 
-  /** Where both were changed at the same time the topic wins, once it is known what it has. */
+  /** After a concurrent change the topic wins, once its final value is known. */
   #settle(link: TopicKeyPair): void {
     if (this.#terms.direction !== 'both' || !this.#isSynced || !link.isToBeSettled) return
     link.isContested = false
     if (!same(link.heard, link.stored)) this.#toKeys.put(link.toKey)
   }
 
-  /** Topics that follow keys have what their keys have. */
+  /** Restores the value of a topic that follows its key. */
   #insist(link: TopicKeyPair): void {
     if (this.#isSynced && link.stored !== undefined && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
   }
@@ -154,9 +151,9 @@ export class TopicKeySync {
     this.#events.status({ state: 'live' })
   }
 
-  /** It may have been cleared, or its broker may have lost it: nobody can tell, so nothing is deleted. */
+  /** The topic was cleared, or lost by its broker. These cannot be told apart, so nothing is deleted. */
   #missed(link: TopicKeyPair): void {
-    // What it had is being written, and arrives.
+    // A pending write of the last value still completes.
     if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#topicKeyPairs.keep(link, 'heard', undefined)
   }
 
@@ -210,7 +207,7 @@ export class TopicKeySync {
           complete: () => {
             link.losses = 0
             link.epoch = this.#epoch
-            // Which of two came last is told by their order alone.
+            // With another client's message in between, only the order of arrival tells the final value.
             if (!link.isCrossed) this.#topicKeyPairs.keep(link, 'heard', value)
           },
         }),
@@ -218,7 +215,7 @@ export class TopicKeySync {
     })
   }
 
-  /** The broker ended the connection, as far as it is known because of this message. Another value may pass. */
+  /** The broker probably closed the connection because of this message. Another value may be accepted. */
   #lostAlone(link: TopicKeyPair, cause: unknown): void {
     const isObjected = cause instanceof ConnectionLostError && isObjection(cause.reasonCode)
     if (!isObjected && ++link.losses < MAX_LOSSES) return
@@ -227,8 +224,8 @@ export class TopicKeySync {
     if (isObjected) this.#convict(link.topic)
     this.#events.failed(
       new ConnectionLostError(
-        `The broker of the topics ended the connection over ${JSON.stringify(link.topic)}, which is left out ` +
-          `${isObjected ? 'until the sync is started again' : 'until its key changes'}; check which topics and sizes it takes`,
+        `The broker of the topics closed the connection over ${JSON.stringify(link.topic)}, which is skipped ` +
+          `${isObjected ? 'until the sync restarts' : 'until its key changes'}; check which topics and sizes it accepts`,
         { cause },
         isObjected ? cause.reasonCode : undefined,
       ),
@@ -250,7 +247,7 @@ export class TopicKeySync {
     this.#topicKeyPairs.release(link)
   }
 
-  /** Its topic has lost what was being written. */
+  /** The topic lost the value that was being written. */
   #regain(link: TopicKeyPair): void {
     this.#missed(link)
     if (this.#terms.direction !== 'to-keys' && link.stored) this.#toTopics.put(link.toTopic)
@@ -275,7 +272,7 @@ export class TopicKeySync {
   }
 
   #changed(link: TopicKeyPair, entry: Entry<Uint8Array>): void {
-    // Whether it is older than what is being written is known when that has its version.
+    // Compared once the pending write has its version.
     if (link.toKey.isBusy) {
       link.held = entry
       return
@@ -285,7 +282,7 @@ export class TopicKeySync {
     link.version = op === 'absent' ? undefined : later(link.version, version)
     if (!this.#topicKeyPairs.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
     link.isLeftOut = false
-    // The store may have lost it.
+    // The store may have lost the value.
     if (op === 'absent') this.#restore(link)
     else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
     this.#topicKeyPairs.release(link)
@@ -295,7 +292,7 @@ export class TopicKeySync {
     if (this.#terms.direction === 'both' && link.heard) this.#toKeys.put(link.toKey)
   }
 
-  /** Whether it is worth to try again. What fails together is told once. */
+  /** Returns whether to retry. Reports errors that occur together once. */
   #passes(error: unknown, isFirst: boolean): boolean {
     if (this.#isClosed || error instanceof ClosedError) return false
     const passes = isPassing(error)
@@ -305,7 +302,7 @@ export class TopicKeySync {
   }
 }
 
-/** Codes of what ends without anybody doing something to it. */
+/** Codes of errors that pass without intervention. */
 const PASSING: ReadonlySet<string> = new Set([
   'timeout',
   'outcome-unknown',
@@ -314,10 +311,10 @@ const PASSING: ReadonlySet<string> = new Set([
   'overflow',
   'quota-exceeded',
 ])
-/** MQTT 5.0, section 3.4.2.1: unspecified, implementation specific, quota exceeded. */
+/** MQTT 5.0, section 3.4.2.1: unspecified error, implementation specific error, quota exceeded. */
 const PASSING_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
 
-/** Whether after an error the newest value is worth another attempt. */
+/** Whether to retry with the latest value after an error. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof RequestRejectedError && PASSING_REASONS.has(error.status)) return true
   return error instanceof StateStoreError && PASSING.has(error.code)

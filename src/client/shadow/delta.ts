@@ -3,29 +3,28 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { OptimisticState } from '../optimistic/index.js'
 import { difference, isSame } from './fields.js'
 
-/** What a device has to do. */
+/** What a device has to change. */
 export interface Delta<T> {
-  /** Fields, with what they are to be; empty when there is nothing to do. */
+  /** Fields with their desired values; empty if there is nothing to do. */
   readonly delta: Partial<T>
-  /** Version of the wish. */
+  /** Version of the desired state. */
   readonly version: Hlc | undefined
 }
 
-/** Where wishes and reports stand. */
 export type DesiredAndReported<T> = readonly [wish: OptimisticState<Partial<T>>, report: OptimisticState<Partial<T>>]
 
-/** A report that the store has done, or that goes with a later one. */
+/** A report that the store applied, or that a later report includes. */
 export interface Reported<T> {
-  /** What was desired when that was heard. */
+  /** The desired state when the report was applied. */
   readonly desired: Partial<T> | undefined
   readonly reported: Partial<T>
-  /** Of what was done. */
+  /** Version of the reported state. */
   readonly version: Hlc | undefined
 }
 
 /**
- * Deltas, whenever they are others, by what the store has. After a report the next one is another, even if it looks the same
- * as the one before that: somebody has taken back what was reported, unseen, or it was lost with a later one.
+ * Emits deltas of confirmed states whenever they change. After a report the next delta counts as changed even if it
+ * looks the same: another client reverted the report unseen, or it was lost together with a later one.
  */
 export const deltas = <T extends object>(
   both$: Observable<DesiredAndReported<T>>,
@@ -46,13 +45,13 @@ export const deltas = <T extends object>(
     )
   })
 
-/** What a device was told, and what it has reported since. */
+/** The delta last emitted to a device, and what the device has reported since. */
 class Told<T extends object> {
   #desiredAndReported: DesiredAndReported<T> | undefined
   #delta: Partial<T> | undefined
-  /** Version of what was reported when it was told. */
+  /** Version of the reported state when the delta was emitted. */
   #reportVersion: Hlc | undefined
-  /** Since it was told it has reported something that changes what is to be done; the version that has all of that. */
+  /** Set after a report that changes the delta; the version of a state that includes it. */
   #done: { readonly version: Hlc | undefined } | undefined
 
   see(both: DesiredAndReported<T>): Delta<T>[] {
@@ -79,7 +78,7 @@ class Told<T extends object> {
 
 const isLive = ({ freshness }: OptimisticState<unknown>): boolean => freshness.state === 'live'
 
-/** Whether what is confirmed is what the store had with a report of that version, or later. */
+/** Whether the confirmed state includes the report of that version, or a later one. */
 const isBehind = ({ state, version }: OptimisticState<unknown>, of: Hlc | undefined): boolean =>
   (state !== 'pending' && state !== 'unknown') ||
   (of !== undefined && version !== undefined && version.compareTo(of) >= 0)

@@ -1,4 +1,4 @@
-/** Whether two JSON values are the same, whatever the order of their fields. */
+/** Compares JSON values, ignoring the order of fields. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
@@ -9,7 +9,7 @@ export function isSame(one: unknown, other: unknown): boolean {
   )
 }
 
-/** The fields in which somebody wants something else than there is. What is not wanted at all may be as it is. */
+/** Returns the desired fields whose values differ. Fields that are not desired may have any value. */
 export function difference<T extends object>(wanted: T | undefined, actual: T | undefined): Partial<T> {
   const delta: Partial<T> = {}
   for (const name of fieldsOf(wanted)) {
@@ -19,7 +19,7 @@ export function difference<T extends object>(wanted: T | undefined, actual: T | 
   return delta
 }
 
-/** A document with some fields changed; `undefined` takes a field out. */
+/** Returns a document with changed fields; `undefined` removes a field. */
 export function patched<T extends object>(document: T | undefined, patch: Partial<T>): Partial<T> {
   const next: Partial<T> = { ...document }
   for (const name of Object.keys(patch)) put(next, name, fieldOf(patch, name))
@@ -27,10 +27,10 @@ export function patched<T extends object>(document: T | undefined, patch: Partia
 }
 
 /**
- * The fields that I have changed, and all others as somebody else has them by now: two who write different fields lose
- * nothing, of one field the last counts, and of a document that was deleted nothing comes back but what I wrote.
+ * Merges documents by field: the changed fields from `mine`, all others from `theirs`. Concurrent writes to different
+ * fields are both kept, and of one field the last wins. After a deletion only the changed fields are written.
  *
- * @param changed - names of my fields, if they are known; default those that differ from what mine was made from
+ * @param changed - names of the changed fields; default: the fields that differ from `base`
  */
 export function mergedFields<T extends object>(
   mine: T,
@@ -46,7 +46,6 @@ export function mergedFields<T extends object>(
   return result
 }
 
-/** Whether there are no fields. */
 export const isEmpty = (document: object): boolean => fieldsOf(document).length === 0
 
 const fieldsOf = (document: object | undefined): string[] =>

@@ -12,41 +12,40 @@ import { Patches } from './patches.js'
 
 export type { Delta } from './delta.js'
 
-/** How a shadow is written: as {@link OptimisticOptions} say, but that writers never conflict: fields are merged. */
+/** Options of a shadow: {@link OptimisticOptions} without `conflict`, because fields are merged. */
 export type ShadowOptions<T> = Omit<OptimisticOptions<Partial<T>>, 'conflict'>
 
-/** A device as an application sees it. Immutable. */
+/** The shadow of a device, for applications. Immutable. */
 export interface ShadowState<T> {
-  /** What it is to be, own wishes that are under way included. */
+  /** Desired state, including pending changes by this application. */
   readonly desired: Partial<T> | undefined
-  /** What it says it is. */
+  /** State reported by the device. */
   readonly reported: Partial<T> | undefined
-  /** The fields in which it is not what it is to be. */
+  /** Desired fields that differ from the reported state. */
   readonly delta: Partial<T>
-  /** Where the last own wish stands, and all else that is known of wishes and reports. */
+  /** Full state of the last change to each document. */
   readonly wish: OptimisticState<Partial<T>>
   readonly report: OptimisticState<Partial<T>>
 }
 
-/** A device's desired and reported state; made by {@link shadow}. */
+/** The desired and reported state of a device; created by {@link shadow}. */
 export class Shadow<T extends object> {
-  /** What the device is to be: the key `{name}/desired`. */
+  /** Desired state: the key `{name}/desired`. */
   readonly desired: Optimistic<Partial<T>>
-  /** What it says it is: the key `{name}/reported`. */
+  /** Reported state: the key `{name}/reported`. */
   readonly reported: Optimistic<Partial<T>>
-  /** The device as an application sees it, at once and whenever it changes. */
+  /** The shadow for applications, immediately and on every change. */
   readonly state$: Observable<ShadowState<T>>
   /**
-   * What the device has to do, whenever that is something else: by what the store has, both keys read on this connection.
-   * It is made of states and not of steps, so that none is missed and none is old. A
-   * report that was done and that somebody has taken back since, or that was lost with a later one, makes the next delta
-   * another, even if it looks the same.
+   * What the device has to do, whenever it changes. Based on confirmed states, once both keys have been read on this
+   * connection: it always leads to the current desired state, never through outdated ones. If another client reverts a
+   * report, or a report is lost together with a later one, the delta is emitted again, even if it looks the same.
    */
   readonly delta$: Observable<Delta<T>>
   readonly #wishes: Patches<T>
   readonly #reports: Patches<T>
 
-  /** Use {@link shadow}. */
+  /** Use {@link shadow} instead. */
   constructor(store: StoreView, name: string, codec: Codec<Partial<T>>, options: ShadowOptions<T>) {
     this.#wishes = new Patches<T>(store.key(`${name}/desired`, codec), options)
     this.#reports = new Patches<T>(store.key(`${name}/reported`, codec), options)
@@ -67,24 +66,24 @@ export class Shadow<T extends object> {
   }
 
   /**
-   * Wishes: changes these fields of what is desired and leaves all others; `undefined` takes one out. One request, as
-   * {@link Optimistic.set}. What others wish at the same time for other fields is kept.
+   * Changes the given fields of the desired state; `undefined` removes a field. One request, like
+   * {@link Optimistic.set}. Concurrent changes to other fields are kept.
    */
   desire(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
   }
 
-  /** Reports: changes these fields of what the device says it is. One request, as {@link Optimistic.set}. */
+  /** Changes the given fields of the reported state. One request, like {@link Optimistic.set}. */
   report(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
   }
 
   /**
-   * The device's side: does what is desired, one delta at a time, and reports what it says it has become. Wishes that come
-   * meanwhile are looked at when it is done, as one delta. One that it cannot do, and so leaves in the delta, is not tried
-   * again before the delta is another one. Cold; errors with what `apply` and reports do.
+   * Runs the device: applies one delta at a time and reports the result. Changes that arrive in the meantime are
+   * applied afterwards as one delta. A delta that the device leaves unresolved is retried only once the delta changes.
+   * Cold; errors with the errors of `apply` and of reports.
    *
-   * @param apply - does a delta, and returns the fields to report
+   * @param apply - applies a delta and returns the fields to report
    * @example
    * ```ts
    * pump.follow(async ({ delta }) => ({ speed: await motor.turn(delta.speed) })).pipe(retry({ delay: 1_000 })).subscribe()
@@ -96,11 +95,11 @@ export class Shadow<T extends object> {
 }
 
 /**
- * The shadow of a device on keys: what it is to be and what it says it is, as JSON objects, and the difference. Who writes
- * different fields at the same time loses nothing, a device that was away finds what is desired by now, and versions rise
- * also across a delete. Throws `argument` for anything but a store and a name, and for wrong options.
+ * Creates the shadow of a device: its desired and reported state in two keys, as JSON objects, and the difference.
+ * Concurrent writes to different fields are all kept, a device that was offline finds the current desired state, and
+ * versions keep rising after a deletion. Throws `argument` if `store` or `name` is invalid, and for invalid options.
  *
- * @param schema - of a document, in which every field may be missing; a Standard Schema
+ * @param schema - Standard Schema of a document, in which every field may be missing
  * @example
  * ```ts
  * const pump = shadow<Pump>(store, 'pump-7')
@@ -132,7 +131,7 @@ export function shadow<T extends object>(
   return new Shadow(store, name, codecOf(schema), options)
 }
 
-/** Documents are written field by field, and validated as a whole when they are read. */
+/** Validates documents only when they are read, because they are written field by field. */
 function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefined): Codec<Partial<T>> {
   if (schema !== undefined && Object(schema)['~standard'] === undefined)
     throw new ArgumentError(
@@ -143,13 +142,13 @@ function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefi
   return { encode: value => plain.encode(checked(value)), decode: bytes => checked(read.decode(bytes)) }
 }
 
-/** Whoever writes the keys may write anything; the letters of a text are no fields. */
+/** Other clients may write anything, and a text would be read as fields. */
 function checked<D extends object>(document: D): D {
   if (typeof document === 'object' && document !== null && !Array.isArray(document)) return document
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
 
-/** Does deltas one at a time, the newest next, and reports. */
+/** Applies deltas one at a time, skipping to the latest, and reports. */
 function follow<T extends object, R>(
   delta$: Observable<Delta<T>>,
   apply: (delta: Delta<T>) => ObservableInput<Partial<T>>,

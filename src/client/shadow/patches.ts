@@ -6,15 +6,14 @@ import { optimistic } from '../optimistic/index.js'
 import { mergedFields, patched } from './fields.js'
 
 /**
- * A document that is written by patches. What a patch names is written, and nothing else: fields that an earlier patch sent, and
- * of which it is not known what became, are not sent again with it; those of one that was not sent are.
+ * A document that is written by patches. A merge writes only the fields of the patch, plus those of patches it
+ * superseded. Fields of sent patches with unknown outcome are not written again.
  */
 export class Patches<T extends object> {
-  /** The document as a view. */
   readonly view: Optimistic<Partial<T>>
-  /** What came of patches that did not fail. */
+  /** Results of successful patches. */
   readonly results$ = new Subject<OptimisticResult<Partial<T>>>()
-  /** The fields that a document writes. */
+  /** Fields that a document writes. */
   readonly #fields = new WeakMap<object, Set<string>>()
   #newest = new Set<string>()
 
@@ -25,7 +24,7 @@ export class Patches<T extends object> {
     })
   }
 
-  /** Changes fields; `undefined` takes one out. Cold. */
+  /** Changes fields; `undefined` removes a field. Cold. */
   write(patch: Partial<T>): Observable<OptimisticResult<Partial<T>>> {
     return new Observable(subscriber => {
       if (Object(patch) !== patch || Array.isArray(patch)) {
