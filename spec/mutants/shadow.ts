@@ -5,7 +5,7 @@ export const shadow: Mutants = {
   'src/client/shadow/fields.ts': {
     'a write keeps the fields that others have written': {
       seed: 6,
-      code: 'if (!isMine) put(result, name, fieldOf(theirs, name))',
+      code: 'if (!isMine) setField(result, name, fieldOf(theirs, name))',
     },
     'a new patch does not send the fields of earlier ones again': {
       seed: 6,
@@ -40,7 +40,7 @@ export const shadow: Mutants = {
   'src/client/shadow/delta.ts': {
     'a device receives a delta again when its report was lost': {
       seed: 429,
-      code: 'concatMap(report => told.hear(report))',
+      code: 'concatMap(report => tracker.onReport(report))',
       becomes: 'concatMap(() => [])',
     },
   },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { patternOf } from '../../../src/client/retained/pattern.js'
+import { parsePattern } from '../../../src/client/retained/pattern.js'
 
 describe('A pattern of topics and keys', () => {
   it.each([
@@ -13,13 +13,13 @@ describe('A pattern of topics and keys', () => {
     ['+/x', '{1}', '/x', ''],
     ['a.b/+', 'a*b/{1}', 'a.b/c?', 'a*b/c?'],
   ])('%s is %s', (filter, key, topic, itsKey) => {
-    const pattern = patternOf(filter, key)
+    const pattern = parsePattern(filter, key)
     expect(pattern.toKey(topic)).toBe(itsKey)
     expect(pattern.toTopic(itsKey)).toBe(topic)
   })
 
   it('knows nothing of what it does not fit', () => {
-    const { toKey, toTopic } = patternOf('plant/+/temp', 'plant/{1}/temp')
+    const { toKey, toTopic } = parsePattern('plant/+/temp', 'plant/{1}/temp')
     expect(toKey('plant/7/8/temp')).toBeUndefined()
     expect(toKey('plant/7')).toBeUndefined()
     expect(toTopic('plant/7/8/temp')).toBeUndefined()
@@ -27,7 +27,7 @@ describe('A pattern of topics and keys', () => {
   })
 
   it('leaves the topics of the store and of the broker alone', () => {
-    const { toKey, toTopic } = patternOf('#', '{#}')
+    const { toKey, toTopic } = parsePattern('#', '{#}')
     for (const topic of [
       '$SYS/x',
       'statestore/v1/x',
@@ -41,8 +41,8 @@ describe('A pattern of topics and keys', () => {
   })
 
   it('lets a store look for its keys by a glob', () => {
-    expect(patternOf('plant/+/temp', 'a*[b]/{1}/temp').glob).toBe('a\\*\\[b\\]/*/temp')
-    expect(patternOf('plant/+/#', '{1}/{#}').glob).toBe('*/*')
+    expect(parsePattern('plant/+/temp', 'a*[b]/{1}/temp').glob).toBe('a\\*\\[b\\]/*/temp')
+    expect(parsePattern('plant/+/#', '{1}/{#}').glob).toBe('*/*')
   })
 
   it.each([
@@ -61,14 +61,14 @@ describe('A pattern of topics and keys', () => {
     ['+/+', '{1}-{2}', 'a / between'],
     ['a', '', '`keys`'],
   ])('refuses %s with %s', (filter, key, words) => {
-    expect(() => patternOf(filter, key)).toThrow(words)
+    expect(() => parsePattern(filter, key)).toThrow(words)
   })
 
   it('gives each topic a key of its own, and back', () => {
     const level = fc.string({ unit: 'grapheme-ascii', maxLength: 4 }).filter(text => !/[+#\0/$\p{Cs}]/u.test(text))
     fc.assert(
       fc.property(level, level, fc.array(level, { minLength: 1, maxLength: 3 }), (one, two, rest) => {
-        const { toKey, toTopic } = patternOf('x/+/+/#', 'y{2}/{#}/z{1}')
+        const { toKey, toTopic } = parsePattern('x/+/+/#', 'y{2}/{#}/z{1}')
         const topic = ['x', one, two, ...rest].join('/')
         const key = toKey(topic)
         expect(key).toBe(`y${two}/${rest.join('/')}/z${one}`)

@@ -21,7 +21,7 @@ describe('A conveyor', () => {
       ways.push(way)
       return way
     })
-    for (let i = 0; i < 3; i++) belt.put(one)
+    for (let i = 0; i < 3; i++) belt.enqueue(one)
     expect(ways).toHaveLength(1)
     ways[0]?.complete()
     expect(ways).toHaveLength(2)
@@ -36,7 +36,7 @@ describe('A conveyor', () => {
     const begun: number[] = []
     const ways: Subject<void>[] = []
     for (let i = 0; i < 100; i++)
-      belt.put(
+      belt.enqueue(
         parcel('', () => {
           begun.push(i)
           const way = new Subject<void>()
@@ -52,7 +52,7 @@ describe('A conveyor', () => {
   it('needs no stack for those that are carried at once', () => {
     const { belt, parcel, carried } = conveyor()
     belt.stop()
-    for (let i = 0; i < 50_000; i++) belt.put(parcel('x', () => of(1)))
+    for (let i = 0; i < 50_000; i++) belt.enqueue(parcel('x', () => of(1)))
     belt.start()
     expect(carried).toHaveLength(50_000)
   })
@@ -62,8 +62,8 @@ describe('A conveyor', () => {
     onTestFinished(() => chance.mockRestore())
     const { clock, belt, parcel, carried } = conveyor()
     let attempts = 0
-    belt.put(parcel('hard', () => (++attempts <= 3 ? throwError(() => 'passes') : of(1))))
-    belt.put(parcel('easy', () => of(1)))
+    belt.enqueue(parcel('hard', () => (++attempts <= 3 ? throwError(() => 'passes') : of(1))))
+    belt.enqueue(parcel('easy', () => of(1)))
     expect(attempts).toBe(1)
     clock.advance(49)
     expect([attempts, carried]).toEqual([1, []])
@@ -84,8 +84,8 @@ describe('A conveyor', () => {
     const way = new Subject<void>()
     let attempts = 0
     const one = parcel('one', () => (++attempts === 1 ? way : of(1)))
-    belt.put(one)
-    belt.put(one)
+    belt.enqueue(one)
+    belt.enqueue(one)
     way.error('lasts')
     expect(attempts).toBe(2)
     expect(carried).toContain('one')
@@ -93,12 +93,12 @@ describe('A conveyor', () => {
 
   it('goes on after one that throws', () => {
     const { belt, parcel, carried } = conveyor()
-    belt.put(
+    belt.enqueue(
       parcel('bad', () => {
         throw new Error('unfit')
       }),
     )
-    belt.put(parcel('good', () => of(1)))
+    belt.enqueue(parcel('good', () => of(1)))
     expect(carried).toEqual(['bad', 'good'])
   })
 
@@ -107,8 +107,8 @@ describe('A conveyor', () => {
     let left = 0
     let isHere = false
     const one = parcel('one', () => (isHere ? of(1) : new Observable(() => () => void left++)))
-    belt.put(one)
-    belt.put(parcel('two', () => (isHere ? of(1) : NEVER)))
+    belt.enqueue(one)
+    belt.enqueue(parcel('two', () => (isHere ? of(1) : NEVER)))
     belt.stop()
     expect(left).toBe(1)
     isHere = true
@@ -133,7 +133,7 @@ describe('A conveyor', () => {
         lost.push(i, cause)
         isConvicted = true
       }
-      belt.put(new SyncTask(carry, () => carried.push(String(i)), lostAlone))
+      belt.enqueue(new SyncTask(carry, () => carried.push(String(i)), lostAlone))
     }
     let stops = 0
     while (carried.length < 100 && stops < 10) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { difference, isEmpty, isSame, mergedFields, patched } from '../../../src/client/shadow/fields.js'
+import { applyPatch, difference, isEmpty, isSame, mergedFields } from '../../../src/client/shadow/fields.js'
 
 type Document = Partial<Record<'a' | 'b' | 'c', number>>
 
@@ -31,7 +31,7 @@ describe('the difference', () => {
     fc.assert(
       fc.property(document, document, (wanted, actual) => {
         const delta = difference(wanted, actual)
-        return isEmpty(difference(wanted, patched(actual, delta)))
+        return isEmpty(difference(wanted, applyPatch(actual, delta)))
       }),
     ))
 })
@@ -40,7 +40,7 @@ describe('merging', () => {
   it('keeps what two have changed in different fields', () =>
     fc.assert(
       fc.property(document, fc.integer({ min: 4, max: 9 }), fc.integer({ min: 4, max: 9 }), (base, mine, theirs) => {
-        const [one, other] = [patched(base, { a: mine }), patched(base, { b: theirs })]
+        const [one, other] = [applyPatch(base, { a: mine }), applyPatch(base, { b: theirs })]
         expect(mergedFields(one, other, base)).toEqual({ ...base, a: mine, b: theirs })
       }),
     ))

@@ -7,15 +7,21 @@ import { StoreView } from '../keys/store-view.js'
 import { backoffStrategy } from '../session/connection-manager.js'
 import { openServiceSession } from '../session/open-session.js'
 import type { ServiceSession } from '../session/session.js'
-import { type RetainedOptions, type RetainedStats, type RetainedStatus, type Terms, termsOf } from './options.js'
+import {
+  type RetainedOptions,
+  type RetainedSettings,
+  type RetainedStats,
+  type RetainedStatus,
+  toSettings,
+} from './options.js'
 import { TopicKeySync } from './topic-key-sync.js'
 
 export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.js'
 
-const LARGEST_PACKET = 16 * 1024 * 1024
+const MAX_PACKET_BYTES = 16 * 1024 * 1024
 const RECEIVE_MAXIMUM = 1_024
 /** How long the broker keeps messages while the sync is disconnected, ms. */
-const SESSION_EXPIRY = 3_600_000
+const SESSION_EXPIRY_MS = 3_600_000
 
 /** Keeps topics of a broker and keys of a store in sync; created by {@link retained}. */
 export class RetainedSync implements AsyncDisposable {
@@ -31,13 +37,13 @@ export class RetainedSync implements AsyncDisposable {
   readonly #topicKeySync: TopicKeySync
 
   /** Use {@link retained} instead. */
-  constructor(store: StoreView, session: ServiceSession, terms: Terms, clock: Clock) {
+  constructor(store: StoreView, session: ServiceSession, settings: RetainedSettings, clock: Clock) {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
     this.#topicKeySync = new TopicKeySync(
-      { store, session, terms, clock },
+      { store, session, terms: settings, clock },
       {
-        status: status => this.#tell(status),
+        status: status => this.#emitStatus(status),
         failed: error => this.#errors$.next(error),
       },
     )
@@ -56,7 +62,7 @@ export class RetainedSync implements AsyncDisposable {
     return this.close()
   }
 
-  #tell(status: RetainedStatus): void {
+  #emitStatus(status: RetainedStatus): void {
     if (this.#status$.closed) return
     this.#status$.next(status)
     if (status.state !== 'closed') return
@@ -88,14 +94,18 @@ export class RetainedSync implements AsyncDisposable {
 export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedSync {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
   const urls = validateUrls(from)
-  const terms = termsOf(options)
-  const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = terms
+  const settings = toSettings(options)
+  const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = settings
   const { reconnect = { max: 2_000 }, credentials, keepAlive = 30_000, connectTimeout = 10_000 } = connection
-  const limits = { maximumPacketSize: LARGEST_PACKET, receiveMaximum: RECEIVE_MAXIMUM, sessionExpiry: SESSION_EXPIRY }
+  const limits = {
+    maximumPacketSize: MAX_PACKET_BYTES,
+    receiveMaximum: RECEIVE_MAXIMUM,
+    sessionExpiry: SESSION_EXPIRY_MS,
+  }
   const session = openServiceSession(
     { ...connection, ...limits, urls, clientId, keepAlive, connectTimeout, cleanStart: false, retainAsPublished: true },
     { strategy: backoffStrategy(reconnect), credentials, backoff: reconnect, isPersistent: true },
     systemClock,
   )
-  return new RetainedSync(store, session, terms, systemClock)
+  return new RetainedSync(store, session, settings, systemClock)
 }

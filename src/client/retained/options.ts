@@ -1,7 +1,7 @@
 import { checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import type { ConnectOptions } from '../connect/connect.js'
-import { type Pattern, patternOf } from './pattern.js'
+import { type Pattern, parsePattern } from './pattern.js'
 
 /** Connection options of the broker, as for `connect`. */
 type Connecting = Pick<
@@ -48,7 +48,7 @@ export interface RetainedOptions {
   readonly connection?: Connecting | undefined
 }
 
-export interface Terms {
+export interface RetainedSettings {
   readonly pattern: Pattern
   readonly direction: 'to-keys' | 'to-topics' | 'both'
   readonly expiresIn: number | undefined
@@ -61,7 +61,7 @@ export interface Terms {
 const DIRECTIONS = ['to-keys', 'to-topics', 'both']
 
 /** Throws {@link ArgumentError}. */
-export function termsOf(options: RetainedOptions): Terms {
+export function toSettings(options: RetainedOptions): RetainedSettings {
   const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000 } = options
   const { maxLevels = 128, clientId, connection = {} } = options
   checkOptionNames('retained', options, {
@@ -83,7 +83,7 @@ export function termsOf(options: RetainedOptions): Terms {
     throw new ArgumentError('`expiresIn` applies to written keys, and `to-topics` writes none')
   checkPositiveInteger('maxTopics', maxTopics)
   checkPositiveInteger('maxLevels', maxLevels)
-  return { pattern: patternOf(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
+  return { pattern: parsePattern(topic, keys), direction, expiresIn, maxTopics, maxLevels, clientId, connection }
 }
 
 /** Status of a retained sync. */

@@ -13,30 +13,33 @@ export interface Pattern {
 }
 
 /** Topics of the broker and of the store's protocol. */
-const OF_THE_STORE = /^(\$|statestore\/v1\/|rx-statestore\/|clients\/[^/]*\/services\/statestore\/)/
+const RESERVED_TOPICS = /^(\$|statestore\/v1\/|rx-statestore\/|clients\/[^/]*\/services\/statestore\/)/
 /** MQTT 5.0, section 4.7.1. */
-const NOT_IN_TOPICS = /[+#\0]/
-const LEVEL = '([^/]*)'
-const REST = '([^]*)'
+const FORBIDDEN_CHARACTERS = /[+#\0]/
+const LEVEL_PATTERN = '([^/]*)'
+const REST_PATTERN = '([^]*)'
 const PLACEHOLDER = /\{(\d+|#)\}/
 
-const quoted = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
 /**
  * Creates a pattern from a topic filter and a key with numbered placeholders, `{1}` for the first `+`, and `{#}`.
  * Throws {@link ArgumentError} if two topics could share a key, or two keys a topic.
  */
-export function patternOf(filter: string, key: string): Pattern {
-  const wildcards = wildcardsOf(filter)
-  const parts = partsOf(key, wildcards)
-  const topics = new RegExp(`^${filter.split('/').map(regExpOfLevel).join('\\/')}$`, 'u')
-  const keys = new RegExp(`^${parts.map(part => part.text ?? (part.name === '#' ? REST : LEVEL)).join('')}$`, 'u')
+export function parsePattern(filter: string, key: string): Pattern {
+  const wildcards = parseWildcards(filter)
+  const parts = parseParts(key, wildcards)
+  const topics = new RegExp(`^${filter.split('/').map(levelToRegExp).join('\\/')}$`, 'u')
+  const keys = new RegExp(
+    `^${parts.map(part => part.pattern ?? (part.name === '#' ? REST_PATTERN : LEVEL_PATTERN)).join('')}$`,
+    'u',
+  )
   const names = parts.flatMap(({ name }) => name ?? [])
   return {
     filter,
     glob: parts.map(({ literal }) => (literal === undefined ? '*' : escapeGlob(literal))).join(''),
     toKey(topic) {
-      const found = OF_THE_STORE.test(topic) ? null : topics.exec(topic)
+      const found = RESERVED_TOPICS.test(topic) ? null : topics.exec(topic)
       if (found === null) return undefined
       return parts.map(({ name, literal }) => literal ?? found[1 + wildcards.indexOf(name ?? '')]).join('')
     },
@@ -47,19 +50,21 @@ export function patternOf(filter: string, key: string): Pattern {
       let next = 0
       const topic = filter.split('/').map(level => (level === '+' || level === '#' ? values[next++] : level))
       const name = topic.join('/')
-      return OF_THE_STORE.test(name) ? undefined : name
+      return RESERVED_TOPICS.test(name) ? undefined : name
     },
   }
 }
 
-function wildcardsOf(filter: string): string[] {
+function parseWildcards(filter: string): string[] {
   const levels = typeof filter === 'string' ? filter.split('/') : []
-  const isRight = levels.every((level, at) => !NOT_IN_TOPICS.test(level) || isWildcard(level, at === levels.length - 1))
-  if (!filter || !isRight)
+  const isValid = levels.every(
+    (level, at) => !FORBIDDEN_CHARACTERS.test(level) || isWildcard(level, at === levels.length - 1),
+  )
+  if (!filter || !isValid)
     throw new ArgumentError(
       `Expected \`topic\` to be a topic filter such as plant/+/temp or plant/#, got \`${formatValue(filter)}\``,
     )
-  if (OF_THE_STORE.test(filter))
+  if (RESERVED_TOPICS.test(filter))
     throw new ArgumentError(`Expected \`topic\` to match only your own topics, got \`${filter}\``)
   let plus = 0
   return levels.flatMap(level => (level === '+' ? String(++plus) : level === '#' ? '#' : []))
@@ -70,16 +75,16 @@ const isWildcard = (level: string, isLast: boolean): boolean => level === '+' ||
 interface Part {
   readonly name?: string
   readonly literal?: string
-  readonly text?: string
+  readonly pattern?: string
 }
 
-function partsOf(key: string, wildcards: readonly string[]): Part[] {
+function parseParts(key: string, wildcards: readonly string[]): Part[] {
   if (typeof key !== 'string' || key === '')
     throw new ArgumentError(`Expected \`keys\` to be a text, got \`${formatValue(key)}\``)
   const pieces = key.split(PLACEHOLDER)
   const names = pieces.filter((_, at) => at % 2 === 1)
-  const isRight = names.length === wildcards.length && wildcards.every(name => names.includes(name))
-  if (!isRight) {
+  const isValid = names.length === wildcards.length && wildcards.every(name => names.includes(name))
+  if (!isValid) {
     const wanted = wildcards.map(name => `{${name}}`).join(', ')
     throw new ArgumentError(
       `Expected \`keys\` to contain ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
@@ -91,8 +96,9 @@ function partsOf(key: string, wildcards: readonly string[]): Part[] {
     throw new ArgumentError(`Expected \`keys\` to have a / between two placeholders, got \`${key}\``)
   return pieces.flatMap((piece, at) => {
     if (at % 2 === 1) return { name: piece }
-    return piece === '' ? [] : { literal: piece, text: quoted(piece) }
+    return piece === '' ? [] : { literal: piece, pattern: escapeRegExp(piece) }
   })
 }
 
-const regExpOfLevel = (level: string): string => (level === '+' ? LEVEL : level === '#' ? REST : quoted(level))
+const levelToRegExp = (level: string): string =>
+  level === '+' ? LEVEL_PATTERN : level === '#' ? REST_PATTERN : escapeRegExp(level)

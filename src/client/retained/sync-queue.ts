@@ -6,32 +6,32 @@ import { Fifo } from '../../core/util/collections.js'
 /** A repeated transfer of the latest value of one pair. */
 export class SyncTask {
   /** Transfers the latest value. */
-  readonly carry: () => Observable<unknown>
-  readonly carried: () => void
+  readonly run: () => Observable<unknown>
+  readonly onDone: () => void
   /** The queue was stopped while only this task was running, so it may be the cause. */
-  readonly lostAlone: (cause: unknown) => void
+  readonly onLostAlone: (cause: unknown) => void
   isWaiting = false
-  isUnderway = false
+  isRunning = false
   /** Whether a newer value arrived during the transfer. */
-  isDue = false
+  hasNewer = false
 
   constructor(
-    carry: () => Observable<unknown>,
-    carried: () => void,
-    lostAlone: (cause: unknown) => void = () => undefined,
+    run: () => Observable<unknown>,
+    onDone: () => void,
+    onLostAlone: (cause: unknown) => void = () => undefined,
   ) {
-    this.carry = carry
-    this.carried = carried
-    this.lostAlone = lostAlone
+    this.run = run
+    this.onDone = onDone
+    this.onLostAlone = onLostAlone
   }
 
   get isBusy(): boolean {
-    return this.isWaiting || this.isUnderway
+    return this.isWaiting || this.isRunning
   }
 }
 
 /** Maximum number of concurrent transfers; enough to use the bandwidth between two machines. */
-const MOST = 64
+const MAX_RUNNING = 64
 
 /**
  * Runs tasks concurrently. A transient error pauses the queue, with backoff. Idle until started, and after `stop`,
@@ -40,34 +40,34 @@ const MOST = 64
  */
 export class SyncQueue {
   readonly #clock: Clock
-  readonly #passes: (error: unknown, isFirst: boolean) => boolean
-  #waiting = new Fifo<SyncTask>()
-  readonly #underway = new Map<SyncTask, Subscription>()
+  readonly #shouldRetry: (error: unknown, isFirst: boolean) => boolean
+  #queued = new Fifo<SyncTask>()
+  readonly #running = new Map<SyncTask, Subscription>()
   #isStarted = false
-  #isGoing = false
+  #isDispatching = false
   #failures = 0
   /** Current limit of concurrent tasks. */
-  #window = MOST
+  #window = MAX_RUNNING
   #cancel: (() => void) | undefined
 
-  /** @param passes - whether to retry after an error; `isFirst` unless the queue is already paused */
-  constructor(clock: Clock, passes: (error: unknown, isFirst: boolean) => boolean) {
+  /** @param shouldRetry - whether to retry after an error; `isFirst` unless the queue is already paused */
+  constructor(clock: Clock, shouldRetry: (error: unknown, isFirst: boolean) => boolean) {
     this.#clock = clock
-    this.#passes = passes
+    this.#shouldRetry = shouldRetry
   }
 
-  put(parcel: SyncTask): void {
-    if (parcel.isUnderway) parcel.isDue = true
-    else if (!parcel.isWaiting) {
-      parcel.isWaiting = true
-      this.#waiting.push(parcel)
-      this.#go()
+  enqueue(task: SyncTask): void {
+    if (task.isRunning) task.hasNewer = true
+    else if (!task.isWaiting) {
+      task.isWaiting = true
+      this.#queued.push(task)
+      this.#dispatch()
     }
   }
 
   start(): void {
     this.#isStarted = true
-    this.#go()
+    this.#dispatch()
   }
 
   /** @param cause - reported to a task that was running alone */
@@ -75,84 +75,84 @@ export class SyncQueue {
     this.#isStarted = false
     this.#cancel?.()
     this.#cancel = undefined
-    const underway = Array.from(this.#underway)
-    if (underway.length === 0) return
-    const later = this.#waiting
-    this.#waiting = new Fifo<SyncTask>()
+    const running = Array.from(this.#running)
+    if (running.length === 0) return
+    const later = this.#queued
+    this.#queued = new Fifo<SyncTask>()
     this.#window = 1
-    for (const [parcel, carrying] of underway) {
-      carrying.unsubscribe()
-      this.#over(parcel)
-      this.put(parcel)
+    for (const [task, subscription] of running) {
+      subscription.unsubscribe()
+      this.#finish(task)
+      this.enqueue(task)
     }
-    for (const parcel of later) this.#waiting.push(parcel)
-    const [only] = underway
-    if (only !== undefined && underway.length === 1) only[0].lostAlone(cause)
+    for (const task of later) this.#queued.push(task)
+    const [only] = running
+    if (only !== undefined && running.length === 1) only[0].onLostAlone(cause)
   }
 
-  #go(): void {
+  #dispatch(): void {
     // Synchronous tasks complete within this loop.
-    if (this.#isGoing) return
-    this.#isGoing = true
-    for (let parcel = this.#next(); parcel !== undefined; parcel = this.#next()) this.#carry(parcel)
-    this.#isGoing = false
+    if (this.#isDispatching) return
+    this.#isDispatching = true
+    for (let task = this.#nextTask(); task !== undefined; task = this.#nextTask()) this.#run(task)
+    this.#isDispatching = false
   }
 
-  #next(): SyncTask | undefined {
-    const isOpen = this.#isStarted && this.#cancel === undefined && this.#underway.size < this.#window
-    return isOpen ? this.#waiting.shift() : undefined
+  #nextTask(): SyncTask | undefined {
+    const isOpen = this.#isStarted && this.#cancel === undefined && this.#running.size < this.#window
+    return isOpen ? this.#queued.shift() : undefined
   }
 
-  #carry(parcel: SyncTask): void {
-    const carrying = new Subscription()
-    this.#underway.set(parcel, carrying)
-    parcel.isWaiting = false
-    parcel.isUnderway = true
-    parcel.isDue = false
-    carrying.add(
+  #run(task: SyncTask): void {
+    const subscription = new Subscription()
+    this.#running.set(task, subscription)
+    task.isWaiting = false
+    task.isRunning = true
+    task.hasNewer = false
+    subscription.add(
       // Treats exceptions like errors.
-      defer(parcel.carry).subscribe({
+      defer(task.run).subscribe({
         error: error => {
-          this.#widen()
-          const isDue = this.#over(parcel)
-          if (this.#passes(error, this.#cancel === undefined)) this.#later(parcel)
-          else this.#carried(parcel, isDue)
+          this.#growWindow()
+          const hasNewer = this.#finish(task)
+          if (this.#shouldRetry(error, this.#cancel === undefined)) this.#retryLater(task)
+          else this.#onDone(task, hasNewer)
         },
         complete: () => {
           this.#failures = 0
-          this.#widen()
-          this.#carried(parcel, this.#over(parcel))
+          this.#growWindow()
+          this.#onDone(task, this.#finish(task))
         },
       }),
     )
   }
 
-  #carried(parcel: SyncTask, isDue: boolean): void {
-    if (isDue) this.put(parcel)
-    parcel.carried()
-    this.#go()
+  #onDone(task: SyncTask, hasNewer: boolean): void {
+    if (hasNewer) this.enqueue(task)
+    task.onDone()
+    this.#dispatch()
   }
 
-  #widen(): void {
-    this.#window = Math.min(MOST, this.#window + 1)
+  #growWindow(): void {
+    this.#window = Math.min(MAX_RUNNING, this.#window + 1)
   }
 
-  #over(parcel: SyncTask): boolean {
-    const { isDue } = parcel
-    this.#underway.delete(parcel)
-    parcel.isUnderway = false
-    parcel.isDue = false
-    return isDue
+  #finish(task: SyncTask): boolean {
+    const { hasNewer } = task
+    this.#running.delete(task)
+    task.isRunning = false
+    task.hasNewer = false
+    return hasNewer
   }
 
-  #later(parcel: SyncTask): void {
+  #retryLater(task: SyncTask): void {
     const isFirst = this.#cancel === undefined
     // Tasks that fail together count as one failure.
     if (isFirst)
       this.#cancel = this.#clock.schedule(backoff(++this.#failures), () => {
         this.#cancel = undefined
-        this.#go()
+        this.#dispatch()
       })
-    this.put(parcel)
+    this.enqueue(task)
   }
 }

@@ -9,7 +9,7 @@ import { type DesiredSubscription, SubscribeRetry } from '../session/subscribe-r
 
 export interface TopicEvents {
   /** A retained message, or a live one with its retain flag. @param number - set for messages of this sync */
-  heard(topic: string, payload: Uint8Array, number: number | undefined): void
+  received(topic: string, payload: Uint8Array, number: number | undefined): void
   /** A connection has started, and retained messages follow. */
   connected(): void
   /** All retained messages have been received. */
@@ -35,11 +35,11 @@ export class TopicClient {
   readonly #id = toHex(randomBytes(8)).toLowerCase()
   /** A message to this topic, published after SUBSCRIBE, arrives after the retained messages. */
   readonly #marker = `rx-statestore/v1/retained/${this.#id}`
-  #mark = utf8('')
-  #marks = 0
+  #markerPayload = utf8('')
+  #markerCount = 0
   #maximumPacketSize = Number.POSITIVE_INFINITY
   #isSynced = false
-  #whenClosed: () => void = () => undefined
+  #resolveClosed: () => void = () => undefined
   #isClosed = false
   #cause: StateStoreError | undefined
 
@@ -49,13 +49,13 @@ export class TopicClient {
     this.#events = events
     this.#subscribeRetry = new SubscribeRetry(session, clock)
     session.open({
-      connected: info => this.#connected(info),
+      connected: info => this.#onConnected(info),
       disconnected: cause => {
         this.#subscribeRetry.cancel()
         events.lost(cause)
       },
-      closed: cause => this.#closed(cause),
-      message: message => this.#received(message),
+      closed: cause => this.#onClosed(cause),
+      message: message => this.#onMessage(message),
     })
   }
 
@@ -63,7 +63,7 @@ export class TopicClient {
   publish(topic: string, payload: Uint8Array, number: number): Observable<never> {
     return new Observable(subscriber => {
       this.#session.publish(
-        this.#messageOf(topic, payload, number),
+        this.#createMessage(topic, payload, number),
         refusal => {
           if (refusal === undefined || refusal.status === NO_MATCHING_SUBSCRIBERS) subscriber.complete()
           else subscriber.error(refusal)
@@ -77,20 +77,20 @@ export class TopicClient {
     this.#subscribeRetry.cancel()
     if (this.#isClosed) return Promise.resolve()
     return new Promise(resolve => {
-      this.#whenClosed = resolve
+      this.#resolveClosed = resolve
       this.#session.close()
     })
   }
 
   /** Returns why a message must not be published, if so. */
-  objectionTo(topic: string, payload: Uint8Array, number: number, maxLevels: number): ArgumentError | undefined {
+  validatePublish(topic: string, payload: Uint8Array, number: number, maxLevels: number): ArgumentError | undefined {
     if (!isPublishable(topic, maxLevels))
       return new ArgumentError(
         `The key of topic ${JSON.stringify(topic.slice(0, 200))} is not published, because brokers may close the connection ` +
           `over it: a topic may have ${maxLevels} levels (\`maxLevels\`), ${MAX_PUBLISHABLE_BYTES} bytes, and no wildcards or ` +
           'control characters; rename the key',
       )
-    const size = this.#session.sizeOf(this.#messageOf(topic, payload, number))
+    const size = this.#session.sizeOf(this.#createMessage(topic, payload, number))
     if (size <= this.#maximumPacketSize) return undefined
     return new ArgumentError(
       `The value for topic ${JSON.stringify(topic)} is not published: its packet has ${size} bytes, and the broker accepts at most ` +
@@ -98,23 +98,23 @@ export class TopicClient {
     )
   }
 
-  #messageOf(topic: string, payload: Uint8Array, number: number): Publish {
+  #createMessage(topic: string, payload: Uint8Array, number: number): Publish {
     return { topic, payload, userProperties: { [ORIGIN]: `${this.#id} ${number}` } }
   }
 
-  #connected({ canRetain: retain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
+  #onConnected({ canRetain, maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
     this.#maximumPacketSize = maximumPacketSize
-    if (!retain)
+    if (!canRetain)
       throw new ConnectionRefusedError('The broker does not support retained messages, which the sync requires')
     this.#isSynced = false
     this.#events.connected()
-    let granted = 0
+    let grantedCount = 0
     const each: Omit<DesiredSubscription, 'filter'> = {
       granted: () => {
-        if (++granted === 2) this.#sendMark()
+        if (++grantedCount === 2) this.#publishMarker()
       },
-      refused: (error, forGood) => {
-        if (forGood) this.giveUp(error)
+      refused: (error, isPermanent) => {
+        if (isPermanent) this.giveUp(error)
         else this.#events.refused(error)
       },
     }
@@ -124,21 +124,21 @@ export class TopicClient {
     ])
   }
 
-  #sendMark(): void {
-    this.#mark = utf8(String(++this.#marks))
-    this.#session.publish({ topic: this.#marker, payload: this.#mark, userProperties: {} }, refusal => {
+  #publishMarker(): void {
+    this.#markerPayload = utf8(String(++this.#markerCount))
+    this.#session.publish({ topic: this.#marker, payload: this.#markerPayload, userProperties: {} }, refusal => {
       if (refusal !== undefined) this.giveUp(refusal)
     })
   }
 
-  #received({ topic, payload, retain, packetId, qos, userProperties }: InboundMessage): void {
+  #onMessage({ topic, payload, retain, packetId, qos, userProperties }: InboundMessage): void {
     if (qos === 1 && packetId !== undefined) this.#session.acknowledge(packetId)
-    if (topic === this.#marker) this.#marked(payload)
-    else if (retain) this.#events.heard(topic, payload, this.#numberOf(userProperties[ORIGIN]))
+    if (topic === this.#marker) this.#onMarker(payload)
+    else if (retain) this.#events.received(topic, payload, this.#numberOf(userProperties[ORIGIN]))
   }
 
-  #marked(payload: Uint8Array): void {
-    if (this.#isSynced || !sameBytes(payload, this.#mark)) return
+  #onMarker(payload: Uint8Array): void {
+    if (this.#isSynced || !sameBytes(payload, this.#markerPayload)) return
     this.#isSynced = true
     this.#events.synced()
   }
@@ -155,10 +155,10 @@ export class TopicClient {
     this.#session.close()
   }
 
-  #closed(cause: StateStoreError | undefined): void {
+  #onClosed(cause: StateStoreError | undefined): void {
     this.#isClosed = true
     this.#subscribeRetry.cancel()
-    this.#whenClosed()
+    this.#resolveClosed()
     this.#events.closed(cause ?? this.#cause)
   }
 }

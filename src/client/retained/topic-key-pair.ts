@@ -9,10 +9,10 @@ import { SyncTask } from './sync-queue.js'
 /** `undefined` if the topic or key has no value. */
 export type Value = Uint8Array | undefined
 
-export const same = (one: Value, other: Value): boolean =>
+export const isSameValue = (one: Value, other: Value): boolean =>
   one === other || (one !== undefined && other !== undefined && sameBytes(one, other))
 
-export const later = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
+export const laterVersion = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
   one && other && one.compareTo(other) > 0 ? one : (other ?? one)
 
 /** A topic and its key, with their known values. */
@@ -22,37 +22,37 @@ export class TopicKeyPair {
   readonly toKey: SyncTask
   readonly toTopic: SyncTask
   /** Last received or acknowledged value of the topic. */
-  heard: Value
+  topicValue: Value
   /** Connection on which it was received. */
   epoch = 0
   /** Last watched or written value of the key. */
-  stored: Value
+  keyValue: Value
   version: Hlc | undefined
   /** Forces a write of an unchanged value, to renew its expiry. */
-  isStale = false
+  mustRewrite = false
   /** The newest change of the key during a write to it. */
-  held: Entry<Uint8Array> | undefined
+  deferredEntry: Entry<Uint8Array> | undefined
   /** Set if the broker does not accept the value; not published until the key changes. */
-  isLeftOut = false
+  isExcluded = false
   /** Consecutive disconnects while only this message was in flight. */
   losses = 0
-  published = 0
+  lastPublished = 0
   /** Whether another client has published since. */
-  isCrossed = false
+  hasForeignMessage = false
   /** Whether topic and key changed concurrently. */
-  isContested = false
+  hasConflict = false
   /** Number of this sync's last message that the broker sent back. */
-  #back = 0
+  #lastEcho = 0
 
-  constructor(topic: string, key: string, carry: Carry) {
+  constructor(topic: string, key: string, actions: SyncActions) {
     this.topic = topic
     this.key = key
-    const carried = (): void => carry.carried(this)
-    this.toKey = new SyncTask(() => carry.toKey(this), carried)
+    const onDone = (): void => actions.onDone(this)
+    this.toKey = new SyncTask(() => actions.toKey(this), onDone)
     this.toTopic = new SyncTask(
-      () => carry.toTopic(this),
-      carried,
-      cause => carry.lostAlone(this, cause),
+      () => actions.toTopic(this),
+      onDone,
+      cause => actions.onLostAlone(this, cause),
     )
   }
 
@@ -61,95 +61,95 @@ export class TopicKeyPair {
   }
 
   /** Whether a concurrent change can be settled, because the final value of the topic is known. */
-  get isToBeSettled(): boolean {
-    return this.isContested && this.isIdle && this.#back >= this.published
+  get canSettle(): boolean {
+    return this.hasConflict && this.isIdle && this.#lastEcho >= this.lastPublished
   }
 
-  publish(number: number): void {
-    this.published = number
-    this.isCrossed = false
-    if (this.toKey.isBusy) this.isContested = true
+  onPublish(number: number): void {
+    this.lastPublished = number
+    this.hasForeignMessage = false
+    if (this.toKey.isBusy) this.hasConflict = true
   }
 
-  crossed(): void {
-    this.isCrossed = true
-    if (this.toTopic.isBusy) this.isContested = true
+  onForeignMessage(): void {
+    this.hasForeignMessage = true
+    if (this.toTopic.isBusy) this.hasConflict = true
   }
 
   /**
    * The broker sent back a message of this sync, which follows everything received before. A higher number than
    * published is from an earlier object for this pair.
    */
-  cameBack(number: number): void {
-    if (number > this.published) this.isContested = true
-    this.published = number
-    this.#back = number
+  onEcho(number: number): void {
+    if (number > this.lastPublished) this.hasConflict = true
+    this.lastPublished = number
+    this.#lastEcho = number
   }
 }
 
-export interface Carry {
-  readonly toKey: (link: TopicKeyPair) => Observable<unknown>
-  readonly toTopic: (link: TopicKeyPair) => Observable<unknown>
+export interface SyncActions {
+  readonly toKey: (pair: TopicKeyPair) => Observable<unknown>
+  readonly toTopic: (pair: TopicKeyPair) => Observable<unknown>
   /** A task of the pair completed or failed. */
-  readonly carried: (link: TopicKeyPair) => void
+  readonly onDone: (pair: TopicKeyPair) => void
   /** The connection was lost while only this pair's message was in flight. */
-  readonly lostAlone: (link: TopicKeyPair, cause: unknown) => void
+  readonly onLostAlone: (pair: TopicKeyPair, cause: unknown) => void
   /** A limit was exceeded. */
-  readonly failed: (error: StateStoreError) => void
+  readonly onError: (error: StateStoreError) => void
 }
 
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
 /** All pairs, limited in number and bytes. */
 export class TopicKeyPairs {
-  readonly #links = new StringMap<TopicKeyPair>()
-  readonly #most: number
-  readonly #carry: Carry
+  readonly #pairs = new StringMap<TopicKeyPair>()
+  readonly #maxPairs: number
+  readonly #actions: SyncActions
   #bytes = 0
 
-  constructor(most: number, carry: Carry) {
-    this.#most = most
-    this.#carry = carry
+  constructor(maxPairs: number, actions: SyncActions) {
+    this.#maxPairs = maxPairs
+    this.#actions = actions
   }
 
   get size(): number {
-    return this.#links.size
+    return this.#pairs.size
   }
 
   /** Returns the pair of a topic, creating it if needed; reports and returns `undefined` if there are too many. */
-  of(topic: string, key: string): TopicKeyPair | undefined {
-    const known = this.#links.get(topic)
+  getOrCreate(topic: string, key: string): TopicKeyPair | undefined {
+    const known = this.#pairs.get(topic)
     if (known !== undefined) return known
-    if (this.#links.size >= this.#most) {
-      this.#carry.failed(new OverflowError(`The sync, at topic ${JSON.stringify(topic)},`, this.#most))
+    if (this.#pairs.size >= this.#maxPairs) {
+      this.#actions.onError(new OverflowError(`The sync, at topic ${JSON.stringify(topic)},`, this.#maxPairs))
       return undefined
     }
-    const link = new TopicKeyPair(topic, key, this.#carry)
-    this.#links.set(topic, link)
-    return link
+    const pair = new TopicKeyPair(topic, key, this.#actions)
+    this.#pairs.set(topic, pair)
+    return pair
   }
 
   /** Stores a value; reports and returns `false` if the memory limit is exceeded. */
-  keep(link: TopicKeyPair, side: 'heard' | 'stored', value: Value): boolean {
-    const other = side === 'heard' ? link.stored : link.heard
+  tryStore(pair: TopicKeyPair, side: 'topicValue' | 'keyValue', value: Value): boolean {
+    const other = side === 'topicValue' ? pair.keyValue : pair.topicValue
     // Equal bytes are stored once.
-    const kept = same(value, other) ? other : value
-    const growth = bytesOf(kept, other) - bytesOf(link[side], other)
-    if (growth > 0 && this.#bytes + growth > MOST_BYTES) {
-      this.#carry.failed(new OverflowError(`The sync's memory, at topic ${JSON.stringify(link.topic)},`, MOST_BYTES))
+    const stored = isSameValue(value, other) ? other : value
+    const growth = bytesOf(stored, other) - bytesOf(pair[side], other)
+    if (growth > 0 && this.#bytes + growth > MAX_BYTES) {
+      this.#actions.onError(new OverflowError(`The sync's memory, at topic ${JSON.stringify(pair.topic)},`, MAX_BYTES))
       return false
     }
     this.#bytes += growth
-    link[side] = kept
+    pair[side] = stored
     return true
   }
 
-  release(link: TopicKeyPair): void {
-    if (link.heard === undefined && link.stored === undefined && link.isIdle) this.#links.delete(link.topic)
+  removeIfEmpty(pair: TopicKeyPair): void {
+    if (pair.topicValue === undefined && pair.keyValue === undefined && pair.isIdle) this.#pairs.delete(pair.topic)
   }
 
   all(): readonly TopicKeyPair[] {
-    return Array.from(this.#links.values())
+    return Array.from(this.#pairs.values())
   }
 }
 

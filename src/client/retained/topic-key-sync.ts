@@ -15,25 +15,25 @@ import { matching } from '../matching/index.js'
 import { isObjection } from '../session/reasons.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/watch-state.js'
-import type { RetainedStats, RetainedStatus, Terms } from './options.js'
+import type { RetainedSettings, RetainedStats, RetainedStatus } from './options.js'
 import { SyncQueue } from './sync-queue.js'
 import { TopicClient } from './topic-client.js'
-import { later, same, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
+import { isSameValue, laterVersion, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
-const NOTHING = new Uint8Array()
+const EMPTY_PAYLOAD = new Uint8Array()
 /** Consecutive disconnects after which the only message in flight is considered the cause. */
 const MAX_LOSSES = 3
 /** Maximum number of remembered topics that made the broker close the connection; the oldest are forgotten. */
-const MAX_CONVICTED = 1_000
+const MAX_REJECTED_TOPICS = 1_000
 
-interface CarrierOptions {
+interface TopicKeySyncOptions {
   readonly store: StoreView
   readonly session: ServiceSession
-  readonly terms: Terms
+  readonly terms: RetainedSettings
   readonly clock: Clock
 }
 
-interface CarrierEvents {
+interface TopicKeySyncEvents {
   status(status: RetainedStatus): void
   failed(error: StateStoreError): void
 }
@@ -44,46 +44,46 @@ interface CarrierEvents {
  */
 export class TopicKeySync {
   readonly #store: StoreView
-  readonly #terms: Terms
-  readonly #events: CarrierEvents
+  readonly #settings: RetainedSettings
+  readonly #events: TopicKeySyncEvents
   readonly #topicKeyPairs: TopicKeyPairs
   readonly #toKeys: SyncQueue
   readonly #toTopics: SyncQueue
   readonly #topics: TopicClient
-  #watching: Subscription | undefined
-  readonly #convicted = new Set<string>()
+  #watchSubscription: Subscription | undefined
+  readonly #rejectedTopics = new Set<string>()
   #epoch = 0
   #isSynced = false
   #isClosed = false
   #written = 0
   #published = 0
 
-  constructor({ store, session, terms, clock }: CarrierOptions, events: CarrierEvents) {
+  constructor({ store, session, terms: settings, clock }: TopicKeySyncOptions, events: TopicKeySyncEvents) {
     this.#store = store
-    this.#terms = terms
+    this.#settings = settings
     this.#events = events
-    this.#topicKeyPairs = new TopicKeyPairs(terms.maxTopics, {
-      toKey: link => this.#write(link),
-      toTopic: link => this.#publish(link),
-      carried: link => this.#carried(link),
-      lostAlone: (link, cause) => this.#lostAlone(link, cause),
-      failed: error => events.failed(error),
+    this.#topicKeyPairs = new TopicKeyPairs(settings.maxTopics, {
+      toKey: pair => this.#write(pair),
+      toTopic: pair => this.#publish(pair),
+      onDone: pair => this.#onDone(pair),
+      onLostAlone: (pair, cause) => this.#onLostAlone(pair, cause),
+      onError: error => events.failed(error),
     })
-    const passes = (error: unknown, isFirst: boolean): boolean => this.#passes(error, isFirst)
-    this.#toKeys = new SyncQueue(clock, passes)
-    this.#toTopics = new SyncQueue(clock, passes)
+    const shouldRetry = (error: unknown, isFirst: boolean): boolean => this.#shouldRetry(error, isFirst)
+    this.#toKeys = new SyncQueue(clock, shouldRetry)
+    this.#toTopics = new SyncQueue(clock, shouldRetry)
     this.#toKeys.start()
-    this.#topics = new TopicClient(session, terms.pattern.filter, clock, {
-      heard: (topic, payload, number) => this.#heard(topic, payload, number),
+    this.#topics = new TopicClient(session, settings.pattern.filter, clock, {
+      received: (topic, payload, number) => this.#onMessage(topic, payload, number),
       connected: () => {
         this.#epoch++
       },
-      synced: () => this.#synced(),
-      lost: cause => this.#lost(cause),
+      synced: () => this.#onSynced(),
+      lost: cause => this.#onLost(cause),
       refused: error => events.failed(error),
-      closed: cause => this.#ended(cause),
+      closed: cause => this.#onClosed(cause),
     })
-    if (terms.direction !== 'to-keys') this.#watch()
+    if (settings.direction !== 'to-keys') this.#watch()
   }
 
   get stats(): RetainedStats {
@@ -94,121 +94,122 @@ export class TopicKeySync {
     return this.#topics.close()
   }
 
-  #heard(topic: string, payload: Uint8Array, number: number | undefined): void {
-    const key = this.#terms.pattern.toKey(topic)
-    const link = key === undefined ? undefined : this.#topicKeyPairs.of(topic, key)
+  #onMessage(topic: string, payload: Uint8Array, number: number | undefined): void {
+    const key = this.#settings.pattern.toKey(topic)
+    const pair = key === undefined ? undefined : this.#topicKeyPairs.getOrCreate(topic, key)
     // Only the last of our own messages counts.
-    if (link === undefined || (number !== undefined && number < link.published)) return
+    if (pair === undefined || (number !== undefined && number < pair.lastPublished)) return
     const value = payload.length === 0 ? undefined : payload
-    const isNew = !same(link.heard, value)
-    link.epoch = this.#epoch
-    if (!this.#topicKeyPairs.keep(link, 'heard', value)) return
-    if (number === undefined) this.#foreign(link, isNew)
-    else link.cameBack(number)
-    if (this.#terms.direction === 'to-topics') this.#insist(link)
-    this.#settle(link)
-    this.#topicKeyPairs.release(link)
+    const isNew = !isSameValue(pair.topicValue, value)
+    pair.epoch = this.#epoch
+    if (!this.#topicKeyPairs.tryStore(pair, 'topicValue', value)) return
+    if (number === undefined) this.#onForeignMessage(pair, isNew)
+    else pair.onEcho(number)
+    if (this.#settings.direction === 'to-topics') this.#enforceKey(pair)
+    this.#settleConflict(pair)
+    this.#topicKeyPairs.removeIfEmpty(pair)
   }
 
-  #foreign(link: TopicKeyPair, isNew: boolean): void {
-    link.crossed()
-    const { direction } = this.#terms
+  #onForeignMessage(pair: TopicKeyPair, isNew: boolean): void {
+    pair.onForeignMessage()
+    const { direction } = this.#settings
     if (direction === 'to-topics') return
-    if (isNew && !same(link.stored, link.heard)) this.#toKeys.put(link.toKey)
+    if (isNew && !isSameValue(pair.keyValue, pair.topicValue)) this.#toKeys.enqueue(pair.toKey)
     // A key that is not watched may have any value.
-    else if (link.heard === undefined && direction === 'to-keys') this.#insure(link)
-    else if (this.#isSynced && link.heard && this.#terms.expiresIn !== undefined) this.#insure(link)
+    else if (pair.topicValue === undefined && direction === 'to-keys') this.#forceWrite(pair)
+    else if (this.#isSynced && pair.topicValue && this.#settings.expiresIn !== undefined) this.#forceWrite(pair)
   }
 
   /** Writes the key even if its known value is equal, so that a value published again does not expire. */
-  #insure(link: TopicKeyPair): void {
-    link.isStale = true
-    this.#toKeys.put(link.toKey)
+  #forceWrite(pair: TopicKeyPair): void {
+    pair.mustRewrite = true
+    this.#toKeys.enqueue(pair.toKey)
   }
 
   /** After a concurrent change the topic wins, once its final value is known. */
-  #settle(link: TopicKeyPair): void {
-    if (this.#terms.direction !== 'both' || !this.#isSynced || !link.isToBeSettled) return
-    link.isContested = false
-    if (!same(link.heard, link.stored)) this.#toKeys.put(link.toKey)
+  #settleConflict(pair: TopicKeyPair): void {
+    if (this.#settings.direction !== 'both' || !this.#isSynced || !pair.canSettle) return
+    pair.hasConflict = false
+    if (!isSameValue(pair.topicValue, pair.keyValue)) this.#toKeys.enqueue(pair.toKey)
   }
 
   /** Restores the value of a topic that follows its key. */
-  #insist(link: TopicKeyPair): void {
-    if (this.#isSynced && link.stored !== undefined && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
+  #enforceKey(pair: TopicKeyPair): void {
+    if (this.#isSynced && pair.keyValue !== undefined && !isSameValue(pair.topicValue, pair.keyValue))
+      this.#toTopics.enqueue(pair.toTopic)
   }
 
-  #synced(): void {
+  #onSynced(): void {
     this.#isSynced = true
     this.#toTopics.start()
-    for (const link of this.#topicKeyPairs.all()) {
-      this.#missed(link)
-      link.cameBack(link.published)
-      if (this.#terms.direction === 'to-keys') continue
-      if (link.stored !== undefined && !same(link.heard, link.stored) && !link.toKey.isBusy)
-        this.#toTopics.put(link.toTopic)
+    for (const pair of this.#topicKeyPairs.all()) {
+      this.#clearIfMissing(pair)
+      pair.onEcho(pair.lastPublished)
+      if (this.#settings.direction === 'to-keys') continue
+      if (pair.keyValue !== undefined && !isSameValue(pair.topicValue, pair.keyValue) && !pair.toKey.isBusy)
+        this.#toTopics.enqueue(pair.toTopic)
     }
     this.#events.status({ state: 'live' })
   }
 
   /** The topic was cleared, or lost by its broker. These cannot be told apart, so nothing is deleted. */
-  #missed(link: TopicKeyPair): void {
+  #clearIfMissing(pair: TopicKeyPair): void {
     // A pending write of the last value still completes.
-    if (!link.toKey.isBusy && link.epoch < this.#epoch) this.#topicKeyPairs.keep(link, 'heard', undefined)
+    if (!pair.toKey.isBusy && pair.epoch < this.#epoch) this.#topicKeyPairs.tryStore(pair, 'topicValue', undefined)
   }
 
-  #lost(cause: StateStoreError): void {
+  #onLost(cause: StateStoreError): void {
     this.#isSynced = false
     this.#toTopics.stop(cause)
     this.#events.status({ state: 'reconnecting', cause })
   }
 
-  #ended(cause: StateStoreError | undefined): void {
+  #onClosed(cause: StateStoreError | undefined): void {
     this.#isClosed = true
     this.#isSynced = false
-    this.#watching?.unsubscribe()
+    this.#watchSubscription?.unsubscribe()
     this.#toKeys.stop()
     this.#toTopics.stop()
     this.#events.status({ state: 'closed', cause })
   }
 
-  #write(link: TopicKeyPair): Observable<unknown> {
-    const value = link.heard
-    if (!link.isStale && same(value, link.stored)) return EMPTY
-    const { expiresIn } = this.#terms
-    const key = this.#store.key(link.key, bytes)
+  #write(pair: TopicKeyPair): Observable<unknown> {
+    const value = pair.topicValue
+    if (!pair.mustRewrite && isSameValue(value, pair.keyValue)) return EMPTY
+    const { expiresIn } = this.#settings
+    const key = this.#store.key(pair.key, bytes)
     const write$: Observable<{ readonly version: Hlc | undefined }> = value
       ? key.set(value, expiresIn === undefined ? {} : { expiresIn })
       : key.delete()
     return write$.pipe(
       tap(({ version }) => {
         this.#written++
-        link.isStale = false
-        link.version = later(link.version, version)
-        this.#topicKeyPairs.keep(link, 'stored', value)
+        pair.mustRewrite = false
+        pair.version = laterVersion(pair.version, version)
+        this.#topicKeyPairs.tryStore(pair, 'keyValue', value)
       }),
     )
   }
 
-  #publish(link: TopicKeyPair): Observable<unknown> {
-    const value = link.stored
-    if (link.isLeftOut || same(value, link.heard) || this.#convicted.has(link.topic)) return EMPTY
+  #publish(pair: TopicKeyPair): Observable<unknown> {
+    const value = pair.keyValue
+    if (pair.isExcluded || isSameValue(value, pair.topicValue) || this.#rejectedTopics.has(pair.topic)) return EMPTY
     return defer(() => {
       const number = this.#published + 1
-      const objection = this.#topics.objectionTo(link.topic, value ?? NOTHING, number, this.#terms.maxLevels)
-      if (objection !== undefined) {
-        link.isLeftOut = true
-        throw objection
+      const error = this.#topics.validatePublish(pair.topic, value ?? EMPTY_PAYLOAD, number, this.#settings.maxLevels)
+      if (error !== undefined) {
+        pair.isExcluded = true
+        throw error
       }
       this.#published = number
-      link.publish(number)
-      return this.#topics.publish(link.topic, value ?? NOTHING, link.published).pipe(
+      pair.onPublish(number)
+      return this.#topics.publish(pair.topic, value ?? EMPTY_PAYLOAD, pair.lastPublished).pipe(
         tap({
           complete: () => {
-            link.losses = 0
-            link.epoch = this.#epoch
+            pair.losses = 0
+            pair.epoch = this.#epoch
             // With another client's message in between, only the order of arrival tells the final value.
-            if (!link.isCrossed) this.#topicKeyPairs.keep(link, 'heard', value)
+            if (!pair.hasForeignMessage) this.#topicKeyPairs.tryStore(pair, 'topicValue', value)
           },
         }),
       )
@@ -216,15 +217,15 @@ export class TopicKeySync {
   }
 
   /** The broker probably closed the connection because of this message. Another value may be accepted. */
-  #lostAlone(link: TopicKeyPair, cause: unknown): void {
+  #onLostAlone(pair: TopicKeyPair, cause: unknown): void {
     const isObjected = cause instanceof ConnectionLostError && isObjection(cause.reasonCode)
-    if (!isObjected && ++link.losses < MAX_LOSSES) return
-    link.losses = 0
-    link.isLeftOut = true
-    if (isObjected) this.#convict(link.topic)
+    if (!isObjected && ++pair.losses < MAX_LOSSES) return
+    pair.losses = 0
+    pair.isExcluded = true
+    if (isObjected) this.#rejectTopic(pair.topic)
     this.#events.failed(
       new ConnectionLostError(
-        `The broker of the topics closed the connection over ${JSON.stringify(link.topic)}, which is skipped ` +
+        `The broker of the topics closed the connection over ${JSON.stringify(pair.topic)}, which is skipped ` +
           `${isObjected ? 'until the sync restarts' : 'until its key changes'}; check which topics and sizes it accepts`,
         { cause },
         isObjected ? cause.reasonCode : undefined,
@@ -232,31 +233,31 @@ export class TopicKeySync {
     )
   }
 
-  #convict(topic: string): void {
-    this.#convicted.add(topic)
-    const [oldest] = this.#convicted
-    if (this.#convicted.size > MAX_CONVICTED && oldest !== undefined) this.#convicted.delete(oldest)
+  #rejectTopic(topic: string): void {
+    this.#rejectedTopics.add(topic)
+    const [oldest] = this.#rejectedTopics
+    if (this.#rejectedTopics.size > MAX_REJECTED_TOPICS && oldest !== undefined) this.#rejectedTopics.delete(oldest)
   }
 
-  #carried(link: TopicKeyPair): void {
-    const { held } = link
-    link.held = undefined
-    if (held) this.#changed(link, held)
-    if (this.#isSynced && link.heard && !link.toKey.isBusy && link.epoch < this.#epoch) this.#regain(link)
-    this.#settle(link)
-    this.#topicKeyPairs.release(link)
+  #onDone(pair: TopicKeyPair): void {
+    const { deferredEntry } = pair
+    pair.deferredEntry = undefined
+    if (deferredEntry) this.#applyEntry(pair, deferredEntry)
+    if (this.#isSynced && pair.topicValue && !pair.toKey.isBusy && pair.epoch < this.#epoch) this.#restoreTopic(pair)
+    this.#settleConflict(pair)
+    this.#topicKeyPairs.removeIfEmpty(pair)
   }
 
   /** The topic lost the value that was being written. */
-  #regain(link: TopicKeyPair): void {
-    this.#missed(link)
-    if (this.#terms.direction !== 'to-keys' && link.stored) this.#toTopics.put(link.toTopic)
+  #restoreTopic(pair: TopicKeyPair): void {
+    this.#clearIfMissing(pair)
+    if (this.#settings.direction !== 'to-keys' && pair.keyValue) this.#toTopics.enqueue(pair.toTopic)
   }
 
   #watch(): void {
-    const { pattern, maxTopics } = this.#terms
-    this.#watching = matching(this.#store, pattern.glob, bytes, { maxKeys: maxTopics }).entries$.subscribe({
-      next: entry => this.#told(entry),
+    const { pattern, maxTopics } = this.#settings
+    this.#watchSubscription = matching(this.#store, pattern.glob, bytes, { maxKeys: maxTopics }).entries$.subscribe({
+      next: entry => this.#onEntry(entry),
       error: (error: StateStoreError) => {
         this.#events.failed(error)
         this.#topics.giveUp(error)
@@ -265,45 +266,45 @@ export class TopicKeySync {
     })
   }
 
-  #told(entry: Entry<Uint8Array>): void {
-    const topic = this.#terms.pattern.toTopic(entry.key)
-    const link = topic === undefined ? undefined : this.#topicKeyPairs.of(topic, entry.key)
-    if (link) this.#changed(link, entry)
+  #onEntry(entry: Entry<Uint8Array>): void {
+    const topic = this.#settings.pattern.toTopic(entry.key)
+    const pair = topic === undefined ? undefined : this.#topicKeyPairs.getOrCreate(topic, entry.key)
+    if (pair) this.#applyEntry(pair, entry)
   }
 
-  #changed(link: TopicKeyPair, entry: Entry<Uint8Array>): void {
+  #applyEntry(pair: TopicKeyPair, entry: Entry<Uint8Array>): void {
     // Compared once the pending write has its version.
-    if (link.toKey.isBusy) {
-      link.held = entry
+    if (pair.toKey.isBusy) {
+      pair.deferredEntry = entry
       return
     }
     const { version, op, value } = entry
-    if (version && link.version && version.compareTo(link.version) <= 0) return
-    link.version = op === 'absent' ? undefined : later(link.version, version)
-    if (!this.#topicKeyPairs.keep(link, 'stored', value?.length === 0 ? undefined : value)) return
-    link.isLeftOut = false
+    if (version && pair.version && version.compareTo(pair.version) <= 0) return
+    pair.version = op === 'absent' ? undefined : laterVersion(pair.version, version)
+    if (!this.#topicKeyPairs.tryStore(pair, 'keyValue', value?.length === 0 ? undefined : value)) return
+    pair.isExcluded = false
     // The store may have lost the value.
-    if (op === 'absent') this.#restore(link)
-    else if (this.#isSynced && !same(link.heard, link.stored)) this.#toTopics.put(link.toTopic)
-    this.#topicKeyPairs.release(link)
+    if (op === 'absent') this.#restoreKey(pair)
+    else if (this.#isSynced && !isSameValue(pair.topicValue, pair.keyValue)) this.#toTopics.enqueue(pair.toTopic)
+    this.#topicKeyPairs.removeIfEmpty(pair)
   }
 
-  #restore(link: TopicKeyPair): void {
-    if (this.#terms.direction === 'both' && link.heard) this.#toKeys.put(link.toKey)
+  #restoreKey(pair: TopicKeyPair): void {
+    if (this.#settings.direction === 'both' && pair.topicValue) this.#toKeys.enqueue(pair.toKey)
   }
 
   /** Returns whether to retry. Reports errors that occur together once. */
-  #passes(error: unknown, isFirst: boolean): boolean {
+  #shouldRetry(error: unknown, isFirst: boolean): boolean {
     if (this.#isClosed || error instanceof ClosedError) return false
-    const passes = isPassing(error)
-    if (isFirst || !passes)
+    const shouldRetry = isTransient(error)
+    if (isFirst || !shouldRetry)
       this.#events.failed(error instanceof StateStoreError ? error : new ArgumentError(reason(error), { cause: error }))
-    return passes
+    return shouldRetry
   }
 }
 
 /** Codes of errors that pass without intervention. */
-const PASSING: ReadonlySet<string> = new Set([
+const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'timeout',
   'outcome-unknown',
   'no-store',
@@ -312,10 +313,10 @@ const PASSING: ReadonlySet<string> = new Set([
   'quota-exceeded',
 ])
 /** MQTT 5.0, section 3.4.2.1: unspecified error, implementation specific error, quota exceeded. */
-const PASSING_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
+const TRANSIENT_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
 
 /** Whether to retry with the latest value after an error. */
-export function isPassing(error: unknown): boolean {
-  if (error instanceof RequestRejectedError && PASSING_REASONS.has(error.status)) return true
-  return error instanceof StateStoreError && PASSING.has(error.code)
+export function isTransient(error: unknown): boolean {
+  if (error instanceof RequestRejectedError && TRANSIENT_REASONS.has(error.status)) return true
+  return error instanceof StateStoreError && TRANSIENT_CODES.has(error.code)
 }

@@ -27,17 +27,17 @@ export interface Reported<T> {
  * looks the same: another client reverted the report unseen, or it was lost together with a later one.
  */
 export const deltas = <T extends object>(
-  both$: Observable<DesiredAndReported<T>>,
+  states$: Observable<DesiredAndReported<T>>,
   reported$: Observable<Reported<T>>,
 ): Observable<Delta<T>> =>
   defer(() => {
-    const told = new Told<T>()
-    return both$.pipe(
+    const tracker = new DeltaTracker<T>()
+    return states$.pipe(
       connect(shared$ =>
         merge(
-          shared$.pipe(concatMap(both => told.see(both))),
+          shared$.pipe(concatMap(states => tracker.onStates(states))),
           reported$.pipe(
-            concatMap(report => told.hear(report)),
+            concatMap(report => tracker.onReport(report)),
             takeUntil(shared$.pipe(ignoreElements(), endWith(undefined))),
           ),
         ),
@@ -46,39 +46,39 @@ export const deltas = <T extends object>(
   })
 
 /** The delta last emitted to a device, and what the device has reported since. */
-class Told<T extends object> {
+class DeltaTracker<T extends object> {
   #desiredAndReported: DesiredAndReported<T> | undefined
   #delta: Partial<T> | undefined
   /** Version of the reported state when the delta was emitted. */
   #reportVersion: Hlc | undefined
   /** Set after a report that changes the delta; the version of a state that includes it. */
-  #done: { readonly version: Hlc | undefined } | undefined
+  #newerReport: { readonly version: Hlc | undefined } | undefined
 
-  see(both: DesiredAndReported<T>): Delta<T>[] {
-    this.#desiredAndReported = both
-    const [wish, report] = both
+  onStates(states: DesiredAndReported<T>): Delta<T>[] {
+    this.#desiredAndReported = states
+    const [wish, report] = states
     if (!isLive(wish) || !isLive(report)) return []
     const delta = difference(wish.confirmed, report.confirmed)
-    const isOther = this.#delta === undefined || !isSame(this.#delta, delta)
-    if (!isOther && !(this.#done && isBehind(report, this.#done.version))) return []
+    const hasChanged = this.#delta === undefined || !isSame(this.#delta, delta)
+    if (!hasChanged && !(this.#newerReport && includesReport(report, this.#newerReport.version))) return []
     this.#delta = delta
     this.#reportVersion = report.version
-    this.#done = undefined
+    this.#newerReport = undefined
     return [{ delta, version: wish.version }]
   }
 
-  hear({ desired, reported, version }: Reported<T>): Delta<T>[] {
-    const wasKnown = version && this.#reportVersion && this.#reportVersion.compareTo(version) >= 0
-    if (wasKnown || this.#delta === undefined) return []
-    if (this.#done === undefined && isSame(this.#delta, difference(desired, reported))) return []
-    this.#done = { version }
-    return this.#desiredAndReported ? this.see(this.#desiredAndReported) : []
+  onReport({ desired, reported, version }: Reported<T>): Delta<T>[] {
+    const isOutdated = version && this.#reportVersion && this.#reportVersion.compareTo(version) >= 0
+    if (isOutdated || this.#delta === undefined) return []
+    if (this.#newerReport === undefined && isSame(this.#delta, difference(desired, reported))) return []
+    this.#newerReport = { version }
+    return this.#desiredAndReported ? this.onStates(this.#desiredAndReported) : []
   }
 }
 
 const isLive = ({ freshness }: OptimisticState<unknown>): boolean => freshness.state === 'live'
 
 /** Whether the confirmed state includes the report of that version, or a later one. */
-const isBehind = ({ state, version }: OptimisticState<unknown>, of: Hlc | undefined): boolean =>
+const includesReport = ({ state, version }: OptimisticState<unknown>, reportVersion: Hlc | undefined): boolean =>
   (state !== 'pending' && state !== 'unknown') ||
-  (of !== undefined && version !== undefined && version.compareTo(of) >= 0)
+  (reportVersion !== undefined && version !== undefined && version.compareTo(reportVersion) >= 0)

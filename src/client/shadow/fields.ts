@@ -10,19 +10,19 @@ export function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** Returns the desired fields whose values differ. Fields that are not desired may have any value. */
-export function difference<T extends object>(wanted: T | undefined, actual: T | undefined): Partial<T> {
+export function difference<T extends object>(desired: T | undefined, actual: T | undefined): Partial<T> {
   const delta: Partial<T> = {}
-  for (const name of fieldsOf(wanted)) {
-    const value = fieldOf(wanted, name)
-    if (!isSame(value, fieldOf(actual, name))) put(delta, name, value)
+  for (const name of fieldsOf(desired)) {
+    const value = fieldOf(desired, name)
+    if (!isSame(value, fieldOf(actual, name))) setField(delta, name, value)
   }
   return delta
 }
 
 /** Returns a document with changed fields; `undefined` removes a field. */
-export function patched<T extends object>(document: T | undefined, patch: Partial<T>): Partial<T> {
+export function applyPatch<T extends object>(document: T | undefined, patch: Partial<T>): Partial<T> {
   const next: Partial<T> = { ...document }
-  for (const name of Object.keys(patch)) put(next, name, fieldOf(patch, name))
+  for (const name of Object.keys(patch)) setField(next, name, fieldOf(patch, name))
   return next
 }
 
@@ -41,7 +41,7 @@ export function mergedFields<T extends object>(
   const result: T = { ...mine }
   for (const name of new Set([...fieldsOf(mine), ...fieldsOf(theirs), ...fieldsOf(base)])) {
     const isMine = changed?.has(name) ?? !isSame(fieldOf(mine, name), fieldOf(base, name))
-    if (!isMine) put(result, name, fieldOf(theirs, name))
+    if (!isMine) setField(result, name, fieldOf(theirs, name))
   }
   return result
 }
@@ -54,7 +54,7 @@ const fieldsOf = (document: object | undefined): string[] =>
 const fieldOf = (document: object | undefined, name: string): unknown =>
   document && Object.hasOwn(document, name) ? Reflect.get(document, name) : undefined
 
-function put(document: object, name: string, value: unknown): void {
+function setField(document: object, name: string, value: unknown): void {
   if (value === undefined) Reflect.deleteProperty(document, name)
   else Object.defineProperty(document, name, { value, configurable: true, enumerable: true, writable: true })
 }

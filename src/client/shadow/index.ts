@@ -51,8 +51,8 @@ export class Shadow<T extends object> {
     this.#reports = new Patches<T>(store.key(`${name}/reported`, codec), options)
     this.desired = this.#wishes.view
     this.reported = this.#reports.view
-    const both$ = combineLatest([this.desired.state$, this.reported.state$])
-    this.state$ = both$.pipe(
+    const states$ = combineLatest([this.desired.state$, this.reported.state$])
+    this.state$ = states$.pipe(
       map(([wish, report]) => {
         const [desired, reported] = [wish.value, report.value]
         return { desired, reported, delta: difference(desired, reported), wish, report }
@@ -62,7 +62,7 @@ export class Shadow<T extends object> {
       filter(({ outcome }) => outcome !== 'withdrawn'),
       map(({ value, version }) => ({ desired: this.desired.state.confirmed, reported: value, version })),
     )
-    this.delta$ = deltas(both$, reported$)
+    this.delta$ = deltas(states$, reported$)
   }
 
   /**
@@ -139,11 +139,11 @@ function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefi
     )
   const plain = json<Partial<T>>()
   const read: Codec<Partial<T>> = schema === undefined ? plain : json(schema)
-  return { encode: value => plain.encode(checked(value)), decode: bytes => checked(read.decode(bytes)) }
+  return { encode: value => plain.encode(checkDocument(value)), decode: bytes => checkDocument(read.decode(bytes)) }
 }
 
 /** Other clients may write anything, and a text would be read as fields. */
-function checked<D extends object>(document: D): D {
+function checkDocument<D extends object>(document: D): D {
   if (typeof document === 'object' && document !== null && !Array.isArray(document)) return document
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
@@ -157,7 +157,7 @@ function follow<T extends object, R>(
   return new Observable(subscriber => {
     let next: Delta<T> | undefined
     let isBusy = false
-    const work = (): void => {
+    const applyNext = (): void => {
       const delta = next
       if (isBusy || delta === undefined || subscriber.closed) return
       isBusy = true
@@ -169,7 +169,7 @@ function follow<T extends object, R>(
           error: error => subscriber.error(error),
           complete: () => {
             isBusy = false
-            work()
+            applyNext()
           },
         }),
       )
@@ -177,7 +177,7 @@ function follow<T extends object, R>(
     const source = delta$.subscribe({
       next: delta => {
         next = isEmpty(delta.delta) ? undefined : delta
-        work()
+        applyNext()
       },
       error: error => subscriber.error(error),
       complete: () => subscriber.complete(),

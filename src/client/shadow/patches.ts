@@ -3,7 +3,7 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Key } from '../keys/key.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
 import { optimistic } from '../optimistic/index.js'
-import { mergedFields, patched } from './fields.js'
+import { applyPatch, mergedFields } from './fields.js'
 
 /**
  * A document that is written by patches. A merge writes only the fields of the patch, plus those of patches it
@@ -15,7 +15,7 @@ export class Patches<T extends object> {
   readonly results$ = new Subject<OptimisticResult<Partial<T>>>()
   /** Fields that a document writes. */
   readonly #fields = new WeakMap<object, Set<string>>()
-  #newest = new Set<string>()
+  #latestFields = new Set<string>()
 
   constructor(key: Key<Partial<T>>, options: Omit<OptimisticOptions<Partial<T>>, 'conflict'>) {
     this.view = optimistic(key, {
@@ -31,13 +31,13 @@ export class Patches<T extends object> {
         subscriber.error(new ArgumentError(`Expected an object of fields, got \`${formatValue(patch)}\``))
         return undefined
       }
-      const document = patched(this.view.state.value, patch)
+      const document = applyPatch(this.view.state.value, patch)
       const fields = new Set(Object.keys(patch))
       this.#fields.set(document, fields)
-      this.#newest = fields
+      this.#latestFields = fields
       const written$ = this.view.set(document).pipe(
         tap(result => {
-          if (result.outcome === 'superseded') for (const name of fields) this.#newest.add(name)
+          if (result.outcome === 'superseded') for (const name of fields) this.#latestFields.add(name)
           this.results$.next(result)
         }),
       )

@@ -280,7 +280,7 @@ export function connectService(
   const reconnecting = {
     strategy: backoffStrategy(reconnect),
     credentials,
-    contests: shouldReclaimClientId,
+    shouldReclaimClientId,
     isPersistent: true,
   }
   return openServiceSession(options, reconnecting, clock)
