@@ -5,25 +5,25 @@ import { execute, openStore, start } from './test-io.js'
 
 const NOWHERE = 'mqtt://127.0.0.1:1'
 
-describe('several addresses', () => {
+describe('several broker addresses', () => {
   it.each([
     ['flags', (url: string) => ({ flags: ['--url', NOWHERE, '--url', url], env: {} })],
     ['a flag with a comma', (url: string) => ({ flags: ['--url', `${NOWHERE}, ${url}`], env: {} })],
     ['the environment', (url: string) => ({ flags: [], env: { RX_STATESTORE_URL: `${NOWHERE},${url}` } })],
-  ])('come from %s', async (_, where) => {
+  ])('can be given by %s', async (_, where) => {
     const { url } = await openStore()
     const { flags, env } = where(url)
     expect(await execute(['set', 'k', 'v', ...flags], { env })).toMatchObject({ code: 0 })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('may have a comma in a password', async () => {
+  it('can contain a comma in a password', async () => {
     const { url } = await openStore()
     const withPassword = url.replace('//', '//me:a,b@')
     expect(await execute(['keys', '--url', `${NOWHERE},${withPassword}`])).toMatchObject({ code: 0 })
   })
 
-  it('are all named when none is reached, without passwords', async () => {
+  it('are all named, without passwords, when none is reachable', async () => {
     const args = ['get', 'k', '--url', NOWHERE, '--url', 'mqtt://me:secret@127.0.0.1:2', '--timeout', '1000']
     const { code, stderr } = await execute(args)
     expect(code).toBe(1)
@@ -33,19 +33,19 @@ describe('several addresses', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('are told apart by `status`', async () => {
+  it('are distinguished by `status`, which prints the connected one', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['status', '--json', '--url', NOWHERE, '--url', url])
     expect(JSON.parse(stdout)).toMatchObject({ broker: url })
   })
 
-  it('are no place for a store that is attached', async () => {
+  it('are rejected by `attach`', async () => {
     const { code, stderr } = await execute(['attach', '--url', NOWHERE, '--url', NOWHERE])
     expect(code).toBe(2)
     expect(stderr).toContain('attach takes one broker URL, got several')
   })
 
-  it('let a watch live on when the store it was at is gone', async () => {
+  it('let a watch continue at another address when its store stops', async () => {
     const stores = [await openStore(), await openStore()]
     const { stderr } = start(['watch', 'k', ...stores.flatMap(({ url }) => ['--url', url])])
     const line = await stderr.line(/connected to mqtt:/)
@@ -58,8 +58,8 @@ describe('several addresses', () => {
   })
 })
 
-describe('what is tried again and again', () => {
-  it('is told once: that no store listens there', async () => {
+describe('a repeated problem', () => {
+  it('is reported once: no store listens at the broker', async () => {
     const unheard = new Map<number, number>()
     const broker = await scriptedBroker(
       side => side.send(CONNACK),

@@ -22,7 +22,7 @@ async function ask(link: string, path: string): Promise<unknown> {
 }
 
 describe('attach --console', () => {
-  it('prints one address that lets one in, and ends with the store', async () => {
+  it('prints an address with a token, and stops with the store', async () => {
     const { url, wsUrl, args } = await atBroker()
     const running = start(args)
     const link = await linkOf(running)
@@ -33,14 +33,14 @@ describe('attach --console', () => {
     await expect(ask(link, 'api/store')).rejects.toThrow()
   })
 
-  it('prints the address with --json, too', async () => {
+  it('prints the address as JSON with --json', async () => {
     const { url, args } = await atBroker()
     const { stdout } = start([...args, '--json'])
     expect(jsonOf(await stdout.line(/console/))).toEqual({ broker: url, console: expect.stringMatching(/#token=/) })
     expect(jsonOf(await stdout.line(/life/))).toEqual({ broker: url, life: expect.any(String) })
   })
 
-  it('tells the page as whom it logs in at the broker, with a password of which the file ends with a line', async () => {
+  it('gives the page its broker login, without the line end of the password file', async () => {
     const file = await scratch('password')
     await writeFile(file, 'seven words\n')
     const { args } = await atBroker()
@@ -51,7 +51,7 @@ describe('attach --console', () => {
     expect(await ask(nameAlone, 'api/store')).toMatchObject({ brokerLogin: { username: 'page' } })
   })
 
-  it('is asked by the other commands: for keys, dumps and how the store is', async () => {
+  it('serves other commands: keys, dump and status', async () => {
     const { args } = await atBroker()
     const running = start(args)
     const console = await linkOf(running)
@@ -66,7 +66,7 @@ describe('attach --console', () => {
     expect(stdout).toMatch(/^clients \d clients?, including this one; 0 watches$/m)
   })
 
-  it('says of a standby that it does not serve', async () => {
+  it('shows that a standby does not serve', async () => {
     const { url, args } = await atBroker()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -81,7 +81,7 @@ describe('attach --console', () => {
     })
   })
 
-  it('is on record with --audit', async () => {
+  it('is audited with --audit', async () => {
     const { args } = await atBroker()
     const running = start([...args, '--audit'])
     const link = await linkOf(running)
@@ -89,7 +89,7 @@ describe('attach --console', () => {
     await running.stderr.line(/"event":"login".*"listener":"console"/)
   })
 
-  it('ends with 1 when its port is in use', async () => {
+  it('exits with code 1 when its port is in use', async () => {
     const { url, wsUrl } = await atBroker()
     const { port } = await openBroker()
     const args = ['attach', url, '--console', String(port), '--console-broker-url', wsUrl]
@@ -117,7 +117,7 @@ describe('attach --console', () => {
       ],
       /cannot read the file of --console-broker-password-file/,
     ],
-  ])('ends with 2 for %j', async (args, words) => {
+  ])('exits with code 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', 'mqtt://127.0.0.1:1', ...args])
     expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
   })

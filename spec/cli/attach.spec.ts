@@ -8,7 +8,7 @@ import { execute, jsonOf, start } from './test-io.js'
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
 
 describe('attach', () => {
-  it('serves at a broker that is there, and stops cleanly when interrupted', async () => {
+  it('serves through an existing broker, and stops cleanly when interrupted', async () => {
     const url = await brokerUrl()
     const { stdout, stderr, exit, interrupt } = start(['attach', url])
     await stdout.line(new RegExp(`^serving at ${url}$`))
@@ -19,13 +19,13 @@ describe('attach', () => {
     expect(stderr.lines).toEqual(['stopped'])
   })
 
-  it('takes the broker from --url and the environment as well, and prints an object with --json', async () => {
+  it('takes the broker from --url or the environment, and prints an object with --json', async () => {
     const url = await brokerUrl()
     const { stdout } = start(['attach', '--json'], { env: { RX_STATESTORE_URL: url } })
     expect(jsonOf(await stdout.line(/./))).toEqual({ broker: url, life: expect.stringMatching(/^[0-9a-f]{16}$/) })
   })
 
-  it('keeps everything in a directory', async () => {
+  it('keeps its keys in a directory', async () => {
     const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
     const first = start(['attach', url, '--data', data])
     await first.stdout.line(/^serving/)
@@ -36,7 +36,7 @@ describe('attach', () => {
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
   })
 
-  it('waits while another one serves, and takes over', { tags: 'slow' }, async () => {
+  it('waits while another store serves, and takes over when that stops', { tags: 'slow' }, async () => {
     const url = await brokerUrl()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -46,7 +46,7 @@ describe('attach', () => {
     await second.stdout.line(/^serving/)
   })
 
-  it('says once that a broker is not there, and serves when it comes', { tags: 'slow' }, async () => {
+  it('reports an unreachable broker once, and serves when it is reachable', { tags: 'slow' }, async () => {
     const { port, close } = await (async () => {
       const broker = await openBroker()
       return { port: broker.port, close: () => broker.close() }
@@ -63,20 +63,20 @@ describe('attach', () => {
     [['http://localhost'], /Expected a broker URL/],
     [['mqtt://localhost', '--policy', '/nowhere'], /cannot read the file of --policy/],
     [['mqtt://localhost', '--persist', 'none'], /Expected `data` together with `persist`/],
-  ])('ends with 2 for %j', async (args, words) => {
+  ])('exits with code 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
   })
 
-  it('ends with 2, and says why, for a policy where nobody vouches for who asks', async () => {
+  it('exits with code 2 for a policy without --identity-property', async () => {
     const policy = join(await mkdtemp(join(tmpdir(), 'attached-')), 'policy.yaml')
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
-  it('ends with 1 for a directory that is none of a store', async () => {
+  it("exits with code 1 for a directory that is not a store's", async () => {
     const data = await mkdtemp(join(tmpdir(), 'attached-'))
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])

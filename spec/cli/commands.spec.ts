@@ -11,18 +11,18 @@ async function loaded(...args: string[]): Promise<string[]> {
   return program.commands.map(command => command.name())
 }
 
-describe('Commands that are loaded', () => {
-  it('are the one that is asked for', async () => {
+describe('The commands that are loaded', () => {
+  it('are only the named one', async () => {
     expect(await loaded('get', 'a')).toEqual(['get'])
     expect(await loaded('--url', 'mqtt://localhost', 'set', 'a', '1')).toEqual(['set'])
   })
 
-  it('are all that may be meant, when a key or a value is called like one', async () => {
+  it('include each command whose name is also a key or value among the arguments', async () => {
     expect(await loaded('set', 'get', '1')).toEqual(['get', 'set'])
     expect(await loaded('--username', 'watch', 'keys')).toEqual(['keys', 'watch'])
   })
 
-  it('are all of them for help, completions, a word that is none, and no word', async () => {
+  it('are all commands for help, completion, an unknown command and no command', async () => {
     const all = await loaded()
     expect(all.length).toBeGreaterThan(15)
     expect(await loaded('--help')).toEqual(all)

@@ -29,13 +29,13 @@ async function file(content: string): Promise<string> {
   return path
 }
 
-describe('the connection of a command', () => {
+describe('The connection of a command', () => {
   it.each([
     ['get', ['get', 'k']],
     ['set', ['set', 'k', 'v']],
     ['del', ['del', 'k']],
     ['vdel', ['vdel', 'k', 'v']],
-  ])('ends %s with 1 when the broker is not there, and says why', async (_, args) => {
+  ])('makes %s exit with code 1 and the cause when the broker is unreachable', async (_, args) => {
     const store = await openStore()
     await store.close()
     const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
@@ -45,14 +45,14 @@ describe('the connection of a command', () => {
     )
   })
 
-  it('says so when whoever listens there does not answer', async () => {
+  it('reports a server that does not answer', async () => {
     const { url } = await fakeBroker(undefined)
     const { code, stderr } = await execute(['get', 'k', '--url', url, '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach mqtt:[^ ]+ within 50 ms: [^\n]*(no answer|timeout)\n$/)
   })
 
-  it('ends at once when the broker refuses, and does not repeat the password', async () => {
+  it('ends immediately when the broker rejects it, without printing the password', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
@@ -60,14 +60,14 @@ describe('the connection of a command', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('ends a watch, too, when the broker refuses', async () => {
+  it('ends a watch when the broker rejects it', async () => {
     const { url } = await fakeBroker(NOT_AUTHORIZED)
     const { exit, stderr } = start(['watch', 'k', '--url', url])
     expect(await exit).toBe(1)
     await stderr.line(/^rx-statestore: mqtt:.*Not authorized$/)
   })
 
-  it('waits for a broker that comes while there is time', async () => {
+  it('waits until the timeout for a broker that starts late', async () => {
     const gone = await openStore()
     await gone.close()
     const { exit } = start(['set', 'k', 'v', '--url', gone.url, '--timeout', '10000'])
@@ -75,14 +75,14 @@ describe('the connection of a command', () => {
     expect(await exit).toBe(0)
   })
 
-  it('is described by flags', async () => {
+  it('is configured by flags', async () => {
     const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
     const flags = ['--client-id', 'panel-7', '--username', 'eve', '--password', 'wonder']
     await execute(['get', 'k', '--url', url, ...flags])
     for (const word of ['panel-7', 'eve', 'wonder']) expect(heard.join()).toContain(word)
   })
 
-  it('is described by the environment', async () => {
+  it('is configured by the environment', async () => {
     const { port, heard } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: '127.0.0.1',
@@ -96,7 +96,7 @@ describe('the connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).toContain(word)
   })
 
-  it('is the broker of RX_STATESTORE_URL before that of a pod, and --url before both', async () => {
+  it('prefers --url to RX_STATESTORE_URL, and that to the broker of a pod', async () => {
     const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
@@ -106,7 +106,7 @@ describe('the connection of a command', () => {
     expect(heard).toHaveLength(2)
   })
 
-  it('is the default for an empty RX_STATESTORE_URL, as templates leave it', async () => {
+  it('uses the default URL for an empty RX_STATESTORE_URL', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       RX_STATESTORE_URL: '',
@@ -138,7 +138,7 @@ describe('the connection of a command', () => {
     ['a --cert that is not there', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
     ['a variable with nonsense', [], { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' }, /AIO_BROKER_TCP_PORT/],
     ['a variable that lacks another', [], { AIO_BROKER_TCP_PORT: '1883' }, /Expected AIO_BROKER_HOSTNAME beside/],
-  ])('ends with 2 for %s', async (_, flags, env, words) => {
+  ])('makes the command exit with code 2 for %s', async (_, flags, env, words) => {
     const { code, stdout, stderr } = await execute(['get', 'k', ...flags], { env })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)

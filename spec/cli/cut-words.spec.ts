@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { cutWords } from '../../src/cli/reports.js'
 import type { AuditEvent } from '../../src/server/index.js'
 
-it('One line in ten seconds reports how many connections were cut, and most of whom', () => {
+it('A warning at most every ten seconds reports how many connections were closed, and the client with most of them', () => {
   const [events$, scheduler, lines] = [new Subject<AuditEvent>(), new VirtualTimeScheduler(), [] as string[]]
   cutWords(events$, scheduler).subscribe(line => lines.push(line))
   const event = {

@@ -41,14 +41,14 @@ describe('del and vdel', () => {
   it.each([
     ['del', ['del', 'k'], 'rx-statestore: no such key: k\n'],
     ['vdel', ['vdel', 'k', 'v'], 'rx-statestore: not deleted: k does not hold this value\n'],
-  ])('%s ends with 3 when there is no such key', async (_, args, words) => {
+  ])('%s exits with code 3 when the key does not exist', async (_, args, words) => {
     expect(await cli(args)).toMatchObject({ code: 3, stdout: '', stderr: words })
     const { code, stdout, stderr } = await cli([...args, '--json'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
     expect(jsonOf(stdout)).toEqual({ time, key: 'k', op: 'delete', deleted: false })
   })
 
-  it('del deletes several keys, and names those that are missing', async () => {
+  it('del deletes several keys, and names the missing ones', async () => {
     for (const key of ['a', 'b']) await cli(['set', key, 'v'])
     const { code, stdout, stderr } = await cli(['del', 'a', 'gone', 'b', 'lost'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: 'rx-statestore: no such keys: gone, lost\n' })
@@ -56,7 +56,7 @@ describe('del and vdel', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('del deletes the others when one is refused, and says which was', async () => {
+  it('del names a key whose deletion is rejected, and deletes the others', async () => {
     const { stdout: token } = await cli(['set', 'lock', 'me'])
     await cli(['set', 'a', 'v'])
     await cli(['set', 'guarded', 'v', '--ft', token.trim()])
@@ -74,7 +74,7 @@ describe('del and vdel', () => {
     expect(stderr).toMatch(/^rx-statestore: guarded: [^\n]*a fencing token is required for this request\n$/)
   })
 
-  it('del takes keys from standard input, as keys prints them', async () => {
+  it('del reads keys from standard input in the format of keys', async () => {
     for (const key of ['plain', 'two\nlines', "$'x'", "it's"]) await cli(['set', key, 'v'])
     const { stdout: stdin } = await cli(['keys'])
     expect(await cli(['del', '-'], { stdin })).toMatchObject({ code: 0, stderr: '' })
@@ -85,7 +85,7 @@ describe('del and vdel', () => {
     })
   })
 
-  it('vdel ends with 3 and leaves the key when it holds another value', async () => {
+  it('vdel exits with code 3 and keeps the key when it holds another value', async () => {
     await cli(['set', 'k', 'other'])
     expect(await cli(['vdel', 'k', 'v'])).toMatchObject({ code: 3, stdout: '' })
     expect(await cli(['get', 'k'])).toMatchObject({ code: 0, stdout: 'other' })
@@ -106,7 +106,7 @@ describe('del and vdel', () => {
   it.each([
     ['vdel without a value', ['vdel', 'k']],
     ['del without a key', ['del']],
-  ])('ends with 2 for %s', async (_, args) => {
+  ])('del and vdel exit with code 2 for %s', async (_, args) => {
     const { code, stderr } = await cli(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore v?del --help\n$/)

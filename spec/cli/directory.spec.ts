@@ -20,7 +20,7 @@ async function written(): Promise<string> {
 }
 
 describe('check', () => {
-  it('says what is in a directory, and that it is as it was written', async () => {
+  it('summarises an intact directory', async () => {
     const data = await written()
     expect(await execute(['check', data])).toMatchObject({
       code: 0,
@@ -31,7 +31,7 @@ describe('check', () => {
     expect(JSON.parse(stdout)).toEqual({ keys: 2, position: 2, entries: 2, stateKeys: 0, torn: 0, strays: [] })
   })
 
-  it('names files that no store made, and ignores them', async () => {
+  it('names and ignores files of other programs', async () => {
     const data = await written()
     await writeFile(join(data, 'notes.txt'), 'to do')
     const { code, stdout } = await execute(['check', data])
@@ -41,7 +41,7 @@ describe('check', () => {
     ])
   })
 
-  it('fails when something is missing, and changes nothing', async () => {
+  it('fails when data is missing, and changes nothing', async () => {
     const data = await written()
     await truncate(join(data, 'log-0000000000000000'), 100)
     const before = await readdir(data)
@@ -50,7 +50,7 @@ describe('check', () => {
     expect(await readdir(data)).toEqual(before)
   })
 
-  it('fails where there is no such directory, and for one of somebody else', async () => {
+  it('fails for a missing directory and for one of another program', async () => {
     const none = await scratch('none')
     expect((await execute(['check', none])).code).toBe(1)
     expect(await readdir(join(none, '..'))).toEqual([])
@@ -61,7 +61,7 @@ describe('check', () => {
 })
 
 describe('dump --data', () => {
-  it('prints all keys of a store that does not run, with all there is to them', async () => {
+  it('prints all keys of a stopped store with versions, expiry and fencing tokens', async () => {
     const data = await written()
     const { code, stdout } = await execute(['dump', '--data', data])
     expect([
@@ -74,7 +74,7 @@ describe('dump --data', () => {
     ]).toEqual([0, LINES])
   })
 
-  it('does not read what a running store writes', async () => {
+  it('refuses the directory of a running store', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['dump', '--data', data])
@@ -85,7 +85,7 @@ describe('dump --data', () => {
 })
 
 describe('serve --data', () => {
-  it('names the process that has the directory', async () => {
+  it('names the process that uses the directory', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['serve', '--port', '0', '--ws-port', '0', '--data', data])
@@ -93,7 +93,7 @@ describe('serve --data', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`cannot open ${data}: the process ${process.pid} `)])
   })
 
-  it('is asked for by whoever says what to persist', async () => {
+  it('is required by --persist and --persist-key', async () => {
     expect(await execute(['serve', '--port', '0', '--ws-port', '0', '--persist', 'none'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Expected `data` together with `persist`'),

@@ -49,7 +49,7 @@ describe('entryLines', () => {
     expect(line.trimEnd().length).toBe(columns)
   })
 
-  it('shortens nothing where there is no terminal, and does not align what follows with that', () => {
+  it('shortens nothing without a terminal, and does not pad to long values', () => {
     const toLine = entryLines(['k'], plain)
     expect(toLine(entry('x'.repeat(1000)), NOW)).toContain('x'.repeat(1000))
     expect(toLine(entry('1'), NOW).length).toBeLessThan(150)
@@ -60,11 +60,11 @@ describe('entryLines', () => {
     [60, '03:04:05.006  k  set      twenty-one\n'],
     [40, 'k  set      twenty-one\n'],
     [30, 'k  twenty-one\n'],
-  ])('has values before versions, and before all else, in a terminal of %i columns', (columns, line) => {
+  ])('prefers values to versions and other columns in a terminal of %i columns', (columns, line) => {
     expect(entryLines(['k'], { ...plain, columns })(entry('twenty-one'), NOW)).toBe(line)
   })
 
-  it('keeps a key with control characters in its line', () => {
+  it('escapes control characters of keys', () => {
     expect(entryLines(['a\nb'], plain)(entry('1', 'a\nb'), NOW)).toContain("  $'a\\nb'  set")
   })
 
@@ -91,7 +91,7 @@ describe('shortened', () => {
     expect(shortened(utf8('AB'), 40, true)).toBe('0x4142')
   })
 
-  it('shows something in the narrowest terminal', () => {
+  it('shows the beginning of a value in the narrowest terminal', () => {
     expect(shortened(utf8('x'.repeat(12_345)), 12)).toBe('xxxx… 12345 B')
   })
 })

@@ -3,7 +3,7 @@ import { exitCodeOf, Failure, rootCause } from '../../src/cli/failure.js'
 import { ArgumentError, ConnectionLostError, StateStoreError } from '../../src/core/util/errors.js'
 
 describe('exitCodeOf', () => {
-  it('is that of the failure, 2 for wrong arguments and 1 for all the rest', () => {
+  it('returns the code of a failure, 2 for an argument error and 1 for other errors', () => {
     expect(exitCodeOf(new Failure(3, 'no'))).toBe(3)
     expect(exitCodeOf(new ArgumentError('no'))).toBe(2)
     expect(exitCodeOf(new StateStoreError('timeout', 'no'))).toBe(1)
@@ -13,7 +13,7 @@ describe('exitCodeOf', () => {
 })
 
 describe('rootCause', () => {
-  it('is the message at the bottom', () => {
+  it('returns the innermost message', () => {
     const error = new ConnectionLostError('lost', { cause: new Error('outer', { cause: new Error('inner') }) })
     expect(rootCause(error)).toBe('inner')
     expect(rootCause(new ConnectionLostError('lost'))).toBe('lost')

@@ -3,8 +3,8 @@ import { fitColumns } from '../../src/cli/terminal.js'
 
 const beside = { op: 6, time: 12, version: 26 }
 
-describe('fitting', () => {
-  it('shows all, of a value all, where there is no terminal', () => {
+describe('fitColumns', () => {
+  it('shows all columns and whole values without a terminal', () => {
     expect(fitColumns(undefined, 10, beside)).toEqual({ shown: new Set(['op', 'time', 'version']), room: Infinity })
   })
 
@@ -18,7 +18,7 @@ describe('fitting', () => {
     expect(fitColumns(columns, 10, beside)).toEqual({ shown: new Set(shown), room })
   })
 
-  it('knows no column without a width', () => {
+  it('omits columns without a width', () => {
     expect(fitColumns(undefined, 10, { ...beside, op: undefined }).shown).toEqual(new Set(['time', 'version']))
   })
 })

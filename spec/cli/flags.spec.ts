@@ -30,7 +30,7 @@ describe('duration', () => {
     'Infinity',
     '9007199254740992',
     '0.1ms',
-  ])('refuses %j, and says what a time looks like', text => {
+  ])('rejects %j with an example of a time', text => {
     expect(() => duration(text)).toThrow('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
   })
 })
@@ -51,7 +51,7 @@ describe('inUnits', () => {
     expect(inUnits(ms)).toBe(text)
   })
 
-  it('is read back as a time that is not longer, and off by less than its smaller unit', () => {
+  it('formats a time that is read back as at most one smaller unit less', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10 ** 10 }), ms => {
         const back = duration(inUnits(ms).replace(' ', ''))

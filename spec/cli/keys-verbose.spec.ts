@@ -25,14 +25,14 @@ describe('keys -v', () => {
   const versionOf = (key: string): string => store.peek(key)?.version ?? ''
   const expiryOf = (key: string): number => store.peek(key)?.expiresAt ?? 0
 
-  it('prints values and versions with tabs in a pipe, shortens nothing, and says what the protocol does not tell', async () => {
+  it('prints values and versions separated by tabs in a pipe, and warns that expiry is not available', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...url])
     expect(code).toBe(0)
     expect(sorted(stdout)).toEqual([`a b\t${LONG}\t${versionOf('a b')}`, `line\ton\t${versionOf('line')}`])
     expect(stderr).toBe('without --console, the expiry of keys is not available\n')
   })
 
-  it('prints when keys expire if a console is asked, which names the broker as well', async () => {
+  it('prints the expiry with --console, and finds the broker through it', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...asked])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const expiry = new Date(expiryOf('line')).toISOString()
@@ -42,7 +42,7 @@ describe('keys -v', () => {
     ])
   })
 
-  it('takes the console of the environment, and the broker that is named there', async () => {
+  it('uses the console and the broker of the environment', async () => {
     const env = { RX_STATESTORE_CONSOLE: asked[1], RX_STATESTORE_URL: store.wsUrl }
     expect((await execute(['keys', 'line', '-v', '--json'], { env })).stdout).toContain(`${expiryOf('line')}`)
   })
@@ -57,7 +57,7 @@ describe('keys -v', () => {
     expect(JSON.parse(hex)).toMatchObject({ key: 'line', valueHex: '6F6E' })
   })
 
-  it.each([3_650.1, 3_650.9, 10_000.9])('keeps to the terminal when a key expires in %d days', async days => {
+  it.each([3_650.1, 3_650.9, 10_000.9])('fits into the terminal when a key expires in %d days', async days => {
     const expiresAt = NOW + days * 86_400_000
     await store.load([
       { key: 'a b', value: LONG, expiresAt },
@@ -71,7 +71,7 @@ describe('keys -v', () => {
     [120, /^line {3}on +\S+( \S+)? +\d+:\d+:StateStore$/],
     [60, /^line {3}on +\S+( \S+)?$/],
     [30, /^line {3}on$/],
-  ])('has values before versions in a terminal of %i columns', async (columns, pattern) => {
+  ])('prefers values to versions in a terminal of %i columns', async (columns, pattern) => {
     const { stdout } = await execute(['keys', '-v', ...asked], { columns, env: { NO_COLOR: '1' } })
     const [long = '', short = ''] = sorted(stdout)
     expect(long).toMatch(/^'a b' {2}\{"name":"pump p.*… 511 B/)
@@ -79,13 +79,13 @@ describe('keys -v', () => {
     for (const line of [long, short]) expect(line.length).toBeLessThanOrEqual(columns)
   })
 
-  it('shows how long keys stay in columns', async () => {
+  it('shows the time until expiry in a column', async () => {
     await store.load([{ key: 'line', value: 'on', expiresAt: NOW + 90_000 + 10 * 365 * 86_400_000 }])
     const { stdout } = await execute(['keys', 'line', '-v', ...asked], { columns: 120, env: { NO_COLOR: '1' } })
     expect(stdout).toMatch(/^line {2}on {2}3650d /)
   })
 
-  it('prints thousands, batch by batch', { tags: 'slow' }, async () => {
+  it('prints thousands of keys in batches', { tags: 'slow' }, async () => {
     const lines = Array.from({ length: 1_000 }, (_, index) => ({ key: `many/${index}`, value: `${index}` }))
     await store.load(lines)
     const { stdout } = await execute(['keys', 'many/*', '-v', ...asked])
@@ -94,7 +94,7 @@ describe('keys -v', () => {
     )
   })
 
-  it('ends with 1 when the console is not there', async () => {
+  it('exits with code 1 when the console is unreachable', async () => {
     const { code, stderr } = await execute(['keys', '-v', '--console', 'http://127.0.0.1:1/#token=x'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach the console at http:\/\/127\.0\.0\.1:1: /)

@@ -31,7 +31,7 @@ describe('keys', () => {
     expect(sorted(stdout)).toEqual(["$'two\\nlines'", 'a\\b', 'asset/1', 'asset/2'])
   })
 
-  it('prints words on a terminal that can be pasted back into a shell', async () => {
+  it('quotes keys on a terminal for pasting into a shell', async () => {
     await setBinary()
     await execute(['set', "it's", 'v', ...url])
     const { stdout } = await execute(['keys', ...url], { columns: 80 })
@@ -45,13 +45,13 @@ describe('keys', () => {
     ])
   })
 
-  it('prints the keys that fit a glob, and nothing when there are none', async () => {
+  it('prints the keys that match a glob, and nothing when none does', async () => {
     expect(sorted((await execute(['keys', 'asset/*', ...url])).stdout)).toEqual(['asset/1', 'asset/2'])
     expect(sorted((await execute(['keys', 'a\\\\*', ...url])).stdout)).toEqual(['a\\b'])
     expect(await execute(['keys', 'x*', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('prints objects with --json, which tell binary keys from text', async () => {
+  it('prints objects with --json that distinguish binary keys from text', async () => {
     await setBinary()
     await execute(['set', '0xFF00', 'v', ...url])
     const { stdout } = await execute(['keys', '--json', ...url])
@@ -60,13 +60,13 @@ describe('keys', () => {
     expect(sorted((await execute(['keys', '[^0a-z]*', ...url])).stdout)).toEqual(["$'\\xFF\\x00'"])
   })
 
-  it('counts with --count', async () => {
+  it('prints the number of keys with --count', async () => {
     expect(await execute(['keys', '--count', ...url])).toMatchObject({ code: 0, stdout: '4\n' })
     expect(await execute(['keys', 'x', '--count', ...url])).toMatchObject({ code: 0, stdout: '0\n' })
     expect(await execute(['keys', 'asset/*', '--count', '--json', ...url])).toMatchObject({ stdout: '{"count":2}\n' })
   })
 
-  it('prints thousands, page by page', { tags: 'slow' }, async () => {
+  it('prints thousands of keys page by page', { tags: 'slow' }, async () => {
     const client = await RawClient.ready(store.url, 'many')
     const names = Array.from({ length: 2_500 }, (_, index) => `many/${String(index).padStart(4, '0')}`)
     const timestamp = `${Date.now()}:0:many`
@@ -76,7 +76,7 @@ describe('keys', () => {
     await client.end()
   })
 
-  it('tells on a terminal how far it is once it takes long, and clears that', async () => {
+  it('shows progress on a terminal after a second, and clears it', async () => {
     const link = await layLink(store.url)
     const clock = new ManualClock()
     link.cut()
@@ -92,7 +92,7 @@ describe('keys', () => {
     expect(stderr.text).toBe('\r\u001b[K0 keys\r\u001b[K')
   })
 
-  it('tells nothing on a terminal that shows the keys, nor into a pipe', async () => {
+  it('shows no progress on a terminal that lists the keys, nor in a pipe', async () => {
     for (const [args, world] of [
       [['keys'], { columns: 80 }],
       [['keys', '--count'], {}],
@@ -104,13 +104,13 @@ describe('keys', () => {
     }
   })
 
-  it('ends with 1 and one line when the store cannot list keys', async () => {
+  it('exits with code 1 and one line when the store cannot list keys', async () => {
     const { code, stderr } = await execute(['keys', '*'.repeat(2_000), ...url])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: The state store refused the request: syntax error; [^\n]+\n$/)
   })
 
-  it('ends with 1 when there is no broker, with 2 for an empty glob or too many', async () => {
+  it('exits with code 1 without a broker, and with 2 for an empty glob or several globs', async () => {
     const { code, stderr } = await execute(['keys', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
@@ -118,7 +118,7 @@ describe('keys', () => {
     expect(await execute(['keys', 'a', 'b', ...url])).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('ends quietly when nobody reads, and asks for no more', async () => {
+  it('exits quietly when its reader has exited, and requests no further page', async () => {
     const { stdout, exit } = start(['keys', ...url])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(0)

@@ -22,7 +22,7 @@ describe('load', () => {
   ]
   const OVER = { key: 'over', value: '', expiresAt: 17 }
 
-  it('restores what was dumped, by way of the console', async () => {
+  it('restores a dump through the console', async () => {
     const { store, link } = await openConsole()
     const stdin = ndjson([...LINES, OVER])
     const { code, stdout, stderr } = await execute(['load', '--console', link], { stdin })
@@ -49,7 +49,7 @@ describe('load', () => {
     expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 kept the version of the dump\n' })
   })
 
-  it('makes one store of another, dump and load by way of either', async () => {
+  it('copies a store: dump and load through console or broker', async () => {
     const [from, to] = [await openConsole(), await openConsole()]
     await from.store.load([...LINES, ...many(2_000)])
     const { stdout: dump } = await execute(['dump', '--console', from.link])
@@ -62,7 +62,7 @@ describe('load', () => {
     expect(values({ store: other })).toEqual(values(from))
   })
 
-  it('sets the keys of any store, with expiry and fencing token, and says that versions are new', async () => {
+  it('sets keys with expiry and fencing token at any store, and warns that they get new versions', async () => {
     const store = await openStore()
     const stdin = ndjson([...LINES, OVER, { key: 'soon', value: '', expiresAt: NOW + 60_000 }])
     const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })
@@ -77,7 +77,7 @@ describe('load', () => {
     expect(store.peek('a\\b')?.version).not.toBe('1696374425000:1:StateStore')
   })
 
-  it('lets the later line of a key count, either way', async () => {
+  it('uses the last line of a repeated key, through console and broker', async () => {
     const { store, link } = await openConsole()
     const stdin = ndjson([...many(300), ...many(300).map(({ key }) => ({ key, value: 'later' }))])
     for (const args of [
@@ -90,7 +90,7 @@ describe('load', () => {
     }
   })
 
-  it('of the dump of an empty store is nothing, and an empty input is refused', async () => {
+  it('loads the dump of an empty store, and rejects an empty input', async () => {
     const { store, link } = await openConsole()
     const { stdout: stdin } = await execute(['dump', '--console', link])
     const stdout = '0 keys loaded, 0 kept the version of the dump\n'
@@ -113,7 +113,7 @@ describe('load', () => {
     ['a line that is cut off', '{"key":"k","value":"v', 'it is not valid JSON'],
     ['no value', '{"key":"k"}', 'it needs either `value` or `bytes`'],
     ['what nobody reads', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
-  ])('says which line is wrong, and how many keys are loaded: %s', async (_, bad, words) => {
+  ])('reports the number of an invalid line and of loaded keys: %s', async (_, bad, words) => {
     const { store, link } = await openConsole()
     const before = ndjson(many(1_000))
     const whole = await execute(['load', '--console', link], { stdin: `${before}\n${bad}\n${before}` })
@@ -130,7 +130,7 @@ describe('load', () => {
     expect(first.stderr).toContain(`rx-statestore: line 1: ${words}; nothing was loaded\n`)
   })
 
-  it('refuses a dump that was cut at the end of a line, either way', async () => {
+  it('rejects a dump that is truncated at a line end, through console and broker', async () => {
     const { store, link } = await openConsole()
     await store.load(many(600))
     const { stdout: dump } = await execute(['dump', '--console', link])
@@ -146,7 +146,7 @@ describe('load', () => {
     expect(stderr).toMatch(/; 499 keys loaded before\n$/)
   })
 
-  it('stops sending when the console refuses, however much there is', { tags: 'slow' }, async () => {
+  it('stops sending a large dump when the console rejects it', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     const stdin = `nonsense\n${ndjson(many(300_000))}`
     expect(await execute(['load', '--console', link], { stdin })).toMatchObject({
@@ -158,7 +158,7 @@ describe('load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('says how many keys are loaded when the store refuses one, or goes away', async () => {
+  it('reports the number of loaded keys when the store rejects one or stops', async () => {
     const full = await openStore({ maxKeys: 700 })
     const { code, stderr } = await execute(['load', '--url', full.url], { stdin: ndjson(many(1_000)) })
     const [, count] = /: the quota has been exceeded; (\d+) keys loaded before\n$/.exec(stderr) ?? []
@@ -173,7 +173,7 @@ describe('load', () => {
     expect(running.stderr.lines.at(-1)).toMatch(/^rx-statestore: .*; nothing was loaded$/)
   })
 
-  it('takes no more keys than the store may hold, by way of the console', async () => {
+  it('loads nothing through the console when the keys exceed the limit of the store', async () => {
     const { store, link } = await openConsole({ maxKeys: 2, maxBytes: 1_000_000 })
     const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(many(3)) })
     const words = 'Nothing was loaded: the store would exceed its quota of 2 keys or 1000000 bytes'
@@ -184,13 +184,13 @@ describe('load', () => {
     ['a file that is not there', ['/nowhere/at/all']],
     ['two files', ['a', 'b']],
     ['an address without a token', ['--console', 'http://127.0.0.1:1/']],
-  ])('ends with 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['load', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore load --help\n$/)
   })
 
-  it('ends with 1 for a folder', async () => {
+  it('exits with code 1 for a folder', async () => {
     const { link } = await openConsole()
     const { code, stderr } = await execute(['load', '/', '--console', link])
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^rx-statestore: EISDIR[^\n]*\n$/)])

@@ -5,11 +5,11 @@ import { connect, type Entry, type StateStore, text } from '../../src/client/ind
 import { listen } from '../support/listen.js'
 import type { Running } from './test-io.js'
 
-/** Not for ever: should a test fail, nothing of it must stay. */
+/** Limits the run time, so that a failed test leaves no process. */
 const IDLE = 'setTimeout(() => {}, 60_000)'
 /** A script that runs until a signal ends it, and says when it does. */
 export const FOREVER = `${IDLE}; console.log("runs", process.pid)`
-/** A script that tells which signals it got, and goes on. */
+/** A script that prints the signals it gets, and continues. */
 export const STUBBORN = `for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => console.log('got', s)); ${FOREVER}`
 
 /** The words of a command that runs a script. */
@@ -18,7 +18,7 @@ export const node = (script: string): readonly string[] => ['--', process.execPa
 /** The process id that a script said. */
 export const pidOf = async ({ stdout }: Running): Promise<number> => Number((await stdout.line(/^runs \d+$/)).slice(5))
 
-/** Whether there is such a process. */
+/** Returns whether the process exists. */
 export function runs(pid: number): boolean {
   try {
     return process.kill(pid, 0)
@@ -31,7 +31,7 @@ export function runs(pid: number): boolean {
 export const starting = (script: string): string =>
   `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}], { stdio: 'inherit' }); ${IDLE}`
 
-/** A port, and who connects to it first: a process hangs up when it ends, however it does. */
+/** A port and its first connection, which closes when the connected process ends for any reason. */
 export async function openPort(): Promise<{ readonly port: number; readonly caller: Promise<Socket> }> {
   const server = createServer()
   const caller = new Promise<Socket>(resolve => {

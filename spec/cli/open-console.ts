@@ -16,7 +16,7 @@ export async function openConsole(
   return { store, server, link: server.link }
 }
 
-/** A name in a folder of its own, gone at the end of the test. */
+/** A path in a new folder, which is removed at the end of the test. */
 export async function scratch(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
   onTestFinished(async () => rm(folder, { recursive: true }))

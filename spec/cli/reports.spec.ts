@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { storageWords } from '../../src/cli/reports.js'
 import { StateStoreError } from '../../src/core/util/errors.js'
 
-describe('A line about what is kept', () => {
+describe('The message about the storage', () => {
   it.each([
     ['kept', undefined, true, 'the log is available again'],
     ['waiting', undefined, true, 'requests wait until the log is available'],

@@ -23,7 +23,7 @@ const COMMANDS = [
   'policy',
 ]
 
-describe('the command line', () => {
+describe('The command line', () => {
   it('prints its version', async () => {
     for (const flag of ['--version', '-V']) {
       expect(await execute([flag])).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
@@ -68,16 +68,16 @@ describe('the command line', () => {
       ['set', 'a', 'b', 'c'],
       "too many arguments for 'set'. Expected 2 arguments but got 3; see rx-statestore set --help",
     ],
-  ])('ends with 2 and one line for %s', async (_, args, words) => {
+  ])('exits with code 2 and one line for %s', async (_, args, words) => {
     expect(await execute(args)).toMatchObject({ code: 2, stdout: '', stderr: `rx-statestore: ${words}\n` })
   })
 
-  it('keeps what it repeats of its arguments in one line and harmless', async () => {
+  it('escapes arguments that it repeats in a message', async () => {
     const { stderr } = await execute(['get', 'k', '--url', 'mqtt\n\u001b[2J'])
     expect(stderr).toMatch(/^rx-statestore: Expected a broker URL .*\\u001b\[2J.*\n$/)
   })
 
-  it('has colours on a terminal alone', async () => {
+  it('uses colours on a terminal only', async () => {
     const red = '\u001b[31mrx-statestore:\u001b[39m'
     expect((await execute([], { columns: 80 })).stderr).toContain(red)
     expect((await execute([], { columns: 80, env: { NO_COLOR: '1' } })).stderr).not.toContain(red)

@@ -38,7 +38,7 @@ async function serving(...flags: string[]) {
 }
 
 describe('passwd', () => {
-  it('makes a file that nobody else reads, and keeps no password in it', async () => {
+  it('creates a file that only its owner can read, without passwords in it', async () => {
     const file = await users('alice', 'bob')
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/^alice:\$scrypt\$.*\nbob:\$scrypt\$.*\n$/)
@@ -46,7 +46,7 @@ describe('passwd', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('takes nothing from a file that was left, or laid, where the new one is written', async () => {
+  it('replaces a file or link that has the name of its temporary file', async () => {
     const file = await users('alice')
     const other = join(folder(), 'other')
     writeFileSync(other, 'as it was', { mode: 0o644 })
@@ -70,13 +70,13 @@ describe('passwd', () => {
     ['an empty password', ['alice'], '\n', 2],
     ['a name with a colon', ['a:b'], 'x', 2],
     ['an attribute without a value', ['alice', '--attribute', 'building'], 'x', 2],
-  ])('refuses %s', async (_, args, stdin, code) => {
+  ])('rejects %s', async (_, args, stdin, code) => {
     const file = join(folder(), 'users')
     expect(await execute(['passwd', file, ...args], { stdin })).toMatchObject({ code, stdout: '' })
     expect(() => statSync(file)).toThrow()
   })
 
-  it('leaves a file alone that it does not understand', async () => {
+  it('does not change an invalid file', async () => {
     const file = written('users', 'alice:secret\n')
     expect(await execute(['passwd', file, 'bob'], { stdin: 'x' })).toMatchObject({ code: 1 })
     expect(readFileSync(file, 'utf8')).toBe('alice:secret\n')
@@ -117,7 +117,7 @@ describe('policy check', () => {
     ['no key', POLICY, ['--can', 'Read'], /--can Read requires --key/],
     ['no topic', POLICY, ['--can', 'Publish'], /--can Publish requires --topic/],
     ['something else to do', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
-  ])('ends with 2 for %s', async (_, text, args, words) => {
+  ])('exits with code 2 for %s', async (_, text, args, words) => {
     const { code, stderr } = await execute(['policy', 'check', written('policy', text), ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
@@ -125,7 +125,7 @@ describe('policy check', () => {
 })
 
 describe('serve', () => {
-  it('asks for passwords, and does what the policy says', async () => {
+  it('authenticates by passwords, and enforces the policy', async () => {
     const { run } = await serving(
       '--password-file',
       await users('panel', 'reader'),
@@ -144,7 +144,7 @@ describe('serve', () => {
     expect(await run('get', 'line-1/a', '--username', 'panel', '--password', 'x')).toMatchObject({ code: 1 })
   })
 
-  it.each(['SIGHUP', 'a change of the file'])('reads its files again at %s', async how => {
+  it.each(['SIGHUP', 'a change of the file'])('reloads its files on %s', async how => {
     const [passwords, policy] = [await users('panel'), written('policy', POLICY)]
     const { run, stderr, interrupt } = await serving('--password-file', passwords, '--policy', policy)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({ code: 1 })
@@ -161,7 +161,7 @@ describe('serve', () => {
     expect(await run('get', 'line-2/a', '--username', 'panel', '--password', 'new')).toMatchObject({ code: 3 })
   })
 
-  it('keeps what it has when a file makes no sense any more', async () => {
+  it('keeps the previous content when a file becomes invalid', async () => {
     const policy = written('policy', POLICY)
     const { run, stderr, interrupt } = await serving('--password-file', await users('panel'), '--policy', policy)
     writeFileSync(policy, '[{')
@@ -170,7 +170,7 @@ describe('serve', () => {
     expect(await run('get', 'line-1/a', ...as('panel'))).toMatchObject({ code: 3 })
   })
 
-  it('keeps a record in a file', async () => {
+  it('writes the audit log to a file', async () => {
     const record = join(folder(), 'record')
     writeFileSync(record, '', { mode: 0o644 })
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)
@@ -188,7 +188,7 @@ describe('serve', () => {
     expect(statSync(record).mode & 0o777).toBe(0o600)
   })
 
-  it('does not listen where others can reach it without asking who they are', async () => {
+  it('refuses to listen for other machines without authentication', async () => {
     expect(await execute(['serve', ...ANY_PORT, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/anonymous clients on 0\.0\.0\.0 would have full access: add --password-file, /),
@@ -202,7 +202,7 @@ describe('serve', () => {
     ['a policy that is not there', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
     ['a password file that makes no sense', ['--password-file', written('users', 'x')], /users: line 1/],
     ['a policy that makes no sense', ['--policy', written('policy', 'x: 1')], /line 1: Expected only/],
-  ])('ends with 2 for %s', async (_, flags, words) => {
+  ])('exits with code 2 for %s', async (_, flags, words) => {
     expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(words),
@@ -211,7 +211,7 @@ describe('serve', () => {
 })
 
 describe('The page of the console', () => {
-  it('comes in by its token, and does what the policy gives to the user `console`', async () => {
+  it('connects with its token, and has the rights of the user `console`', async () => {
     const policy = written('policy', POLICY.replace('usernames: [reader]', 'usernames: [console]'))
     const { stdout, run } = await serving('--password-file', await users('panel'), '--policy', policy, '--console', '0')
     const [, token = ''] = /#token=(\S+)/.exec(await stdout.line(/^console on/)) ?? []

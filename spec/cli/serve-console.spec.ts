@@ -23,7 +23,7 @@ async function consoleOf({
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve --console', () => {
-  it('prints one address that lets one in, and ends with the store', async () => {
+  it('prints an address with a token, and stops with the store', async () => {
     const running = start(['serve', ...ANY_PORT, '--console', '0'])
     const line = await running.stdout.line(/^listening on /)
     const { url, ask } = await consoleOf(running)
@@ -38,7 +38,7 @@ describe('serve --console', () => {
   it.each([
     ['in the directory of --data', (folder: string) => ['--data', folder], 'console-token'],
     ['in a file', (folder: string) => ['--console-token-file', `${folder}.token`], '../state.token'],
-  ])('keeps its token %s, for the owner alone, and a dump finds it there', async (_, args, name) => {
+  ])('keeps its token %s, readable by the owner only, where dump finds it', async (_, args, name) => {
     const folder = await scratch('state')
     const addresses: string[] = []
     for (let times = 1; times <= 2; times++) {
@@ -55,7 +55,7 @@ describe('serve --console', () => {
     expect(addresses[1]).toBe(addresses[0])
   })
 
-  it('does not start with a token that can be guessed, and does not say it', async () => {
+  it('rejects a token that is too short, without printing it', async () => {
     const file = await scratch('token')
     await writeFile(file, 'secret')
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--console', '0', '--console-token-file', file])
@@ -63,7 +63,7 @@ describe('serve --console', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('prints the address with --json, too', async () => {
+  it('prints the address as JSON with --json', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--json'])
     const { console } = Object(jsonOf(await stdout.line(/./)))
     expect(console).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)
@@ -90,7 +90,7 @@ describe('serve --console', () => {
     expect(await execute(['get', 'b', '--url', url])).toMatchObject({ stdout: '21.5' })
   })
 
-  it('can be reset to a seed of nothing', async () => {
+  it('can be reset to an empty seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, '{}')
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
@@ -98,14 +98,14 @@ describe('serve --console', () => {
     expect(await (await ask('api/reset', {})).json()).toEqual({ deleted: 0, set: 0 })
   })
 
-  it('listens where --console-host says', async () => {
+  it('listens on the address of --console-host', async () => {
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--console-host', '0.0.0.0'])
     const { url, ask } = await consoleOf(running)
     expect(url.hostname).toBe('127.0.0.1')
     expect((await ask('api/store')).status).toBe(200)
   })
 
-  it('ends with 1, and frees the ports of the store, when its port is in use', async () => {
+  it('exits with code 1, and frees the ports of the store, when its port is in use', async () => {
     const [port, own] = [String(await takenPort()), ['--port', '0', '--ws-port', '0']]
     const { code, stdout, stderr } = await execute(['serve', ...own, '--console', port])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -119,13 +119,13 @@ describe('serve --console', () => {
     ['a port that is no number', ['--console', 'yes']],
     ['--console-host alone', ['--console-host', '127.0.0.1']],
     ['a --console-host of nothing', ['--console', '0', '--console-host', '']],
-  ])('ends with 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
   })
 
-  it('is not there unless it is asked for', async () => {
+  it('does not start without --console', async () => {
     const running = start(['serve', ...ANY_PORT])
     await running.stdout.line(/^listening on /)
     running.interrupt()

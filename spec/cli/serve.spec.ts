@@ -13,7 +13,7 @@ async function seedFile(content: string): Promise<string> {
 }
 
 describe('serve', () => {
-  it('says where it listens, and stops cleanly when interrupted', async () => {
+  it('prints its addresses, and stops cleanly when interrupted', async () => {
     const { stdout, stderr, exit, interrupt } = start(['serve', ...ANY_PORT])
     const line = await stdout.line(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:\/\/127\.0\.0\.1:\d+$/)
     const [, url = '', wsUrl = ''] = /(mqtt:\S+) and (ws:\S+)/.exec(line) ?? []
@@ -25,7 +25,7 @@ describe('serve', () => {
     expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
   })
 
-  it('says that the clock of the machine was set back, and that it has caught up', async () => {
+  it('reports that the clock of the machine was set back, and that it has caught up', async () => {
     const { now } = Date
     let ahead = 0
     const spy = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
@@ -49,7 +49,7 @@ describe('serve', () => {
     expect(jsonOf(await stdout.line(/./))).toEqual(expected)
   })
 
-  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('begins with the keys of a seed at %s', async host => {
+  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('starts with the keys of a seed at %s', async host => {
     const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
     const file = await seedFile(JSON.stringify(seed))
     const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--allow-anonymous', '--seed', file])
@@ -66,20 +66,20 @@ describe('serve', () => {
     ['is an array', '["a"]', /must be a JSON object of values by key/],
     ['is null', 'null', /must be a JSON object of values by key/],
     ['has an empty key', '{"": 1}', /has an empty key/],
-  ])('ends with 2 for a seed that %s', async (_, content, words) => {
+  ])('exits with code 2 for a seed that %s', async (_, content, words) => {
     const { code, stdout, stderr } = await execute(['serve', ...ANY_PORT, '--seed', await seedFile(content)])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
     expect(stderr).toMatch(/^[^\n]+; see rx-statestore serve --help\n$/)
   })
 
-  it('ends with 2 for a seed that cannot be read', async () => {
+  it('exits with code 2 for an unreadable seed', async () => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--seed', '/nowhere/at/all'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: cannot read the seed: ENOENT[^\n]*\n$/)
   })
 
-  it('ends with 1, and frees its ports, when the seed does not fit', async () => {
+  it('exits with code 1, and frees its ports, when the seed exceeds the limits', async () => {
     const port = new URL((await closedStore()).url).port
     const flags = ['--port', port, '--ws-port', '0', '--max-keys', '1', '--seed', await seedFile('{"a":1,"b":2}')]
     const { code, stderr } = await execute(['serve', ...flags])
@@ -95,7 +95,7 @@ describe('serve', () => {
     expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 1 })
   })
 
-  it('limits what it keeps with --max-bytes', async () => {
+  it('limits the bytes of its keys with --max-bytes', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--max-bytes', '2000'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
     expect(await execute(['set', 'a', 'x'.repeat(1_000), '--url', url])).toMatchObject({ code: 0 })
@@ -114,7 +114,7 @@ describe('serve', () => {
   it.each([
     ['--port', '--ws-port'],
     ['--ws-port', '--port'],
-  ])('ends with 1 when %s is in use', async (flag, other) => {
+  ])('exits with code 1 when %s is in use', async (flag, other) => {
     const port = new URL((await openStore()).url).port
     const { code, stdout, stderr } = await execute(['serve', flag, port, other, '0'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -123,7 +123,7 @@ describe('serve', () => {
     )
   })
 
-  it('ends with 1 for an address that is not its own', async () => {
+  it('exits with code 1 for an address of another machine', async () => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--allow-anonymous', '--host', '192.0.2.1'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot listen: .*EADDRNOTAVAIL.*\n$/m)
@@ -137,7 +137,7 @@ describe('serve', () => {
     ['a --max-bytes of zero', ['--max-bytes', '0']],
     ['an argument', ['1883']],
     ['a flag of another command', ['--url', 'mqtt://127.0.0.1']],
-  ])('ends with 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['serve', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)

@@ -23,14 +23,14 @@ describe('set', () => {
     expect(await cli(['get', 'k'])).toMatchObject({ stdout: 'ä b' })
   })
 
-  it('takes an empty value, a negative number, and anything after --', async () => {
+  it('accepts an empty value, a negative number, and any value after --', async () => {
     for (const words of [[''], ['-5'], ['--', '--nx']]) {
       expect(await execute(['set', 'k', '--url', store.url, ...words])).toMatchObject({ code: 0 })
       expect(await cli(['get', 'k'])).toMatchObject({ stdout: words.at(-1) })
     }
   })
 
-  it('prints the version of the value as the store gives it', async () => {
+  it('prints the version that the store returns', async () => {
     const { stdout } = await cli(['set', 'k', 'v'])
     expect(jsonOf((await cli(['get', 'k', '--json'])).stdout)).toMatchObject({ version: stdout.trim() })
   })
@@ -48,7 +48,7 @@ describe('set', () => {
     })
   })
 
-  it('takes a key that is not text as `keys` prints it, as all commands do', async () => {
+  it('accepts a key that is not text in the format of `keys`, like all commands', async () => {
     const word = "$'\\xFF\\x00'"
     expect(await cli(['set', word, 'v', '--json'])).toMatchObject({
       code: 0,
@@ -73,7 +73,7 @@ describe('set', () => {
     expect(await stored('k')).toBe('00FF80')
   })
 
-  it('reads standard input for -, byte by byte', async () => {
+  it('reads the exact bytes of standard input for -', async () => {
     expect(await cli(['set', 'k', '-'], { stdin: Uint8Array.of(128, 10) })).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('800A')
     expect(await cli(['set', 'k', '-', '--hex'], { stdin: '2D\n' })).toMatchObject({ code: 0 })
@@ -108,25 +108,25 @@ describe('set', () => {
     ['a --px of a unit there is not', ['set', 'k', 'v', '--px', '1y'], /Expected a time/],
     ['a malformed --ft', ['set', 'k', 'v', '--ft', '17:x'], /Expected a version such as 1696374425000:1:StateStore/],
     ['two conditions', ['set', 'k', 'v', '--nx', '--nex'], /'--nx' cannot be used with option '--nex'/],
-  ])('ends with 2 and one line for %s', async (_, args, words) => {
+  ])('exits with code 2 and one line for %s', async (_, args, words) => {
     const { code, stdout, stderr } = await cli(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore set --help\n$/)
   })
 
-  it('refuses a binary file as Base16', async () => {
+  it('rejects a binary file as Base16', async () => {
     expect(await cli(['set', 'k', '-f', '-', '--hex'], { stdin: Uint8Array.of(255) })).toMatchObject({ code: 2 })
   })
 
-  it('ends with 3 when there is such a key with --nx', async () => {
+  it('exits with code 3 with --nx when the key exists', async () => {
     expect(await cli(['set', 'k', 'v', '--nx'])).toMatchObject({ code: 0 })
     const { code, stdout, stderr } = await cli(['set', 'k', 'v', '--nx'])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toMatch(/^rx-statestore: not written: k exists, version \d+:\d+:StateStore\n$/)
   })
 
-  it('ends with 3 when the key holds another value with --nex', async () => {
+  it('exits with code 3 with --nex when the key holds another value', async () => {
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     const { code, stderr } = await cli(['set', 'lock', 'you', '--nex'])
@@ -134,7 +134,7 @@ describe('set', () => {
     expect(stderr).toMatch(/^rx-statestore: not written: lock holds another value, version \d+:\d+:StateStore\n$/)
   })
 
-  it('prints an object with --json when the condition did not hold, with the version in the way', async () => {
+  it('prints an object with the current version when the condition does not hold, with --json', async () => {
     const { stdout: version } = await cli(['set', 'k', 'v'])
     const { code, stdout, stderr } = await cli(['set', 'k', 'w', '--nx', '--json'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
@@ -153,7 +153,7 @@ describe('set', () => {
     ['90s', 90_000],
     ['1h30m', 5_400_000],
     ['60000', 60_000],
-  ])('takes a time to live of %s', async (time, ms) => {
+  ])('accepts a time to live of %s', async (time, ms) => {
     const before = Date.now()
     await cli(['set', 'k', 'v', '--px', time])
     const expiresIn = (store.peek('k')?.expiresAt ?? 0) - before

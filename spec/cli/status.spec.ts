@@ -6,7 +6,7 @@ import { openConsole } from './open-console.js'
 import { execute, jsonOf, NOW, openStore } from './test-io.js'
 
 describe('status', () => {
-  it('tells where the broker is, that a store answers, how many keys it has and what its clock says', async () => {
+  it('prints the broker, the latency of the store, its number of keys and its clock offset', async () => {
     const store = await openStore({ clock: { ...systemClock, now: () => NOW + 5_000 } })
     await store.load([{ key: 'a', value: '1' }])
     const { code, stdout, stderr } = await execute(['status', '--url', store.url, '--client-id', 'me'])
@@ -22,7 +22,7 @@ describe('status', () => {
     ['ahead', 3_600_000],
     ['behind', -3_600_000],
     ['the same', 0],
-  ])('finds a clock that is %s within what it says, whatever the time here', async (_, offset) => {
+  ])('measures a clock that is %s within the printed uncertainty', async (_, offset) => {
     const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset } })
     const { stdout } = await execute(['status', '--json', '--url', url])
     const report = jsonOf(stdout)
@@ -42,7 +42,7 @@ describe('status', () => {
     expect(store.keyspace).toBe(keyspace)
   })
 
-  it('tells what a console knows as well, and finds the broker by it', async () => {
+  it('prints the state that a console reports, and finds the broker through it', async () => {
     const { link, store } = await openConsole()
     const { code, stdout } = await execute(['status', '--console', link])
     expect(code).toBe(0)
@@ -56,7 +56,7 @@ describe('status', () => {
     })
   })
 
-  it('ends with 1 when the broker is not there, and when it has no store', async () => {
+  it('exits with code 1 when the broker is unreachable, and when it has no store', async () => {
     const gone = await execute(['status', '--url', 'mqtt://127.0.0.1:1', '--timeout', '500ms'])
     expect(gone.code).toBe(1)
     expect(gone.stderr).toMatch(/^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:1 within 500 ms: .*ECONNREFUSED/)
@@ -69,7 +69,7 @@ describe('status', () => {
     })
   })
 
-  it('ends with 1 when no store answers', async () => {
+  it('exits with code 1 when no store answers', async () => {
     const broker = await scriptedBroker(side => side.send(CONNACK), grant)
     const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '1s'])
     expect([code, stderr]).toEqual([

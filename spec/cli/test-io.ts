@@ -12,11 +12,11 @@ import { type ServeOptions, type StoreServer, serve } from '../../src/server/ind
 /** What lines are stamped with: a quarter past noon in every time zone of the tests. */
 export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()
 
-/** A stream that keeps what is written, and tells when a line has come. */
+/** A stream that records writes, and resolves when it has a line. */
 export class TestSink implements Sink {
   readonly isTTY: boolean
   readonly columns?: number
-  /** Fails every write from now on. */
+  /** Fails all further writes. */
   broken: Error | undefined
   readonly #chunks: Buffer[] = []
   readonly #wake = new Set<() => void>()
@@ -46,12 +46,12 @@ export class TestSink implements Sink {
     return true
   }
 
-  /** Settles when there is this line, whatever came before and after it. */
+  /** Resolves when a line matches. */
   async said(line: string): Promise<void> {
     while (!this.lines.includes(line)) await this.#written()
   }
 
-  /** The next line that has the pattern, after those that were asked for before. */
+  /** Resolves to the next matching line after the previous result. */
   async line(pattern: RegExp): Promise<string> {
     for (;;) {
       const at = this.lines.findIndex((line, index) => index >= this.#seen && pattern.test(line))
@@ -75,7 +75,7 @@ export interface TestWorld {
   readonly stdin?: string | Uint8Array
   /** Width of the terminal that stdout and stderr are; without it they are pipes. */
   readonly columns?: number
-  /** Of what the command itself has to wait for; default the machine's. */
+  /** The clock of the command; default the system clock. */
   readonly clock?: Pick<Clock, 'schedule'>
 }
 
@@ -132,7 +132,7 @@ function spawnInto(
   return child
 }
 
-/** What a command came to. */
+/** The result of a command. */
 export interface Outcome {
   readonly code: ExitCode
   readonly stdout: string

@@ -4,7 +4,7 @@ import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('watch', () => {
-  it('prints what the keys hold, then one line per change', async () => {
+  it('prints the values of the keys, then one line per change', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
@@ -34,7 +34,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('watches all keys that match a glob, those that come and go included', async () => {
+  it('watches all keys that match a glob, including keys created later', async () => {
     const store = await openStore()
     const { url } = store
     for (const key of ['sensor/1', 'other']) await execute(['set', key, 'v', '--url', url])
@@ -51,7 +51,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('watches globs beside keys', async () => {
+  it('watches globs and keys together', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'line-1']) await execute(['set', key, 'v', '--url', url])
     const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
@@ -60,7 +60,7 @@ describe('watch', () => {
     await stderr.line(/ watching 2 keys and all keys that match 'a\/\[0-9\]' or 'line-\?'$/)
   })
 
-  it('ends with an error when more keys fit than --max-keys', async () => {
+  it('fails when more keys match than --max-keys', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'a/2']) await execute(['set', key, 'v', '--url', url])
     const { code, stderr } = await execute(['watch', 'a/*', '--max-keys', '1', '--url', url])
@@ -68,14 +68,14 @@ describe('watch', () => {
     expect(code).not.toBe(0)
   })
 
-  it('watches a key with an asterisk with --literal', async () => {
+  it('watches a key that contains an asterisk with --literal', async () => {
     const store = await openStore()
     const { stdout } = start(['watch', '*', '--literal', '--url', store.url])
     await stdout.line(/ '\*' {2}absent/)
     expect(Array.from(store.watchedBy(store.clientIds[0] ?? ''))).toEqual([utf8('*')])
   })
 
-  it('watches the keys of standard input', async () => {
+  it('watches keys that it reads from standard input', async () => {
     const { url } = await openStore()
     for (const key of ['s/1', 's/2', 'other']) await execute(['set', key, 'v', '--url', url])
     const { stdout: stdin } = await execute(['keys', 's/*', '--url', url])
@@ -84,7 +84,7 @@ describe('watch', () => {
     expect(stdout.lines.map(line => line.split(/ +/)[1]).sort()).toEqual(['s/1', 's/2'])
   })
 
-  it('ends after --count lines', async () => {
+  it('exits after --count lines', async () => {
     const { url } = await openStore()
     const { stdout, exit } = start(['watch', 'a', '--count', '2', '--url', url])
     await stdout.line(/absent/)
@@ -129,7 +129,7 @@ describe('watch', () => {
     await stdout.line(/ 0x4142 /)
   })
 
-  it('has colours on a terminal alone', async () => {
+  it('uses colours on a terminal only', async () => {
     const { url } = await openStore()
     const terminal = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100 })
     expect(await terminal.exit).toBe(0)
@@ -139,7 +139,7 @@ describe('watch', () => {
     expect(plain.stdout.text).not.toContain('\u001b[')
   })
 
-  it('outlives the store, and resynchronises when it is back on the same port', async () => {
+  it('survives a restart of the store on the same port, and resynchronises', async () => {
     const first = await openStore()
     const port = Number(new URL(first.url).port)
     await execute(['set', 'a', 'old', '--url', first.url])
@@ -158,7 +158,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('waits for a store that is down at the start, and says so once', async () => {
+  it('waits for a store that is down at the start, and reports that once', async () => {
     const gone = await openStore()
     await gone.close()
     const { stdout, stderr } = start(['watch', 'a', '--url', gone.url])
@@ -170,7 +170,7 @@ describe('watch', () => {
     expect(stderr.lines.filter(line => line.includes('still trying'))).toHaveLength(1)
   })
 
-  it('says so when the broker has no state store', async () => {
+  it('reports a broker without a state store', async () => {
     const { port } = await openBroker()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/connected to/)
@@ -188,7 +188,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('ends with 1 when another client takes its id', async () => {
+  it('exits with code 1 when another client takes over its id', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--client-id', 'me', '--url', url])
     await stdout.line(/absent/)
@@ -197,7 +197,7 @@ describe('watch', () => {
     await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 
-  it('ends quietly when nobody reads its output any more', async () => {
+  it('exits quietly when the reader of its output has exited', async () => {
     const store = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', store.url])
     await stdout.line(/absent/)
@@ -208,7 +208,7 @@ describe('watch', () => {
     expect(store.stats.connections).toBe(0)
   })
 
-  it('ends with 1 when its output cannot be written', async () => {
+  it('exits with code 1 when its output cannot be written', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', url])
     stdout.broken = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
@@ -220,7 +220,7 @@ describe('watch', () => {
     ['no key', ['watch']],
     ['an empty key', ['watch', 'a', '']],
     ['a --count of zero', ['watch', 'a', '--count', '0']],
-  ])('ends with 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore watch --help\n$/)

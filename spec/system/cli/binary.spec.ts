@@ -78,7 +78,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     await eventually(() => store.stats.watches === 0)
   })
 
-  it('ends a watch quietly when the reader of its output is gone', async () => {
+  it('ends a watch quietly when the reader of its output has exited', async () => {
     const { url } = await openStore()
     const { child, lines, exit } = launch('watch', 'k', '--url', url)
     const talk: string[] = []
@@ -92,7 +92,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
 
-  it('carries binary values through pipes', async () => {
+  it('passes binary values through pipes', async () => {
     const { url } = await openStore()
     expect(await execute(['set', 'k', '--file', '-', '--url', url], BINARY)).toMatchObject({ code: 0, stderr: '' })
     const { code, stdout } = await execute(['get', 'k', '--url', url])
@@ -100,7 +100,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(stdout.equals(BINARY)).toBe(true)
   })
 
-  it('serves a console, by which all keys are saved and restored', async () => {
+  it('serves a console, through which keys are dumped and loaded', async () => {
     const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
     const printed: string[] = []
     lines.on('line', line => printed.push(line))
@@ -123,7 +123,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(await exit).toEqual([0, null])
   })
 
-  it('runs a command under a lock, with the same streams', async () => {
+  it('runs a command under a lock with the same standard streams', async () => {
     const { url } = await openStore()
     const words = ['lock', 'l', '--url', url, '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)']
     const { code, stdout, stderr } = await execute(words, BINARY)
@@ -138,7 +138,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     ['SIGQUIT', 131],
   ] as const
 
-  it.each(some(ENDING, 1))('passes %s to a command under a lock, and gives the lock back', async (signal, code) => {
+  it.each(some(ENDING, 1))('forwards %s to a command under a lock, and releases the lock', async (signal, code) => {
     const store = await openStore()
     const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
     await once(lines, 'line')
@@ -150,7 +150,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('has its exit codes and says one line', async () => {
+  it('prints one line and returns the exit code of a failure', async () => {
     const { url } = await openStore()
     expect(await execute(['--version'])).toMatchObject({ code: 0, stderr: '' })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({

@@ -42,7 +42,7 @@ describe('completion', () => {
     for (const command of COMMANDS) expect(stdout).toContain(command)
   })
 
-  it.each(CASES)('offers in bash after `%s` what fits', async (line, expected) => {
+  it.each(CASES)('offers matching candidates in bash after `%s`', async (line, expected) => {
     const words = ['rx-statestore', ...line.split(' ')]
     const ask = [
       'compopt() { :; }',
@@ -54,7 +54,7 @@ describe('completion', () => {
     expect(Array.from(offered.matchAll(/\]="([^"]*)"/g), ([, word]) => word).sort()).toEqual([...expected])
   })
 
-  it('offers in bash what fits after an equals sign, which is a word of its own there', async () => {
+  it('offers candidates in bash after an equals sign, which bash treats as a separate word', async () => {
     const ask = `COMP_WORDS=(rx-statestore serve --persist = k); COMP_CWORD=4; ${ANSWER}`
     expect(execFileSync('bash', [], { input: `${await scriptOf('bash')}\n${ask}` }).toString()).toContain('[0]="keys"')
   })
@@ -74,7 +74,7 @@ describe('completion', () => {
     },
   )
 
-  it('ends with 2 for a shell it does not know', async () => {
+  it('exits with code 2 for an unknown shell', async () => {
     const { code, stderr } = await execute(['completion', 'csh'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/Allowed choices are bash, zsh; see rx-statestore completion --help\n$/)

@@ -37,11 +37,11 @@ describe('shellWord', () => {
     ["$'x'", `"\\$'\\$\\'x\\''"`],
     ['a\0b', `"\\$'a\\x00b'"`],
     ['a\ufffdb', `"\\$'a\\xEF\\xBF\\xBDb'"`],
-  ])('leaves nothing of %j to the shell or to the flags', (key, word) => {
+  ])('quotes %j against the shell and against flags', (key, word) => {
     expect(shellWord(key)).toBe(word)
   })
 
-  it.each(['bash', 'sh'])('is pasted back into %s, and read as the same key, whatever that is', shell => {
+  it.each(['bash', 'sh'])('round-trips any key through %s', shell => {
     const odd = fc.oneof(
       anyBytes,
       anyBytes.map(key => Uint8Array.of(45, ...key)),
@@ -54,7 +54,7 @@ describe('shellWord', () => {
     expect(words.map(keyOfWord)).toEqual(keys)
   })
 
-  it('is pasted back into bash as the same key', () => {
+  it('round-trips keys through bash', () => {
     const keys = fc.sample(
       // Those are left to us, as above.
       anyText.filter(text => !/^-|[\0\ufffd]/.test(text)),
@@ -76,7 +76,7 @@ describe('keyLine', () => {
     expect(keyLine(key)).toBe(line)
   })
 
-  it('is read back as the same key, whatever it is', () => {
+  it('round-trips any key', () => {
     fc.assert(
       fc.property(fc.oneof(anyText, anyBytes), key => {
         const line = keyLine(key)
@@ -87,7 +87,7 @@ describe('keyLine', () => {
     )
   })
 
-  it('tells text from other bytes', () => {
+  it('distinguishes text from other bytes', () => {
     expect(keyOfLine("$'a\\nb'")).toBe('a\nb')
     expect(keyOfLine("$'\\xFF'")).toEqual(Uint8Array.of(255))
     expect(keyOfLine('0xFF')).toBe('0xFF')

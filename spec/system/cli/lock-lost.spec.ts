@@ -5,7 +5,7 @@ import { execute, openStore, start } from '../../cli/test-io.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-describe('lock, when it is lost', () => {
+describe('lock, when it is lost,', () => {
   it('ends the command, and does not take the lock again', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(FOREVER)])
@@ -17,7 +17,7 @@ describe('lock, when it is lost', () => {
     expect(await lockOf(url)).toMatchObject({ op: 'absent' })
   })
 
-  it('asks what the command has started to end as well, and waits for it', async () => {
+  it('terminates the child processes of the command, and waits for them', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(starting(STUBBORN))])
     const grandchild = await pidOf(running)
@@ -28,7 +28,7 @@ describe('lock, when it is lost', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'thief' })
   })
 
-  it('kills what is left of it after the grace period', async () => {
+  it('kills the remaining processes after the grace period', async () => {
     const { url } = await openStore()
     const { port, caller } = await openPort()
     const clock = new ManualClock()
@@ -55,7 +55,7 @@ describe('lock, when it is lost', () => {
     await running.stderr.line(/^rx-statestore: The lease "l" is lost: it expired before/)
   })
 
-  it('goes on through a connection that is back in time', async () => {
+  it('keeps the lock when the connection returns in time', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--url', link.url, ...node(FOREVER)])
@@ -68,7 +68,7 @@ describe('lock, when it is lost', () => {
     expect(await running.exit).toBe(143)
   })
 
-  it('leaves the lock to its time when the command ends without a connection, and says so', async () => {
+  it('reports that the lock will expire when the command ends without a connection', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--url', link.url, ...node(FOREVER)])
@@ -81,19 +81,19 @@ describe('lock, when it is lost', () => {
     expect(await lockOf(url)).toMatchObject({ op: 'set' })
   })
 
-  it('ends the command and says why when another client takes its id', async () => {
+  it('ends the command and reports that another client took over its id', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--client-id', 'me', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(running)
     await execute(['get', 'l', '--client-id', 'me', '--url', url])
     expect(await running.exit).toBe(4)
     expect(runs(pid)).toBe(false)
-    await running.stderr.line(/^rx-statestore: The lease "l" is lost: .*another client took the id/)
+    await running.stderr.line(/^rx-statestore: The lease "l" is lost: .*another client took over the id/)
   })
 })
 
-describe('lock, without a store', () => {
-  it('waits for one, and says so', async () => {
+describe('lock, without a store,', () => {
+  it('waits for a store, and reports that', async () => {
     const gone = await openStore()
     await gone.close()
     const running = start(['lock', 'l', '--url', gone.url, ...node(FOREVER)])
@@ -103,7 +103,7 @@ describe('lock, without a store', () => {
     await pidOf(running)
   })
 
-  it('ends with 1 and the reason with --no-wait', async () => {
+  it('exits with code 1 and the reason with --no-wait', async () => {
     const gone = await openStore()
     await gone.close()
     const args = ['lock', 'l', '--no-wait', '--timeout', '1000', '--url', gone.url, ...node(FOREVER)]
@@ -114,13 +114,13 @@ describe('lock, without a store', () => {
     )
   })
 
-  it('ends with 1 when another client takes its id while it waits', async () => {
+  it('exits with code 1 when another client takes over its id while it waits', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const { stderr, exit } = start(['lock', 'l', '--client-id', 'me', '--url', url, ...node(FOREVER)])
     await stderr.line(/waiting for first/)
     await execute(['get', 'l', '--client-id', 'me', '--url', url])
     expect(await exit).toBe(1)
-    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took the id/)
+    await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 })

@@ -42,7 +42,7 @@ const freePort = (): Promise<string> =>
     })
   })
 
-it('The ten commands of the page lead from nothing to a store that only the panel may write', async () => {
+it('The ten commands of the page set up a store that only the panel may write', async () => {
   const commands = commandsOfThePage()
   expect(commands).toHaveLength(10)
   // The ports of the page may be in use here; nothing else is changed.
