@@ -138,6 +138,6 @@ describe('The table of omitted records', () => {
     const [heading = '', ...lines] = omissionTable(omissions, { ...processIo(), env: { NO_COLOR: '1' } })
     expect(heading).toContain('position  bytes  omitted')
     expect(lines).toHaveLength(200_001)
-    expect(lines.at(-2)).toBe('  200000     40  SET: its condition depends on what is missing  a\n')
+    expect(lines.at(-2)).toBe('  200000     40  SET: its condition depends on missing data  a\n')
   })
 })
