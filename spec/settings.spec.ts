@@ -107,7 +107,7 @@ describe('settingsFromEnv', () => {
     [
       'a port without broker',
       { AIO_BROKER_HOSTNAME: '', AIO_BROKER_TCP_PORT: '1' },
-      /AIO_BROKER_HOSTNAME beside AIO_BR/,
+      /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,
     ],
     ['a URL for a host', { AIO_BROKER_HOSTNAME: 'mqtt://broker' }, /AIO_BROKER_HOSTNAME to be a host name, got `mqtt:/],
     ['a comma too many', { AIO_BROKER_HOSTNAME: 'a,' }, /AIO_BROKER_HOSTNAME to be a host name, got `a,`/],
@@ -130,12 +130,12 @@ describe('settingsFromEnv', () => {
     ['half a second', { AIO_MQTT_SESSION_EXPIRY: '0.5' }, /AIO_MQTT_SESSION_EXPIRY/],
     ['a file that is not there', { AIO_SAT_FILE: '/nowhere/at/all' }, /AIO_SAT_FILE to name a file .*ENOENT/],
     ['a folder for a file', { AIO_TLS_CA_FILE: folder }, /AIO_TLS_CA_FILE .*EISDIR/],
-    ['a certificate alone', { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE }, /AIO_TLS_KEY_FILE beside AIO_TLS_CERT_FILE/],
-    ['a key alone', { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE }, /AIO_TLS_CERT_FILE beside AIO_TLS_KEY_FILE/],
+    ['a certificate alone', { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE }, /AIO_TLS_CERT_FILE requires AIO_TLS_KEY_FILE/],
+    ['a key alone', { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE }, /AIO_TLS_KEY_FILE requires AIO_TLS_CERT_FILE/],
     [
       'a passphrase alone',
       { AIO_TLS_KEY_PASSWORD_FILE: file('p', 'p') },
-      /AIO_TLS_KEY_FILE beside AIO_TLS_KEY_PASSWORD/,
+      /AIO_TLS_KEY_PASSWORD_FILE requires AIO_TLS_KEY_FILE/,
     ],
     [
       'two ways to authenticate',

@@ -103,7 +103,7 @@ describe('load', () => {
       for (const empty of ['', '\n\n']) {
         const { code, stderr } = await execute(['load', ...args], { stdin: empty })
         expect(code).not.toBe(0)
-        expect(stderr).toMatch(/the input is empty: not even the first line of a dump is there; nothing was loaded\n$/)
+        expect(stderr).toMatch(/the input is empty: even an empty dump has a first line; nothing was loaded\n$/)
       }
     }
   })
@@ -137,7 +137,8 @@ describe('load', () => {
     const lines = dump.split('\n').slice(0, 500)
     await store.load([], { replace: true })
     const stdin = `${lines.join('\n')}\n`
-    const words = 'line 500: the dump was cut: its last line, with count and checksum, is missing here; save it again'
+    const words =
+      'line 500: the dump is truncated: its last line, with count and checksum, is missing here; save it again'
     const whole = await execute(['load', '--console', link], { stdin })
     expect([whole.code, whole.stderr, store.stats.keys]).toEqual([1, expect.stringContaining(words), 0])
     expect(whole.stderr).toMatch(/; nothing was loaded\n$/)

@@ -194,7 +194,7 @@ describe('serve', () => {
       stderr: expect.stringMatching(/anonymous clients on 0\.0\.0\.0 would have full access: add --password-file, /),
     })
     const { stderr } = await serving('--host', '0.0.0.0', '--allow-anonymous')
-    expect(stderr.text).toMatch(/^warning: everybody who reaches 0\.0\.0\.0 is let in/)
+    expect(stderr.text).toMatch(/^warning: anonymous clients on 0\.0\.0\.0 have full access/)
   })
 
   it.each([

@@ -7,11 +7,11 @@ import { ArgumentError, reason } from '../core/util/errors.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_PORT = 8883
-/** Largest values of a two and a four byte integer: MQTT 5.0, sections 3.1.2.10 and 3.1.2.11.2. */
+/** Maxima of two and four byte integers: MQTT 5.0, sections 3.1.2.10 and 3.1.2.11.2. */
 const MOST_UINT16 = 65_535
 const MOST_UINT32 = 4_294_967_295
 
-/** The broker's URL, or those of several; `undefined` when the environment says nothing of one. Throws {@link ArgumentError}. */
+/** Returns the broker's URL or URLs, or `undefined` if the environment has none. Throws {@link ArgumentError}. */
 export function urlsFromEnv(env: Environment): string | readonly string[] | undefined {
   const hosts = read(env, 'AIO_BROKER_HOSTNAME')
   const port = integer(env, 'AIO_BROKER_TCP_PORT', 1, MOST_UINT16)
@@ -27,7 +27,7 @@ export function urlsFromEnv(env: Environment): string | readonly string[] | unde
   return urls.length === 1 ? urls[0] : urls
 }
 
-/** Everything but the URL. Throws {@link ArgumentError}. */
+/** Returns all options but the URL. Throws {@link ArgumentError}. */
 export function optionsFromEnv(env: Environment): ConnectOptions {
   checkPairs(env)
   const token = tokenOf(env)
@@ -45,10 +45,10 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     sessionExpiry: seconds(env, 'AIO_MQTT_SESSION_EXPIRY', MOST_UINT32),
     cleanStart: flag(env, 'AIO_MQTT_CLEAN_START'),
     authentication: token,
-    // It is replaced long before it expires, by another file of the same name.
+    // Kubernetes replaces the file long before the token expires.
     credentials: token && (() => ({ username, password, authentication: tokenOf(env) })),
   }
-  // What is there but undefined would hide an option of another source when options are merged.
+  // An undefined member would hide the option of another source when options are merged.
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
 }
 
@@ -63,10 +63,10 @@ function checkPairs(env: Environment): void {
 
 function needs(env: Environment, name: string, other: string): void {
   if (read(env, name) === undefined || read(env, other) !== undefined) return
-  throw new ArgumentError(`Expected ${other} beside ${name}, got nothing`)
+  throw new ArgumentError(`${name} requires ${other}`)
 }
 
-// Templates of deployments leave a variable empty where they have nothing to say.
+// Deployment templates leave unused variables empty.
 const read = (env: Environment, name: string): string | undefined => env[name] || undefined
 
 function fileOf(env: Environment, name: string): Buffer | undefined {
@@ -84,7 +84,7 @@ function tokenOf(env: Environment): ConnectOptions['authentication'] {
   return data && { method: 'K8S-SAT', data, expiresAt: endOf(data) }
 }
 
-/** When a token ends, ms since the Unix epoch, if it says so: a JWT (RFC 7519, section 4.1.4). */
+/** Returns the expiry of a JWT, ms since the Unix epoch, if it has one (RFC 7519, section 4.1.4). */
 function endOf(token: Buffer): number | undefined {
   try {
     const { exp }: { readonly exp?: unknown } = JSON.parse(
@@ -96,7 +96,7 @@ function endOf(token: Buffer): number | undefined {
   }
 }
 
-// Editors end a file with a line end, which does not belong to the password.
+// Editors append a line end, which is not part of the password.
 const secret = (env: Environment, name: string): string | undefined =>
   fileOf(env, name)
     ?.toString()

@@ -6,10 +6,10 @@ import { checkObject } from '../core/util/check.js'
 import { ArgumentError, formatValue } from '../core/util/errors.js'
 
 /**
- * Keeps writes that wait for the connection as files of a directory, one for each key: they outlive the process, and of
- * several processes one sends them. Only their owner may read them. Throws `argument` for anything but a path.
+ * Keeps unsent writes in a directory, one file per key: they survive the process, and only one of several processes
+ * sends each of them. Only the owner can read the files. Throws `argument` unless the directory is a path.
  *
- * @param directory - made when it is not there; one for each state store
+ * @param directory - created if missing; use one per state store
  * @example
  * ```ts
  * optimistic(key, { offline: 'latest', maxAge: 300_000, storage: fileStorage('/var/lib/panel/writes') })
@@ -26,7 +26,7 @@ export function fileStorage(directory: string): WriteStorage {
         (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
         undefined,
       )
-      // Of two processes that kept one at the same time; it is not to be found when the newest was sent.
+      // Two processes may have saved concurrently; the older write must not be found after the newest was sent.
       for (const [at, file] of files.entries())
         if (found[at] !== newest) await rm(join(directory, file), { force: true })
       return newest
@@ -38,7 +38,7 @@ export function fileStorage(directory: string): WriteStorage {
       await put(directory, name, write)
       for (const file of older) if (file !== name) await rm(join(directory, file), { force: true })
     },
-    // Of several who take the same file away one succeeds.
+    // Only one of several processes that remove the same file succeeds.
     remove: async (key, id) => {
       try {
         await unlink(join(directory, `${prefixOf(key)}${hash(id)}.json`))
@@ -52,7 +52,7 @@ export function fileStorage(directory: string): WriteStorage {
   }
 }
 
-/** Keys are as long as they like, and names of files are not. */
+/** Keys may be longer than file names. */
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 const prefixOf = (key: string): string => `${hash(key)}-`
 
@@ -66,7 +66,7 @@ async function filesOf(directory: string, key: string): Promise<string[]> {
   }
 }
 
-/** A file that is there as a whole or not at all. */
+/** Writes a file atomically. */
 async function put(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
   const draft = join(directory, `${randomUUID()}.tmp`)
   try {
@@ -77,7 +77,7 @@ async function put(directory: string, name: string, { value, base, ...rest }: St
     })
     await rename(draft, join(directory, name))
   } catch (error) {
-    // A disk that is full stays no fuller than it was.
+    // Frees the space if the disk is full.
     await rm(draft, { force: true })
     throw error
   }
@@ -90,7 +90,7 @@ async function read(path: string): Promise<StoredWrite | undefined> {
     const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: ofText(base) }) }
     return { id, at, value: ofText(value), ...known }
   } catch (error) {
-    // Somebody else has taken it meanwhile.
+    // Another process has removed it.
     if (isAbsent(error)) return undefined
     throw error
   }
@@ -110,11 +110,11 @@ function checked(content: unknown, path: string): Content {
   const isBase = base === undefined || typeof base === 'string'
   const isSeen = seen === undefined || seen === null || typeof seen === 'string'
   if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen || !isBase)
-    throw new ArgumentError(`Expected ${path} to hold a write: it was written by something else`)
+    throw new ArgumentError(`Expected ${path} to contain a write; use a directory of its own`)
   return { id, at, value, seen, base }
 }
 
-/** What was renamed or removed stays so when the power fails. Windows knows no directories that can be opened. */
+/** Makes a rename or removal durable. Windows cannot open directories. */
 async function flush(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')

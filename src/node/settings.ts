@@ -5,15 +5,16 @@ import { type Environment, optionsFromEnv, urlsFromEnv } from './environment.js'
 export type { Environment } from './environment.js'
 
 /**
- * Settings for `connect` from the environment variables that the official Azure IoT Operations clients read, with their
- * meaning and defaults: `AIO_BROKER_HOSTNAME` (required; several with a comma between), `AIO_BROKER_TCP_PORT` (8883), `AIO_MQTT_USE_TLS` (true),
- * `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`, `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE` and
- * `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
- * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token, which is sent anew over
- * the same connection, by AUTH, before it expires).
+ * Settings for `connect` from the environment variables of the official Azure IoT Operations clients, with their
+ * meaning and defaults: `AIO_BROKER_HOSTNAME` (required; comma-separated if several), `AIO_BROKER_TCP_PORT` (8883),
+ * `AIO_MQTT_USE_TLS` (true), `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`, `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE`
+ * and `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
+ * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token, renewed by AUTH
+ * over the same connection before it expires).
  *
- * Files are read once, by this call, but for the token, which is read again before every attempt to connect. An empty variable counts as missing. Needs Node. Throws `argument`, naming the
- * variable, for a value that makes no sense and for a file that cannot be read.
+ * Files are read once, by this call, except the token, which is read again before every connection attempt. An empty
+ * variable counts as missing. Requires Node. Throws `argument`, naming the variable, for an invalid value and for an
+ * unreadable file.
  *
  * @example
  * ```ts
@@ -22,6 +23,6 @@ export type { Environment } from './environment.js'
  */
 export function settingsFromEnv(env: Environment = process.env): ConnectOptions & BrokerAddress {
   const url = urlsFromEnv(env)
-  if (url === undefined) throw new ArgumentError('Expected AIO_BROKER_HOSTNAME to name the broker, got nothing')
+  if (url === undefined) throw new ArgumentError('AIO_BROKER_HOSTNAME is not set: it must name the broker')
   return { ...optionsFromEnv(env), url }
 }

@@ -92,7 +92,7 @@ describe('the maximum packet size', () => {
     expect(causes()).toEqual(
       [1, 2, 3].map(
         attempt =>
-          `${attempt} The connection to the broker was lost: A packet of 100001 bytes came, and \`maxPacketSize\` is 100000`,
+          `${attempt} The connection to the broker was lost: A packet of 100001 bytes exceeds \`maxPacketSize\` 100000`,
       ),
     )
   })
@@ -104,8 +104,8 @@ describe('the maximum packet size', () => {
     const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 2)
     expect(causes()).toEqual([
-      expect.stringMatching(/^1 The connection to the broker was lost: A packet of 100001 bytes came/),
-      expect.stringMatching(/^2 The connection to the broker was lost: A packet of 100001 bytes came/),
+      expect.stringMatching(/^1 The connection to the broker was lost: A packet of 100001 bytes exceeds/),
+      expect.stringMatching(/^2 The connection to the broker was lost: A packet of 100001 bytes exceeds/),
     ])
     expect(status.values.some(({ state }) => state === 'connected')).toBe(false)
   })

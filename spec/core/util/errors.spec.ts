@@ -115,7 +115,7 @@ describe('an error says what happened, to which key, and what to do', () => {
       error: new OverflowError('The queue of requests', 7),
       message: 'The queue of requests is full (7); the request was not sent: slow down, raise it or keep the latest',
     },
-    { error: new ClosedError(), message: 'The client is closed; connect again to go on' },
+    { error: new ClosedError(), message: 'The client is closed; connect again to continue' },
     { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },
   ])('$error.name', ({ error, message }) => {
     expect(error.message).toBe(message)

@@ -164,21 +164,19 @@ describe('A dump', () => {
   it('that was cut at the end of any line is rejected', () => {
     const lines = textOf(LINES).trim().split('\n')
     for (let count = 1; count < lines.length; count++)
-      expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump was cut: its last line`)
-    expect(read(lines.slice(1))).toContain('line 4: a dump ends that has not begun')
-    expect(read([...lines.slice(0, 2), ...lines])).toContain('line 3: the dump was cut: its last line')
+      expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump is truncated: its last line`)
+    expect(read(lines.slice(1))).toContain('line 4: the first line of the dump is missing')
+    expect(read([...lines.slice(0, 2), ...lines])).toContain('line 3: the dump is truncated: its last line')
   })
 
   it('that lost a line, or in which one was changed, is rejected', () => {
     const lines = textOf(LINES).trim().split('\n')
-    expect(read(lines.filter((_, at) => at !== 2))).toContain('line 4: the dump is not what was written')
-    expect(read(lines.map(line => line.replace('21 °C', '22 °C')))).toContain(
-      'line 5: the dump is not what was written',
-    )
+    expect(read(lines.filter((_, at) => at !== 2))).toContain('line 4: the dump was changed')
+    expect(read(lines.map(line => line.replace('21 °C', '22 °C')))).toContain('line 5: the dump was changed')
   })
 
   it('of a version that is not known is rejected', () => {
-    expect(read(['{"dump":2}'])).toContain('line 1: a dump begins that this version cannot read: {"dump":2}')
+    expect(read(['{"dump":2}'])).toContain('line 1: this version cannot read the dump: {"dump":2}')
   })
 })
 

@@ -7,7 +7,7 @@ function open() {
   const audit = new Audit(clock)
   const events: Omit<AuditEvent, 'time'>[] = []
   audit.events$.subscribe(({ time: _, ...event }) => events.push(event))
-  const cut = (address: string, reason = 'there are 10 connections') => audit.cut({ reason, address, listener: 'mqtt' })
+  const cut = (address: string, reason = 'limit of 10 connections') => audit.cut({ reason, address, listener: 'mqtt' })
   return { clock, audit, events, cut }
 }
 
@@ -16,7 +16,7 @@ describe('Cut connections', () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
-    const first = { event: 'cut', reason: 'there are 10 connections', listener: 'mqtt', count: 1 }
+    const first = { event: 'cut', reason: 'limit of 10 connections', listener: 'mqtt', count: 1 }
     expect(events).toEqual([
       { ...first, address: '192.0.2.1' },
       { ...first, address: '192.0.2.2' },

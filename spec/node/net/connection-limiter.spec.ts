@@ -34,7 +34,7 @@ describe('Visitors', () => {
       count: 2,
       refused: 1,
     })
-    expect(cuts).toEqual([{ reason: 'there are 2 connections', address: '192.0.2.3', listener: 'mqtt' }])
+    expect(cuts).toEqual([{ reason: 'limit of 2 connections', address: '192.0.2.3', listener: 'mqtt' }])
     await leave(first)
     expect(come('192.0.2.3').destroyed).toBe(false)
   })
@@ -60,7 +60,7 @@ describe('Visitors', () => {
     await leave(first)
     expect(come('192.0.2.1').destroyed).toBe(false)
     expect(heard).toHaveLength(3)
-    expect(cuts.map(({ reason }) => reason)).toEqual(['there are 1 connections from this address'])
+    expect(cuts.map(({ reason }) => reason)).toEqual(['limit of 1 connections per address'])
   })
 
   it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('has room for this machine, as %s', address => {

@@ -35,7 +35,7 @@ describe('GET /api/dump', () => {
     expect(await (await ask('api/dump')).text()).toBe(dump)
     expect(await (await ask('api/load', dump)).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
     const empty = await ask('api/load', '')
-    const message = 'the input is empty: not even the first line of a dump is there; nothing was loaded'
+    const message = 'the input is empty: even an empty dump has a first line; nothing was loaded'
     expect([empty.status, await empty.json()]).toEqual([400, { code: 'argument', message }])
   })
 

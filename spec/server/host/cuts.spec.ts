@@ -16,7 +16,7 @@ describe('the audit log contains a connection closed', () => {
     const event = cutOf(store)
     await RawSocket.open(store.url)
     await (await RawSocket.open(store.url)).closed
-    expect(await event).toEqual({ ...HERE, reason: 'there are 1 connections' })
+    expect(await event).toEqual({ ...HERE, reason: 'limit of 1 connections' })
   })
 
   it('because of a packet that is too large', async () => {

@@ -230,7 +230,7 @@ describe('a store without authentication', () => {
     const warnings: string[] = []
     const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
-    expect(warnings).toEqual(['everybody who reaches 0.0.0.0 is let in without being asked who it is'])
+    expect(warnings).toEqual(['anonymous clients on 0.0.0.0 have full access'])
   })
 
   it('emits a process warning unless `warn` is set', async () => {

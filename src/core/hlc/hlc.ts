@@ -1,7 +1,6 @@
 import type { ByteReader, ByteWriter } from '../util/byte-codec.js'
 import { HlcError } from '../util/errors.js'
 
-/** Code of the digit. */
 const ZERO = 48
 
 /**
@@ -21,10 +20,13 @@ export class Hlc {
   readonly wallClock: number
   /** Orders readings of the same millisecond. */
   readonly counter: number
-  /** Who read the clock; orders readings that are equal otherwise. */
+  /** The node that read the clock; orders otherwise equal readings. */
   readonly nodeId: string
 
-  /** Raises {@link HlcError} (`malformed`) when a number is not a safe unsigned integer or the node id is empty or has a `:`. */
+  /**
+   * Throws {@link HlcError} (`malformed`) if a number is not a safe unsigned integer, or the node id is empty or
+   * contains `:`.
+   */
   constructor(wallClock: number, counter: number, nodeId: string) {
     if (!isUnsigned(wallClock) || !isUnsigned(counter) || nodeId === '' || nodeId.includes(':')) {
       throw malformed(`${wallClock}:${counter}:${nodeId}`)
@@ -34,7 +36,7 @@ export class Hlc {
     this.nodeId = nodeId
   }
 
-  /** Reads the wire form; zero-padded numbers, which the official clients send, are fine. Raises {@link HlcError}. */
+  /** Parses the wire form. Accepts zero-padded numbers, which the official clients send. Throws {@link HlcError}. */
   static parse(text: string): Hlc {
     const wallClockEnd = text.indexOf(':')
     const counterEnd = text.indexOf(':', wallClockEnd + 1)
@@ -44,7 +46,10 @@ export class Hlc {
     return new Hlc(wallClock, counter, text.slice(counterEnd + 1))
   }
 
-  /** Negative, zero or positive as this reading is older than, equal to or newer than the other. A total order. */
+  /**
+   * Returns a negative number, zero or a positive number if this reading is older than, equal to or newer than the
+   * other. A total order.
+   */
   compareTo(other: Hlc): number {
     if (this.wallClock !== other.wallClock) return this.wallClock - other.wallClock
     if (this.counter !== other.counter) return this.counter - other.counter
@@ -60,7 +65,7 @@ export class Hlc {
     return this.toString()
   }
 
-  /** As `console.log` and `util.inspect` of Node print it. */
+  /** Used by `console.log` and `util.inspect` of Node. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString()
   }
@@ -71,7 +76,7 @@ const malformed = (text: string): HlcError =>
 
 const isUnsigned = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
-/** The number some digits spell; read by hand, for a regular expression would take longer than all else of a request's clock. */
+/** Parses digits in a loop: a regular expression would take longer than everything else done with a request's clock. */
 function unsignedAt(text: string, from: number, to: number): number | undefined {
   if (to <= from) return undefined
   let value = 0
@@ -83,13 +88,11 @@ function unsignedAt(text: string, from: number, to: number): number | undefined 
   return value
 }
 
-/** The node id of nearly all versions. */
 const STORE = 'StateStore'
 const NONE = 0
 const OF_STORE = 1
 const OF_ANOTHER = 2
 
-/** Writes a clock, or none. */
 export function writeHlc(writer: ByteWriter, hlc: Hlc | undefined): void {
   if (hlc === undefined) {
     writer.uint8(NONE)
@@ -102,7 +105,6 @@ export function writeHlc(writer: ByteWriter, hlc: Hlc | undefined): void {
   if (nodeId !== STORE) writer.text(nodeId)
 }
 
-/** Reads a clock, or none. */
 export function readHlc(reader: ByteReader): Hlc | undefined {
   const kind = reader.uint8()
   if (kind === NONE) return undefined
@@ -110,16 +112,16 @@ export function readHlc(reader: ByteReader): Hlc | undefined {
   return new Hlc(wallClock, counter, kind === OF_STORE ? STORE : reader.text())
 }
 
-/** How far a reading may run ahead of the wall clock, ms (state store protocol, "Clock drift": one minute). */
+/** Maximum lead of a reading over the wall clock, ms (state store protocol, "Clock drift": one minute). */
 export const MAX_DRIFT_MS = 60_000
 
 /**
- * A node's own hybrid logical clock: every reading is greater than all it gave or merged before.
+ * A node's hybrid logical clock: every reading is greater than all earlier and merged ones.
  *
  * @example
  * ```ts
  * const clock = new HlcClock('panel-7')
- * clock.tick(Date.now())             // for an event here
+ * clock.tick(Date.now())             // for a local event
  * clock.merge(received, Date.now())  // for an event caused by a message
  * ```
  */
@@ -128,25 +130,28 @@ export class HlcClock {
   readonly #maxDriftMs: number
   #last: Hlc
 
-  /** @param maxDriftMs - ms a reading may be ahead of the wall clock; default one minute */
+  /** @param maxDriftMs - maximum lead over the wall clock, ms; default one minute */
   constructor(nodeId: string, maxDriftMs: number = MAX_DRIFT_MS) {
     this.#nodeId = nodeId
     this.#maxDriftMs = maxDriftMs
     this.#last = new Hlc(0, 0, nodeId)
   }
 
-  /** The last reading. */
   get last(): Hlc {
     return this.#last
   }
 
-  /** A reading for an event at wall time `now` (ms). Raises {@link HlcError} (`drift`, `overflow`) and then changes nothing. */
+  /**
+   * Returns a reading for an event at wall time `now` (ms). Throws {@link HlcError} (`drift`, `overflow`) without
+   * changing the clock.
+   */
   tick(now: number): Hlc {
     return this.#advance(this.#last, now)
   }
 
   /**
-   * A reading greater than `received` too. Raises {@link HlcError} (`drift`, `overflow`) and then changes nothing.
+   * Returns a reading greater than `received` as well. Throws {@link HlcError} (`drift`, `overflow`) without changing
+   * the clock.
    */
   merge(received: Hlc, now: number): Hlc {
     return this.#advance(laterTime(this.#last, received), now)
@@ -159,9 +164,8 @@ export class HlcClock {
 }
 
 /**
- * The update rule, pure: the first reading of `nodeId` after `floor` at wall time `now` (ms).
- * Raises {@link HlcError}: `drift` when it would be more than `maxDriftMs` ms ahead of `now`, `overflow` when the
- * counter is exhausted.
+ * The pure update rule: returns the first reading of `nodeId` after `floor` at wall time `now` (ms). Throws {@link
+ * HlcError}: `drift` if it would lead `now` by more than `maxDriftMs`, `overflow` if the counter is exhausted.
  */
 export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: number = MAX_DRIFT_MS): Hlc {
   const wall = Math.floor(now)
@@ -172,7 +176,7 @@ export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: num
   return next
 }
 
-/** The reading with the later time; the node id takes no part, because the counter will grow past both. */
+/** Returns the reading with the later time. The node id is irrelevant, because the counter will exceed both. */
 export function laterTime(a: Hlc, b: Hlc): Hlc {
   if (a.wallClock !== b.wallClock) return a.wallClock > b.wallClock ? a : b
   return a.counter >= b.counter ? a : b

@@ -7,29 +7,27 @@ import type { Version } from './packets.js'
 /** Bits of the first byte of a PUBLISH (MQTT 5.0, section 3.3.1). */
 export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } as const
 
-/** The low half of the first byte of PUBREL, SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0, section 2.1.3). */
+/** Fixed header flags of PUBREL, SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0, section 2.1.3). */
 export const FIXED_FLAGS = 0b0010
 
-/** A variable byte integer has at most so many bytes (MQTT 5.0, section 1.5.5). */
+/** Maximum bytes of a variable byte integer (MQTT 5.0, section 1.5.5). */
 export const LONGEST_VARINT = 4
 
-/** What a variable byte integer can hold. */
 export const LARGEST_VARINT = 0xfff_ffff
 
-/** Type and length of a packet (MQTT 5.0, section 2.1.4), at most, bytes. */
+/** Maximum bytes of type and length of a packet (MQTT 5.0, section 2.1.4). */
 export const LONGEST_HEADER = 1 + LONGEST_VARINT
 
-/** Writes 16 bits at a place; returns the place after them. */
+/** Writes 16 bits; returns the offset after them. */
 export function putUint16(bytes: Uint8Array, at: number, value: number): number {
   bytes[at] = value >> 8
   bytes[at + 1] = value
   return at + 2
 }
 
-/** Reads 16 bits. */
 export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 
-/** Writes a variable byte integer (MQTT 5.0, section 1.5.5); returns the place after it. */
+/** Writes a variable byte integer (MQTT 5.0, section 1.5.5); returns the offset after it. */
 export function putVarint(bytes: Uint8Array, at: number, value: number): number {
   let place = at
   let rest = value
@@ -41,7 +39,6 @@ export function putVarint(bytes: Uint8Array, at: number, value: number): number 
   return place
 }
 
-/** Bytes a variable byte integer takes. */
 export function sizeOfVarint(value: number): number {
   let size = 1
   for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++
@@ -49,8 +46,8 @@ export function sizeOfVarint(value: number): number {
 }
 
 /**
- * Where the packet that begins at a place ends: `undefined` when the bytes end before that is known, `Infinity` when its
- * length is malformed.
+ * Returns the end offset of the packet at `start`: `undefined` if more bytes are needed, `Infinity` for a malformed
+ * length.
  */
 export function endOfPacket(bytes: Uint8Array, start: number): number | undefined {
   let length = 0
@@ -63,57 +60,53 @@ export function endOfPacket(bytes: Uint8Array, start: number): number | undefine
   return Number.POSITIVE_INFINITY
 }
 
-/** Where the content of a packet begins, after its type and length. */
 export function startOfContent(frame: Uint8Array): number {
   let at = 1
   while (at < LONGEST_HEADER && (frame[at] ?? 0) > 127) at++
   return at + 1
 }
 
-/** A packet that needs but one byte for its length has fewer bytes. */
+/** Packets with a one-byte length are shorter than this. */
 const SMALL = 130
 
 /**
- * Where the content of a packet begins. Throws unless the packet is as long as it says, and, with MQTT 5, says so in no more
- * bytes than it takes (MQTT 5.0, section 1.5.5).
+ * Returns the offset of a packet's content. Throws unless the declared length is right and, with MQTT 5, encoded in the
+ * minimum number of bytes (MQTT 5.0, section 1.5.5).
  */
 export function contentOf(frame: Uint8Array, version: Version): number {
   if (frame[1] === frame.length - 2 && frame.length < SMALL) return 2
-  if (endOfPacket(frame, 0) !== frame.length) throw malformed('A packet is not as long as it says')
+  if (endOfPacket(frame, 0) !== frame.length) throw malformed('The length of a packet is wrong')
   const at = startOfContent(frame)
-  if (version === 5 && at > 2 && frame[at - 1] === 0) throw malformed('The length of a packet has too many bytes')
+  if (version === 5 && at > 2 && frame[at - 1] === 0) throw malformed('The length of a packet is not minimally encoded')
   return at
 }
 
-/** Some of the bytes, no copy; faster than `subarray`, and never a Buffer. */
+/** Returns a view, no copy; faster than `subarray`, and never a Buffer. */
 export const viewOf = (bytes: Uint8Array, from: number, to: number): Uint8Array =>
   new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
 
-/** Size of a PUBACK with success, bytes. */
 export const PUBACK_SIZE = 4
 
-/** Writes a PUBACK with success (MQTT 5.0, section 3.4) to a place. */
+/** Writes a PUBACK with success (MQTT 5.0, section 3.4). */
 export function putPuback(bytes: Uint8Array, at: number, packetId: number): void {
   bytes[at] = PACKET.puback << 4
   bytes[at + 1] = 2
   putUint16(bytes, at + 2, packetId)
 }
 
-/** PUBACK with success. */
 export function pubackOf(packetId: number): Uint8Array {
   const bytes = new Uint8Array(PUBACK_SIZE)
   putPuback(bytes, 0, packetId)
   return bytes
 }
 
-/** What may be done with a text before it is taken: throws when it is not what it should be. */
 export type Check = (text: string) => void
 
-/** Text of bytes: well-formed UTF-8 without U+0000; a byte order mark is part of it (MQTT 5.0, section 1.5.4). */
+/** Decodes well-formed UTF-8 without U+0000; a byte order mark is kept (MQTT 5.0, section 1.5.4). */
 export function textOf(bytes: Uint8Array, at: number, length: number): string {
   if (length === 0) return ''
   const text = decoded(viewOf(bytes, at, at + length))
-  if (text.includes('\0')) throw malformed('A text has U+0000 in it')
+  if (text.includes('\0')) throw malformed('A string contains U+0000')
   return text
 }
 
@@ -121,37 +114,35 @@ function decoded(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes)
   } catch (cause) {
-    throw malformed('A text is not well-formed UTF-8', { cause })
+    throw malformed('A string is not well-formed UTF-8', { cause })
   }
 }
 
-/** As many user properties are read of one packet unless somebody says otherwise: each costs far more time and memory than its bytes. */
+/** Default limit per packet: a user property costs far more time and memory than its bytes. */
 export const MOST_USER_PROPERTIES = 1_000
 
-/** Reads the data types of MQTT 5.0, section 1.5, one after another. What runs past the end is malformed. */
+/** Reads the data types of MQTT 5.0, section 1.5. Reading past the end throws `malformed`. */
 export class Reader {
   bytes: Uint8Array
   at: number
   end: number
-  /** More of them in one packet are refused. */
   mostUserProperties = MOST_USER_PROPERTIES
 
-  /** @param at - place in the bytes to begin at; default the first */
+  /** @param at - initial offset */
   constructor(bytes: Uint8Array = new Uint8Array(0), at = 0) {
     this.bytes = bytes
     this.at = at
     this.end = bytes.length
   }
 
-  /** How many bytes are to come. */
   get left(): number {
     return this.end - this.at
   }
 
-  /** Where the next bytes begin, so many. */
+  /** Advances by `length` and returns the previous offset. */
   take(length: number): number {
     const at = this.at
-    if (at + length > this.end) throw malformed('A field runs past the end of what it is in')
+    if (at + length > this.end) throw malformed('A field runs past the end of its container')
     this.at = at + length
     return at
   }
@@ -168,7 +159,7 @@ export class Reader {
     return this.uint16() * 0x1_0000 + this.uint16()
   }
 
-  /** Section 1.5.5: at most four bytes, and no more than it takes. */
+  /** At most four bytes, minimally encoded (section 1.5.5). */
   varint(): number {
     let value = 0
     for (let i = 0; i < LONGEST_VARINT; i++) {
@@ -177,7 +168,7 @@ export class Reader {
       value |= (byte & 127) << (7 * i)
       if (byte < 128) return value
     }
-    throw malformed('A variable byte integer has more bytes than it may have')
+    throw malformed('A variable byte integer has too many bytes')
   }
 
   binary(): Uint8Array {
@@ -191,9 +182,8 @@ export class Reader {
     return textOf(this.bytes, this.take(length), length)
   }
 
-  /** Everything has been read. */
   finish(): void {
-    if (this.left > 0) throw malformed('There are bytes left over at the end of the packet')
+    if (this.left > 0) throw malformed('The packet has trailing bytes')
   }
 }
 
@@ -202,12 +192,12 @@ const encoder = new TextEncoder()
 /** MQTT 5.0, sections 1.5.4 and 1.5.6. */
 const LONGEST_FIELD = 65_535
 
-/** Writes the data types of MQTT 5.0, section 1.5, one after another, to memory that grows. */
+/** Writes the data types of MQTT 5.0, section 1.5, to memory that grows. */
 export class Writer {
   bytes: Uint8Array
   at = 0
 
-  /** @param size - memory to begin with, bytes */
+  /** @param size - initial capacity, bytes */
   constructor(size: number) {
     this.bytes = new Uint8Array(size)
   }
@@ -232,14 +222,13 @@ export class Writer {
     this.at = putVarint(this.bytes, this.at, value)
   }
 
-  /** Bytes as they are. */
   raw(bytes: Uint8Array): void {
     this.reserve(bytes.length)
     this.bytes.set(bytes, this.at)
     this.at += bytes.length
   }
 
-  /** Bytes with their length. Throws {@link ArgumentError} beyond 65,535. */
+  /** Writes length and bytes. Throws {@link ArgumentError} beyond 65,535. */
   binary(bytes: Uint8Array): void {
     checkField(bytes.length)
     this.uint16(bytes.length)
@@ -248,7 +237,7 @@ export class Writer {
 
   /** Throws {@link ArgumentError} beyond 65,535 bytes. */
   text(text: string): void {
-    // One UTF-16 unit becomes three bytes of UTF-8 at most.
+    // A UTF-16 code unit takes at most three bytes of UTF-8.
     this.reserve(2 + 3 * text.length)
     const from = this.at + 2
     const written = putAscii(this.bytes, from, text) ?? encoder.encodeInto(text, this.bytes.subarray(from)).written
@@ -256,7 +245,6 @@ export class Writer {
     this.at = putUint16(this.bytes, this.at, written) + written
   }
 
-  /** Makes room for so many bytes. */
   reserve(bytes: number): void {
     const needed = this.at + bytes
     if (needed <= this.bytes.length) return
@@ -268,5 +256,5 @@ export class Writer {
 
 function checkField(length: number): void {
   if (length > LONGEST_FIELD)
-    throw new ArgumentError(`A text or a byte string of an MQTT packet has at most 65,535 bytes, not ${length}`)
+    throw new ArgumentError(`A string or byte string of an MQTT packet has at most 65,535 bytes, not ${length}`)
 }

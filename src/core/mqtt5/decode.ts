@@ -21,12 +21,12 @@ import * as REASON from './reason-codes.js'
 import { checkTopicName, SHARE_PREFIX } from './topic.js'
 
 /**
- * Reads a packet of a client, all but PUBLISH, as strictly as the standard asks for; byte strings are views of the frame.
- * The syntax of topic filters is left to the broker, which answers them one by one, see `isTopicFilter`.
+ * Decodes a client's packet, all types but PUBLISH, as strictly as the standard requires; byte strings are views of the
+ * frame. The broker checks the syntax of topic filters, because it responds to each one; see `isTopicFilter`.
  *
- * @param frame - one whole packet, as `FrameCutter` gives it
- * @param version - of the connection; a CONNECT is read by what it says itself
- * @param mostUserProperties - more of them are refused; default 1,000
+ * @param frame - one whole packet, as cut by `FrameCutter`
+ * @param version - of the connection; ignored for a CONNECT, which contains its own
+ * @param mostUserProperties - maximum per packet; default 1,000
  * @throws PacketError with the reason code for the client
  * @example
  * ```ts
@@ -73,12 +73,12 @@ function decode(reader: Reader, first: number, version: Version): ClientPacket {
     case PACKET.suback:
     case PACKET.unsuback:
     case PACKET.pingresp:
-      throw protocolError(`A packet of type ${type} is not for a client to send, or not here`)
+      throw protocolError(`A client must not send packet type ${type}, or not in this state`)
   }
   throw malformed(`The packet type ${type} is reserved`)
 }
 
-/** MQTT 5.0, section 2.1.3. The flags of a PUBLISH say something. */
+/** MQTT 5.0, section 2.1.3. PUBLISH has variable flags. */
 function checkFlags(type: number, flags: number): void {
   const fixed = type === PACKET.pubrel || type === PACKET.subscribe || type === PACKET.unsubscribe ? FIXED_FLAGS : 0
   if (flags !== fixed && type !== PACKET.publish) throw malformed(`Flags ${flags} are reserved for packet type ${type}`)
@@ -95,11 +95,11 @@ const CONNECT_FLAG = {
   username: 0b1000_0000,
 } as const
 
-/** What a session that is not clean lives with MQTT 3.1.1, s: for ever. */
+/** Session expiry of a persistent session of MQTT 3.1.1, s: never. */
 const FOR_EVER = 0xffff_ffff
 const MOST_UINT16 = 0xffff
 
-/** Reads CONNECT (MQTT 5.0, section 3.1; MQTT 3.1.1, section 3.1). */
+/** Decodes CONNECT (MQTT 5.0, section 3.1; MQTT 3.1.1, section 3.1). */
 function decodeConnect(reader: Reader): Connect {
   const version = readVersion(reader)
   const flags = readFlags(reader, version)
@@ -107,11 +107,11 @@ function decodeConnect(reader: Reader): Connect {
   const keepAlive = reader.uint16()
   const properties = readProperties(reader, version, 'connect')
   if (properties.authenticationData !== undefined && properties.authenticationMethod === undefined)
-    throw protocolError('There is authentication data, but no authentication method')
+    throw protocolError('Authentication data requires an authentication method')
   const clientId = reader.text()
   // MQTT 3.1.1, section 3.1.3.1
   if (version === 4 && clientId === '' && !cleanStart)
-    throw new PacketError(REASON.clientIdentifierNotValid, 'A client without an identifier wants to keep its session')
+    throw new PacketError(REASON.clientIdentifierNotValid, 'A persistent session requires a client identifier')
   const will = (flags & CONNECT_FLAG.will) === 0 ? undefined : readWill(reader, version, flags)
   return {
     type: 'connect',
@@ -134,7 +134,7 @@ function decodeConnect(reader: Reader): Connect {
   }
 }
 
-/** MQTT 3.1 calls itself `MQIsdp`, with level 3. */
+/** MQTT 3.1 has the name `MQIsdp` and level 3. */
 function readVersion(reader: Reader): Version {
   const name = reader.text()
   const level = reader.byte()
@@ -150,10 +150,10 @@ function readFlags(reader: Reader, version: Version): number {
   if ((flags & CONNECT_FLAG.reserved) !== 0) throw malformed('The reserved flag of CONNECT is set')
   if ((flags & CONNECT_FLAG.willQos) === CONNECT_FLAG.willQos) throw malformed('The QoS of the will is 3')
   const ofWill = flags & (CONNECT_FLAG.willQos | CONNECT_FLAG.willRetain)
-  if ((flags & CONNECT_FLAG.will) === 0 && ofWill !== 0) throw malformed('There are flags for a will, but no will')
+  if ((flags & CONNECT_FLAG.will) === 0 && ofWill !== 0) throw malformed('Will flags are set without a will')
   // MQTT 3.1.1, section 3.1.2.9
   if (version === 4 && (flags & (CONNECT_FLAG.username | CONNECT_FLAG.password)) === CONNECT_FLAG.password)
-    throw malformed('There is a password, but no user name')
+    throw malformed('A password requires a user name')
   return flags
 }
 
@@ -184,10 +184,9 @@ function readWill(reader: Reader, version: Version, flags: number): Will {
   }
 }
 
-/** As many filters are read of one packet: each costs far more time than its bytes. */
 const MAX_FILTERS = 10_000
 
-/** Reads SUBSCRIBE (MQTT 5.0, section 3.8). */
+/** Decodes SUBSCRIBE (MQTT 5.0, section 3.8). */
 function decodeSubscribe(reader: Reader, version: Version): Subscribe {
   const packetId = readPacketId(reader)
   const { subscriptionId, userProperties = NO_PAIRS } = readProperties(reader, version, 'subscribe')
@@ -200,7 +199,7 @@ function decodeSubscribe(reader: Reader, version: Version): Subscribe {
   return { type: 'subscribe', packetId, subscriptionId, userProperties, subscriptions }
 }
 
-/** Reads UNSUBSCRIBE (MQTT 5.0, section 3.10). */
+/** Decodes UNSUBSCRIBE (MQTT 5.0, section 3.10). */
 function decodeUnsubscribe(reader: Reader, version: Version): Unsubscribe {
   const packetId = readPacketId(reader)
   const { userProperties = NO_PAIRS } = readProperties(reader, version, 'unsubscribe')
@@ -225,7 +224,7 @@ function readSubscription(reader: Reader, version: Version): SubscriptionRequest
   return { filter, qos, noLocal, retainAsPublished, retainHandling }
 }
 
-/** Section 3.8.3.1; with MQTT 3.1.1 (section 3.8.3) all bits but those of the QoS are reserved. */
+/** Section 3.8.3.1; in MQTT 3.1.1 (section 3.8.3) all other bits than the QoS are reserved. */
 function optionsOf(bits: number, version: Version): SubscriptionOptions {
   if (bits >> (version === 5 ? 6 : 2) !== 0) throw malformed('Reserved bits of subscription options are set')
   const retainHandling = (bits >> 4) & 0b11
@@ -243,7 +242,7 @@ function qosOf(bits: number): Qos {
   return bits === 0 ? 0 : bits === 1 ? 1 : 2
 }
 
-/** Reads PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). What is left out at the end has its default. */
+/** Decodes PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). Omitted trailing fields have defaults. */
 function decodeAcknowledgement(reader: Reader, type: Acknowledgement['type'], version: Version): Acknowledgement {
   const packetId = readPacketId(reader)
   if (version === 4 || reader.left === 0) return { type, packetId, reasonCode: REASON.success }
@@ -253,7 +252,7 @@ function decodeAcknowledgement(reader: Reader, type: Acknowledgement['type'], ve
   return { type, packetId, reasonCode, reasonString, userProperties }
 }
 
-/** Reads DISCONNECT (MQTT 5.0, section 3.14). What is left out at the end has its default. */
+/** Decodes DISCONNECT (MQTT 5.0, section 3.14). Omitted trailing fields have defaults. */
 function decodeDisconnect(reader: Reader, version: Version): Disconnect {
   const type = 'disconnect'
   if (version === 4 || reader.left === 0) return { type, reasonCode: REASON.success }
@@ -261,14 +260,14 @@ function decodeDisconnect(reader: Reader, version: Version): Disconnect {
   if (reader.left === 0) return { type, reasonCode }
   const { sessionExpiry, reasonString, userProperties, serverReference } = readProperties(reader, version, type)
   // Section 3.14.2.2.5
-  if (serverReference !== undefined) throw protocolError('A client refers to another server')
+  if (serverReference !== undefined) throw protocolError('A client must not send a server reference')
   return { type, reasonCode, sessionExpiry, reasonString, userProperties }
 }
 
-/** Reads AUTH (MQTT 5.0, section 3.15). */
+/** Decodes AUTH (MQTT 5.0, section 3.15). */
 function decodeAuth(reader: Reader): Auth {
   const type = 'auth'
-  // Left out it would be success (section 3.15.2.1), which is not for a client to say.
+  // If omitted it would be success (section 3.15.2.1), which a client must not send.
   const reasonCode = readReason(reader, type)
   const properties = readProperties(reader, 5, type)
   const { authenticationMethod, authenticationData, reasonString, userProperties } = properties
@@ -276,14 +275,14 @@ function decodeAuth(reader: Reader): Auth {
   return { type, reasonCode, authenticationMethod, authenticationData, reasonString, userProperties }
 }
 
-/** Reads a packet identifier, which is not 0 (MQTT 5.0, section 2.2.1). */
+/** Reads a nonzero packet identifier (MQTT 5.0, section 2.2.1). */
 function readPacketId(reader: Reader): number {
   const packetId = reader.uint16()
   if (packetId === 0) throw protocolError('The packet identifier is 0')
   return packetId
 }
 
-/** Reads a reason code, one of those a client may send in a packet of this type. */
+/** Reads a reason code that clients may send in this packet type. */
 function readReason(reader: Reader, type: REASON.ReasonedType): REASON.ReasonCode {
   const code = reader.byte()
   const known = REASON.CLIENT_REASONS[type].find((one: REASON.ReasonCode) => one === code)

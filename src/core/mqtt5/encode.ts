@@ -5,16 +5,16 @@ import { writeProperties } from './property-table.js'
 import * as REASON from './reason-codes.js'
 import { FIRST_FAILURE, returnCodeOf } from './reason-codes.js'
 
-/** Memory to begin with for a packet, bytes. */
+/** Initial capacity, bytes. */
 const USUAL_SIZE = 64
 const NOTHING = new Uint8Array(0)
 
 /**
- * Writes a packet of a server, all but PUBLISH. MQTT 3.1.1 has neither AUTH nor a DISCONNECT of the server: nothing becomes
- * of them, zero bytes.
+ * Encodes a server's packet, all types but PUBLISH. MQTT 3.1.1 has no AUTH and no DISCONNECT of the server: these
+ * encode to zero bytes.
  *
- * @param maximumPacketSize - of the client, bytes; user properties and then the reason string are left out where they would
- * not fit (MQTT 5.0, sections 3.2.2.3.9, 3.4.2.2.2 and others). What is too large without them is returned all the same.
+ * @param maximumPacketSize - of the client, bytes; user properties and then the reason string are omitted to fit (MQTT
+ * 5.0, sections 3.2.2.3.9, 3.4.2.2.2 and others). A packet that is still too large is returned regardless.
  * @example
  * ```ts
  * socket.write(encodePacket({ type: 'pingresp' }, 5))
@@ -58,7 +58,7 @@ function encode(packet: ServerPacket, version: Version): Uint8Array {
   return withHeader(writer, packet.type)
 }
 
-/** The header goes right before the content, which begins where the longest header would end. */
+/** Writes the header directly before the content, which starts at the maximum header size. */
 function withHeader(writer: Writer, type: PacketType): Uint8Array {
   const length = writer.at - LONGEST_HEADER
   const start = LONGEST_HEADER - 1 - sizeOfVarint(length)
@@ -74,7 +74,7 @@ function writeConnack(writer: Writer, packet: Connack, version: Version): void {
   if (version === 5) writeProperties(writer, packet.type, packet)
 }
 
-/** MQTT 5.0, sections 3.4 to 3.7: success and no properties can be left out. */
+/** MQTT 5.0, sections 3.4 to 3.7: success without properties can be omitted. */
 function writeAcknowledgement(writer: Writer, packet: Acknowledgement, version: Version): void {
   writer.uint16(packet.packetId)
   if (version === 4) return

@@ -7,9 +7,9 @@ const NOTHING = new Uint8Array(0)
 const PUBACK = PACKET.puback << 4
 
 /**
- * Cuts what comes over a connection into packets, one at a time, so that the reader can stop between two. A packet
- * that comes in one piece is a view of it. What comes in many is put together in memory that grows with it, to twice as
- * much at most and never beyond the packet's end: in linear time, and never for what has only been announced.
+ * Cuts the data of a connection into packets, one at a time, so that the reader can stop in between. A packet that
+ * arrives in one chunk is a view of it. A fragmented packet is assembled in memory that grows with the data, to at most
+ * twice its size and never beyond the packet's end: linear time, and no allocation for announced data.
  *
  * @example
  * ```ts
@@ -19,28 +19,28 @@ const PUBACK = PACKET.puback << 4
  */
 export class FrameCutter {
   readonly #largest: number
-  /** What is unread lies between the two places; memory behind it is free if it is our own. */
+  /** Unread bytes lie between the two offsets; memory behind them is free if it was allocated here. */
   #bytes: Uint8Array = NOTHING
   #at = 0
   #end = 0
-  /** What came with the end of the packet that was put together. */
+  /** Bytes that arrived after the end of the assembled packet. */
   #rest: Uint8Array = NOTHING
 
-  /** @param maxPacketSize - largest packet, with its header, bytes */
+  /** @param maxPacketSize - bytes, including the header */
   constructor(maxPacketSize: number) {
     this.#largest = maxPacketSize
   }
 
-  /** Adds the next bytes, which must not change any more. */
+  /** Adds the next bytes, which must not change afterwards. */
   push(chunk: Uint8Array): void {
     if (this.held > 0) this.#append(chunk)
-    // Of a Buffer, `slice` makes a view, and not the copy that a reader may need.
+    // `slice` of a Buffer would be a view, not the copy that a reader may need.
     else this.#hold(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
   }
 
   /**
-   * The next packet that is complete. Throws {@link PacketError} when its length is malformed or beyond the maximum, and
-   * does so again from then on.
+   * Returns the next complete packet. Throws {@link PacketError} if its length is malformed or beyond the maximum, on
+   * this and every later call.
    */
   next(): Uint8Array | undefined {
     const end = this.#endOfFirst()
@@ -54,8 +54,8 @@ export class FrameCutter {
   }
 
   /**
-   * The packet id if the next packet is a PUBACK that says nothing but success, which then is taken; otherwise 0. Every
-   * other packet of a busy connection is one: a view of each would cost more than all else that is done about it.
+   * Removes the next packet and returns its packet id if it is a PUBACK with success only; otherwise returns 0. Every
+   * other packet of a busy connection is one, and a view of each would dominate its cost.
    */
   nextPuback(): number {
     const bytes = this.#bytes
@@ -66,12 +66,12 @@ export class FrameCutter {
     return packetId
   }
 
-  /** Bytes that are kept: of packets that were not asked for, and of one that is not complete. */
+  /** Buffered bytes of complete and incomplete packets. */
   get held(): number {
     return this.#end - this.#at + this.#rest.length
   }
 
-  /** Whether a packet has begun and is not complete. */
+  /** Whether an incomplete packet is buffered. */
   get partial(): boolean {
     const end = endOfPacket(this.#bytes, this.#at)
     return this.held > 0 && (end === undefined || end > this.#end)
@@ -83,7 +83,7 @@ export class FrameCutter {
     if (end !== undefined && end - this.#at > this.#largest)
       throw new PacketError(
         REASON.packetTooLarge,
-        `A packet of ${end - this.#at} bytes came, and \`maxPacketSize\` is ${this.#largest}`,
+        `A packet of ${end - this.#at} bytes exceeds \`maxPacketSize\` ${this.#largest}`,
       )
     return end
   }
@@ -117,14 +117,14 @@ export class FrameCutter {
     this.#fill(chunk, Number.POSITIVE_INFINITY)
   }
 
-  /** Of the first packet, bytes; 0 when it is complete, and when its length is not known. */
+  /** Bytes missing from the first packet; 0 if it is complete or its length is unknown. */
   #missing(): number {
-    // What is behind the last byte that came is not part of its length.
+    // Memory behind the last received byte is not part of the length.
     const end = endOfPacket(this.#bytes.subarray(0, this.#end), this.#at)
     return end === undefined || end === Number.POSITIVE_INFINITY ? 0 : Math.max(0, end - this.#end)
   }
 
-  /** @param most - how many bytes may come, this chunk among them: there is no use in room for more */
+  /** @param most - maximum bytes still to arrive, including this chunk, which limits the allocation */
   #fill(chunk: Uint8Array, most: number): void {
     const held = this.#end - this.#at
     if (this.#end + chunk.length > this.#bytes.length) {
@@ -138,7 +138,7 @@ export class FrameCutter {
     this.#end += chunk.length
   }
 
-  /** The beginning of a packet shall not keep alive all that came with it. */
+  /** Copies an incomplete packet, which would otherwise retain the whole chunk. */
   #spare(): void {
     if (2 * this.held < this.#bytes.buffer.byteLength) this.#hold(this.#bytes.slice(this.#at, this.#end))
   }

@@ -3,8 +3,8 @@ import type { ReasonCode } from './reason-codes.js'
 import * as REASON from './reason-codes.js'
 
 /**
- * A packet that the standard does not allow. `reasonCode` is what CONNACK or DISCONNECT are to say before the connection
- * is closed (MQTT 5.0, section 4.13).
+ * A packet that the standard does not allow. `reasonCode` is sent in CONNACK or DISCONNECT before the connection is
+ * closed (MQTT 5.0, section 4.13).
  */
 export class PacketError extends StateStoreError {
   override readonly name = 'PacketError'
@@ -16,9 +16,9 @@ export class PacketError extends StateStoreError {
   }
 }
 
-/** What cannot be parsed (MQTT 5.0, section 1.2: Malformed Packet). */
+/** Creates the error of a packet that cannot be parsed (MQTT 5.0, section 1.2: Malformed Packet). */
 export const malformed = (message: string, options?: ErrorOptions): PacketError =>
   new PacketError(REASON.malformedPacket, message, options)
 
-/** What can be parsed and holds what is not allowed (MQTT 5.0, section 1.2: Protocol Error). */
+/** Creates the error of a parseable packet with disallowed content (MQTT 5.0, section 1.2: Protocol Error). */
 export const protocolError = (message: string): PacketError => new PacketError(REASON.protocolError, message)

@@ -1,5 +1,5 @@
-// One export each, so that a client carries those alone that it names.
-// Packet types, in the high half of the first byte (MQTT 5.0, section 2.1.2).
+// Separate exports, so that a client bundles only those it uses. Packet types, in the high half of the first byte (MQTT
+// 5.0, section 2.1.2).
 
 export const connect = 1
 export const connack = 2
@@ -17,7 +17,6 @@ export const pingresp = 13
 export const disconnect = 14
 export const auth = 15
 
-/** Packet types by name. */
 export const TYPES = {
   connect,
   connack,
@@ -36,5 +35,4 @@ export const TYPES = {
   auth,
 } as const
 
-/** Name of a packet type. */
 export type PacketType = keyof typeof TYPES

@@ -6,26 +6,26 @@ export type Version = 4 | 5
 /** Quality of service (MQTT 5.0, section 4.3). */
 export type Qos = 0 | 1 | 2
 
-/** User properties in the order in which they came; names may come more than once (MQTT 5.0, section 2.2.2.2). */
+/** User properties in the order received; names may repeat (MQTT 5.0, section 2.2.2.2). */
 export type UserProperties = readonly (readonly [name: string, value: string])[]
 
-/** What the broker publishes when a client is gone without a word (MQTT 5.0, section 3.1.2.5). */
+/** Message that the broker publishes if the client disconnects abnormally (MQTT 5.0, section 3.1.2.5). */
 export interface Will extends Incoming {
   readonly retain: boolean
   /** s */
   readonly delay: number
-  /** The properties that a PUBLISH passes on unchanged, encoded as they came: neither delay nor expiry. */
+  /** Encoded properties that a PUBLISH forwards unchanged; excludes delay and expiry. */
   readonly carried: Uint8Array
 }
 
-/** CONNECT (MQTT 5.0, section 3.1), with the defaults of what is absent. */
+/** CONNECT (MQTT 5.0, section 3.1), with defaults applied. */
 export interface Connect {
   readonly type: 'connect'
   readonly version: Version
   readonly cleanStart: boolean
   /** s; 0 for none */
   readonly keepAlive: number
-  /** Empty: the broker is to assign one. */
+  /** Empty if the broker should assign one. */
   readonly clientId: string
   readonly username: string | undefined
   readonly password: Uint8Array | undefined
@@ -43,7 +43,7 @@ export interface Connect {
   readonly userProperties: UserProperties
 }
 
-/** CONNACK (MQTT 5.0, section 3.2). For MQTT 3.1.1 the code is translated to that version's return codes. */
+/** CONNACK (MQTT 5.0, section 3.2). The code is translated for MQTT 3.1.1. */
 export interface Connack {
   readonly type: 'connack'
   readonly sessionPresent: boolean
@@ -76,16 +76,15 @@ export interface Acknowledgement {
   readonly userProperties?: UserProperties | undefined
 }
 
-/** How a client wants the messages of a filter (MQTT 5.0, section 3.8.3.1). */
+/** Delivery options of a filter (MQTT 5.0, section 3.8.3.1). */
 export interface SubscriptionOptions {
   readonly qos: Qos
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** 0: send retained messages; 1: only if the subscription is new; 2: do not. */
+  /** 0: send retained messages; 1: only if the subscription is new; 2: do not send. */
   readonly retainHandling: 0 | 1 | 2
 }
 
-/** One filter of a SUBSCRIBE. */
 export interface SubscriptionRequest extends SubscriptionOptions {
   readonly filter: string
 }
@@ -99,7 +98,10 @@ export interface Subscribe {
   readonly subscriptions: readonly SubscriptionRequest[]
 }
 
-/** SUBACK and UNSUBACK (MQTT 5.0, sections 3.9 and 3.11); for MQTT 3.1.1 failures become 0x80, an UNSUBACK has no codes. */
+/**
+ * SUBACK and UNSUBACK (MQTT 5.0, sections 3.9 and 3.11). For MQTT 3.1.1, failures become 0x80 and an UNSUBACK has no
+ * codes.
+ */
 export interface SubscriptionAcknowledgement {
   readonly type: 'suback' | 'unsuback'
   readonly packetId: number
@@ -142,16 +144,16 @@ export interface Auth {
   readonly userProperties?: UserProperties | undefined
 }
 
-/** What a client may send, but for PUBLISH, which `PublishDecoder` reads. */
+/** Packets of a client except PUBLISH, which `PublishDecoder` decodes. */
 export type ClientPacket = Connect | Acknowledgement | Subscribe | Unsubscribe | Ping | Disconnect | Auth
 
-/** What a broker may send, but for PUBLISH, which `PublishEncoder` writes. */
+/** Packets of a broker except PUBLISH, which `PublishEncoder` encodes. */
 export type ServerPacket = Connack | Acknowledgement | SubscriptionAcknowledgement | Ping | Disconnect | Auth
 
-/** User properties; a name that came more than once has an array. */
+/** User properties by name; a repeated name has an array. */
 export type PropertiesByName = Readonly<Record<string, string | readonly string[]>>
 
-/** What a PUBLISH carries (MQTT 5.0, section 3.3). */
+/** Content of a PUBLISH (MQTT 5.0, section 3.3). */
 export interface Content {
   readonly payload: Uint8Array
   readonly contentType?: string | undefined
@@ -160,56 +162,52 @@ export interface Content {
   /** s */
   readonly messageExpiry?: number | undefined
   readonly userProperties: PropertiesByName
-  /** User properties that many messages have, besides those above: one object for all of them, so that it is encoded once. */
+  /** Further user properties shared by many messages, as one object, so that they are encoded once. */
   readonly commonProperties?: PropertiesByName | undefined
-  /**
-   * The properties of a PUBLISH that is passed on, encoded as they came; then those above are not looked at, but for
-   * `messageExpiry`.
-   */
+  /** Encoded properties of a forwarded PUBLISH; if set, the others except `messageExpiry` are ignored. */
   readonly carried?: Uint8Array | undefined
 }
 
-/** A PUBLISH: a content and where it goes. */
 export interface Publish extends Content {
   readonly topic: string
 }
 
-/** What a client publishes, now or as its last will. */
+/** A PUBLISH of a client, or its will. */
 export interface Incoming extends Publish {
   readonly qos: 0 | 1 | 2
-  /** It may have come before. */
+  /** Whether it may have been sent before. */
   readonly dup?: boolean | undefined
 }
 
-/** A PUBLISH that came. Its bytes are views of what was read. */
+/** A received PUBLISH. Its bytes are views of the input. */
 export interface InboundPublish extends Incoming {
   readonly dup: boolean
   readonly retain: boolean
   /** 1 to 65,535; 0 with QoS 0. */
   readonly packetId: number
-  /** Stands for the topic from now on; with an empty topic it stands for one that came before (section 3.3.2.3.4). */
+  /** Assigned to the topic; with an empty topic it stands for an earlier one (section 3.3.2.3.4). */
   readonly topicAlias?: number | undefined
-  /** Of the subscriptions that it matches (section 3.3.2.3.8); a client must not send any. */
+  /** Identifiers of the matching subscriptions (section 3.3.2.3.8); a client must not send any. */
   readonly subscriptionIds: readonly number[]
   /**
-   * All properties but alias, expiry and subscription identifiers, encoded as they came (section 3.3.2-18 and others). Empty
-   * when it came from a server: a client passes nothing on.
+   * Encoded properties except alias, expiry and subscription identifiers (section 3.3.2-18 and others). Empty if
+   * received from a server: a client forwards nothing.
    */
   readonly carried: Uint8Array
 }
 
-/** What differs from one receiver of a content to the next. */
+/** Delivery options that differ between receivers of a content. */
 export interface Envelope {
   /** 1 to 65,535; 0 with QoS 0. */
   readonly packetId: number
   readonly qos: 0 | 1 | 2
   readonly dup: boolean
   readonly retain: boolean
-  /** s, in place of that of the content. */
+  /** s; overrides that of the content. */
   readonly messageExpiry: number | undefined
   readonly subscriptionIds: readonly number[]
-  /** Written beside the topic when it is new to the receiver, or with an empty topic when it is known. */
+  /** Sent with the topic to define an alias, or with an empty topic to use one. */
   readonly topicAlias: number | undefined
-  /** 4: no properties at all. */
+  /** 4: no properties. */
   readonly version: 4 | 5
 }

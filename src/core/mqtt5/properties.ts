@@ -4,8 +4,7 @@ import { PacketError } from './packet-error.js'
 import type { PropertiesByName, UserProperties } from './packets.js'
 import * as REASON from './reason-codes.js'
 
-// One export each, so that a client carries those alone that it names.
-// Property identifiers (MQTT 5.0, section 2.2.2.2).
+// Separate exports, so that a client bundles only those it uses. Property identifiers (MQTT 5.0, section 2.2.2.2).
 
 export const payloadFormat = 0x01
 export const messageExpiry = 0x02
@@ -35,24 +34,21 @@ export const wildcardSubscriptionAvailable = 0x28
 export const subscriptionIdsAvailable = 0x29
 export const sharedSubscriptionAvailable = 0x2a
 
-/** User properties by name, as they are put together. */
 export type Named = Record<string, string | string[]>
 
-// No name is special below it, `__proto__` neither; `Object.create(null)` itself would make slow objects.
+// No name is special, not even `__proto__`. `Object.create(null)` itself would create slow objects.
 const PROTOTYPE: object = Object.freeze(Object.create(null))
 
-/** No user properties, shared. */
 export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(PROTOTYPE))
 
-/** An object for user properties. */
 export const newUserProperties = (): Named => Object.create(PROTOTYPE)
 
-/** Throws when a packet has more user properties than are read. */
+/** Throws if a packet has too many user properties. */
 export function checkUserProperties(count: number, most: number): void {
   if (count > most) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${most} user properties`)
 }
 
-/** Adds one; a name may come more than once (MQTT 5.0, section 3.3.2.3.7), and as often as the packet has room. */
+/** A name may repeat, up to the packet's limit (MQTT 5.0, section 3.3.2.3.7). */
 export function addUserProperty(properties: Named, name: string, value: string): void {
   const before = properties[name]
   if (before === undefined) properties[name] = value
@@ -60,7 +56,6 @@ export function addUserProperty(properties: Named, name: string, value: string):
   else before.push(value)
 }
 
-/** User properties by name, of a list. */
 export function namedUserProperties(pairs: UserProperties): PropertiesByName {
   if (pairs.length === 0) return NO_USER_PROPERTIES
   const named = newUserProperties()
@@ -71,21 +66,19 @@ export function namedUserProperties(pairs: UserProperties): PropertiesByName {
 const NOTHING = new Uint8Array(0)
 
 /**
- * Collects of a block of properties what is passed on with a message: a view as long as that is in one piece, else one
- * copy. Used for one block after another.
+ * Collects the properties forwarded with a message: a view if they are contiguous, otherwise a copy. Reused for one
+ * block after another.
  */
 export class ForwardedProperties {
   #from = 0
-  /** What lies between two properties that are not passed on. */
+  /** Ranges between properties that are not forwarded. */
   #pieces: [from: number, to: number][] | undefined
 
-  /** A block begins here. */
   begin(at: number): void {
     this.#from = at
     this.#pieces = undefined
   }
 
-  /** A property is not passed on. */
   skip(from: number, to: number): void {
     if (from > this.#from) {
       this.#pieces ??= []
@@ -94,7 +87,7 @@ export class ForwardedProperties {
     this.#from = to
   }
 
-  /** All but what was skipped. @param end - of the block */
+  /** Returns all properties except skipped ones. @param end - end of the block */
   of(bytes: Uint8Array, end: number): Uint8Array {
     const last = end > this.#from ? viewOf(bytes, this.#from, end) : NOTHING
     if (this.#pieces === undefined) return last

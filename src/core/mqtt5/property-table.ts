@@ -5,7 +5,7 @@ import type { UserProperties, Version } from './packets.js'
 import * as PROPERTY from './properties.js'
 import { checkUserProperties, type ForwardedProperties } from './properties.js'
 
-/** What has properties: a packet, or the will of a CONNECT. */
+/** A packet type, or the will of a CONNECT. */
 export type PropertyOwner = PacketType | 'will'
 
 // Packet type 0 does not exist.
@@ -16,8 +16,8 @@ const message = bits('publish', 'will')
 const answer = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
 
 /**
- * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may have it. `bit` and `flag` are a byte of 0 or 1;
- * what is `positive` is not 0.
+ * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may have it. `bit` and `flag` are bytes of 0
+ * or 1; a `positive` value must not be 0.
  */
 const PROPERTIES = [
   { name: 'payloadFormat', id: PROPERTY.payloadFormat, type: 'bit', in: message },
@@ -87,7 +87,6 @@ const PROPERTIES = [
   { name: 'sharedSubscriptionAvailable', id: PROPERTY.sharedSubscriptionAvailable, type: 'flag', in: bits('connack') },
 ] as const
 
-/** A row of the table of properties. */
 export type Property = (typeof PROPERTIES)[number]
 
 interface ValueOf {
@@ -101,32 +100,30 @@ interface ValueOf {
   pair: UserProperties
 }
 
-/** Properties by name; what is absent is `undefined`. */
+/** Properties by name; absent ones are undefined. */
 export type Properties = { [P in Property as P['name']]?: ValueOf[P['type']] | undefined }
 
 const byIdentifier: (Property | undefined)[] = []
 for (const property of PROPERTIES) byIdentifier[property.id] = property
 
-/** The property of an identifier, if there is one and its holder may have it. */
+/** Returns the property with an identifier, if its owner may have it. */
 export function propertyOf(identifier: number, holder: PropertyOwner): Property | undefined {
   const property = byIdentifier[identifier]
   return property !== undefined && (property.in & bitOf(holder)) !== 0 ? property : undefined
 }
 
-/** All properties that a holder may have. */
 export const propertiesIn = (holder: PropertyOwner): Property[] =>
   PROPERTIES.filter(row => (row.in & bitOf(holder)) !== 0)
 
 const NONE: Properties = Object.freeze({})
 
-/** No user properties, shared. */
 export const NO_PAIRS: readonly (readonly [string, string])[] = Object.freeze([])
 
 /**
- * Reads the properties of a packet or of a will (MQTT 5.0, section 2.2.2); MQTT 3.1.1 has none. An identifier that is
- * unknown or has no place there is malformed (section 2.2.2.2), a property that comes twice a protocol error.
+ * Reads the properties of a packet or a will (MQTT 5.0, section 2.2.2); MQTT 3.1.1 has none. An identifier that is
+ * unknown or not allowed is malformed (section 2.2.2.2), a repeated property a protocol error.
  *
- * @param carried - learns what is not passed on with a message
+ * @param carried - notified of properties that are not forwarded
  */
 export function readProperties(
   reader: Reader,
@@ -162,7 +159,7 @@ class PropertiesReader {
     const from = this.#reader.at
     const identifier = this.#reader.varint()
     const property = propertyOf(identifier, this.#holder)
-    if (property === undefined) throw malformed(`A property ${identifier} has no place in ${this.#holder}`)
+    if (property === undefined) throw malformed(`Property ${identifier} is not allowed in ${this.#holder}`)
     this.#read(property)
     if (identifier === PROPERTY.messageExpiry || identifier === PROPERTY.willDelay) carried?.skip(from, this.#reader.at)
   }
@@ -175,7 +172,7 @@ class PropertiesReader {
       properties.userProperties = this.#pairs
       return
     }
-    if (properties[property.name] !== undefined) throw protocolError(`${property.name} comes more than once`)
+    if (properties[property.name] !== undefined) throw protocolError(`${property.name} is repeated`)
     if (property.type === 'text') properties[property.name] = this.#reader.text()
     else if (property.type === 'binary') properties[property.name] = this.#reader.binary()
     else if (property.type === 'flag') properties[property.name] = this.#number(property) === 1
@@ -197,7 +194,7 @@ class PropertiesReader {
   }
 }
 
-/** Writes those properties that the holder may have (MQTT 5.0, section 2.2.2), with their length. */
+/** Writes the properties that the owner may have (MQTT 5.0, section 2.2.2), with their length. */
 export function writeProperties(writer: Writer, holder: PropertyOwner, properties: Properties): void {
   const start = writer.at
   for (const property of propertiesIn(holder)) writeProperty(writer, property, properties[property.name])

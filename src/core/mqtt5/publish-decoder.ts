@@ -14,30 +14,28 @@ import {
 import * as REASON from './reason-codes.js'
 import { checkTopicName } from './topic.js'
 
-/** Longer texts are not likely to come again, unless they are topics. */
+/** Longer strings are unlikely to repeat, unless they are topics. */
 const LONGEST_KNOWN = 24
 const LONGEST_KNOWN_TOPIC = 256
 
 const NOTHING = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
 
-/** A message as it is put together. */
 type Draft = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
-/** How PUBLISH packets are read. */
 export interface PublishDecoderOptions {
-  /** Of the connection; default 5. */
+  /** Version of the connection; default 5. */
   readonly version?: Version
-  /** Who writes the packets; only a server sends subscription identifiers. Default `client`. */
+  /** The peer; only a server sends subscription identifiers. Default `client`. */
   readonly sender?: 'client' | 'server'
-  /** A topic whose messages are not passed on: they carry nothing. */
+  /** A topic whose messages are not forwarded; `carried` stays empty. */
   readonly endTopic?: string | undefined
-  /** More user properties in one packet are refused; default 1,000. */
+  /** Maximum user properties per packet; default 1,000. */
   readonly mostUserProperties?: number
 }
 
 /**
- * Reads PUBLISH packets (MQTT 5.0, section 3.3), for one connection. Byte strings are views of the packet.
+ * Decodes PUBLISH packets of one connection (MQTT 5.0, section 3.3). Byte strings are views of the packet.
  *
  * @example
  * ```ts
@@ -54,7 +52,6 @@ export class PublishDecoder {
   readonly #forwardedProperties = new ForwardedProperties()
   #payloadFormat: number | undefined
   #userProperties: Named | undefined
-  /** User properties so far. */
   #names = 0
   #subscriptionIds: number[] | undefined
 
@@ -71,7 +68,7 @@ export class PublishDecoder {
   }
 
   /**
-   * Reads one whole packet of type PUBLISH. An alias is not resolved: its topic may be empty.
+   * Decodes one whole PUBLISH. Aliases are not resolved: the topic may be empty.
    *
    * @throws PacketError with the reason code for the sender
    */
@@ -171,13 +168,13 @@ export class PublishDecoder {
         this.#forwardedProperties.skip(from, reader.at)
         return
       default:
-        throw malformed(`A property ${identifier} has no place in PUBLISH`)
+        throw malformed(`Property ${identifier} is not allowed in PUBLISH`)
     }
   }
 
-  /** MQTT 5.0, section 3.3.4: a client does not send any. */
+  /** MQTT 5.0, section 3.3.4: a client must not send any. */
   #subscriptionId(): number {
-    if (this.#sender === 'client') throw protocolError('A client sends a subscription identifier')
+    if (this.#sender === 'client') throw protocolError('A client must not send a subscription identifier')
     const id = this.#reader.varint()
     if (id === 0) throw protocolError('The subscription identifier is 0')
     return id
@@ -189,7 +186,7 @@ export class PublishDecoder {
     return this.#texts.textOf(reader.bytes, reader.take(length), length)
   }
 
-  /** Checked once, as long as it is known; an alias may stand for an empty one. */
+  /** Cached topics are not checked again. With an alias, the topic may be empty. */
   #topic(): string {
     const length = this.#reader.uint16()
     return length === 0
@@ -207,23 +204,22 @@ function qosOf(first: number): 0 | 1 | 2 {
 }
 
 function once(before: unknown): void {
-  if (before !== undefined) throw protocolError('A property comes more than once')
+  if (before !== undefined) throw protocolError('A property is repeated')
 }
 
-/** A text, and where its bytes begin. */
+/** A string, and the offset of its bytes. */
 interface Known {
   readonly text: string
   readonly start: number
 }
 
-/** A power of two. */
 const SLOTS = 32
-/** What is known takes so many bytes; then all of it is forgotten. */
+/** Capacity in bytes; when exceeded, the cache is cleared. */
 const MOST_BYTES = 1_024
 
 /**
- * Texts of ASCII that came before, for one connection: names of properties and topics come with every packet. They are
- * compared as bytes, which takes less than half the time it takes to compare them with a text.
+ * Recent ASCII strings of one connection: property names and topics repeat with every packet. Comparing bytes takes
+ * less than half the time of comparing them with a string.
  */
 export class StringCache {
   readonly #longest: number
@@ -231,19 +227,19 @@ export class StringCache {
   readonly #bytes = new Uint8Array(MOST_BYTES)
   #end = 0
 
-  /** @param longest - longer texts are not likely to come again, bytes; at most 1,024 */
+  /** @param longest - maximum length cached, bytes; at most 1,024 */
   constructor(longest: number) {
     this.#longest = longest
   }
 
-  /** As the function {@link textOf}, and checked unless it is known. */
+  /** Like the function {@link textOf}; cached strings are not checked again. */
   textOf(bytes: Uint8Array, at: number, length: number, check?: Check): string {
     const slot = slotOf(bytes, at, length)
     const known = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
     if (known) return known.text
     const text = textOf(bytes, at, length)
     check?.(text)
-    // Of ASCII alone as many bytes as characters.
+    // Only ASCII has as many bytes as characters.
     if (text.length === length && length <= this.#longest) this.#remember(slot, text, bytes, at)
     return text
   }
@@ -254,7 +250,7 @@ export class StringCache {
     return fits ? known : undefined
   }
 
-  /** Two that belong to the same place are both known, or each would have to be read anew when the other has come. */
+  /** Keeps the previous entry of the slot as well: otherwise two strings with the same slot would evict each other. */
   #remember(slot: number, text: string, bytes: Uint8Array, at: number): void {
     if (this.#end + text.length > MOST_BYTES) {
       this.#known.length = 0
@@ -267,7 +263,7 @@ export class StringCache {
   }
 }
 
-/** Texts that differ mostly do so in the middle or at the end, every other digit of what is in Base16. */
+/** Samples positions where strings usually differ: the middle and the end, and every other digit of Base16. */
 function slotOf(bytes: Uint8Array, at: number, length: number): number {
   const last = at + length - 1
   const sum = length * 31 + (bytes[last] ?? 0) * 7 + (bytes[last - 2] ?? 0) * 19 + (bytes[at + (length >> 1)] ?? 0)

@@ -4,15 +4,15 @@ import * as PACKET from './packet-types.js'
 import type { Content, Envelope, PropertiesByName } from './packets.js'
 import * as PROPERTY from './properties.js'
 
-/** Memory that packets are written to. A view of it for each of them would cost more than to write it. */
+/** Memory for encoded packets. A view for each packet would cost more than encoding it. */
 export interface Room {
-  /** Where it is, after {@link take}. */
+  /** The block that {@link take} allocated in. */
   readonly block: Uint8Array
-  /** Takes so many bytes, all of which are written at once; returns where in the block they begin. */
+  /** Allocates bytes, which are written synchronously; returns their offset in the block. */
   take(bytes: number): number
 }
 
-/** Properties that many contents have, and what they are as bytes. */
+/** Encoded properties that several contents share. */
 interface Common {
   readonly contentType: string | undefined
   readonly encoded: Uint8Array
@@ -20,15 +20,15 @@ interface Common {
 
 const NOTHING: Uint8Array = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
-/** Up to here a loop is faster than a view and its copy, bytes. */
+/** Up to this size, a loop is faster than creating a view and copying, bytes. */
 const LONGEST_LOOP = 64
 const EXPIRY_SIZE = 5
 const ALIAS_SIZE = 3
 
 /**
- * Writes PUBLISH packets (MQTT 5.0, section 3.3). mqtt-packet, which mqtt.js uses, writes each in some thirty pieces, which
- * is a third of a busy process's time; here a packet is one piece. What has no place in a packet (a text of more than 65,535
- * bytes, a packet of more than 256 MiB) is an {@link ArgumentError}.
+ * Encodes PUBLISH packets (MQTT 5.0, section 3.3). mqtt-packet, which mqtt.js uses, writes each packet in about thirty
+ * pieces, which takes a third of a busy process's time; here a packet is one piece. Throws {@link ArgumentError} if a
+ * packet cannot be encoded (a string of more than 65,535 bytes, a packet of more than 256 MiB).
  *
  * @example
  * ```ts
@@ -36,26 +36,24 @@ const ALIAS_SIZE = 3
  * ```
  */
 export class PublishEncoder {
-  /** The properties of {@link #content}, as far as they are not {@link #common}. */
+  /** Encoded properties of {@link #content} that are not in {@link #common}. */
   readonly #block = new Writer(1_024)
-  /** Those that it has in common with others. */
   #common = NOTHING
   #content: Content | undefined
-  /** Of all properties of the packet at hand, bytes. */
   #size = 0
   readonly #topicBlock = new Writer(256)
   #topic: string | undefined
   readonly #known = new WeakMap<PropertiesByName, Common>()
 
   /**
-   * The whole packet for one of many receivers of a content: what is common is encoded once, if they come one after another.
+   * Encodes the whole packet for one receiver. Shared parts are encoded once for consecutive receivers of a content.
    *
    * @example
    * ```ts
    * const envelope = { ...envelopeOf(packetId), retain: true }
    * encoder.encodeTo('sensors/1', content, envelope, outflow)
    * ```
-   * @param apart - leaves the payload out, which has to follow; default false
+   * @param apart - omits the payload, which must follow; default false
    */
   encodeTo(topic: string, content: Content, envelope: Envelope, room: Room, apart = false): void {
     const remaining = this.#remaining(topic, content, envelope)
@@ -71,17 +69,15 @@ export class PublishEncoder {
     if (packetId !== 0) at = putUint16(bytes, at, packetId)
     if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
     if (!apart) put(payload, payload.length, bytes, at)
-    // An answer has but one receiver, and may be a view of all that was read with its request.
+    // A response has only one receiver, and may be a view of the data read with its request.
     if (content.correlationData !== undefined) this.#content = undefined
   }
 
-  /** Size of the whole packet, bytes. */
   sizeOf(topic: string, content: Content, envelope: Envelope): number {
     const remaining = this.#remaining(topic, content, envelope)
     return 1 + sizeOfVarint(remaining) + remaining
   }
 
-  /** Everything after type and length, bytes. */
   #remaining(topic: string, content: Content, envelope: Envelope): number {
     if (content !== this.#content) this.#properties(content)
     if (topic !== this.#topic) this.#putTopic(topic)
@@ -126,7 +122,6 @@ export class PublishEncoder {
     this.#topic = topic
   }
 
-  /** Those that are the same for all receivers. */
   #properties(content: Content): void {
     this.#content = undefined
     this.#block.at = 0
@@ -161,7 +156,7 @@ export class PublishEncoder {
     this.#block.text(value)
   }
 
-  /** Contents with the same properties mostly have the same type, too. */
+  /** Contents with the same properties usually have the same content type. */
   #commonOf(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
     const known = this.#known.get(properties)
     if (known !== undefined && known.contentType === contentType) return known.encoded
@@ -179,7 +174,7 @@ export class PublishEncoder {
   }
 }
 
-/** What an ordinary receiver of MQTT 5 gets: nothing but the content; QoS 1, or 0 with packet id 0. */
+/** Options of an ordinary MQTT 5 receiver: QoS 1, or 0 with packet id 0. */
 export const envelopeOf = (packetId: number): Envelope => ({
   packetId,
   qos: packetId === 0 ? 0 : 1,
@@ -191,7 +186,7 @@ export const envelopeOf = (packetId: number): Envelope => ({
   version: 5,
 })
 
-/** Copies the first bytes to a place; returns the place after them. */
+/** Copies bytes; returns the offset after them. */
 function put(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {
   if (length <= LONGEST_LOOP) for (let i = 0; i < length; i++) to[at + i] = bytes[i] ?? 0
   else to.set(length === bytes.length ? bytes : viewOf(bytes, 0, length), at)

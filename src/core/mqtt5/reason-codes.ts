@@ -1,7 +1,6 @@
 import type * as REASON from './reason-codes.js'
 
-// One export each, so that a client carries those alone that it names.
-// MQTT 5.0, section 2.4; codes from 0x80 are failures.
+// Separate exports, so that a client bundles only those it uses. MQTT 5.0, section 2.4; codes from 0x80 are failures.
 
 export const success = 0x00
 export const grantedQos1 = 0x01
@@ -47,13 +46,12 @@ export const maximumConnectTime = 0xa0
 export const subscriptionIdentifiersNotSupported = 0xa1
 export const wildcardSubscriptionsNotSupported = 0xa2
 
-/** A reason code as a number. */
 export type ReasonCode = Extract<(typeof REASON)[keyof typeof REASON], number>
 
-/** Reason codes from here on are failures (MQTT 5.0, section 2.4). */
+/** First failure code (MQTT 5.0, section 2.4). */
 export const FIRST_FAILURE = 0x80
 
-/** Return codes of MQTT 3.1.1 (section 3.2.2.3) for those of MQTT 5.0; what has none is said to be unavailable. */
+/** MQTT 3.1.1 return codes (section 3.2.2.3) by MQTT 5.0 reason code; others become "server unavailable". */
 const RETURN_CODES: Partial<Record<ReasonCode, number>> = {
   [success]: 0,
   [unsupportedProtocolVersion]: 1,
@@ -65,12 +63,11 @@ const RETURN_CODES: Partial<Record<ReasonCode, number>> = {
 }
 const SERVER_UNAVAILABLE = 3
 
-/** The return code of a CONNACK of MQTT 3.1.1. */
 export function returnCodeOf(code: ReasonCode): number {
   return RETURN_CODES[code] ?? SERVER_UNAVAILABLE
 }
 
-/** What a client says when it acknowledges a PUBLISH (MQTT 5.0, sections 3.4.2.1 and 3.5.2.1). */
+/** Codes in a client's acknowledgement of a PUBLISH (MQTT 5.0, sections 3.4.2.1 and 3.5.2.1). */
 const OF_PUBLISH = [
   success,
   noMatchingSubscribers,
@@ -108,5 +105,5 @@ export const CLIENT_REASONS = {
   auth: [continueAuthentication, reAuthenticate],
 } as const satisfies Record<string, readonly number[]>
 
-/** A packet in which a client gives a reason. */
+/** Packet types in which a client sends a reason code. */
 export type ReasonedType = keyof typeof CLIENT_REASONS

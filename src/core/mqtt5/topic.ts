@@ -1,15 +1,15 @@
 import { utf8 } from '../util/bytes.js'
 import { protocolError } from './packet-error.js'
 
-/** Whether a text can be the topic of a message: not empty, without wildcards (MQTT 5.0, sections 4.7.1 and 4.7.3). */
+/** Returns whether a topic name is valid: not empty, without wildcards (MQTT 5.0, sections 4.7.1 and 4.7.3). */
 export const isTopicName = (text: string): boolean => text !== '' && !text.includes('#') && !text.includes('+')
 
-/** What a shared subscription begins with (MQTT 5.0, section 4.8.2). */
+/** Prefix of a shared subscription (MQTT 5.0, section 4.8.2). */
 export const SHARE_PREFIX = '$share/'
 
 /**
- * Whether a text can be the filter of a subscription: `#` is the last level, `+` a whole one (MQTT 5.0, section 4.7.1), and a
- * shared subscription has a name without wildcards and a filter after it (section 4.8.2).
+ * Returns whether a topic filter is valid: `#` is the last level, `+` a whole one (MQTT 5.0, section 4.7.1), and a
+ * shared subscription has a name without wildcards followed by a filter (section 4.8.2).
  */
 export function isTopicFilter(text: string): boolean {
   if (!text.startsWith(SHARE_PREFIX)) return hasWildcardsInPlace(text)
@@ -29,18 +29,18 @@ function hasWildcardsInPlace(filter: string): boolean {
   return true
 }
 
-/** Throws unless it can be the topic of a message, or one to answer to (MQTT 5.0, sections 3.3.2.1 and 3.3.2.3.5). */
+/** Throws unless a topic or response topic is valid (MQTT 5.0, sections 3.3.2.1 and 3.3.2.3.5). */
 export function checkTopicName(topic: string): void {
-  if (!isTopicName(topic)) throw protocolError('A topic name is empty or has wildcards')
+  if (!isTopicName(topic)) throw protocolError('A topic name is empty or contains wildcards')
 }
 
-/** UTF-8. EMQX 4 takes no more. */
+/** UTF-8 limit of EMQX 4. */
 export const MAX_PUBLISHABLE_BYTES = 4_096
 /** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters, non-characters, surrogates. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]|\p{Cs}/u
 
-/** Returns whether every broker that allows so many levels can be expected to take a message to the topic. */
+/** Returns whether every broker that allows this many levels can be expected to accept the topic. */
 export function isPublishable(topic: string, maxLevels: number): boolean {
   if (!isTopicName(topic) || topic.split('/', maxLevels + 1).length > maxLevels) return false
   if (3 * topic.length > MAX_PUBLISHABLE_BYTES && utf8(topic).length > MAX_PUBLISHABLE_BYTES) return false

@@ -3,8 +3,8 @@ import { encodeArray } from '../resp3/encode.js'
 import { utf8 } from '../util/bytes.js'
 
 /**
- * `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the value being
- * set. `IFVER`: only if it exists with this very version; of this store alone, any other answers `syntax error`.
+ * `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the new
+ * value. `IFVER`: only if it exists with exactly this version; an extension of this store, others reply `syntax error`.
  */
 export type SetCondition =
   | { readonly type: 'NX' }
@@ -27,8 +27,8 @@ export interface KeynotifyCommand {
 }
 
 /**
- * Asks to be told of every change of every key that fits a glob and may be read, as by KEYNOTIFY of each. Of this store
- * alone: any other answers `unknown command`, and by that a client knows.
+ * Watches all readable keys that match a glob, as KEYNOTIFY does for each. An extension of this store; others reply
+ * `unknown command`, by which a client detects it.
  */
 export interface GlobnotifyCommand {
   readonly verb: 'GLOBNOTIFY'
@@ -36,14 +36,13 @@ export interface GlobnotifyCommand {
   readonly stop: boolean
 }
 
-/** Lists keys. Not in the documents, but in the field: a glob, and the token of the page before if there was one. */
+/** Lists keys. Undocumented, but supported in the field: a glob, and the token of the previous page, if any. */
 export interface ScanCommand {
   readonly verb: 'SCAN'
   readonly glob: Uint8Array
   readonly token: Uint8Array | undefined
 }
 
-/** A command about one key. */
 export type KeyCommand = Exclude<Command, ScanCommand | GlobnotifyCommand>
 
 /** A request of the state store protocol ("Request format" and "KEYNOTIFY request message"), SCAN, or GLOBNOTIFY. */
@@ -56,7 +55,6 @@ export type Command =
   | GlobnotifyCommand
   | ScanCommand
 
-/** Commands that may change a record. */
 export type WriteCommand = Extract<Command, { verb: 'SET' | 'DEL' | 'VDEL' }>
 
 const VERBS = {
@@ -69,7 +67,6 @@ const VERBS = {
   SCAN: utf8('SCAN'),
 }
 
-/** The payload of a request. */
 export function encodeCommand(command: Command): Uint8Array {
   const subject = 'glob' in command ? command.glob : command.key
   return encodeArray([VERBS[command.verb], subject, ...argumentsOf(command)])
@@ -100,10 +97,10 @@ function conditionOf(condition: SetCondition | undefined): Uint8Array[] {
 
 const expiryOf = (px: number | undefined): Uint8Array[] => (px === undefined ? [] : [utf8('PX'), utf8(String(px))])
 
-/** A key as the store sees it, and as people do. */
+/** A key as bytes for the store, and as text for people. */
 export interface KeyName {
   readonly bytes: Uint8Array
-  /** Base16 of the bytes: what tells keys apart. */
+  /** Base16 of the bytes, which is unique. */
   readonly id: string
   readonly text: string
 }

@@ -1,12 +1,11 @@
-/** A glob, ready to match. */
 export interface Glob {
-  /** Words of 32 states: what a byte of a key costs. */
+  /** Words of 32 states: the cost per byte of a key. */
   readonly words: number
-  /** Whether all of a key fits. */
+  /** Returns whether the whole key matches. */
   matches(key: Uint8Array): boolean
 }
 
-/** Bytes that one place of a glob takes: any of the ranges, or none of them. */
+/** Bytes that a position of a glob matches: those in the ranges, or all others. */
 interface Place {
   readonly ranges: readonly (readonly [from: number, to: number])[]
   readonly negated: boolean
@@ -16,12 +15,12 @@ const [STAR, QUESTION, OPEN, CLOSE, ESCAPE, HYPHEN, CARET, BANG] = Array.from('*
 const ANY: Place = { ranges: [], negated: true }
 
 /**
- * Makes a glob over bytes ready, as Redis has them: `*` any bytes, `?` any one, `[abc]` and `[a-z]` one of these, `[^a]` and
- * `[!a]` one but these, `\` takes what follows for itself. Any bytes are a glob: a class that does not end goes to the
- * end, `[]` fits nothing.
+ * Compiles a glob over bytes with the syntax of Redis: `*` matches any bytes, `?` any byte, `[abc]` and `[a-z]` one of
+ * these, `[^a]` and `[!a]` any other byte, `\` escapes. Any bytes are a valid glob: an unclosed class extends to the
+ * end, `[]` matches nothing.
  *
- * Matching takes one step per byte of the key and 32 bytes of the glob, whatever they hold: it keeps the set of all places
- * of the glob that can have been reached, as bits, and never goes back.
+ * Matching takes one step per byte of the key and 32 bytes of the glob, for any input: it tracks the set of reachable
+ * positions as bits and never backtracks.
  */
 export function globOf(glob: Uint8Array): Glob {
   const { places, stars } = parse(glob)
@@ -46,7 +45,7 @@ export function globOf(glob: Uint8Array): Glob {
   }
 }
 
-/** Most globs are short: their places fit one number, and what is written for many takes five times as long. */
+/** Most globs are short: their positions fit one number, which is five times as fast. */
 function matchesShort(key: Uint8Array, moves: Uint32Array, stays: number, end: number): boolean {
   const last = 1 << end
   const endless = (stays & last) !== 0
@@ -59,7 +58,7 @@ function matchesShort(key: Uint8Array, moves: Uint32Array, stays: number, end: n
   return (reached & last) !== 0
 }
 
-/** The bytes that all keys begin with that fit a glob, as a binary string. */
+/** Returns the literal prefix of all matching keys, as a binary string. */
 export function literalPrefix(glob: Uint8Array): string {
   const { places, stars } = parse(glob)
   let prefix = ''
@@ -71,7 +70,7 @@ export function literalPrefix(glob: Uint8Array): string {
   return prefix
 }
 
-/** Takes one byte, whose moves begin at `row`; whether anything is left that can be reached. */
+/** Advances by one byte, whose moves begin at `row`; returns whether any position is reachable. */
 function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row: number): boolean {
   let [carry, any] = [0, 0]
   for (let word = 0; word < reached.length; word++) {
@@ -107,7 +106,7 @@ function clearBit(words: Uint32Array, index: number): void {
 
 const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
 
-/** Stars stand before the place of their number, or at the end. */
+/** A star is identified by the index of the position after it, or the end. */
 function parse(glob: Uint8Array): { readonly places: readonly Place[]; readonly stars: readonly number[] } {
   const [places, stars]: [Place[], number[]] = [[], []]
   const reader = new Reader(glob)
@@ -134,7 +133,6 @@ class Reader {
     return this.#glob[this.#at++]
   }
 
-  /** A class after its `[`. */
   classOf(): Place {
     const ranges: [number, number][] = []
     const negated = this.#ahead() === CARET || this.#ahead() === BANG
@@ -151,7 +149,7 @@ class Reader {
     return this.#glob[this.#at + places]
   }
 
-  /** The other end of a range; a `-` at the end of a class stands for itself. */
+  /** Reads the end of a range; a `-` at the end of a class is literal. */
   #rangeEnd(): number | undefined {
     const end = this.#ahead(1)
     if (this.#ahead() !== HYPHEN || end === undefined || end === CLOSE) return undefined

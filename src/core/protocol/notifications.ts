@@ -4,10 +4,10 @@ import { displayText, utf8 } from '../util/bytes.js'
 import { PayloadError } from '../util/errors.js'
 import type { Dialect } from './replies.js'
 
-/** A change of a watched key ("KEYNOTIFY notification message format"). A SET may come without its value. */
+/** A change of a watched key ("KEYNOTIFY notification message format"). A SET may lack its value. */
 export type Notification = { readonly op: 'set'; readonly value: Uint8Array | undefined } | { readonly op: 'delete' }
 
-/** Reads a notification in either spelling. Raises {@link PayloadError} for anything else. */
+/** Parses a notification in either dialect. Throws {@link PayloadError} if it is malformed. */
 export function parseNotification(payload: Uint8Array): Notification {
   const array = decode(payload)
   if (array.type !== 'array') throw new PayloadError(`A notification is an array, got ${array.type}`)
@@ -31,7 +31,7 @@ const SET = utf8('SET')
 const VALUE = utf8('VALUE')
 const DELETE = { field: utf8('DELETE'), documented: utf8('DEL') } as const
 
-/** The payload of a notification; the store always sends the value of a SET. */
+/** Encodes a notification; the store always includes the value of a SET. */
 export function encodeNotification(notification: Notification, dialect: Dialect = 'field'): Uint8Array {
   if (notification.op === 'delete') return encodeArray([NOTIFY, DELETE[dialect]])
   if (notification.value === undefined) return encodeArray([NOTIFY, SET])

@@ -6,7 +6,7 @@ import type { Command, SetCommand, WriteCommand } from './commands.js'
 import { type Glob, globOf } from './glob.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
-/** A malformed request; `code` says which error the store answers. */
+/** A malformed request; `code` is the error that the store replies with. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly code: KnownServiceErrorCode
@@ -17,20 +17,18 @@ export class CommandError extends Error {
   }
 }
 
-/** Of a request, bytes. */
 const LONGEST_GLOB = 1_024
 
-/** A glob of a request, ready to match. Raises {@link CommandError} `syntax-error` for more than 1,024 bytes. */
+/** Compiles the glob of a request. Throws {@link CommandError} `syntax-error` beyond 1,024 bytes. */
 export function compileGlob(glob: Uint8Array): Glob {
   if (glob.length > LONGEST_GLOB) throw new CommandError('syntax-error')
   return globOf(glob)
 }
 
-/** Whether a command may change a record. */
 export const isWrite = (command: Command): command is WriteCommand =>
   command.verb === 'SET' || command.verb === 'DEL' || command.verb === 'VDEL'
 
-/** Reads a request. Raises {@link CommandError} with the code the store answers a malformed one with. */
+/** Parses a request. Throws {@link CommandError} if it is malformed. */
 export function parseCommand(payload: Uint8Array): Command {
   const words = readStrings(payload)
   const [verb, key] = words
@@ -39,17 +37,17 @@ export function parseCommand(payload: Uint8Array): Command {
   if (parse === undefined) throw new CommandError('unknown-command')
   if (key === undefined) throw new CommandError('wrong-argument-count')
   const command = parse(key, words)
-  // A glob of no bytes is legal: it is the name of no key.
+  // An empty glob is legal: it matches no key.
   if ('key' in command && key.length === 0) throw new CommandError('key-empty')
   return command
 }
 
-// No command has more than eight; millions would cost time and memory before they are found to be too many.
+// No command has more than eight; parsing millions before rejecting them would cost time and memory.
 const MOST_ITEMS = 16
 
 const LONGEST_COUNT = 18
 
-/** The number in `*number\r`; 0 when it does not begin like that, which is found out soon enough. */
+/** Reads the number in `*number\r`; returns 0 for another beginning, which is rejected later. */
 function declaredItems(payload: Uint8Array): number {
   let items = 0
   for (let at = 1; at <= LONGEST_COUNT && payload[0] === 0x2a; at++) {
@@ -76,17 +74,16 @@ function readStrings(payload: Uint8Array): Uint8Array[] {
   }
 }
 
-/** Words of the protocol and its numbers are ASCII, and no longer than this. */
+/** Keywords and numbers of the protocol are ASCII, and not longer. */
 const LONGEST_WORD = 16
 
 const textOf = (bytes: Uint8Array): string => (bytes.length <= LONGEST_WORD ? toBinaryString(bytes) : '')
 
-/** Arguments behind the key. */
 const exactly = (count: number, words: readonly Uint8Array[]): void => {
   if (words.length !== 2 + count) throw new CommandError('wrong-argument-count')
 }
 
-/** @param words - all of them, the verb and the key among them */
+/** @param words - including the verb and the key */
 type Parser = (key: Uint8Array, words: readonly Uint8Array[]) => Command
 
 const PARSE: Record<Command['verb'], Parser> = {
@@ -118,11 +115,10 @@ const PARSE: Record<Command['verb'], Parser> = {
   },
 }
 
-/** The frequent ones come first. */
 const PARSERS = Object.entries(PARSE).map(([verb, parse]) => ({ verb: utf8(verb), parse }))
 
-// Verbs are upper case ("Case sensitivity"): another case is an unknown command. Compared as bytes: a text that is looked up
-// has to be made, and found among all texts there are.
+// Verbs are upper case ("Case sensitivity"): another case is an unknown command. Comparing bytes avoids creating a
+// string and looking it up.
 function parserOf(verb: Uint8Array): Parser | undefined {
   for (const known of PARSERS) if (sameBytes(known.verb, verb)) return known.parse
   return undefined
@@ -140,8 +136,8 @@ type SetOptions = Pick<SetCommand, 'condition' | 'px'>
 
 const NO_OPTIONS: SetOptions = { condition: undefined, px: undefined }
 
-// `NEX` may be followed by a comparand or by the next option, and nothing marks which: what follows is an option if
-// the rest then makes sense, else the comparand.
+// `NEX` may be followed by a comparand or by the next option, without a marker: the next word is an option if the rest
+// then parses, otherwise the comparand.
 function parseSetOptions(options: readonly Uint8Array[]): SetOptions {
   const parsed = readOptions(options, NO_OPTIONS)
   if (parsed === undefined) throw new CommandError('syntax-error')

@@ -3,7 +3,7 @@ import { HlcError, PayloadError } from '../util/errors.js'
 
 /** MQTT 5 user properties of requests, responses and notifications. */
 export const PROPERTY = {
-  /** Hybrid logical clock: the requester's on a request, the version of the value on a response or notification. */
+  /** Hybrid logical clock: the requester's on a request, the value's version on a response or notification. */
   timestamp: '__ts',
   fencingToken: '__ft',
   sourceId: '__srcId',
@@ -15,45 +15,44 @@ export const PROPERTY = {
   supportedMajorVersions: '__supProtMajVer',
   requestVersion: '__requestProtVer',
   /**
-   * On the answer to a GET that finds no key, and to a GLOBNOTIFY: the last version the store gave to any key, so that the
-   * answer has a place among the changes. Of this store alone; the protocol gives such answers no version.
+   * On the response to a GET of an absent key, and to a GLOBNOTIFY: the last version assigned to any key, which orders
+   * the response among changes. An extension; the protocol gives these responses no version.
    */
   position: '__pos',
-  /** The client id, by which a broker may spread requests so that those of one client stay in order. */
+  /** The client id, by which a broker may partition requests while keeping those of one client in order. */
   partition: '$partition',
-  /** Empty, on requests, answers and notifications alike: brokers may let them pass where their buffers are full of data. */
+  /** Empty; brokers may prioritise these messages when their buffers are full of data. */
   highPriority: '$high_priority',
   /**
-   * On answers of a store beside a broker: which life of it answers. In another one it knows no registrations of before.
-   * Of this store alone.
+   * On responses of an attached store: the instance that responds. Another instance does not have earlier
+   * registrations. An extension.
    */
   life: '__life',
-  /** On the notification of a DELETE: why the key is gone, `deleted` or `expired`. Of this store alone. */
+  /** On the notification of a DELETE: `deleted` or `expired`. An extension. */
   reason: 'reason',
-  /** `true` on a SET asks the broker to keep the key on disk. */
+  /** `true` on a SET requests that the broker keeps the key on disk. */
   persist: 'aio-persistence',
 } as const
 
-/** The RPC version this library speaks; another major version is refused. */
+/** RPC version of this library; other major versions are rejected. */
 export const PROTOCOL_VERSION = '1.0'
 
-/** RPC status of a response. `ok` is also the status of an answer `-ERR ...`: the store did process the request. */
+/** RPC status of a response. A reply `-ERR ...` has status `ok` as well: the store processed the request. */
 export const STATUS = { ok: 200, badRequest: 400, unavailable: 503, versionNotSupported: 505 } as const
 
-/** Content type of requests and responses; responses with another one are refused by the official clients. */
+/** Content type of requests and responses; the official clients reject responses with another one. */
 export const CONTENT_TYPE = 'application/octet-stream'
 
-/** What may carry a version or a reason: a response or a notification. */
 interface Versioned {
   readonly userProperties: Readonly<Record<string, string | readonly string[]>>
 }
 
-/** The version a response or notification carries, if it carries one. Raises {@link PayloadError} for a malformed one. */
+/** Returns the version of a response or notification, if any. Throws {@link PayloadError} if it is malformed. */
 export const versionOf = ({ userProperties }: Versioned): Hlc | undefined => hlcOf(userProperties[PROPERTY.timestamp])
 
 /**
- * The place among all changes of an answer that has no version of its own, from a store that tells it. Of this library alone,
- * so what cannot be read is another store's and means nothing.
+ * Returns the position of a response without a version among all changes. An extension, so an unreadable value belongs
+ * to another store and is ignored.
  */
 export function positionOf({ userProperties }: Versioned): Hlc | undefined {
   const text = userProperties[PROPERTY.position]
@@ -66,12 +65,12 @@ export function positionOf({ userProperties }: Versioned): Hlc | undefined {
 }
 
 /**
- * Why a key is gone: a command deleted it, its time to live was over, or not known, as other stores do not say it and a
- * read only finds that there is no such key.
+ * Why a key is gone: deleted by a command, expired, or unknown, because other stores do not report it and a read only
+ * finds no key.
  */
 export type GoneReason = 'deleted' | 'expired' | 'unknown'
 
-/** Why the notification of a DELETE came, from a store that says so. */
+/** Returns the reason in the notification of a DELETE, if the store reports one. */
 export function goneReasonOf({ userProperties }: Versioned): GoneReason {
   const reason = userProperties[PROPERTY.reason]
   return reason === 'deleted' || reason === 'expired' ? reason : 'unknown'

@@ -4,19 +4,19 @@ import { PayloadError, type ServiceErrorCode } from '../util/errors.js'
 import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './service-errors.js'
 
 /**
- * Which spelling a store uses where the documents and the field differ: `field` as the official clients expect,
- * `documented` as the protocol page prints it.
+ * Encoding where documents and official clients differ: `field` as the clients expect, `documented` as the protocol
+ * page shows.
  */
 export type Dialect = 'field' | 'documented'
 
-/** Some of the keys that SCAN finds; without a token they are the last. It may be empty and yet have a token. */
+/** A page of keys found by SCAN. Without a token it is the last one. An empty page may have a token. */
 export interface Page {
   readonly keys: readonly Uint8Array[]
-  /** Opaque: what the request for the next page carries. */
+  /** Opaque; passed in the request for the next page. */
   readonly token: Uint8Array | undefined
 }
 
-/** What the store answers, before it is spelled. */
+/** A reply of the store, before encoding. */
 export type Reply =
   | { readonly type: 'ok' }
   | { readonly type: 'value'; readonly value: Uint8Array }
@@ -27,7 +27,7 @@ export type Reply =
   | (Page & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
-// Pure, so that a client, which reads answers, does not carry how they are written.
+// Annotated as pure, so that clients, which only read replies, do not bundle them.
 const OK = /* @__PURE__ */ encodeSimple('OK')
 const ABSENT = /* @__PURE__ */ encodeBlob(null)
 const COUNT = [/* @__PURE__ */ encodeInteger(0), /* @__PURE__ */ encodeInteger(1)] as const
@@ -37,7 +37,7 @@ const SPELLING = {
   documented: { refused: /* @__PURE__ */ encodeError('1'), errorPrefix: 'ERR: ' },
 } as const
 
-/** The payload of a response ("Response format"), which is not to be changed: it may be a constant. */
+/** Encodes a reply ("Response format"). The result may be shared and must not be modified. */
 export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Array {
   switch (reply.type) {
     case 'ok':
@@ -57,34 +57,34 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
   }
 }
 
-/** Reads the answer to SET or VDEL: `applied`, `refused` by its condition, or `missing` (VDEL of no key). */
+/** Reads the reply to SET or VDEL: `applied`, `refused` by its condition, or `missing` (VDEL of no key). */
 export function readConditional(payload: Uint8Array, key: string): 'applied' | 'refused' | 'missing' {
   const reply = readReply(payload, key)
   if (reply.type === 'simple' && reply.text === 'OK') return 'applied'
   if (reply.type === 'integer' && reply.value === 1) return 'applied'
   if (reply.type === 'integer' && reply.value === 0) return 'missing'
   if (reply.type === 'integer' && reply.value === -1) return 'refused'
-  // `-1` is how the documents print a refusal, `$-1` is what the .NET client takes for one.
+  // `-1` is the documented refusal; the .NET client also takes `$-1` for one.
   if (reply.type === 'error' && reply.text === '1') return 'refused'
   if (reply.type === 'blob' && reply.bytes === null) return 'refused'
   throw unexpected(reply, key)
 }
 
-/** Reads the answer to GET: the value, or `undefined` when the key does not exist. */
+/** Reads the reply to GET: the value, or `undefined` if the key does not exist. */
 export function readValue(payload: Uint8Array, key: string): Uint8Array | undefined {
   const reply = readReply(payload, key)
   if (reply.type !== 'blob') throw unexpected(reply, key)
   return reply.bytes ?? undefined
 }
 
-/** Reads the answer to DEL: whether there was a key to delete. */
+/** Reads the reply to DEL: whether the key existed. */
 export function readDeleted(payload: Uint8Array, key: string): boolean {
   const reply = readReply(payload, key)
   if (reply.type !== 'integer' || (reply.value !== 0 && reply.value !== 1)) throw unexpected(reply, key)
   return reply.value === 1
 }
 
-/** Reads the answer to KEYNOTIFY: `false` only for a STOP of what was not watched. */
+/** Reads the reply to KEYNOTIFY: `false` only for a STOP without a registration. */
 export function readWatched(payload: Uint8Array, key: string): boolean {
   const reply = readReply(payload, key)
   if (reply.type === 'simple' && reply.text === 'OK') return true
@@ -94,17 +94,16 @@ export function readWatched(payload: Uint8Array, key: string): boolean {
 
 const SCAN_ADVICE: Partial<Record<ServiceErrorCode, string>> = {
   'unknown-command': 'it has no SCAN and cannot list its keys',
-  'syntax-error': 'either it cannot read the glob, or it was started anew since the scan began: scan again',
+  'syntax-error': 'the glob is invalid, or the store was restarted during the scan: scan again',
 }
 
-/** Reads the answer to SCAN. */
 export function readPage(payload: Uint8Array): Page {
   const reply = decodeReply(payload)
   if (reply.type === 'error') throw serviceError(reply.text, undefined, SCAN_ADVICE)
   const [list, token, ...more] = reply.type === 'array' ? reply.items : []
   if (list?.type !== 'array' || more.length > 0) throw notAPage(reply)
   const keys = list.items.map(item => bytesOf(item, reply))
-  // No key has no bytes; whatever asked for it would be refused as a wrong call.
+  // No key is empty; requesting it would fail as an invalid argument.
   if (keys.some(key => key.length === 0)) throw notAPage(reply)
   return { keys, token: token && bytesOf(token, reply) }
 }

@@ -1,8 +1,8 @@
 import { ServiceError, type ServiceErrorCode } from '../util/errors.js'
 
 /**
- * What the store says after `-ERR ` (state store protocol, "-ERR responses"): the one list from which the store's
- * answers and the client's codes both come.
+ * Texts of the store after `-ERR ` (state store protocol, "-ERR responses"): the single source of the store's replies
+ * and the client's codes.
  */
 export const SERVICE_ERRORS = {
   'clock-skew':
@@ -21,10 +21,9 @@ export const SERVICE_ERRORS = {
   'key-empty': 'the key length is zero',
 } as const satisfies Record<Exclude<ServiceErrorCode, 'service-unknown'>, string>
 
-/** Codes of the texts the store is known to say. */
 export type KnownServiceErrorCode = keyof typeof SERVICE_ERRORS
 
-// Older pages of the documents spell this one "lower version that"; only its start is reliable.
+// Older pages of the documents spell this one "lower version that"; only its beginning is reliable.
 const STALE_TOKEN_START = 'the request fencing token is a lower version'
 
 const CODES = new Map<string, ServiceErrorCode>(
@@ -32,8 +31,8 @@ const CODES = new Map<string, ServiceErrorCode>(
 )
 
 /**
- * The error for a reply `-{line}`: `ERR text`, `ERR: text` or anything else, kept word by word. `advice` says what a code
- * means for the request at hand.
+ * Converts a reply `-{line}` to an error: `ERR text`, `ERR: text` or any other text, which is kept verbatim. `advice`
+ * explains a code for the request.
  */
 export function serviceError(
   line: string,

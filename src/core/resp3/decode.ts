@@ -1,7 +1,7 @@
 import { concatBytes, displayText } from '../util/bytes.js'
 import { PayloadError } from '../util/errors.js'
 
-/** What the RESP3 subset of the state store can say. */
+/** A value in the state store's subset of RESP3. */
 export type Resp3 =
   | { readonly type: 'array'; readonly items: readonly Resp3[] }
   | { readonly type: 'blob'; readonly bytes: Uint8Array | null }
@@ -16,14 +16,16 @@ const [ZERO, NINE] = [0x30, 0x39]
 /** Digits and line end. */
 const LONGEST_PLAIN = 9
 const MAXIMUM_DEPTH = 4
-// The shortest thing an array can hold is "+\r\n".
+// The shortest array item is "+\r
+// ".
 const SMALLEST_ITEM = 3
 
 /**
- * Decodes exactly one value, whole or in pieces as it came. Blobs are views of the input, not copies, when it is one
- * piece. A length is believed only when the input is long enough for it, so a hostile one costs nothing.
+ * Decodes exactly one value from one or more chunks. Blobs are views of a single chunk, not copies. A length is checked
+ * against the input before any allocation, so a hostile one costs nothing.
  *
- * Raises {@link PayloadError} for everything else: truncated, trailing bytes, unknown type, bad number, deep nesting.
+ * Throws {@link PayloadError} for any other input: truncated, trailing bytes, unknown type, invalid number, deep
+ * nesting.
  *
  * @example
  * ```ts
@@ -36,8 +38,8 @@ export function decode(...pieces: readonly Uint8Array[]): Resp3 {
 }
 
 /**
- * Like {@link decode}, and takes a reply whose last CRLF is missing: the source documents show a `GET` answer and
- * `-ERR syntax error` without it (sections "GET response" and "Response format").
+ * Like {@link decode}, but the last CRLF may be missing: the source documents show a `GET` reply and `-ERR syntax
+ * error` without it (sections "GET response" and "Response format").
  */
 export const decodeReply = (payload: Uint8Array): Resp3 => new Decoder(payload, false).whole()
 
@@ -105,7 +107,6 @@ class Decoder {
     this.#at += 2
   }
 
-  /** The rest of a line after its type byte. */
   #line(): string {
     const start = this.#at + 1
     const cr = this.#input.indexOf(CR, start)
@@ -120,7 +121,7 @@ class Decoder {
     return displayText(this.#input.subarray(start))
   }
 
-  /** Reads the line of a small count, as nearly all are; `undefined` for another line, and then reads nothing. */
+  /** Reads the line of a small count, as nearly all are; returns `undefined` without advancing for any other line. */
   #plainCount(): number | undefined {
     let count = 0
     for (let at = this.#at + 1; at <= this.#at + LONGEST_PLAIN; at++) {
@@ -150,12 +151,11 @@ class Decoder {
 const fault = (what: string, at: number): PayloadError =>
   new PayloadError(`Not a state store payload: ${what} at byte ${at}`)
 
-/** Digits and line end. */
 const LONGEST_LINE = 9
 
 /**
- * The byte strings of an array of nothing else, as nearly all commands are, as views of the payload. `undefined` for an array
- * of more than `most` and for everything else, also what is malformed: `decode` finds out what it is.
+ * Decodes an array of byte strings, as nearly all commands are, as views of the payload. Returns `undefined` for an
+ * array of more than `most`, and for any other or malformed input, which `decode` then diagnoses.
  *
  * @example
  * ```ts
@@ -188,7 +188,7 @@ class Lines {
     return this.#at === this.#bytes.length
   }
 
-  /** The number behind a type, if the next line is that of a small one. */
+  /** Reads the number after a type byte, if it is small. */
   count(type: number): number | undefined {
     const first = this.#at + 1
     if (this.#bytes[this.#at] !== type) return undefined

@@ -16,7 +16,7 @@ export function encodeArray(items: readonly Uint8Array[]): Uint8Array {
   return bytes
 }
 
-/** `*n` and n values that are encoded already. */
+/** `*n` and n encoded values. */
 export const encodeNested = (values: readonly Uint8Array[]): Uint8Array =>
   concatBytes([utf8(`*${values.length}\r\n`), ...values])
 
@@ -53,11 +53,8 @@ export function encodeBlob(bytes: Uint8Array | null): Uint8Array {
   return blob
 }
 
-/** `+text`. */
 export const encodeSimple = (text: string): Uint8Array => utf8(`+${text}\r\n`)
 
-/** `-text`. */
 export const encodeError = (text: string): Uint8Array => utf8(`-${text}\r\n`)
 
-/** `:integer`. */
 export const encodeInteger = (value: number): Uint8Array => utf8(`:${value}\r\n`)

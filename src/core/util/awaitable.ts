@@ -1,13 +1,13 @@
 import { AsyncSubject, firstValueFrom, Observable, type Subscriber, Subscription, type TeardownLogic } from 'rxjs'
 
 /**
- * One request and its one result, as an observable that can be awaited as well. It is sent by the first subscription or
- * `await`, and once: every subscriber and every `await` of the same object gets the same result, later ones too. Alone it
- * does nothing. To send again, make another request: `defer(() => group.send(21))`.
+ * A request with one result, as an observable that can be awaited. The first subscription or `await` sends it, once:
+ * every subscriber and every `await` of the same object gets the same result, including later ones. Creating it sends
+ * nothing. To send again, create another request: `defer(() => group.send(21))`.
  *
- * Unsubscribing the last subscriber before the result gives up. After that, and after an error, the next subscription
- * sends again: `retry` works. An `await` cannot be given up, and all of them settle with the first outcome. What `pipe`
- * returns is a plain observable.
+ * Unsubscribing the last subscriber before the result cancels it. After that, and after an error, the next subscription
+ * sends again: `retry` works. An `await` cannot be cancelled, and all of them settle with the first outcome. `pipe`
+ * returns a plain observable.
  *
  * @example
  * ```ts
@@ -18,25 +18,25 @@ import { AsyncSubject, firstValueFrom, Observable, type Subscriber, Subscription
 export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
   #promise: Promise<T> | undefined = undefined
 
-  /** @param send - sends the request; called once for each attempt, with the subscriber of its result */
+  /** @param send - sends the request; called once per attempt, with the subscriber of its result */
   constructor(send: (subscriber: Subscriber<T>) => TeardownLogic) {
     super(once(new Observable(send)))
   }
 
-  // Getters, so that they have the very types of a promise's methods.
+  // Getters, so that they have exactly the types of a promise's methods.
 
-  /** Sends the request unless it was sent, and settles with its result. */
-  // biome-ignore lint/suspicious/noThenProperty: it is there to be awaited
+  /** Sends the request if it was not sent yet, and settles with its result. */
+  // biome-ignore lint/suspicious/noThenProperty: a request can be awaited
   get then(): Promise<T>['then'] {
     return (fulfilled, rejected) => this.#settled().then(fulfilled, rejected)
   }
 
-  /** The same as {@link then} without its first argument. */
+  /** Like {@link then} without its first argument. */
   get catch(): Promise<T>['catch'] {
     return rejected => this.#settled().catch(rejected)
   }
 
-  /** As the method of a promise. */
+  /** Like a promise's method. */
   get finally(): Promise<T>['finally'] {
     return settled => this.#settled().finally(settled)
   }
@@ -47,13 +47,13 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
   }
 }
 
-/** A request that was sent, and its result for all subscribers. */
+/** A sent request, and its result for all subscribers. */
 class Attempt<T> extends AsyncSubject<T> {
-  /** Closed when there is a result, and when nobody waits for one. */
+  /** Closed with the result, and when the last subscriber leaves. */
   readonly sending = new Subscription()
 }
 
-/** Subscribes to the source once for all its subscribers, until it has failed or all of them have left. */
+/** Shares one subscription to the source among all subscribers, until it fails or all have left. */
 function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
   let current: Attempt<T> | undefined
   return subscriber => {
@@ -73,7 +73,7 @@ function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
     const sent = source.subscribe({
       next: result => attempt.next(result),
       error: error => {
-        // First, for a subscriber may send again at once.
+        // First, because a subscriber may send again synchronously.
         forget()
         attempt.error(error)
       },
@@ -87,15 +87,15 @@ function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
 }
 
 /**
- * One request to the store, and its one result: an observable that can be awaited as well. It is sent by the first
- * subscription or `await`, and once: every subscriber and every `await` of the same object gets the same result, later
- * ones too. Alone it does nothing. To send again, make another request: `defer(() => key.get()).pipe(repeat({ delay: 1000 }))`.
+ * A request to the store with one result, as an observable that can be awaited. The first subscription or `await` sends
+ * it, once: every subscriber and every `await` of the same object gets the same result, including later ones. Creating
+ * it sends nothing. To send again, create another request: `defer(() => key.get()).pipe(repeat({ delay: 1000 }))`.
  *
- * Unsubscribing the last subscriber before the result gives up. After that, and after an error, the next subscription
- * sends again: `retry` works. What `pipe` returns is a plain observable.
+ * Unsubscribing the last subscriber before the result cancels it. After that, and after an error, the next subscription
+ * sends again: `retry` works. `pipe` returns a plain observable.
  *
- * Wrong arguments are errors of the request, like all others, so that `catchError` and `catch` see them. `for await` needs
- * something that goes on, such as a {@link Key}, and refuses a request.
+ * Invalid arguments are errors of the request, so that `catchError` and `catch` see them. `for await` requires a
+ * continuing source, such as a {@link Key}, and rejects a request.
  *
  * @example
  * ```ts
@@ -104,7 +104,7 @@ function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
  * ```
  */
 export class StoreRequest<T> extends Awaitable<T> {
-  /** @param make - called once for each attempt; what it throws is the error of that */
+  /** @param make - called once per attempt; an error it throws is the attempt's error */
   constructor(make: () => Observable<T>) {
     super(subscriber => make().subscribe(subscriber))
   }

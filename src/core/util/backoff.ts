@@ -1,19 +1,18 @@
-/** How long to wait before the next attempt; see {@link backoff}. All times in ms. */
+/** Delays between attempts; see {@link backoff}. All times in ms. */
 export interface BackoffOptions {
   /** Delay before the first retry, ms. Default 100. */
   readonly initial?: number | undefined
-  /** The delay never grows beyond this, ms. Default 30,000. */
+  /** Maximum delay, ms. Default 30,000. */
   readonly max?: number | undefined
-  /** Source of chance in [0, 1). Default `Math.random`. */
+  /** Random numbers in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined
 }
 
-/** Where chance comes from. */
 export const chanceOf = ({ random = Math.random }: BackoffOptions = {}): (() => number) => random
 
 /**
- * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) lies between a half and
- * the whole of `initial * 2^(attempt - 1)`, capped. The jitter keeps a thousand panels from coming back as one herd.
+ * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) is between half of
+ * `initial * 2^(attempt - 1)` and all of it, capped at `max`. The jitter spreads the reconnects of many clients.
  *
  * @example
  * ```ts

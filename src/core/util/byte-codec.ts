@@ -5,7 +5,7 @@ const SMALLEST = 1024
 const FEW = 48
 const encoder = /* @__PURE__ */ new TextEncoder()
 
-/** Writes numbers, bytes and texts one after the other into memory that grows. */
+/** Writes numbers, bytes and strings to memory that grows. */
 export class ByteWriter {
   #bytes: Uint8Array
   #view: DataView
@@ -31,14 +31,13 @@ export class ByteWriter {
     this.#at += 4
   }
 
-  /** Also for whole numbers up to 2^53. */
+  /** Also exact for integers up to 2^53. */
   float64(value: number): void {
     this.#need(8)
     this.#view.setFloat64(this.#at, value)
     this.#at += 8
   }
 
-  /** A number, or none. */
   optional(value: number | undefined): void {
     this.float64(value ?? Number.NaN)
   }
@@ -49,7 +48,7 @@ export class ByteWriter {
   }
 
   text(text: string): void {
-    // A UTF-16 unit takes three bytes at most.
+    // A UTF-16 code unit takes at most three bytes.
     this.#need(4 + 3 * text.length)
     const from = this.#at + 4
     const written = putAscii(this.#bytes, from, text) ?? encoder.encodeInto(text, this.#bytes.subarray(from)).written
@@ -57,28 +56,28 @@ export class ByteWriter {
     this.#at += 4 + written
   }
 
-  /** A string with a byte for each of its units. */
+  /** Writes a string of one byte per code unit. */
   binary(text: string): void {
     this.uint32(text.length)
     this.#need(text.length)
     for (let i = 0; i < text.length; i++) this.#bytes[this.#at++] = text.charCodeAt(i)
   }
 
-  /** Bytes as they are, without their length. */
+  /** Writes bytes without their length. */
   raw(bytes: Uint8Array): void {
     this.#need(bytes.length)
-    // For a few bytes a call of `set` takes longer than all the rest.
+    // For few bytes, calling `set` takes longer than the loop.
     if (bytes.length > FEW) this.#bytes.set(bytes, this.#at)
     else for (let i = 0; i < bytes.length; i++) this.#bytes[this.#at + i] = bytes[i] ?? 0
     this.#at += bytes.length
   }
 
-  /** Begins anew in the same memory, which views of it see. */
+  /** Starts again in the same memory; earlier views see the new data. */
   reset(): void {
     this.#at = 0
   }
 
-  /** What was written so far: a view of memory that does not change where it is written. */
+  /** Returns a view of the written bytes, which later growth does not affect. */
   done(): Uint8Array {
     return this.#bytes.subarray(0, this.#at)
   }
@@ -92,25 +91,23 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` wrote. Raises `damaged` for what cannot be that. */
+/** Reads data written by a `ByteWriter`. Throws `damaged` if it is malformed. */
 export class ByteReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView
   #at: number
 
-  /** @param at - where to begin */
+  /** @param at - initial offset */
   constructor(bytes: Uint8Array, at = 0) {
     this.#at = at
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Whether nothing is left. */
   get ended(): boolean {
     return this.#at === this.#bytes.length
   }
 
-  /** Where the next thing begins. */
   get place(): number {
     return this.#at
   }
@@ -132,7 +129,7 @@ export class ByteReader {
     return Number.isNaN(value) ? undefined : value
   }
 
-  /** A view of what is read. */
+  /** Returns a view. */
   blob(): Uint8Array {
     const length = this.uint32()
     const from = this.#take(length)
@@ -149,7 +146,7 @@ export class ByteReader {
 
   #take(length: number): number {
     const at = this.#at
-    if (length > this.#bytes.length - at) throw new StateStoreError('damaged', 'it ends in the middle of something')
+    if (length > this.#bytes.length - at) throw new StateStoreError('damaged', 'it ends within a field')
     this.#at += length
     return at
   }

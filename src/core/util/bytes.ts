@@ -4,16 +4,15 @@ const encoder = /* @__PURE__ */ new TextEncoder()
 const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Longer texts are left to the system's encoder, UTF-16 units. */
+/** Longer strings are left to the system's encoder, UTF-16 code units. */
 const LONGEST_LOOP = 256
 const HEX_DIGITS = '0123456789ABCDEF'
 
-/** UTF-8 bytes of a text. */
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
 
 /**
- * Writes a short text of ASCII to a place where there is room for it, for which the call of the system's encoder would take
- * longer; returns its length, `undefined` for any other text.
+ * Writes a short ASCII string, for which calling the system's encoder would take longer. Returns its length, or
+ * `undefined` for any other string. The caller provides the room.
  */
 export function putAscii(bytes: Uint8Array, from: number, text: string): number | undefined {
   const { length } = text
@@ -26,10 +25,10 @@ export function putAscii(bytes: Uint8Array, from: number, text: string): number 
   return length
 }
 
-/** Whether a text has UTF-8 bytes of its own; half a surrogate pair has not, and would silently become U+FFFD. */
+/** Returns whether a string can be encoded as UTF-8; a lone surrogate would silently become U+FFFD. */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
-/** Text of UTF-8 bytes. Raises {@link PayloadError} when they are not UTF-8. */
+/** Decodes UTF-8. Throws {@link PayloadError} if the bytes are malformed. */
 export function fromUtf8(bytes: Uint8Array): string {
   try {
     return strictDecoder.decode(bytes)
@@ -38,10 +37,10 @@ export function fromUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Text for people: bytes that are not UTF-8 become replacement characters. */
+/** Decodes text for people: malformed UTF-8 becomes replacement characters. */
 export const displayText = (bytes: Uint8Array): string => lossyDecoder.decode(bytes)
 
-/** Upper-case Base16 (RFC 4648, section 8), as notification topics carry client ids and keys. */
+/** Encodes upper-case Base16 (RFC 4648, section 8), as in notification topics. */
 export function toHex(bytes: Uint8Array): string {
   const digits = new Uint8Array(2 * bytes.length)
   for (let i = 0; i < bytes.length; i++) {
@@ -49,11 +48,11 @@ export function toHex(bytes: Uint8Array): string {
     digits[2 * i] = HEX_DIGITS.charCodeAt(byte >> 4)
     digits[2 * i + 1] = HEX_DIGITS.charCodeAt(byte & 15)
   }
-  // One flat string: a sum of pieces would stay a tree of them in the heap.
+  // One flat string: concatenation would leave a tree of pieces in the heap.
   return toBinaryString(digits)
 }
 
-/** Bytes of Base16 text in either case, or `undefined` when it is not Base16. */
+/** Decodes Base16 in either case; returns `undefined` for other text. */
 export function fromHex(hex: string): Uint8Array | undefined {
   if (hex.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(hex)) return undefined
   const bytes = new Uint8Array(hex.length / 2)
@@ -61,18 +60,16 @@ export function fromHex(hex: string): Uint8Array | undefined {
   return bytes
 }
 
-/** Whether two byte strings are equal. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
   return true
 }
 
-/** Bytes to keep: a copy when more than an eighth of the memory that would be kept with them is not theirs. */
+/** Copies bytes before keeping them, if more than an eighth of the underlying memory is not theirs. */
 export const copyIfSparse = (bytes: Uint8Array): Uint8Array =>
   8 * bytes.byteLength >= 7 * bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
-/** One byte string of several. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0
   for (const part of parts) length += part.length
@@ -85,7 +82,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   return joined
 }
 
-/** A string with one code unit per byte, to use arbitrary bytes as the key of a `Map`. */
+/** Converts bytes to a string with one code unit per byte, for use as the key of a `Map`. */
 export function toBinaryString(bytes: Uint8Array): string {
   if (bytes.length <= 4096) return charactersOf(bytes)
   let text = ''
@@ -93,15 +90,15 @@ export function toBinaryString(bytes: Uint8Array): string {
   return text
 }
 
-/** The bytes of {@link toBinaryString}. */
+/** Inverse of {@link toBinaryString}. */
 export function fromBinaryString(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length)
   for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i)
   return bytes
 }
 
-// Spread, they would be walked through one by one.
+// Spreading would iterate over the bytes one by one.
 const charactersOf = (codes: Uint8Array): string => Reflect.apply(String.fromCharCode, undefined, codes)
 
-/** Random bytes that cannot be guessed, for ids and correlation data. */
+/** Unguessable random bytes, for ids and correlation data. */
 export const randomBytes = (length: number): Uint8Array => globalThis.crypto.getRandomValues(new Uint8Array(length))

@@ -1,34 +1,34 @@
 /**
- * The only way to time: everything that waits or asks for the time takes a clock, so that tests and simulations can
- * stand in for it.
+ * The only source of time: all code that waits or needs the time takes a clock, so that tests and simulations can
+ * replace it.
  */
 export interface Clock {
-  /** Wall clock: milliseconds since the Unix epoch. May jump. */
+  /** Wall clock, ms since the Unix epoch. May jump. */
   now(): number
-  /** Milliseconds that never go backwards, from an arbitrary start. */
+  /** Monotonic clock, ms from an arbitrary start. */
   monotonic(): number
   /** Runs `task` once after `delay` ms; the returned function cancels it. */
   schedule(delay: number, task: () => void): () => void
   /**
-   * Runs `task` once what has arrived by now has been read, without which a deadline may be over though what it waits for
-   * is there: a loop that was blocked runs its timers before it reads. Missing where nothing waits to be read.
+   * Runs `task` after data that has already arrived is read. Otherwise a deadline could expire although the data is
+   * there, because a blocked event loop runs timers before it reads. Undefined if there is no such data.
    */
   afterInput?(task: () => void): void
 }
 
-/** Runs a task as soon as what the event loop has read is worked off; without Node, after the task that runs now. */
+/** Runs a task after the event loop has processed the data it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
-// Longer delays make setTimeout fire at once (32-bit overflow).
+// setTimeout fires immediately for longer delays (32-bit overflow).
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
-/** See {@link Clock.afterInput}; at once where nothing waits to be read. */
+/** Runs {@link Clock.afterInput}, or the task immediately if the clock has none. */
 export function afterInput(clock: Clock, task: () => void): void {
   if (clock.afterInput) clock.afterInput(task)
   else task()
 }
 
-/** The machine's clock. Its timers keep a Node process alive until they fire or are cancelled. */
+/** The system's clock. Its timers keep a Node process alive until they fire or are cancelled. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -42,7 +42,7 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
   afterInput(task) {
-    // Behind the turn in which sockets are read; browsers have a queue for it.
+    // After the phase that reads sockets; browsers use a message queue.
     if (typeof setImmediate === 'function') setImmediate(task)
     else {
       const { port1, port2 } = new MessageChannel()
@@ -55,7 +55,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Runs a task after so many ms, unless the process has nothing else to do until then, and ends. */
+/** Runs a task after `delay` ms, without keeping the process alive for it. */
 export function unlessDone(delay: number, task: () => void): void {
   const timer: unknown = setTimeout(task, delay)
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')

@@ -1,6 +1,6 @@
 /**
- * First in, first out, in constant time however long it is. A `Set` or `Map` looks the same, but walks over all that was
- * deleted before its first entry.
+ * A FIFO queue in constant time at any length. A `Set` or `Map` could be used alike, but iterates over all deleted
+ * entries before its first one.
  *
  * @example
  * ```ts
@@ -21,18 +21,16 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
-  /** The first item, which stays. */
   peek(): T | undefined {
     return this.#items[this.#head]
   }
 
-  /** Takes the first item. */
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]
-    // Let go at once: what an array that has lived long still holds lives on with it.
+    // Released immediately: a long-lived array would retain the item.
     this.#items[this.#head++] = undefined
-    // The others move up in batches, each of them once on average.
+    // Compacts in batches; each item moves once on average.
     if (this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
@@ -40,7 +38,7 @@ export class Fifo<T> {
     return item
   }
 
-  /** All items in their order, as they are now; they stay. */
+  /** Iterates over a snapshot of the items. */
   *[Symbol.iterator](): Generator<T, void> {
     for (const item of this.#items.slice(this.#head)) if (item !== undefined) yield item
   }
@@ -52,7 +50,7 @@ export class Fifo<T> {
 }
 
 /**
- * First in, first out, and how much that is together; those who share room with it are told of every change.
+ * A FIFO queue that tracks its total size and reports every change, for a budget shared by several queues.
  *
  * @example
  * ```ts
@@ -68,8 +66,8 @@ export class CountedFifo<T> {
   #size = 0
 
   /**
-   * @param sizeOf - of an item, always the same
-   * @param changed - is told by how much the size of all together has changed
+   * @param sizeOf - size of an item, which must not change
+   * @param changed - called with each change of the total size
    */
   constructor(sizeOf: (item: T) => number, changed: (by: number) => void) {
     this.#sizeOf = sizeOf
@@ -80,7 +78,6 @@ export class CountedFifo<T> {
     return this.#items.length
   }
 
-  /** Of all items together. */
   get size(): number {
     return this.#size
   }
@@ -90,12 +87,10 @@ export class CountedFifo<T> {
     this.#count(this.#sizeOf(item))
   }
 
-  /** The first item, which stays. */
   peek(): T | undefined {
     return this.#items.peek()
   }
 
-  /** Takes the first item. */
   shift(): T | undefined {
     const item = this.#items.shift()
     if (item !== undefined) this.#count(-this.#sizeOf(item))
@@ -114,9 +109,8 @@ export class CountedFifo<T> {
 }
 
 /**
- * Items under small numbers, which are given out again as soon as they are free. A `Map` does the same; but when its
- * entries come and go all the time, the tables it leaves behind keep each other alive, and with them all that was in
- * them, until the next full garbage collection.
+ * Items under small numbers, which are reused. A `Map` works alike, but if its entries change constantly, the tables it
+ * discards keep each other and their former entries alive until the next full garbage collection.
  *
  * @example
  * ```ts
@@ -130,7 +124,6 @@ export class SlotMap<T extends object> {
   #items: (T | undefined)[] = []
   #free: number[] = []
 
-  /** Number of items. */
   get size(): number {
     return this.#items.length - this.#free.length
   }
@@ -140,7 +133,7 @@ export class SlotMap<T extends object> {
     return this.#items.filter(item => item !== undefined)
   }
 
-  /** Puts an item in; its number is the lowest or one that was free before. */
+  /** Adds an item and returns its number, which may be a reused one. */
   add(item: T): number {
     const place = this.#free.pop() ?? this.#items.length
     this.#items[place] = item
@@ -151,7 +144,7 @@ export class SlotMap<T extends object> {
     return this.#items[place]
   }
 
-  /** Whether there was an item. */
+  /** Returns whether there was an item. */
   delete(place: number): boolean {
     if (this.#items[place] === undefined) return false
     this.#items[place] = undefined

@@ -1,14 +1,14 @@
-/** An item's place in a {@link DeadlineQueue}; hand it back to `remove`. */
+/** An entry of a {@link DeadlineQueue}, needed to remove it. */
 export interface Deadline<T> {
   readonly at: number
   readonly item: T
-  /** Place in the heap, -1 once removed. Kept by the queue alone. */
+  /** Index in the heap, -1 once removed. Managed by the queue. */
   position: number
 }
 
 /**
- * Items ordered by a time, earliest first: a binary heap in which an item knows its place, so that adding and removing
- * cost O(log n) and nothing removed lingers. Its owner needs one timer only, for {@link earliest}.
+ * Items ordered by time: a binary heap in which each entry knows its index, so that adding and removing take O(log n),
+ * and removed entries are freed. The owner needs only one timer, for {@link earliest}.
  *
  * @example
  * ```ts
@@ -25,12 +25,11 @@ export class DeadlineQueue<T> {
     return this.#heap.length
   }
 
-  /** When the first item is due; `Infinity` when there is none. */
+  /** Time of the first entry; `Infinity` if empty. */
   get earliest(): number {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
   }
 
-  /** The earliest deadline, if any. */
   peek(): Deadline<T> | undefined {
     return this.#heap[0]
   }
@@ -42,7 +41,7 @@ export class DeadlineQueue<T> {
     return entry
   }
 
-  /** Removes an entry; harmless when it is gone already. */
+  /** Removes an entry. Idempotent. */
   remove(entry: Deadline<T>): void {
     const hole = entry.position
     if (hole < 0) return
@@ -54,7 +53,7 @@ export class DeadlineQueue<T> {
     this.#sink(last)
   }
 
-  /** Takes the earliest item whose time has come, or `undefined`. */
+  /** Removes and returns the earliest item that is due; otherwise returns `undefined`. */
   takeDue(now: number): T | undefined {
     const first = this.#heap[0]
     if (first === undefined || first.at > now) return undefined

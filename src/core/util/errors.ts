@@ -1,4 +1,4 @@
-/** A code of an error, and whose it is; folders with errors of their own add theirs. */
+/** Codes of errors; other folders add theirs by declaration merging. */
 export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   argument: true
   timeout: true
@@ -12,17 +12,17 @@ export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   decode: true
   hlc: true
   'request-rejected': true
-  /** What was stored is not what was written, or cannot be all of it. */
+  /** Stored data is corrupt or incomplete. */
   damaged: true
 }
 
 /**
- * What a caller can branch on. The code says which remedy fits; the message says what happened, to which key, and what
- * to do. Codes are stable: new ones may come, none changes its meaning.
+ * Stable code to branch on. The code selects the remedy; the message says what happened, to which key, and what to do.
+ * New codes may be added; none changes its meaning.
  */
 export type ErrorCode = keyof ErrorCodes
 
-/** Codes of what the state store itself answers with `-ERR ...`. */
+/** Codes of the state store's own errors, `-ERR ...`. */
 export type ServiceErrorCode =
   | 'clock-skew'
   | 'fencing-token-required'
@@ -39,7 +39,7 @@ export type ServiceErrorCode =
   | 'service-unknown'
 
 /**
- * Base of every error this library raises.
+ * Base class of all errors of this library.
  *
  * @example
  * ```ts
@@ -56,7 +56,9 @@ export class StateStoreError extends Error {
   }
 }
 
-/** A call was wrong; nothing was sent. Thrown by the call itself, or raised by the operator that got the value. */
+/**
+ * The call was invalid, and nothing was sent. Thrown by the call, or raised by the operator that received the value.
+ */
 export class ArgumentError extends StateStoreError {
   override readonly name = 'ArgumentError'
 
@@ -65,13 +67,13 @@ export class ArgumentError extends StateStoreError {
   }
 }
 
-/** The store answered `-ERR {text}`. `text` is what it said, word by word, also when this library does not know it. */
+/** The store replied `-ERR {text}`. `text` is verbatim, even if this library does not know it. */
 export class ServiceError extends StateStoreError {
   override readonly name = 'ServiceError'
   readonly text: string
   readonly key: string | undefined
 
-  /** @param advice - what to do about it, where the text alone does not tell */
+  /** @param advice - remedy, if the text alone does not suggest one */
   constructor(code: ServiceErrorCode, text: string, key?: string, advice?: string) {
     super(
       code,
@@ -82,7 +84,7 @@ export class ServiceError extends StateStoreError {
   }
 }
 
-/** The request's time was over before an answer came, and it certainly changed nothing in the store. */
+/** No response arrived in time, and the request certainly changed nothing in the store. */
 export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
@@ -90,7 +92,7 @@ export class TimeoutError extends StateStoreError {
   /**
    * @param timeout - ms
    * @param connection - why there was no connection, if there was none
-   * @param question - what to look at, if there was one
+   * @param question - what to check otherwise
    */
   constructor(timeout: number, key?: string, connection?: StateStoreError, question?: string) {
     const why = connection === undefined ? question : `not connected: ${connection.message}`
@@ -103,7 +105,7 @@ export class TimeoutError extends StateStoreError {
   }
 }
 
-/** Words for {@link OutcomeUnknownError}. */
+/** Parts of the message of an {@link OutcomeUnknownError}. */
 export interface Uncertain {
   readonly what: string
   readonly remedy: string
@@ -112,33 +114,33 @@ export interface Uncertain {
 const WRITE: Uncertain = { what: 'a write', remedy: 'read the key before trying again' }
 
 /**
- * A write or a message was sent and its answer is lost: it may or may not have been applied or delivered. Find out, then
- * decide: read the key of a write. It is never repeated silently, because somebody else may have written in between, or
- * subscribers would get a message twice.
+ * A write or a message was sent and its response was lost: it may or may not have been applied or delivered. Read the
+ * key of a write before deciding what to do. The request is never repeated automatically, because another client may
+ * have written in between, or subscribers would receive a message twice.
  */
 export class OutcomeUnknownError extends StateStoreError {
   override readonly name = 'OutcomeUnknownError'
   readonly key: string | undefined
 
-  /** @param of - what is uncertain, and what to do about it, for anything else than a write */
+  /** @param of - subject and remedy, if it is not a write */
   constructor(why: string, key?: string, of: Uncertain = WRITE) {
     super('outcome-unknown', `The outcome of ${of.what}${forKey(key)} is unknown: ${why}; ${of.remedy}`)
     this.key = key
   }
 }
 
-/** The client was closed by its user, or for good by the broker (then `cause` says why). */
+/** The client was closed by its caller, or permanently by the broker (then `cause` says why). */
 export class ClosedError extends StateStoreError {
   override readonly name = 'ClosedError'
 
-  constructor(message = 'The client is closed; connect again to go on', options?: ErrorOptions) {
+  constructor(message = 'The client is closed; connect again to continue', options?: ErrorOptions) {
     super('closed', message, options)
   }
 }
 
 /**
- * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As with unsubscribing, nothing is sent any more,
- * and a write that was sent may have been applied. Its name is that of the platform's own, by which callers know it.
+ * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As with unsubscribing, nothing more is sent,
+ * and a write that was sent may have been applied. Named like the platform's own error.
  */
 export class AbortError extends StateStoreError {
   override readonly name = 'AbortError'
@@ -148,7 +150,7 @@ export class AbortError extends StateStoreError {
   }
 }
 
-/** A bounded buffer is full; the request was not sent. Slow down, or conflate with `latest`. */
+/** A bounded buffer is full, and the request was not sent. Slow down, or conflate with `latest`. */
 export class OverflowError extends StateStoreError {
   override readonly name = 'OverflowError'
 
@@ -157,10 +159,10 @@ export class OverflowError extends StateStoreError {
   }
 }
 
-/** The broker refused the connection or ended it with a reason that makes trying again pointless. */
+/** The broker refused or closed the connection with a reason that makes a retry pointless. */
 export class ConnectionRefusedError extends StateStoreError {
   override readonly name = 'ConnectionRefusedError'
-  /** The MQTT 5 reason code (MQTT 5.0, section 2.4), such as 135 for "Not authorized". */
+  /** MQTT 5 reason code (MQTT 5.0, section 2.4), such as 135 for "Not authorized". */
   readonly reasonCode: number | undefined
 
   constructor(message: string, reasonCode?: number, options?: ErrorOptions) {
@@ -169,10 +171,10 @@ export class ConnectionRefusedError extends StateStoreError {
   }
 }
 
-/** The connection broke; seen as the cause of `reconnecting`, never as the end of a watch. */
+/** The connection was lost. Seen as the cause of `reconnecting`, never as the end of a watch. */
 export class ConnectionLostError extends StateStoreError {
   override readonly name = 'ConnectionLostError'
-  /** The MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker ended it, if it gave one. */
+  /** MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker closed it, if any. */
   readonly reasonCode: number | undefined
 
   constructor(message = 'The connection to the broker was lost', options?: ErrorOptions, reasonCode?: number) {
@@ -181,7 +183,7 @@ export class ConnectionLostError extends StateStoreError {
   }
 }
 
-/** Bytes from the wire that are not what the protocol allows. */
+/** Data from the network that violates the protocol. */
 export class PayloadError extends StateStoreError {
   override readonly name = 'PayloadError'
 
@@ -190,7 +192,7 @@ export class PayloadError extends StateStoreError {
   }
 }
 
-/** A stored value that its key's codec cannot decode. The watch goes on. */
+/** A stored value that its key's codec cannot decode. The watch continues. */
 export class DecodeError extends StateStoreError {
   override readonly name = 'DecodeError'
   readonly key: string
@@ -210,7 +212,7 @@ export class DecodeError extends StateStoreError {
   }
 }
 
-/** A hybrid logical clock that is malformed, overflows, or drifted too far from the wall clock. */
+/** A hybrid logical clock reading that is malformed, overflows, or is too far ahead of the wall clock. */
 export class HlcError extends StateStoreError {
   override readonly name = 'HlcError'
   readonly problem: 'malformed' | 'overflow' | 'drift'
@@ -221,7 +223,9 @@ export class HlcError extends StateStoreError {
   }
 }
 
-/** The request was refused before the store looked at it: an RPC status other than 200, or a PUBACK with a reason. */
+/**
+ * The request was rejected before it reached the store: an RPC status other than 200, or a PUBACK with a reason code.
+ */
 export class RequestRejectedError extends StateStoreError {
   override readonly name = 'RequestRejectedError'
   /** The RPC `__stat`, or the reason code of the PUBACK. */
@@ -233,13 +237,12 @@ export class RequestRejectedError extends StateStoreError {
   }
 }
 
-/** Which key an error is about, for its message. */
 export const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
-/** The words of an error or of anything else that was thrown, also when it throws at whoever looks at it. */
+/** Returns the message of an error, or any other thrown value as text. Never throws. */
 export function reason(cause: unknown): string {
   try {
-    // What Node raises for a host with several addresses has no words of its own.
+    // Node's error for a host with several addresses has no message.
     if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
     return formatValue(cause instanceof Error ? cause.message : cause)
   } catch {
@@ -247,7 +250,7 @@ export function reason(cause: unknown): string {
   }
 }
 
-/** A value as text, also one that refuses to be turned into text. */
+/** Converts a value to text. Never throws. */
 export function formatValue(value: unknown): string {
   try {
     return String(value)
@@ -266,7 +269,10 @@ function tag(value: unknown): string {
 
 const UNSPEAKABLE = 'something that cannot be shown as text'
 
-/** What is at the bottom of an error. Node reports several failed addresses of one host as an error without a message. */
+/**
+ * Returns the innermost cause of an error. Node reports several failed addresses of a host as an error without a
+ * message.
+ */
 export function rootCause(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return Array.from(new Set(error.errors.map(rootCause))).join(', ')
@@ -277,11 +283,11 @@ export function rootCause(error: unknown): string {
 const IDENTIFIER = /^[\w.-]{1,64}$/
 
 /**
- * What an error is called, with its code: for a record, as its message may say too much, such as an address or a password.
+ * Returns name and code of an error, for logs: its message may contain an address or a password.
  *
  * @example
  * ```ts
- * kindOf(Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
+ * errorLabel(Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
  * ```
  */
 export function errorLabel(error: unknown): string {

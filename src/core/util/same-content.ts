@@ -1,11 +1,11 @@
 import { sameBytes } from './bytes.js'
 
-/** What is nested deeper is not compared: a value may lead back to itself. */
+/** Maximum depth compared: values may be cyclic. */
 const DEEPEST = 64
 
 /**
- * Whether two values have the same content: plain objects by their fields in any order, arrays by their elements, bytes by
- * their bytes, all else by itself.
+ * Compares the content of two values: plain objects by their fields in any order, arrays by their elements, bytes by
+ * value, everything else by identity.
  *
  * @example
  * ```ts

@@ -1,13 +1,13 @@
 /**
- * V8 hashes a longer string by its length alone (`String::kMaxHashCalcLength`): all of one length are in one chain, and
- * each is compared with all the others, character by character.
+ * V8 hashes a longer string by its length only (`String::kMaxHashCalcLength`): all keys of one length collide and are
+ * compared character by character.
  */
 const LONGEST_HASHED = 16_383
 
 /**
- * A `Map` for keys that somebody else chooses: what a key costs depends on its length alone, never on the other keys. A
- * long key is hashed in pieces, each of which finds the map for the next. Short keys cost what they cost in a `Map`.
- * Keys come out in the order they came in, the long ones after all others.
+ * A `Map` for keys chosen by clients: the cost of a key depends only on its length, never on other keys. A long key is
+ * hashed in pieces, each of which leads to the map of the next. Short keys cost as much as in a `Map`. Iteration is in
+ * insertion order, with long keys last.
  *
  * @example
  * ```ts
@@ -18,10 +18,10 @@ const LONGEST_HASHED = 16_383
  * ```
  */
 export class StringMap<V extends NonNullable<unknown>> {
-  /** By what is left of a key after the pieces that led here. */
+  /** Values by the rest of the key after the pieces that led here. */
   readonly #values = new Map<string, V>()
   #deeper: Map<string, StringMap<V>> | undefined
-  /** Long keys; right in the map that is asked, others do not count. */
+  /** Number of long keys; maintained only in the outermost map. */
   #long = 0
 
   get size(): number {
@@ -51,7 +51,7 @@ export class StringMap<V extends NonNullable<unknown>> {
     return this
   }
 
-  /** Whether there was such a key. */
+  /** Returns whether the key existed. */
   delete(key: string): boolean {
     if (key.length <= LONGEST_HASHED) return this.#values.delete(key)
     const path = this.#pathOf(key) ?? []
@@ -76,7 +76,7 @@ export class StringMap<V extends NonNullable<unknown>> {
 
   *[Symbol.iterator](): Generator<[key: string, value: V], void> {
     yield* this.#values
-    // Not recursive: a key may be as long as its sender likes.
+    // Not recursive, because clients choose the length of keys.
     const rest: [string, StringMap<V>][] = [...(this.#deeper ?? [])]
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const [head, map] = next
@@ -85,7 +85,7 @@ export class StringMap<V extends NonNullable<unknown>> {
     }
   }
 
-  /** The maps from here to the one that would hold a long key, if they are all there. */
+  /** Returns the path to the map that would hold a long key, if it exists. */
   #pathOf(key: string): Step<V>[] | undefined {
     const path: Step<V>[] = []
     let parent: StringMap<V> = this
@@ -109,7 +109,6 @@ export class StringMap<V extends NonNullable<unknown>> {
   }
 }
 
-/** From a map to the next one. */
 interface Step<V extends NonNullable<unknown>> {
   readonly parent: StringMap<V>
   readonly piece: string
@@ -117,9 +116,9 @@ interface Step<V extends NonNullable<unknown>> {
 }
 
 const pieceOf = (key: string, at: number): string => key.slice(at, at + LONGEST_HASHED)
-/** Where the last piece of a key begins, which is never empty. */
+/** Offset of the last piece of a key, which is never empty. */
 const lastPlaceOf = (key: string): number => key.length - 1 - ((key.length - 1) % LONGEST_HASHED)
 const lastPieceOf = (key: string): string => key.slice(lastPlaceOf(key))
 
-// A slice keeps the whole key alive, which may be gone when others still begin with this piece.
+// A slice would retain the whole key, even after its deletion.
 const ofItsOwn = (piece: string): string => ` ${piece}`.slice(1)

@@ -2,13 +2,13 @@ import type { Clock } from './clock.js'
 import { type Deadline, DeadlineQueue } from './deadlines.js'
 
 /**
- * One timer for the earliest of many deadlines. It may ring too early, for something that is done by then, but never too
- * late; what it rings for does what is due and sets it anew.
+ * One timer for the earliest of many deadlines. It may fire early, for a deadline that was removed, but never late. Its
+ * callback handles what is due and sets the timer again.
  *
  * @example
  * ```ts
- * const alarm = new Alarm(clock, () => { doWhatIsDue(); alarm.set(queue.earliest) })
- * alarm.set(queue.earliest)
+ * const timer = new DeadlineTimer(clock, () => { handleDue(); timer.set(queue.earliest) })
+ * timer.set(queue.earliest)
  * ```
  */
 export class DeadlineTimer {
@@ -16,16 +16,13 @@ export class DeadlineTimer {
   readonly #ring: (late: number) => void
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
 
-  /**
-   * @param ring - is told how much later it is by the wall clock than it should be, ms: a lot after the computer slept,
-   * when timers stand still
-   */
+  /** @param ring - called with the delay by the wall clock, ms: large after the computer slept, because timers stop */
   constructor(clock: Clock, ring: (late: number) => void) {
     this.#clock = clock
     this.#ring = ring
   }
 
-  /** @param at - when to ring at the latest, ms of the monotonic clock; `Infinity` for not at all */
+  /** @param at - latest time to fire, ms of the monotonic clock; `Infinity` to stop */
   set(at: number): void {
     const never = at === Number.POSITIVE_INFINITY
     if (this.#timer && this.#timer.at <= at && !never) return
@@ -43,7 +40,7 @@ export class DeadlineTimer {
 }
 
 /**
- * Tells of items whose time has come, with one timer for all of them.
+ * Calls back for items that are due, with one timer for all of them.
  *
  * @example
  * ```ts
@@ -71,7 +68,7 @@ export class Timeouts<T> {
     return deadline
   }
 
-  /** Removes an item before its time; harmless when it is gone already. */
+  /** Removes an item before it is due. Idempotent. */
   remove(deadline: Deadline<T>): void {
     this.#queue.remove(deadline)
     this.#deadlineTimer.set(this.#queue.earliest)

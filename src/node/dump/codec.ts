@@ -4,8 +4,8 @@ import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /**
- * A key in a dump, which is NDJSON: one such object per line. `key` and `value` are text; where the bytes are not UTF-8,
- * `keyBytes` and `bytes` hold them as Base64 instead.
+ * A line of a dump, which is NDJSON with one key per line. `key` and `value` are text; if the bytes are not UTF-8,
+ * `keyBytes` and `bytes` contain them as Base64.
  */
 export interface DumpLine {
   readonly key?: string
@@ -14,13 +14,12 @@ export interface DumpLine {
   readonly bytes?: string
   /** Version of the value, such as `1696374425000:1:StateStore`. */
   readonly version?: string
-  /** When the key is gone, ms since the Unix epoch. */
+  /** When the key expires, ms since the Unix epoch. */
   readonly expiresAt?: number
-  /** Later writes must carry this token or a newer one. */
+  /** Later writes must have this token or a newer one. */
   readonly fencingToken?: string
 }
 
-/** What a line of a dump holds. */
 export interface DumpRecord {
   readonly key: Uint8Array
   readonly value: Uint8Array
@@ -30,7 +29,7 @@ export interface DumpRecord {
   readonly expiresAt: number | undefined
 }
 
-/** The line of a record. Members it has no use for are left out. */
+/** Converts a record to a line; unused members are omitted. */
 export function toDumpLine({ key, value, version, expiresAt, fencingToken }: DumpRecord): DumpLine {
   const [keyText, valueText] = [textOf(key), textOf(value)]
   return {
@@ -42,17 +41,16 @@ export function toDumpLine({ key, value, version, expiresAt, fencingToken }: Dum
   }
 }
 
-/** What is before the keys of a dump, and behind them: a dump that was cut somewhere has no last line. */
+/** Header and trailer of a dump; the trailer is missing from a truncated dump. */
 const FIRST_LINE = '{"dump":1}'
 const lastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
 const hex = (sum: number): string => sum.toString(16).padStart(8, '0')
 
-/** The text of a dump, piece by piece: a first line, keys, and a last line that says how many they are, with their checksum. */
+/** Writes the text of a dump: a header, one line per key, and a trailer with the number of keys and a checksum. */
 export class DumpWriter {
   #keys = 0
   #sum = 0
 
-  /** How many keys were written. */
   get keys(): number {
     return this.#keys
   }
@@ -74,22 +72,21 @@ export class DumpWriter {
 }
 
 /**
- * Reads the lines of a dump one by one, NDJSON as text or what it says. Lines written by hand need no first and no last one;
- * several dumps may follow one another. Every method throws {@link ArgumentError} with the number of the line.
+ * Reads a dump line by line, as NDJSON text or parsed. Lines written by hand need no header or trailer, and several
+ * dumps may be concatenated. Every method throws {@link ArgumentError} with the line number.
  */
 export class DumpReader {
   #number = 0
-  /** Of the dump that is being read: keys and checksum so far. */
+  /** Keys and checksum of the current dump. */
   #open: { keys: number; sum: number } | undefined
 
-  /** Lines so far. */
   get number(): number {
     return this.#number
   }
 
   /**
-   * The record of the next line; `undefined` for a blank line, and for the first and last one of a dump. Throws for anything
-   * that is not exactly a line of a dump: a member that nobody reads would be lost silently.
+   * Returns the record of the next line, or `undefined` for a blank line, a header or a trailer. Throws for any
+   * deviation from the format: an ignored member would be lost silently.
    */
   read(line: DumpLine | string): DumpRecord | undefined {
     this.#number++
@@ -100,7 +97,7 @@ export class DumpReader {
     }
   }
 
-  /** There are no more lines. Throws when a dump has begun, and its last line is missing. */
+  /** Ends the input. Throws if the trailer of a dump is missing. */
   end(): void {
     if (this.#open === undefined) return
     throw wrongLine(this.#number, `${CUT} here; ${REMEDY}`)
@@ -120,18 +117,17 @@ export class DumpReader {
   #begin(members: Record<string, unknown>): void {
     if (this.#open !== undefined) throw new ArgumentError(`${CUT} before it; ${REMEDY}`)
     const text = JSON.stringify(members)
-    if (text !== FIRST_LINE)
-      throw new ArgumentError(`a dump begins that this version cannot read: ${text.slice(0, 80)}`)
+    if (text !== FIRST_LINE) throw new ArgumentError(`this version cannot read the dump: ${text.slice(0, 80)}`)
     this.#open = { keys: 0, sum: 0 }
   }
 
   #close(text: string): void {
-    if (this.#open === undefined) throw new ArgumentError('a dump ends that has not begun: its beginning is missing')
+    if (this.#open === undefined) throw new ArgumentError('the first line of the dump is missing')
     const expected = lastLine(this.#open.keys, this.#open.sum)
     this.#open = undefined
     if (text === expected) return
     throw new ArgumentError(
-      `the dump is not what was written: it should end with ${expected}, and ends with ${text.slice(0, 80)}; ${REMEDY}`,
+      `the dump was changed: expected the last line ${expected}, got ${text.slice(0, 80)}; ${REMEDY}`,
     )
   }
 
@@ -144,10 +140,9 @@ export class DumpReader {
   }
 }
 
-const CUT = 'the dump was cut: its last line, with count and checksum, is missing'
-const REMEDY = 'save it again, or remove its first and last line to load what there is'
+const CUT = 'the dump is truncated: its last line, with count and checksum, is missing'
+const REMEDY = 'save it again, or remove its first and last line to load the rest'
 
-/** The error of a line that is wrong. */
 export const wrongLine = (number: number, why: string, cause?: unknown): ArgumentError =>
   new ArgumentError(`line ${number}: ${why}`, { cause })
 
@@ -170,7 +165,7 @@ function parse(line: string): unknown {
   try {
     return JSON.parse(line)
   } catch (cause) {
-    // The parser's words quote the line, which may have megabytes.
+    // The parser's message quotes the line, which may have megabytes.
     throw new ArgumentError('it is not valid JSON', { cause })
   }
 }
@@ -194,7 +189,7 @@ function fromText(name: string, text: unknown): Uint8Array {
 function fromBase64(name: string, text: unknown): Uint8Array {
   if (typeof text === 'string') {
     const bytes = Buffer.from(text, 'base64')
-    // Node skips characters that are not Base64, and would store something else.
+    // Node skips invalid characters and would store something else.
     if (bytes.toString('base64') === text) return bytes
   }
   throw new ArgumentError(`its \`${name}\` is not Base64`)
@@ -220,7 +215,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   try {
     return fromUtf8(bytes)
   } catch {
-    // Any bytes are a legal key or value.
+    // Any bytes are a valid key or value.
     return undefined
   }
 }
@@ -229,16 +224,15 @@ const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 
 /**
- * Longest line, bytes: a value of the largest packet a store takes by default, 16 MiB, of characters that JSON writes
- * with six.
+ * Maximum line, bytes: a value of 16 MiB, the default packet limit of a store, whose characters JSON escapes with six.
  */
 export const LONGEST_LINE = 128 * 1024 * 1024
 
 const LINE_FEED = 0x0a
 
 /**
- * The lines of a stream of UTF-8, without their ends; the last one may have none. Raises `argument`, with the
- * number of the line, for one that is too long or no UTF-8; what the stream raises passes through.
+ * Yields the lines of a UTF-8 stream without their ends; the last one may be unterminated. Throws `argument`, with the
+ * line number, if a line is too long or not UTF-8. Errors of the stream pass through.
  *
  * @param longest - bytes
  */
@@ -246,7 +240,7 @@ export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
   longest = LONGEST_LINE,
 ): AsyncGenerator<string, void> {
-  // Fatal: a wrong byte must not become another character.
+  // Fatal: an invalid byte must not become another character.
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let parts: Uint8Array[] = []
   let [length, number] = [0, 1]
@@ -275,8 +269,8 @@ export async function* linesOf(
 }
 
 /**
- * The lines of a dump that comes as a file or as the body of a request, as {@link linesOf}. Raises `argument` when there is
- * none: the dump of an empty store has a first line and a last one, so an empty file is what became of another one.
+ * Yields the lines of a dump in a file or a request body, like {@link linesOf}. Throws `argument` if there are none:
+ * even the dump of an empty store has a header and a trailer.
  */
 export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   let isEmpty = true
@@ -284,7 +278,7 @@ export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGene
     isEmpty &&= line.trim() === ''
     yield line
   }
-  if (isEmpty) throw new ArgumentError('the input is empty: not even the first line of a dump is there')
+  if (isEmpty) throw new ArgumentError('the input is empty: even an empty dump has a first line')
 }
 
 function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: number): string {

@@ -1,52 +1,52 @@
-/** So much of its time a rate may be ahead, ms: who was quiet may hurry for a moment. */
+/** Burst allowance: time that a quiet sender may be ahead of its rate, ms. */
 const BURST = 1_000
 
 /**
- * How much may come in a second. Nothing is refused: what came is charged, and who is ahead of its time has to wait.
+ * A rate limiter that rejects nothing: all amounts are charged, and a sender ahead of its rate must wait.
  *
  * @example
  * ```ts
- * const rate = new Rate(1_000)
- * rate.charge(3_000, now) // a second's worth is free, the next two take two seconds
+ * const rate = new RateLimiter(1_000)
+ * rate.charge(3_000, now) // one second's worth is free, the rest takes two seconds
  * rate.wait(now) // 2000
  * ```
  */
 export class RateLimiter {
   readonly #perMs: number
-  /** When all is paid that was charged, ms of the monotonic clock. */
+  /** When everything charged is paid, ms of the monotonic clock. */
   #paid = Number.NEGATIVE_INFINITY
 
-  /** @param perSecond - `Infinity` for any number */
+  /** @param perSecond - `Infinity` for no limit */
   constructor(perSecond: number) {
     this.#perMs = perSecond / 1_000
   }
 
-  /** Something came, at monotonic time `now` (ms). */
+  /** Charges an amount at monotonic time `now` (ms). */
   charge(amount: number, now: number): void {
     this.#paid = Math.max(this.#paid, now - BURST) + amount / this.#perMs
   }
 
-  /** How long to wait for all to be paid, ms. */
+  /** Returns how long to wait, ms. */
   wait(now: number): number {
     return Math.max(this.#paid - now, 0)
   }
 
-  /** How much may come before there is anything to wait for; negative while there is. */
+  /** Returns the amount that needs no wait; negative while waiting. */
   room(now: number): number {
     return (now - Math.max(this.#paid, now - BURST)) * this.#perMs
   }
 
-  /** Whether it is as if nothing had come. */
+  /** Returns whether all charges have expired. */
   rested(now: number): boolean {
     return this.#paid <= now - BURST
   }
 }
 
-/** With fewer it is not looked for those that are at rest. */
+/** Below this size, expired entries are not swept. */
 const FEW = 1_024
 
 /**
- * A {@link RateLimiter} for each of many, such as for each address; those for which nothing came lately are forgotten.
+ * One {@link RateLimiter} per name, such as an address; idle ones are dropped.
  *
  * @example
  * ```ts
@@ -59,13 +59,12 @@ export class KeyedRateLimiter {
   readonly #rates = new Map<string, RateLimiter>()
   #sweepAt = FEW
 
-  /** @param now - monotonic, ms */
+  /** @param now - returns monotonic ms */
   constructor(perSecond: number, now: () => number) {
     this.#perSecond = perSecond
     this.#now = now
   }
 
-  /** Number of those that are kept in mind. */
   get size(): number {
     return this.#rates.size
   }

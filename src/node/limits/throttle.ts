@@ -1,31 +1,30 @@
 import type { Clock } from '../../core/util/clock.js'
 import { networkOf } from './network.js'
 
-/** Failures of one address that cost nothing, as people mistype. */
+/** Failures per address without a delay, as people mistype. */
 const FREE = 5
-/** What the next failure costs, doubled with each one, and the most it comes to, ms. */
+/** Delay after the next failure, doubled with each further one, and its maximum, ms. */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 60_000
-/** A failure is forgotten after so long, ms. */
+/** Failures expire after this time, ms. */
 const MEMORY = 600_000
-/** Addresses that are kept in mind; then those are forgotten that failed least lately. As many names that came in. */
+/** Maximum addresses tracked, and names with a successful login; the least recent ones are dropped. */
 const MOST_ADDRESSES = 10_000
 const MOST_NAMES = 10_000
-/** Longer names are not kept in mind, UTF-16 units. */
+/** Longer names are not tracked, UTF-16 code units. */
 const LONGEST_NAME = 256
 
 interface Failures {
   readonly count: number
-  /** ms of the monotonic clock */
   readonly last: number
 }
 
 const NONE: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 
 /**
- * Keeps guessing from paying: an address from which logins fail has to wait before the next is looked at, longer and
- * longer, up to a minute. Addresses of IPv6 count by their network of 64 bits, which one client has for itself. A name that
- * has come in from an address waits there for failures under that name alone: behind a proxy all have the same address.
+ * Slows down password guessing: after failed logins, an address must wait for a growing delay of up to a minute. IPv6
+ * addresses count by their /64 network, which belongs to one client. A name that has logged in from an address is
+ * delayed only by failures of that name: behind a proxy, all clients share an address.
  *
  * @example
  * ```ts
@@ -35,7 +34,7 @@ const NONE: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 export class LoginThrottle {
   readonly #clock: Clock
   readonly #failures = new Map<string, Failures>()
-  /** Of those who came in, by address and name. */
+  /** Failures of names that have logged in, by address and name. */
   readonly #known = new Map<string, Failures>()
 
   constructor(clock: Clock) {
@@ -43,15 +42,15 @@ export class LoginThrottle {
   }
 
   /**
-   * Addresses, or networks, from which something failed in the last ten minutes, and how often, with less than ten minutes
-   * between two. What succeeds meanwhile takes nothing off: whoever has an account could guess on.
+   * Yields the addresses, or networks, with failures in the last ten minutes, and the number of failures less than ten
+   * minutes apart. Successful logins do not reset it: otherwise the owner of one account could keep guessing others.
    */
   *failures(): Iterable<[network: string, count: number]> {
     const now = this.#clock.monotonic()
     for (const [network, { count, last }] of this.#failures) if (now - last < MEMORY) yield [network, count]
   }
 
-  /** How long an address has to wait still, ms; with a name, whoever wants to come in from there under that name. */
+  /** Returns how long logins from an address must wait, ms; with a name, logins of that name from it. */
   pause(address: string, name?: string): number {
     const network = networkOf(address)
     const { count, last } = this.#known.get(placeOf(network, name)) ?? this.#failures.get(network) ?? NONE
@@ -60,7 +59,6 @@ export class LoginThrottle {
     return Math.max(last + pause - this.#clock.monotonic(), 0)
   }
 
-  /** A login from the address failed. */
   failed(address: string, name?: string): void {
     const network = networkOf(address)
     keep(this.#failures, network, this.#another(this.#failures.get(network)), MOST_ADDRESSES)
@@ -69,7 +67,6 @@ export class LoginThrottle {
     if (known !== undefined) this.#known.set(place, this.#another(known))
   }
 
-  /** Somebody came in from the address. */
   succeeded(address: string, name: string): void {
     if (name.length > LONGEST_NAME) return
     const place = placeOf(networkOf(address), name)
@@ -82,10 +79,10 @@ export class LoginThrottle {
   }
 }
 
-/** Names are as long as strangers like: those that have never come in need no place. */
+/** Only names that have logged in are tracked: clients choose the length of names. */
 const placeOf = (network: string, name: string | undefined): string => (name === undefined ? '' : `${network} ${name}`)
 
-/** Puts it last, and forgets the first when there are too many. */
+/** Moves an entry to the end and drops the oldest one above the limit. */
 function keep(failures: Map<string, Failures>, key: string, value: Failures, most: number): void {
   failures.delete(key)
   failures.set(key, value)

@@ -1,18 +1,15 @@
 import type { Server } from 'node:net'
 import { isThisMachine } from '../limits/network.js'
 
-/** Hears in a sentence what an operator should know. */
 export type Warn = (words: string) => void
 
-/** A warning of the process, of code `RX_STATESTORE_ANONYMOUS`. */
+/** Emits a process warning with the code `RX_STATESTORE_ANONYMOUS`. */
 export const warnProcess: Warn = words => process.emitWarning(words, { code: 'RX_STATESTORE_ANONYMOUS' })
 
-/** Says that nobody is asked who it is. @param host - where that is */
-export const warnAnonymous = (host: string, warn: Warn): void =>
-  warn(`everybody who reaches ${host} is let in without being asked who it is`)
+export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous clients on ${host} have full access`)
 
 /**
- * Warns of a server that lets everybody in as soon as it listens beyond this machine. Returns a function that stops it.
+ * Warns once a server with anonymous access listens beyond loopback. Returns a function that cancels this.
  *
  * @example
  * ```ts

@@ -2,15 +2,15 @@ import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 
 /**
- * What those who answer for a store or hub want to know: a login, or a refusal. Without secrets and values; each text has
- * at most 256 characters.
+ * An event for operators of a store or hub: a login, or a rejection. Contains no secrets or values; each text has at
+ * most 256 characters.
  */
 export interface AuditEvent {
-  /** When, as in `2026-01-02T12:15:16.017Z`. */
+  /** ISO 8601, such as `2026-01-02T12:15:16.017Z`. */
   readonly time: string
   /**
-   * `order`: somebody with the token of the console had it do something. `cut`: `count` connections ended for a limit.
-   * `suppressed`: so many more events came in the same second, which are not told one by one.
+   * `order`: an operation by a user of the console. `cut`: `count` connections ended because of a limit. `suppressed`:
+   * `count` further events in the same second, which are not reported individually.
    */
   readonly event: 'login' | 'refused' | 'order' | 'cut' | 'suppressed'
   readonly clientId?: string | undefined
@@ -18,24 +18,24 @@ export interface AuditEvent {
   readonly address?: string | undefined
   /** `mqtt`, `mqtts`, `ws`, `wss`, `console` or `hub`. */
   readonly listener?: string | undefined
-  /** Of a login. */
+  /** Outcome of a login. */
   readonly outcome?: 'accepted' | 'refused' | undefined
-  /** What was refused. */
+  /** The rejected action. */
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
-  /** Topic, filter, key, name of the hub or path of an order, as text. */
+  /** Topic, filter, key, hub name or path of an operation, as text. */
   readonly target?: string | undefined
-  /** `quota` of what was refused though it is allowed, as it would be more than there may be; which limit, of what was cut. */
+  /** `quota` if a permitted action was rejected by a limit; for `cut`, the limit. */
   readonly reason?: string | undefined
   readonly count?: number | undefined
 }
 
-/** Events of one second that are told; who is refused often is not to fill a disk. */
+/** Maximum events per second: repeated rejections must not fill the disk. */
 const MOST_PER_SECOND = 200
 const SECOND = 1_000
-/** Of each text, characters. */
+/** Characters per text. */
 const LONGEST_TEXT = 256
 
-/** Tells what is to be kept on record. */
+/** Emits audit events, up to a rate limit. */
 export class Audit {
   readonly #clock: Clock
   readonly #events$ = new Subject<AuditEvent>()
@@ -50,12 +50,11 @@ export class Audit {
     this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.tell(event))
   }
 
-  /** Whether anybody listens. */
   get heard(): boolean {
     return this.#events$.observed
   }
 
-  /** Tells of something, unless there was too much of it in this second. */
+  /** Reports an event, unless the rate limit is reached. */
   tell(event: Omit<AuditEvent, 'time'>): void {
     if (!this.heard) return
     const now = this.#clock.monotonic()
@@ -63,12 +62,11 @@ export class Audit {
     if (++this.#told <= MOST_PER_SECOND) this.#emit(event)
   }
 
-  /** Tells of a connection that was ended for a limit; of many that are alike only how many. */
+  /** Reports a connection ended because of a limit; similar ones are reported as a count. */
   cut(cut: Cut): void {
     if (this.heard) this.#disconnectionAudit.report(cut)
   }
 
-  /** Nothing is told any more. */
   close(): void {
     this.#disconnectionAudit.close()
     this.#events$.complete()
@@ -86,7 +84,7 @@ export class Audit {
   }
 }
 
-/** Strangers say these, as long as they like. */
+/** Clients choose the length of these. */
 function shortened(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
   const short = { ...event }
   for (const name of ['clientId', 'username', 'target', 'reason'] as const) {
@@ -96,18 +94,18 @@ function shortened(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
   return short
 }
 
-/** A network connection that was ended for a limit. */
+/** A network connection ended because of a limit. */
 export interface Cut {
-  /** Which limit it was. */
+  /** The limit. */
   readonly reason: string
   readonly address: string | undefined
   readonly listener: string
-  /** Of one that was let in. */
+  /** Of an authenticated client. */
   readonly clientId?: string | undefined
   readonly username?: string | undefined
 }
 
-/** Several that have the same limit, address and client; without an address those of many. */
+/** Connections with the same limit, address and client; without an address, of many clients. */
 interface CutReport extends Omit<Cut, 'address'> {
   readonly event: 'cut'
   readonly address?: string | undefined
@@ -116,24 +114,24 @@ interface CutReport extends Omit<Cut, 'address'> {
 
 type Event = Omit<CutReport, 'count'>
 
-/** The first of those that have the same limit, address and client is reported at once, the others after so long, ms. */
+/** The first of similar events is reported immediately, the others after this interval, ms. */
 const INTERVAL = 10_000
-/** Of so many limits, addresses and clients in that time; those of all others are reported together. */
+/** Maximum groups of similar events per interval; others are reported together. */
 const MOST_APART = 100
 
 /**
- * Reports connections that were cut. Who is cut comes again, thousands of times in a second, and is not to fill the audit log:
- * the first is reported at once, then how many more there were.
+ * Reports connections ended because of a limit. Such clients reconnect thousands of times per second and must not fill
+ * the audit log: the first is reported immediately, then the number of further ones.
  *
  * @example
  * ```ts
- * cuts.report({ reason: 'there are 50000 connections', address: '192.0.2.1', listener: 'mqtt' })
+ * cuts.report({ reason: 'limit of 50000 connections', address: '192.0.2.1', listener: 'mqtt' })
  * ```
  */
 class DisconnectionAudit {
   readonly #clock: Clock
   readonly #emit: (report: CutReport) => void
-  /** How many are still to be reported. */
+  /** Unreported counts. */
   readonly #counts = new Map<string, { readonly event: Event; count: number }>()
   #cancel: (() => void) | undefined
 
@@ -154,13 +152,13 @@ class DisconnectionAudit {
     }
     const event: Event = isApart
       ? { event: 'cut', reason, listener, address, clientId, username }
-      : { event: 'cut', reason: 'too many were cut to report each', listener }
+      : { event: 'cut', reason: 'too many to report individually', listener }
     this.#counts.set(key, { event, count: 0 })
     this.#emit({ ...event, count: 1 })
     this.#cancel ??= this.#clock.schedule(INTERVAL, () => this.#flush())
   }
 
-  /** Reports what is still to be reported. */
+  /** Reports the remaining counts. */
   close(): void {
     this.#cancel?.()
     this.#flush()

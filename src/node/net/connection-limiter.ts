@@ -2,23 +2,23 @@ import { isIP, type Server, Socket } from 'node:net'
 import { isThisMachine, networkOf } from '../limits/network.js'
 import type { Cut } from './audit.js'
 
-/** How many may be connected, whether they have said who they are or not. */
+/** Limits of network connections, authenticated or not. */
 export interface ConnectionQuotas {
   readonly maxConnections: number
-  /** From one address, or network of 64 bits of IPv6; this machine, where proxies are as well, may have any number. */
+  /** Per address, or /64 network of IPv6; this machine, including local proxies, is exempt. */
   readonly maxConnectionsPerAddress: number
 }
 
 /** Connections of one address, or network of IPv6. */
 export interface Visits {
   readonly connections: number
-  /** How many were cut because there were too many, since one of them is there. */
+  /** Refused connections since the oldest current one. */
   readonly refused: number
 }
 
 type CutVisitor = (cut: Cut) => void
 
-/** Counts connections from the first moment, and cuts those that are too many before anything is done for them. */
+/** Counts connections as they are accepted, and closes those beyond a limit before any work is done. */
 export class ConnectionLimiter {
   readonly #quotas: ConnectionQuotas
   readonly #cut: CutVisitor
@@ -26,30 +26,28 @@ export class ConnectionLimiter {
   #count = 0
   #refused = 0
 
-  /** @param cut - is told of each connection that is cut */
+  /** @param cut - called with each refused connection */
   constructor(quotas: ConnectionQuotas, cut: CutVisitor = () => undefined) {
     this.#quotas = quotas
     this.#cut = cut
   }
 
-  /** Connections, also of those who have not said CONNECT. */
+  /** Current connections, including unauthenticated ones. */
   get count(): number {
     return this.#count
   }
 
-  /** How many were cut because there were too many. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Those of each address that has one. */
   get addresses(): Iterable<[address: string, Visits]> {
     return this.#byAddress
   }
 
-  /** Lets a server hear only of connections for which there is room. @param listener - its name in the audit log */
+  /** Hides refused connections from a server. @param listener - its name in the audit log */
   guard(server: Server, listener: string): void {
-    // A listener could not keep others from hearing of it.
+    // A `connection` listener could not hide the event from other listeners.
     const { emit }: Pick<Server, 'emit'> = server
     Object.assign(server, {
       emit: (event: string, ...args: unknown[]): unknown => {
@@ -71,8 +69,8 @@ export class ConnectionLimiter {
       visits.refused++
       socket.on('error', () => undefined).destroy()
       const reason = crowded
-        ? `there are ${maxConnectionsPerAddress} connections from this address`
-        : `there are ${maxConnections} connections`
+        ? `limit of ${maxConnectionsPerAddress} connections per address`
+        : `limit of ${maxConnections} connections`
       this.#cut({ reason, address: remoteAddress, listener })
       return false
     }
@@ -88,8 +86,8 @@ export class ConnectionLimiter {
 }
 
 /**
- * Where a request over HTTP comes from: of one that a proxy on this machine passed on, the address that the proxy adds last
- * to `X-Forwarded-For`; what stands before it, anybody can have written.
+ * Returns the address of an HTTP client: for a request forwarded by a proxy on this machine, the last address in
+ * `X-Forwarded-For`, which the proxy adds. Earlier ones may be forged.
  *
  * @param trustProxy - whether there is such a proxy
  */
@@ -101,10 +99,10 @@ export function callerOf(
   if (!trustProxy || !isThisMachine(address) || forwarded === undefined) return address
   const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
   const caller = withoutPort(last)
-  // Of a proxy that adds nothing the client says what it likes.
+  // If the proxy adds nothing, the client controls the header.
   return isIP(caller) === 0 ? address : caller
 }
 
-/** Some proxies add the port, which is another with each connection. */
+/** Some proxies add the port, which differs between connections. */
 const withoutPort = (address: string): string =>
   /^\[([^\]]*)\](:\d+)?$/.exec(address)?.[1] ?? /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? address

@@ -1,20 +1,19 @@
 import type { Server as HttpServer, IncomingMessage } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 
-/** An HTTP server of somebody else. */
+/** An HTTP server provided by the application. */
 export type GivenServer = HttpServer | HttpsServer
 
-/** Who takes which requests. */
+/** Request handlers of a mounted service. */
 export interface Mounted<A extends readonly unknown[]> {
   isOurs(request: IncomingMessage): boolean
   ours(request: IncomingMessage, ...rest: A): void
-  /** Nobody else listens, and it is not ours. */
+  /** Called for other requests if the server has no other listener. */
   nobodys(request: IncomingMessage, ...rest: A): void
 }
 
 /**
- * Takes those requests of a given server that are ours; all others go to earlier listeners. Returns a function that
- * leaves the server as it was.
+ * Handles some requests of a given server; others go to earlier listeners. Returns a function that restores the server.
  *
  * @example
  * ```ts
@@ -26,7 +25,7 @@ export function mountOn<A extends readonly unknown[]>(
   event: 'request' | 'upgrade',
   { isOurs, ours, nobodys }: Mounted<A>,
 ): () => void {
-  // Whoever would hear of it as well would answer it as well.
+  // Other listeners would respond to the same request.
   const before = server.rawListeners(event)
   const listen = (request: IncomingMessage, ...rest: A): void => {
     if (isOurs(request)) ours(request, ...rest)
@@ -43,18 +42,18 @@ export function mountOn<A extends readonly unknown[]>(
   }
 }
 
-/** Whether a request is for a path, or something below it. @param path - without a slash at the end; empty for all */
+/** Returns whether a request is for a path or below it. @param path - without a trailing slash; empty for all */
 export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
   const [asked = ''] = url.split('?')
   return asked === path || asked.startsWith(`${path}/`)
 }
 
-/** How long the head of an HTTP request may take, from the connection on, ms. */
+/** Maximum time for the head of an HTTP request, from the connection on, ms. */
 const HEAD_TIMEOUT = 10_000
-/** How often Node looks for heads that take longer, ms; by default it is half a minute. */
+/** How often Node checks for overdue heads, ms; its default is 30 s. */
 const CHECK_INTERVAL = 1_000
 
-/** Options of an HTTP server whose requests have no body worth waiting for. */
+/** Options of an HTTP server that does not read request bodies. */
 export const HEAD_TIMEOUTS = {
   headersTimeout: HEAD_TIMEOUT,
   requestTimeout: HEAD_TIMEOUT,

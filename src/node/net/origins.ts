@@ -3,10 +3,9 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 
 /**
- * Whose pages may connect from a browser, which tells us in `Origin`. Other programs send none: they are not tricked into
- * connecting. Allowed are pages of this machine, of the host that is asked for, and of the origins on a list; and the
- * host has to be ours, or a page of any name that somebody makes point here would be of one origin with us (DNS
- * rebinding).
+ * Decides which browser pages may connect, by their `Origin`. Other programs send none and cannot be tricked into
+ * connecting. Allowed are pages of this machine, of the requested host, and of listed origins. The requested host must
+ * be ours: otherwise a page whose name was pointed at this server would share its origin (DNS rebinding).
  */
 export class Origins {
   readonly #host: string
@@ -14,7 +13,7 @@ export class Origins {
   readonly #allowedHosts: ReadonlySet<string>
 
   /**
-   * @param host - name or address that is listened on
+   * @param host - name or address listened on
    * @param allowed - further origins, such as `https://panel.example`
    */
   constructor(host: string, allowed: readonly string[]) {
@@ -36,7 +35,7 @@ export class Origins {
   }
 }
 
-/** Throws {@link ArgumentError} for anything but a list of origins. */
+/** Throws {@link ArgumentError} unless it is a list of origins. */
 export function checkOrigins(origins: readonly string[]): void {
   const isOrigin = (origin: unknown): boolean =>
     typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()

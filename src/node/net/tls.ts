@@ -4,22 +4,21 @@ import { createSecureContext, type Server, type TLSSocket, type TlsOptions } fro
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { connectionName } from '../limits/network.js'
 
-/** What a server shows of itself, and whom it believes. PEM texts. */
+/** Certificates and key of a server, as PEM texts. */
 export interface TlsMaterial {
-  /** Its certificate, and those between it and an authority that clients know. */
+  /** Server certificate, followed by intermediate ones. */
   readonly cert: string
   readonly key: string
-  /** Authorities of client certificates; without them clients are not asked for one. */
+  /** Authorities of client certificates; without them, none is requested. */
   readonly clientCa?: string | undefined
 }
 
-/** How long a handshake may take, ms. */
 const HANDSHAKE_TIMEOUT = 10_000
 
 /**
- * Options of a server that speaks TLS 1.2 or later. A client without a certificate, or with one of another authority, is
- * let through to be refused by words. There are no tickets, by which somebody could come back whose authority is not
- * believed any more.
+ * Options of a server for TLS 1.2 or later. A client with a missing or untrusted certificate passes the handshake, so
+ * that it can be refused with a message. Session tickets are disabled: a client could resume although its authority is
+ * no longer trusted.
  */
 export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => ({
   cert,
@@ -32,7 +31,7 @@ export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => 
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
 })
 
-/** Throws {@link ArgumentError} for what no server could use. */
+/** Throws {@link ArgumentError} for unusable certificates or keys. */
 export function checkTls(material: TlsMaterial): void {
   const { cert, key, clientCa } = material
   for (const [name, value] of Object.entries({ cert, key, clientCa })) {
@@ -48,11 +47,10 @@ export function checkTls(material: TlsMaterial): void {
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
 }
 
-/** Sockets whose TLS handshake is under way: they are known here alone. One that fails is closed. */
+/** Sockets in a TLS handshake, which Node does not expose. A failed one is closed. */
 export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
 
-  /** Keeps the handshakes of a server in mind. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       const name = connectionName(socket)
@@ -60,11 +58,10 @@ export class TlsHandshakes {
       socket.once('close', () => this.#forget(name, socket))
     })
     server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
-    // Node leaves that to whoever listens, also when the handshake takes longer than it may.
+    // Node leaves this to the application, also after a handshake timeout.
     server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
   }
 
-  /** Ends them all. */
   destroy(): void {
     for (const socket of this.#sockets.values()) socket.destroy()
   }

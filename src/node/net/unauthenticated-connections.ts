@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import { connectionName, networkOf } from '../limits/network.js'
 
 /**
- * What takes places, by address: when there are none left, the address with most of them gives way with its oldest.
+ * Items by address: at a limit, the address with the most items loses its oldest.
  *
  * @example
  * ```ts
- * places.add('192.0.2.1', socket)
- * if (places.size > 100) places.yielding()?.destroy()
+ * slots.add('192.0.2.1', socket)
+ * if (slots.size > 100) slots.yielding()?.destroy()
  * ```
  */
 export class AddressSlots<T> {
@@ -19,7 +19,7 @@ export class AddressSlots<T> {
     return this.#size
   }
 
-  /** Those of an address, or of its network. */
+  /** Counts the items of an address, or of its network. */
   countOf(address: string): number {
     return this.#items.get(networkOf(address))?.size ?? 0
   }
@@ -33,7 +33,7 @@ export class AddressSlots<T> {
     this.#size++
   }
 
-  /** Harmless for one that has none. */
+  /** Idempotent. */
   delete(address: string, item: T): void {
     const network = networkOf(address)
     const items = this.#items.get(network)
@@ -42,7 +42,7 @@ export class AddressSlots<T> {
     this.#size--
   }
 
-  /** The oldest of the address that has most, if that has more than `least`. */
+  /** Returns the oldest item of the address with the most items, if it has more than `least`. */
   yielding(least = 0): T | undefined {
     let most: ReadonlySet<T> | undefined
     for (const items of this.#items.values()) if (items.size > (most?.size ?? least)) most = items
@@ -52,9 +52,8 @@ export class AddressSlots<T> {
 }
 
 /**
- * Connections that have not shown that they may ask. There is room for so many; one more takes the place of the oldest of the
- * address that has most. So those who take their time, or do nothing, never keep out one that has something to say: that is
- * said within moments of connecting. A TLS handshake counts as well.
+ * Limits connections that are not authenticated yet, including TLS handshakes. Beyond the limit, the address with the
+ * most loses its oldest: slow or silent clients cannot keep out others, which authenticate within moments.
  */
 export class UnauthenticatedConnections {
   readonly #most: number
@@ -62,13 +61,13 @@ export class UnauthenticatedConnections {
   readonly #sockets = new Map<string, { readonly address: string; readonly socket: Socket }>()
   readonly #addressSlots = new AddressSlots<string>()
 
-  /** @param cut - is told of each that is ended */
+  /** @param cut - called with each evicted socket */
   constructor(most: number, cut: (socket: Socket) => void = () => undefined) {
     this.#most = most
     this.#cut = cut
   }
 
-  /** Takes in a connection, below TLS if it has that, and ends one if that is one too many. */
+  /** Adds a connection, below TLS if it uses TLS; evicts one beyond the limit. */
   add(socket: Socket): void {
     if (socket.destroyed) return
     const name = connectionName(socket)
@@ -81,7 +80,7 @@ export class UnauthenticatedConnections {
     if (this.#addressSlots.size > this.#most) this.#evict()
   }
 
-  /** The connection, below TLS or above, is of somebody who may ask; it stays as long as it likes. */
+  /** Releases an authenticated connection, given its socket above or below TLS. */
   authenticated(socket: Socket): void {
     this.#delete(connectionName(socket))
   }
