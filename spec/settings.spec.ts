@@ -130,7 +130,11 @@ describe('settingsFromEnv', () => {
     ['half a second', { AIO_MQTT_SESSION_EXPIRY: '0.5' }, /AIO_MQTT_SESSION_EXPIRY/],
     ['a file that is not there', { AIO_SAT_FILE: '/nowhere/at/all' }, /AIO_SAT_FILE to name a file .*ENOENT/],
     ['a folder for a file', { AIO_TLS_CA_FILE: folder }, /AIO_TLS_CA_FILE .*EISDIR/],
-    ['a certificate alone', { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE }, /AIO_TLS_CERT_FILE requires AIO_TLS_KEY_FILE/],
+    [
+      'a certificate alone',
+      { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE },
+      /AIO_TLS_CERT_FILE requires AIO_TLS_KEY_FILE/,
+    ],
     ['a key alone', { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE }, /AIO_TLS_KEY_FILE requires AIO_TLS_CERT_FILE/],
     [
       'a passphrase alone',

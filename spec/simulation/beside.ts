@@ -1,4 +1,4 @@
-import { AWAY, LIFE_TOPIC } from '../../src/core/protocol/topics.js'
+import { AWAY, INSTANCE_TOPIC } from '../../src/core/protocol/topics.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
@@ -38,15 +38,15 @@ export class BesideBroker extends SimBroker {
   }
 
   protected override subscribed(connection: SimConnection, filter: string): void {
-    if (filter === LIFE_TOPIC) this.#tell(connection)
+    if (filter === INSTANCE_TOPIC) this.#tell(connection)
   }
 
   #announce(what: string): void {
     this.#announced = what
-    for (const connection of this.connected) if (connection.session.filters.has(LIFE_TOPIC)) this.#tell(connection)
+    for (const connection of this.connected) if (connection.session.filters.has(INSTANCE_TOPIC)) this.#tell(connection)
   }
 
   #tell(connection: SimConnection): void {
-    connection.deliver(LIFE_TOPIC, { payload: utf8(this.#announced), userProperties: {} })
+    connection.deliver(INSTANCE_TOPIC, { payload: utf8(this.#announced), userProperties: {} })
   }
 }

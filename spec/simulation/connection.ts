@@ -98,7 +98,7 @@ export class SimConnection implements Client {
       payload,
       correlationData,
       contentType,
-      userProperties: life && correlationData ? { ...own, [PROPERTY.life]: life.name } : own,
+      userProperties: life && correlationData ? { ...own, [PROPERTY.instance]: life.name } : own,
       subscriptionIds: this.#identifiersOf(topic),
     }
     const subject = this.#subjects.get(String(correlationData))

@@ -1,22 +1,22 @@
 import type { Publish } from '../../src/core/mqtt5/packets.js'
-import { envelopeOf, PublishEncoder, type Room } from '../../src/core/mqtt5/publish-encoder.js'
+import { envelopeOf, PublishEncoder, type WriteBuffer } from '../../src/core/mqtt5/publish-encoder.js'
 
 /** A PUBLISH of MQTT 5 in memory of its own; packet id 0 stands for QoS 0. */
 export const publishPacket = (publish: Publish, packetId: number, encoder = new PublishEncoder()): Uint8Array =>
   written(room => encoder.encodeTo(publish.topic, publish, envelopeOf(packetId), room))
 
 /** What is written to a room that is as large as it has to be. */
-export function written(write: (room: Room) => void): Uint8Array {
+export function written(write: (room: WriteBuffer) => void): Uint8Array {
   const room = new OwnRoom()
   write(room)
   return room.block
 }
 
 /** Memory for one packet. */
-class OwnRoom implements Room {
+class OwnRoom implements WriteBuffer {
   block = new Uint8Array(0)
 
-  take(bytes: number): number {
+  allocate(bytes: number): number {
     this.block = new Uint8Array(bytes)
     return 0
   }

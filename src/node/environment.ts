@@ -8,20 +8,21 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_PORT = 8883
 /** Maxima of two and four byte integers: MQTT 5.0, sections 3.1.2.10 and 3.1.2.11.2. */
-const MOST_UINT16 = 65_535
-const MOST_UINT32 = 4_294_967_295
+const MAX_UINT16 = 65_535
+const MAX_UINT32 = 4_294_967_295
 
 /** Returns the broker's URL or URLs, or `undefined` if the environment has none. Throws {@link ArgumentError}. */
 export function urlsFromEnv(env: Environment): string | readonly string[] | undefined {
   const hosts = read(env, 'AIO_BROKER_HOSTNAME')
-  const port = integer(env, 'AIO_BROKER_TCP_PORT', 1, MOST_UINT16)
-  const tls = flag(env, 'AIO_MQTT_USE_TLS')
-  needs(env, 'AIO_BROKER_TCP_PORT', 'AIO_BROKER_HOSTNAME')
-  needs(env, 'AIO_MQTT_USE_TLS', 'AIO_BROKER_HOSTNAME')
+  const port = readInteger(env, 'AIO_BROKER_TCP_PORT', 1, MAX_UINT16)
+  const tls = readFlag(env, 'AIO_MQTT_USE_TLS')
+  checkRequires(env, 'AIO_BROKER_TCP_PORT', 'AIO_BROKER_HOSTNAME')
+  checkRequires(env, 'AIO_MQTT_USE_TLS', 'AIO_BROKER_HOSTNAME')
   if (hosts === undefined) return undefined
   const urls = hosts.split(',').map(part => {
     const host = part.trim()
-    if (!isIPv6(host) && !/^[^\s/?#@:\\[\]]+$/.test(host)) throw wrong('AIO_BROKER_HOSTNAME', 'a host name', hosts)
+    if (!isIPv6(host) && !/^[^\s/?#@:\\[\]]+$/.test(host))
+      throw invalidVariable('AIO_BROKER_HOSTNAME', 'a host name', hosts)
     return `${(tls ?? true) ? 'mqtts' : 'mqtt'}://${isIPv6(host) ? `[${host}]` : host}:${port ?? DEFAULT_PORT}`
   })
   return urls.length === 1 ? urls[0] : urls
@@ -30,38 +31,38 @@ export function urlsFromEnv(env: Environment): string | readonly string[] | unde
 /** Returns all options but the URL. Throws {@link ArgumentError}. */
 export function optionsFromEnv(env: Environment): ConnectOptions {
   checkPairs(env)
-  const token = tokenOf(env)
+  const token = readToken(env)
   const username = read(env, 'AIO_MQTT_USERNAME')
-  const password = secret(env, 'AIO_MQTT_PASSWORD_FILE')
+  const password = readSecret(env, 'AIO_MQTT_PASSWORD_FILE')
   const found: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
     clientId: read(env, 'AIO_MQTT_CLIENT_ID'),
     username,
     password,
-    ca: fileOf(env, 'AIO_TLS_CA_FILE')?.toString(),
-    cert: fileOf(env, 'AIO_TLS_CERT_FILE')?.toString(),
-    key: fileOf(env, 'AIO_TLS_KEY_FILE')?.toString(),
-    keyPassphrase: secret(env, 'AIO_TLS_KEY_PASSWORD_FILE'),
-    keepAlive: seconds(env, 'AIO_MQTT_KEEP_ALIVE', MOST_UINT16),
-    sessionExpiry: seconds(env, 'AIO_MQTT_SESSION_EXPIRY', MOST_UINT32),
-    cleanStart: flag(env, 'AIO_MQTT_CLEAN_START'),
+    ca: readFileVariable(env, 'AIO_TLS_CA_FILE')?.toString(),
+    cert: readFileVariable(env, 'AIO_TLS_CERT_FILE')?.toString(),
+    key: readFileVariable(env, 'AIO_TLS_KEY_FILE')?.toString(),
+    keyPassphrase: readSecret(env, 'AIO_TLS_KEY_PASSWORD_FILE'),
+    keepAlive: readSeconds(env, 'AIO_MQTT_KEEP_ALIVE', MAX_UINT16),
+    sessionExpiry: readSeconds(env, 'AIO_MQTT_SESSION_EXPIRY', MAX_UINT32),
+    cleanStart: readFlag(env, 'AIO_MQTT_CLEAN_START'),
     authentication: token,
     // Kubernetes replaces the file long before the token expires.
-    credentials: token && (() => ({ username, password, authentication: tokenOf(env) })),
+    credentials: token && (() => ({ username, password, authentication: readToken(env) })),
   }
   // An undefined member would hide the option of another source when options are merged.
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
 }
 
 function checkPairs(env: Environment): void {
-  needs(env, 'AIO_TLS_CERT_FILE', 'AIO_TLS_KEY_FILE')
-  needs(env, 'AIO_TLS_KEY_FILE', 'AIO_TLS_CERT_FILE')
-  needs(env, 'AIO_TLS_KEY_PASSWORD_FILE', 'AIO_TLS_KEY_FILE')
+  checkRequires(env, 'AIO_TLS_CERT_FILE', 'AIO_TLS_KEY_FILE')
+  checkRequires(env, 'AIO_TLS_KEY_FILE', 'AIO_TLS_CERT_FILE')
+  checkRequires(env, 'AIO_TLS_KEY_PASSWORD_FILE', 'AIO_TLS_KEY_FILE')
   if (read(env, 'AIO_SAT_FILE') !== undefined && read(env, 'AIO_MQTT_PASSWORD_FILE') !== undefined) {
     throw new ArgumentError('Expected one of AIO_SAT_FILE and AIO_MQTT_PASSWORD_FILE, got both')
   }
 }
 
-function needs(env: Environment, name: string, other: string): void {
+function checkRequires(env: Environment, name: string, other: string): void {
   if (read(env, name) === undefined || read(env, other) !== undefined) return
   throw new ArgumentError(`${name} requires ${other}`)
 }
@@ -69,7 +70,7 @@ function needs(env: Environment, name: string, other: string): void {
 // Deployment templates leave unused variables empty.
 const read = (env: Environment, name: string): string | undefined => env[name] || undefined
 
-function fileOf(env: Environment, name: string): Buffer | undefined {
+function readFileVariable(env: Environment, name: string): Buffer | undefined {
   const path = read(env, name)
   if (path === undefined) return undefined
   try {
@@ -79,13 +80,13 @@ function fileOf(env: Environment, name: string): Buffer | undefined {
   }
 }
 
-function tokenOf(env: Environment): ConnectOptions['authentication'] {
-  const data = fileOf(env, 'AIO_SAT_FILE')
-  return data && { method: 'K8S-SAT', data, expiresAt: endOf(data) }
+function readToken(env: Environment): ConnectOptions['authentication'] {
+  const data = readFileVariable(env, 'AIO_SAT_FILE')
+  return data && { method: 'K8S-SAT', data, expiresAt: expiryOf(data) }
 }
 
 /** Returns the expiry of a JWT, ms since the Unix epoch, if it has one (RFC 7519, section 4.1.4). */
-function endOf(token: Buffer): number | undefined {
+function expiryOf(token: Buffer): number | undefined {
   try {
     const { exp }: { readonly exp?: unknown } = JSON.parse(
       Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString(),
@@ -97,31 +98,31 @@ function endOf(token: Buffer): number | undefined {
 }
 
 // Editors append a line end, which is not part of the password.
-const secret = (env: Environment, name: string): string | undefined =>
-  fileOf(env, name)
+const readSecret = (env: Environment, name: string): string | undefined =>
+  readFileVariable(env, name)
     ?.toString()
     .replace(/\r?\n$/, '')
 
-function integer(env: Environment, name: string, least: number, most: number): number | undefined {
+function readInteger(env: Environment, name: string, least: number, most: number): number | undefined {
   const text = read(env, name)
   if (text === undefined) return undefined
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw wrong(name, `an integer from ${least} to ${most}`, text)
+  throw invalidVariable(name, `an integer from ${least} to ${most}`, text)
 }
 
-function seconds(env: Environment, name: string, most: number): number | undefined {
-  const value = integer(env, name, 0, most)
+function readSeconds(env: Environment, name: string, most: number): number | undefined {
+  const value = readInteger(env, name, 0, most)
   return value === undefined ? undefined : value * 1000
 }
 
-function flag(env: Environment, name: string): boolean | undefined {
+function readFlag(env: Environment, name: string): boolean | undefined {
   const text = read(env, name)
   if (text === undefined) return undefined
   if (/^(true|1)$/i.test(text)) return true
   if (/^(false|0)$/i.test(text)) return false
-  throw wrong(name, '`true` or `false`', text)
+  throw invalidVariable(name, '`true` or `false`', text)
 }
 
-const wrong = (name: string, expected: string, text: string): ArgumentError =>
+const invalidVariable = (name: string, expected: string, text: string): ArgumentError =>
   new ArgumentError(`Expected ${name} to be ${expected}, got \`${text.slice(0, 80)}\``)

@@ -21,7 +21,7 @@ export function fileStorage(directory: string): WriteStorage {
   return {
     load: async key => {
       const files = await filesOf(directory, key)
-      const found = await Promise.all(files.map(file => read(join(directory, file))))
+      const found = await Promise.all(files.map(file => readWrite(join(directory, file))))
       const newest = found.reduce(
         (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
         undefined,
@@ -35,7 +35,7 @@ export function fileStorage(directory: string): WriteStorage {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       const older = await filesOf(directory, key)
       const name = `${prefixOf(key)}${hash(write.id)}.json`
-      await put(directory, name, write)
+      await writeAtomically(directory, name, write)
       for (const file of older) if (file !== name) await rm(join(directory, file), { force: true })
     },
     // Only one of several processes that remove the same file succeeds.
@@ -46,7 +46,7 @@ export function fileStorage(directory: string): WriteStorage {
         if (isAbsent(error)) return false
         throw error
       }
-      await flush(directory)
+      await syncDirectory(directory)
       return true
     },
   }
@@ -67,10 +67,10 @@ async function filesOf(directory: string, key: string): Promise<string[]> {
 }
 
 /** Writes a file atomically. */
-async function put(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
+async function writeAtomically(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
   const draft = join(directory, `${randomUUID()}.tmp`)
   try {
-    await writeFile(draft, JSON.stringify({ ...rest, value: inText(value), ...(base && { base: inText(base) }) }), {
+    await writeFile(draft, JSON.stringify({ ...rest, value: toBase64(value), ...(base && { base: toBase64(base) }) }), {
       flag: 'wx',
       mode: 0o600,
       flush: true,
@@ -81,14 +81,14 @@ async function put(directory: string, name: string, { value, base, ...rest }: St
     await rm(draft, { force: true })
     throw error
   }
-  await flush(directory)
+  await syncDirectory(directory)
 }
 
-async function read(path: string): Promise<StoredWrite | undefined> {
+async function readWrite(path: string): Promise<StoredWrite | undefined> {
   try {
-    const { id, at, seen, value, base } = checked(JSON.parse(await readFile(path, 'utf8')), path)
-    const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: ofText(base) }) }
-    return { id, at, value: ofText(value), ...known }
+    const { id, at, seen, value, base } = checkContent(JSON.parse(await readFile(path, 'utf8')), path)
+    const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: fromBase64(base) }) }
+    return { id, at, value: fromBase64(value), ...known }
   } catch (error) {
     // Another process has removed it.
     if (isAbsent(error)) return undefined
@@ -101,10 +101,10 @@ interface Content extends Omit<StoredWrite, 'value' | 'base'> {
   readonly base: string | undefined
 }
 
-const inText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
-const ofText = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
+const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const fromBase64 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
 
-function checked(content: unknown, path: string): Content {
+function checkContent(content: unknown, path: string): Content {
   checkObject(path, content)
   const { id, at, seen, value, base } = Object(content)
   const isBase = base === undefined || typeof base === 'string'
@@ -115,7 +115,7 @@ function checked(content: unknown, path: string): Content {
 }
 
 /** Makes a rename or removal durable. Windows cannot open directories. */
-async function flush(directory: string): Promise<void> {
+async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
   try {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { pubackOf, putVarint, sizeOfVarint } from '../../../src/core/mqtt5/data-types.js'
+import { encodePuback, putVarint, sizeOfVarint } from '../../../src/core/mqtt5/data-types.js'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { concatBytes } from '../../../src/core/util/bytes.js'
@@ -69,7 +69,7 @@ describe('FrameCutter', () => {
         // All of them now: what was given before has not changed since.
         expect(Buffer.compare(concatBytes(got), concatBytes(frames))).toBe(0)
         expect(got.map(frame => frame.length)).toEqual(frames.map(frame => frame.length))
-        expect([cutter.held, cutter.partial]).toEqual([0, false])
+        expect([cutter.bufferedBytes, cutter.hasPartialPacket]).toEqual([0, false])
       }),
     )
   })
@@ -89,17 +89,17 @@ describe('FrameCutter', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([packetOf(1), packetOf(2)]))
     expect(cutter.next()).toEqual(packetOf(1))
-    expect([cutter.held, cutter.partial]).toEqual([4, false])
+    expect([cutter.bufferedBytes, cutter.hasPartialPacket]).toEqual([4, false])
     expect(cutter.next()).toEqual(packetOf(2))
     expect(cutter.next()).toBeUndefined()
   })
 
   it('gives the id of a PUBACK that says nothing but success, and leaves every other packet', () => {
     const cutter = new FrameCutter(LIMIT)
-    cutter.push(concatBytes([pubackOf(0x1234), packetOf(1), pubackOf(7)]))
+    cutter.push(concatBytes([encodePuback(0x1234), packetOf(1), encodePuback(7)]))
     expect([cutter.nextPuback(), cutter.nextPuback()]).toEqual([0x1234, 0])
     expect(cutter.next()).toEqual(packetOf(1))
-    expect([cutter.nextPuback(), cutter.held, cutter.nextPuback()]).toEqual([7, 0, 0])
+    expect([cutter.nextPuback(), cutter.bufferedBytes, cutter.nextPuback()]).toEqual([7, 0, 0])
   })
 
   it.each([
@@ -111,16 +111,16 @@ describe('FrameCutter', () => {
   ])('does not take for one what %s', (_, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(Uint8Array.from(bytes))
-    expect([cutter.nextPuback(), cutter.held]).toEqual([0, bytes.length])
+    expect([cutter.nextPuback(), cutter.bufferedBytes]).toEqual([0, bytes.length])
   })
 
   it('does not take for a PUBACK what is left of the packet before', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(1), packetOf(2)]
-    cutter.push(concatBytes([first, second, pubackOf(1)]).subarray(0, first.length + second.length + 3))
+    cutter.push(concatBytes([first, second, encodePuback(1)]).subarray(0, first.length + second.length + 3))
     expect([cutter.next(), cutter.next()]).toEqual([first, second])
     expect(cutter.nextPuback()).toBe(0)
-    cutter.push(pubackOf(1).subarray(3))
+    cutter.push(encodePuback(1).subarray(3))
     expect(cutter.nextPuback()).toBe(1)
   })
 
@@ -139,7 +139,7 @@ describe('FrameCutter', () => {
     for (const byte of packetOf(2)) {
       expect(cutter.next()).toBeUndefined()
       cutter.push(Uint8Array.of(byte))
-      expect(cutter.partial).toBe(cutter.held < 4)
+      expect(cutter.hasPartialPacket).toBe(cutter.bufferedBytes < 4)
     }
   })
 
@@ -172,7 +172,7 @@ describe('FrameCutter', () => {
         cutter.next()
       }
     })
-    expect(cutter.held).toBe(size + 5)
+    expect(cutter.bufferedBytes).toBe(size + 5)
     expect(count).toBeLessThan(40)
     // 1 + 2 + 4 + ... + 2n: all that is copied is copied less than four times over.
     expect(bytes).toBeLessThan(4 * size)
@@ -187,7 +187,7 @@ describe('FrameCutter', () => {
       expect(cutter.next()).toBeUndefined()
       cutter.push(piece)
     }
-    expect(cutter.held).toBe(stream.length)
+    expect(cutter.bufferedBytes).toBe(stream.length)
     const frames = take(cutter)
     expect(frames).toEqual([first, second])
     expect(frames.map(({ buffer }) => buffer.byteLength)).toEqual([first.length, chunk.length])

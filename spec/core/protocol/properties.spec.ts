@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { positionOf, versionOf } from '../../../src/core/protocol/properties.js'
+import { readPosition, readVersion } from '../../../src/core/protocol/properties.js'
 
 const VERSION = '0001696374425000:00001:Broker'
 
 describe('versionOf', () => {
   it('reads the version of a response or a notification', () => {
-    expect(versionOf({ userProperties: { __ts: VERSION } })).toEqual(Hlc.parse(VERSION))
+    expect(readVersion({ userProperties: { __ts: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
   it('is undefined where there is none', () => {
-    expect(versionOf({ userProperties: {} })).toBeUndefined()
+    expect(readVersion({ userProperties: {} })).toBeUndefined()
   })
 
   it.each([
     ['is malformed', 'now'],
     ['comes twice', [VERSION, VERSION]],
   ])('raises a payload error for one that %s', (_, __ts) => {
-    expect(() => versionOf({ userProperties: { __ts } })).toThrow(expect.objectContaining({ code: 'payload' }))
+    expect(() => readVersion({ userProperties: { __ts } })).toThrow(expect.objectContaining({ code: 'payload' }))
   })
 })
 
 describe('positionOf', () => {
   it('reads the place of an absence', () => {
-    expect(positionOf({ userProperties: { __pos: VERSION } })).toEqual(Hlc.parse(VERSION))
+    expect(readPosition({ userProperties: { __pos: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
   it.each([
@@ -31,6 +31,6 @@ describe('positionOf', () => {
     ['another store means something else by it', { __pos: 'left' }],
     ['it comes twice', { __pos: [VERSION, VERSION] }],
   ])('is undefined when %s', (_, userProperties) => {
-    expect(positionOf({ userProperties })).toBeUndefined()
+    expect(readPosition({ userProperties })).toBeUndefined()
   })
 })

@@ -27,7 +27,7 @@ const record = (key: Uint8Array, value: Uint8Array, more: Partial<DumpRecord> = 
 /** What a line of a dump without a first line holds. */
 const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | undefined => {
   const reader = new DumpReader()
-  while (reader.number < number - 1) reader.read('')
+  while (reader.lineNumber < number - 1) reader.read('')
   return reader.read(line)
 }
 

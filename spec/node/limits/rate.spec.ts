@@ -23,18 +23,18 @@ describe('Rate', () => {
 
   it('says how much may come before there is to be a pause', () => {
     const rate = new RateLimiter(100)
-    expect(rate.room(0)).toBe(100)
+    expect(rate.available(0)).toBe(100)
     rate.charge(130, 0)
-    expect(rate.room(0)).toBeCloseTo(-30)
-    expect(rate.room(800)).toBeCloseTo(50)
-    expect(new RateLimiter(Number.POSITIVE_INFINITY).room(0)).toBe(Number.POSITIVE_INFINITY)
+    expect(rate.available(0)).toBeCloseTo(-30)
+    expect(rate.available(800)).toBeCloseTo(50)
+    expect(new RateLimiter(Number.POSITIVE_INFINITY).available(0)).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('is at rest when as much may come as at the beginning', () => {
     const rate = new RateLimiter(100)
-    expect(rate.rested(0)).toBe(true)
+    expect(rate.isIdle(0)).toBe(true)
     rate.charge(50, 0)
-    expect([rate.rested(499), rate.rested(500)]).toEqual([false, true])
+    expect([rate.isIdle(499), rate.isIdle(500)]).toEqual([false, true])
   })
 
   it('slows nobody when any number may come', () => {

@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 function failing(times: number, address = '192.0.2.1') {
   const clock = new ManualClock()
   const throttle = new LoginThrottle(clock)
-  for (let i = 0; i < times; i++) throttle.failed(address)
+  for (let i = 0; i < times; i++) throttle.recordFailure(address)
   return { clock, throttle }
 }
 
@@ -30,22 +30,22 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(1)
     clock.advance(1)
     expect(throttle.pause('192.0.2.1')).toBe(0)
-    throttle.failed('192.0.2.1')
+    throttle.recordFailure('192.0.2.1')
     expect(throttle.pause('192.0.2.1')).toBe(2_000)
   })
 
   it('forgets what was ten minutes ago', () => {
     const { clock, throttle } = failing(100)
     clock.advance(600_000)
-    throttle.failed('192.0.2.1')
+    throttle.recordFailure('192.0.2.1')
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
   it('keeps so many addresses in mind, those that failed last', () => {
     const { throttle } = failing(5)
-    for (let i = 0; i < 9_999; i++) throttle.failed(`10.0.${i >> 8}.${i & 255}`)
+    for (let i = 0; i < 9_999; i++) throttle.recordFailure(`10.0.${i >> 8}.${i & 255}`)
     expect(throttle.pause('192.0.2.1')).toBe(1_000)
-    throttle.failed('10.1.0.0')
+    throttle.recordFailure('10.1.0.0')
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
@@ -57,29 +57,29 @@ describe('LoginThrottle', () => {
 
   it('lets a name that has come in from there wait for failures under that name alone', () => {
     const { throttle, clock } = failing(0)
-    for (const name of ['panel', 'reader']) throttle.succeeded('192.0.2.1', name)
-    for (let i = 0; i < 5; i++) throttle.failed('192.0.2.1', 'guessed')
+    for (const name of ['panel', 'reader']) throttle.recordSuccess('192.0.2.1', name)
+    for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'guessed')
     const pauses = () => ['panel', 'reader', 'guessed', 'new'].map(name => throttle.pause('192.0.2.1', name))
     expect(pauses()).toEqual([0, 0, 1_000, 1_000])
     expect(throttle.pause('192.0.2.1')).toBe(1_000)
-    for (let i = 0; i < 5; i++) throttle.failed('192.0.2.1', 'panel')
+    for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'panel')
     expect(pauses()).toEqual([1_000, 0, 32_000, 32_000])
     clock.advance(1_000)
     // Coming in takes nothing off: whoever has an account could guess on.
-    throttle.succeeded('192.0.2.1', 'panel')
-    throttle.failed('192.0.2.1', 'panel')
+    throttle.recordSuccess('192.0.2.1', 'panel')
+    throttle.recordFailure('192.0.2.1', 'panel')
     expect(throttle.pause('192.0.2.1', 'panel')).toBe(2_000)
     expect(throttle.pause('192.0.2.2', 'panel')).toBe(0)
   })
 
   it('keeps so many names in mind, those that came in last', () => {
     const { throttle } = failing(5)
-    throttle.succeeded('192.0.2.1', 'panel')
-    throttle.succeeded('192.0.2.1', 'reader')
-    for (let i = 0; i < 9_998; i++) throttle.succeeded('192.0.2.1', `${i}`)
+    throttle.recordSuccess('192.0.2.1', 'panel')
+    throttle.recordSuccess('192.0.2.1', 'reader')
+    for (let i = 0; i < 9_998; i++) throttle.recordSuccess('192.0.2.1', `${i}`)
     expect(throttle.pause('192.0.2.1', 'panel')).toBe(0)
-    throttle.succeeded('192.0.2.1', 'panel')
-    throttle.succeeded('192.0.2.1', 'another')
+    throttle.recordSuccess('192.0.2.1', 'panel')
+    throttle.recordSuccess('192.0.2.1', 'another')
     expect(throttle.pause('192.0.2.1', 'panel')).toBe(0)
     expect(throttle.pause('192.0.2.1', 'reader')).toBe(1_000)
   })

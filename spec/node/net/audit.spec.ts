@@ -7,7 +7,8 @@ function open() {
   const audit = new Audit(clock)
   const events: Omit<AuditEvent, 'time'>[] = []
   audit.events$.subscribe(({ time: _, ...event }) => events.push(event))
-  const cut = (address: string, reason = 'limit of 10 connections') => audit.cut({ reason, address, listener: 'mqtt' })
+  const cut = (address: string, reason = 'limit of 10 connections') =>
+    audit.reportCut({ reason, address, listener: 'mqtt' })
   return { clock, audit, events, cut }
 }
 

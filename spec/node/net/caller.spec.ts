@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf } from '../../../src/node/net/connection-limiter.js'
+import { clientAddress } from '../../../src/node/net/connection-limiter.js'
 
-describe('callerOf', () => {
+describe('clientAddress', () => {
   it.each([
     ['203.0.113.9', '203.0.113.9'],
     ['203.0.113.9:4711', '203.0.113.9'],
@@ -14,6 +14,6 @@ describe('callerOf', () => {
     ['1:1:1:1:1:1:1:1:1::', '127.0.0.1'],
     ['192.0.2.1 panel', '127.0.0.1'],
   ])('of a proxy that says %s is %s', (forwarded, address) => {
-    expect(callerOf('127.0.0.1', forwarded, true)).toBe(address)
+    expect(clientAddress('127.0.0.1', forwarded, true)).toBe(address)
   })
 })

@@ -1,13 +1,13 @@
 import { createServer, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import type { Cut } from '../../../src/node/net/audit.js'
+import type { Disconnection } from '../../../src/node/net/audit.js'
 import { ConnectionLimiter } from '../../../src/node/net/connection-limiter.js'
 
 /** A connection from an address, without a network. */
 const visitFrom = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
 
 function open(maxConnections: number, maxConnectionsPerAddress: number) {
-  const cuts: Cut[] = []
+  const cuts: Disconnection[] = []
   const visitors = new ConnectionLimiter({ maxConnections, maxConnectionsPerAddress }, cut => cuts.push(cut))
   const server = createServer()
   const heard: Socket[] = []

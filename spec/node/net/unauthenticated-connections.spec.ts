@@ -6,16 +6,16 @@ describe('Places', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2', 'a3']) places.add('192.0.2.1', item)
     places.add('192.0.2.2', 'b1')
-    expect([places.size, places.countOf('192.0.2.1'), places.yielding()]).toEqual([4, 3, 'a1'])
+    expect([places.size, places.countOf('192.0.2.1'), places.evictionCandidate()]).toEqual([4, 3, 'a1'])
     places.delete('192.0.2.1', 'a1')
     places.delete('192.0.2.1', 'a1')
-    expect([places.size, places.yielding()]).toEqual([3, 'a2'])
+    expect([places.size, places.evictionCandidate()]).toEqual([3, 'a2'])
   })
 
   it('are not given up for an address that has as many', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2']) places.add('192.0.2.1', item)
-    expect([places.yielding(2), places.yielding(1)]).toEqual([undefined, 'a1'])
+    expect([places.evictionCandidate(2), places.evictionCandidate(1)]).toEqual([undefined, 'a1'])
   })
 
   it('are those of a network of IPv6', () => {
@@ -28,6 +28,6 @@ describe('Places', () => {
       ['2001:db8::2', 'b'],
     ] as const)
       places.delete(address, item)
-    expect([places.size, places.yielding()]).toEqual([0, undefined])
+    expect([places.size, places.evictionCandidate()]).toEqual([0, undefined])
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileGlob } from '../../../src/core/protocol/parse-command.js'
+import { compileRequestGlob } from '../../../src/core/protocol/parse-command.js'
 import { GlobIndex } from '../../../src/server/engine/glob-watchers.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
@@ -26,7 +26,7 @@ const matching = (index: GlobIndex<string>, key: string): string[] =>
 /** Reference: compares a key with every glob. */
 function naively(globs: readonly string[]): (key: string) => string[] {
   const compiled = globs
-    .map(glob => ({ glob, matcher: compileGlob(bytes(glob)) }))
+    .map(glob => ({ glob, matcher: compileRequestGlob(bytes(glob)) }))
     .sort((a, b) => (a.glob < b.glob ? -1 : 1))
   return key => compiled.filter(({ matcher }) => matcher.matches(bytes(key))).map(({ glob }) => glob)
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileGlob } from '../../../src/core/protocol/parse-command.js'
+import { compileRequestGlob } from '../../../src/core/protocol/parse-command.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
 
-const fits = (glob: string, key: string): boolean => compileGlob(bytes(glob)).matches(bytes(key))
+const fits = (glob: string, key: string): boolean => compileRequestGlob(bytes(glob)).matches(bytes(key))
 
 /** Reference: a backtracking matcher. */
 function naive(glob: string, key: string): boolean {
@@ -65,7 +65,7 @@ describe('Globs', () => {
   })
 
   it('a compiled glob can be reused', () => {
-    const { matches } = compileGlob(bytes('a*b'))
+    const { matches } = compileRequestGlob(bytes('a*b'))
     expect(['ab', 'a', 'aab', '', 'axb', 'b'].map(key => matches(bytes(key)))).toEqual([
       true,
       false,
@@ -85,7 +85,9 @@ describe('Globs', () => {
   })
 
   it('a glob of more than 1,024 bytes is rejected', () => {
-    expect(() => compileGlob(bytes('*'.repeat(1_024)))).not.toThrow()
-    expect(() => compileGlob(bytes('*'.repeat(1_025)))).toThrow(expect.objectContaining({ code: 'syntax-error' }))
+    expect(() => compileRequestGlob(bytes('*'.repeat(1_024)))).not.toThrow()
+    expect(() => compileRequestGlob(bytes('*'.repeat(1_025)))).toThrow(
+      expect.objectContaining({ code: 'syntax-error' }),
+    )
   })
 })

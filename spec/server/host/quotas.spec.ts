@@ -71,7 +71,7 @@ describe('the quotas of a store', () => {
     expect(address).toMatchObject({ packetsPerSecond: 100_000, bytesPerSecond: 256 * MIB })
     const quarter = checkQuotas({ maxBytes: 1_000, maxKeys: 10, maxPercentPerPrincipal: 25 })
     expect(brokerQuotas(quarter).principal).toMatchObject({ connections: 12_500, subscriptions: 250_000 })
-    const account = { name: 'is alice', worked: () => undefined }
+    const account = { name: 'is alice', chargeWork: () => undefined }
     const client = { clientId: 'a', open: true, account, subscribes: () => false, deliver: () => undefined }
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
   })

@@ -1,5 +1,5 @@
 import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
-import { LIFE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../../core/protocol/topics.js'
+import { INSTANCE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../../core/protocol/topics.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
   ClosedError,
@@ -246,7 +246,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       this.#storeInstanceMonitor.onResponse(message)
       this.#invoker.received(message)
     } else if (message.topic.startsWith(this.#notificationPrefix)) this.#registry.receive(message)
-    else if (message.topic === LIFE_TOPIC && !this.#isEnding) this.#storeInstanceMonitor.onAnnouncement(message)
+    else if (message.topic === INSTANCE_TOPIC && !this.#isEnding) this.#storeInstanceMonitor.onAnnouncement(message)
   }
 
   #onStoreChanged(isAvailable: boolean): void {

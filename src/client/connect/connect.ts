@@ -5,8 +5,8 @@ import {
   checkFunction,
   checkOptionNames,
   checkPositiveInteger,
+  type ForeignOptionNames,
   type OptionNames,
-  type OtherNames,
 } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
@@ -127,7 +127,7 @@ const CONNECT_NAMES: OptionNames<ConnectOptions & BrokerAddress> = {
   credentials: true,
 }
 const BACKOFF_NAMES: OptionNames<BackoffOptions> = { initial: true, max: true, random: true }
-const ALIASES: OtherNames = {
+const ALIASES: ForeignOptionNames = {
   keepalive: 'keepAlive',
   clean: 'cleanStart',
   reconnectPeriod: 'reconnect',

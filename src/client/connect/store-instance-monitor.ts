@@ -1,5 +1,5 @@
 import { PROPERTY } from '../../core/protocol/properties.js'
-import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
+import { AWAY, INSTANCE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { InboundMessage, MqttSession } from '../session/session.js'
@@ -36,14 +36,14 @@ export class StoreInstanceMonitor {
   }
 
   onResponse({ userProperties }: InboundMessage): void {
-    const instanceId = userProperties[PROPERTY.life]
+    const instanceId = userProperties[PROPERTY.instance]
     if (typeof instanceId !== 'string') return
     this.#hasSeenInstance = true
     this.#observe(instanceId)
     this.#subscribe()
   }
 
-  /** Handles a message of {@link LIFE_TOPIC}: an instance id, or {@link AWAY}. */
+  /** Handles a message of {@link INSTANCE_TOPIC}: an instance id, or {@link AWAY}. */
   onAnnouncement({ payload }: InboundMessage): void {
     const instanceId = displayText(payload)
     if (instanceId !== '' && instanceId !== AWAY) this.#observe(instanceId)
@@ -66,7 +66,7 @@ export class StoreInstanceMonitor {
     if (this.#hasSubscribed) return
     this.#hasSubscribed = true
     this.#subscribeRetry.subscribe(undefined, [
-      { filter: LIFE_TOPIC, granted: () => undefined, refused: () => undefined },
+      { filter: INSTANCE_TOPIC, granted: () => undefined, refused: () => undefined },
     ])
   }
 

@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
-import { checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
+import { checkPositiveInteger, type ForeignOptionNames, type OptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, formatValue, HlcError } from '../../core/util/errors.js'
 import type { WriteOptions } from '../requests/commands.js'
 
@@ -47,7 +47,7 @@ export const SET_NAMES: OptionNames<SetOptions> = {
 }
 
 /** Option names of the protocol and other stores, for error messages. */
-export const ALIASES: OtherNames = {
+export const ALIASES: ForeignOptionNames = {
   px: 'expiresIn',
   ttl: 'expiresIn',
   ttlMs: 'expiresIn',

@@ -1,5 +1,10 @@
 import { isWellFormed, randomBytes, toHex } from '../../core/util/bytes.js'
-import { checkOptionNames, checkPositiveInteger, type OptionNames, type OtherNames } from '../../core/util/check.js'
+import {
+  checkOptionNames,
+  checkPositiveInteger,
+  type ForeignOptionNames,
+  type OptionNames,
+} from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** Options of {@link lease}. */
@@ -17,7 +22,12 @@ export interface LeaseOptions {
 
 const LEASE_NAMES: OptionNames<LeaseOptions> = { duration: true, renewEvery: true, holder: true }
 /** Names used elsewhere, for error messages. */
-const ALIASES: OtherNames = { ttl: 'duration', leaseTime: 'duration', renewInterval: 'renewEvery', owner: 'holder' }
+const ALIASES: ForeignOptionNames = {
+  ttl: 'duration',
+  leaseTime: 'duration',
+  renewInterval: 'renewEvery',
+  owner: 'holder',
+}
 
 /** Validated {@link LeaseOptions}, with defaults. */
 export interface LeaseSettings {

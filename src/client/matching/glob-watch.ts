@@ -1,7 +1,7 @@
 import type { Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
-import { type Glob, globOf } from '../../core/protocol/glob.js'
+import { compileGlob, type Glob } from '../../core/protocol/glob.js'
 import { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
 import { toKeyName } from '../watch/key-name.js'
@@ -46,7 +46,7 @@ export class GlobWatch implements SharedRegistration {
     this.glob = glob
     this.#options = options
     this.#host = host
-    this.#matcher = globOf(glob)
+    this.#matcher = compileGlob(glob)
   }
 
   get isConnected(): boolean {

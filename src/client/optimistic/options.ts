@@ -5,8 +5,8 @@ import {
   checkHas,
   checkOptionNames,
   checkPositiveInteger,
+  type ForeignOptionNames,
   type OptionNames,
-  type OtherNames,
 } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { WriteStorage } from './write-storage.js'
@@ -68,7 +68,7 @@ const OPTION_NAMES: OptionNames<OptimisticOptions<unknown>> = {
   expiresIn: true,
   persist: true,
 }
-const ALIASES: OtherNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
+const ALIASES: ForeignOptionNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
 
 /** Validated {@link OptimisticOptions}. */
 export interface OptimisticSettings<T> {

@@ -1,14 +1,14 @@
 import { Observable } from 'rxjs'
 import { type Hlc, HlcClock } from '../../core/hlc/hlc.js'
 import { type Command, encodeCommand, type KeyName, type SetCondition } from '../../core/protocol/commands.js'
-import { PROPERTY, PROTOCOL_VERSION, positionOf, versionOf } from '../../core/protocol/properties.js'
+import { PROPERTY, PROTOCOL_VERSION, readPosition, readVersion } from '../../core/protocol/properties.js'
 import {
-  type Page,
   readConditional,
   readDeleted,
   readPage,
   readValue,
   readWatched,
+  type ScanPage,
 } from '../../core/protocol/replies.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -87,7 +87,7 @@ export class StoreCommands {
   read(key: KeyName, timeout: number): Observable<ReadResult> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)
-      return { value, version: value ? version : positionOf(reply) }
+      return { value, version: value ? version : readPosition(reply) }
     })
   }
 
@@ -132,12 +132,12 @@ export class StoreCommands {
   notifyGlob(glob: Uint8Array, stop: boolean, timeout: number): Observable<Hlc | undefined> {
     return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, { timeout }, (payload, _, reply) => {
       readWatched(payload, displayText(glob))
-      return positionOf(reply)
+      return readPosition(reply)
     })
   }
 
   /** SCAN: emits a page of the keys that match a glob, the first or the one after `token`. */
-  scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<Page> {
+  scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<ScanPage> {
     return this.#invoke({ verb: 'SCAN', glob, token }, { timeout }, readPage)
   }
 
@@ -159,7 +159,7 @@ export class StoreCommands {
         commonProperties: this.#commonProperties,
         userProperties: () => this.#requestProperties(options),
         succeeded: reply => {
-          const result = tryDecode(() => read(reply.payload, versionOf(reply), reply))
+          const result = tryDecode(() => read(reply.payload, readVersion(reply), reply))
           if ('error' in result) {
             subscriber.error(result.error)
             return

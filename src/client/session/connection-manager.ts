@@ -1,4 +1,4 @@
-import { type BackoffOptions, backoff, chanceOf } from '../../core/util/backoff.js'
+import { type BackoffOptions, backoff, randomOf } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
   ArgumentError,
@@ -200,7 +200,7 @@ export class ConnectionManager {
   /** Random delay that spreads the clients of a stopped broker. */
   #spreadDelay(): number {
     const { backoff = {} } = this.#settings
-    return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * chanceOf(backoff)())
+    return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * randomOf(backoff)())
   }
 
   /** Returns ms, or the error that ends the retries. */

@@ -1,4 +1,4 @@
-import { pubackOf, startOfContent, uint16 } from '../../core/mqtt5/data-types.js'
+import { contentStart, encodePuback, uint16 } from '../../core/mqtt5/data-types.js'
 import { FrameCutter } from '../../core/mqtt5/frame-cutter.js'
 import { PacketError } from '../../core/mqtt5/packet-error.js'
 import * as PACKET from '../../core/mqtt5/packet-types.js'
@@ -101,7 +101,7 @@ export class Inbox {
     while (this.#held === undefined) {
       const packetId = cutter.nextPuback()
       if (packetId === 0) break
-      if (!this.#events.acknowledged(packetId, 0)) return pubackOf(packetId)
+      if (!this.#events.acknowledged(packetId, 0)) return encodePuback(packetId)
     }
     return cutter.next()
   }
@@ -135,7 +135,7 @@ export class Inbox {
 
   /** MQTT 5.0, section 3.4.2.1: no reason code means success. */
   #consumePuback(frame: Uint8Array): boolean {
-    const at = startOfContent(frame)
+    const at = contentStart(frame)
     return frame.length >= at + 2 && this.#events.acknowledged(uint16(frame, at), frame[at + 2] ?? 0)
   }
 

@@ -1,6 +1,6 @@
 // Default import: the browser build has no named exports.
 import mqtt, { type MqttClient } from 'mqtt'
-import { chanceOf } from '../../core/util/backoff.js'
+import { randomOf } from '../../core/util/backoff.js'
 import { checkHas, checkObject } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
@@ -34,7 +34,7 @@ function createConnection(
   isManualAck: boolean,
 ): [MqttJsClient, OwnedConnection] {
   const { followReferences = false, maximumPacketSize, retainAsPublished = false } = options
-  const random = chanceOf(reconnectSettings.backoff)
+  const random = randomOf(reconnectSettings.backoff)
   const createClient = (url: string): MqttClient => {
     const client = mqtt.connect(url, toClientOptions(options, url))
     checkProtocol(url, client.options.protocol)

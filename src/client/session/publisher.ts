@@ -1,7 +1,7 @@
 import type { IClientOptions, Packet } from 'mqtt'
-import { pubackOf } from '../../core/mqtt5/data-types.js'
+import { encodePuback } from '../../core/mqtt5/data-types.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
-import { envelopeOf, PublishEncoder, type Room } from '../../core/mqtt5/publish-encoder.js'
+import { envelopeOf, PublishEncoder, type WriteBuffer } from '../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
@@ -66,7 +66,7 @@ export class Publisher {
   }
 
   acknowledge(packetId: number): void {
-    this.#writeCoalescer.add(this.#client.stream, pubackOf(packetId))
+    this.#writeCoalescer.add(this.#client.stream, encodePuback(packetId))
   }
 
   flush(): void {
@@ -97,7 +97,7 @@ const BLOCK_BYTES = 16_384
  * Coalesces the writes of one turn of the event loop: one system call over TCP, one frame over WebSocket. Writes of
  * many small packets otherwise take a quarter of a busy client's time.
  */
-export class WriteCoalescer implements Room {
+export class WriteCoalescer implements WriteBuffer {
   #stream: Stream | undefined
   #block = new Uint8Array(0)
   #start = 0
@@ -105,7 +105,7 @@ export class WriteCoalescer implements Room {
 
   add(stream: Stream, packet: Uint8Array): void {
     this.hold(stream)
-    const at = this.take(packet.length)
+    const at = this.allocate(packet.length)
     this.#block.set(packet, at)
   }
 
@@ -114,7 +114,7 @@ export class WriteCoalescer implements Room {
   }
 
   /** Reserves memory for a packet, which the caller must fill synchronously, after {@link hold}. */
-  take(bytes: number): number {
+  allocate(bytes: number): number {
     if (this.#end - this.#start + bytes > MAX_CHUNK_BYTES) this.#flushEarly()
     if (this.#end + bytes > this.#block.length) this.#allocateBlock(bytes)
     const at = this.#end

@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { parseNotification } from '../../core/protocol/notifications.js'
-import { goneReasonOf, versionOf } from '../../core/protocol/properties.js'
+import { readGoneReason, readVersion } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
@@ -277,9 +277,9 @@ const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 function parseChange(message: InboundMessage, report: (error: StateStoreError) => void): NotifiedChange {
   try {
     const notification = parseNotification(message.payload)
-    const version = versionOf(message)
+    const version = readVersion(message)
     if (notification.op === 'set') return { op: 'set', value: notification.value, version }
-    return { op: 'delete', value: undefined, version, reason: goneReasonOf(message) }
+    return { op: 'delete', value: undefined, version, reason: readGoneReason(message) }
   } catch (error) {
     report(error instanceof StateStoreError ? error : new StateStoreError('payload', reason(error), { cause: error }))
     return UNREADABLE

@@ -1,7 +1,7 @@
 import type { ByteReader, ByteWriter } from '../util/byte-codec.js'
 import { HlcError } from '../util/errors.js'
 
-const ZERO = 48
+const DIGIT_ZERO = 48
 
 /**
  * A hybrid logical clock reading: the version of a value, or a fencing token.
@@ -81,35 +81,35 @@ function unsignedAt(text: string, from: number, to: number): number | undefined 
   if (to <= from) return undefined
   let value = 0
   for (let at = from; at < to; at++) {
-    const digit = text.charCodeAt(at) - ZERO
+    const digit = text.charCodeAt(at) - DIGIT_ZERO
     if (digit < 0 || digit > 9) return undefined
     value = 10 * value + digit
   }
   return value
 }
 
-const STORE = 'StateStore'
-const NONE = 0
-const OF_STORE = 1
-const OF_ANOTHER = 2
+const STORE_NODE_ID = 'StateStore'
+const NO_HLC = 0
+const STORE_HLC = 1
+const OTHER_HLC = 2
 
 export function writeHlc(writer: ByteWriter, hlc: Hlc | undefined): void {
   if (hlc === undefined) {
-    writer.uint8(NONE)
+    writer.uint8(NO_HLC)
     return
   }
   const { wallClock, counter, nodeId } = hlc
-  writer.uint8(nodeId === STORE ? OF_STORE : OF_ANOTHER)
+  writer.uint8(nodeId === STORE_NODE_ID ? STORE_HLC : OTHER_HLC)
   writer.float64(wallClock)
   writer.float64(counter)
-  if (nodeId !== STORE) writer.text(nodeId)
+  if (nodeId !== STORE_NODE_ID) writer.text(nodeId)
 }
 
 export function readHlc(reader: ByteReader): Hlc | undefined {
   const kind = reader.uint8()
-  if (kind === NONE) return undefined
+  if (kind === NO_HLC) return undefined
   const [wallClock, counter] = [reader.float64(), reader.float64()]
-  return new Hlc(wallClock, counter, kind === OF_STORE ? STORE : reader.text())
+  return new Hlc(wallClock, counter, kind === STORE_HLC ? STORE_NODE_ID : reader.text())
 }
 
 /** Maximum lead of a reading over the wall clock, ms (state store protocol, "Clock drift": one minute). */

@@ -11,12 +11,12 @@ export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } a
 export const FIXED_FLAGS = 0b0010
 
 /** Maximum bytes of a variable byte integer (MQTT 5.0, section 1.5.5). */
-export const LONGEST_VARINT = 4
+export const MAX_VARINT_BYTES = 4
 
-export const LARGEST_VARINT = 0xfff_ffff
+export const MAX_VARINT = 0xfff_ffff
 
 /** Maximum bytes of type and length of a packet (MQTT 5.0, section 2.1.4). */
-export const LONGEST_HEADER = 1 + LONGEST_VARINT
+export const MAX_HEADER_BYTES = 1 + MAX_VARINT_BYTES
 
 /** Writes 16 bits; returns the offset after them. */
 export function putUint16(bytes: Uint8Array, at: number, value: number): number {
@@ -49,9 +49,9 @@ export function sizeOfVarint(value: number): number {
  * Returns the end offset of the packet at `start`: `undefined` if more bytes are needed, `Infinity` for a malformed
  * length.
  */
-export function endOfPacket(bytes: Uint8Array, start: number): number | undefined {
+export function packetEnd(bytes: Uint8Array, start: number): number | undefined {
   let length = 0
-  for (let i = 1; i < LONGEST_HEADER; i++) {
+  for (let i = 1; i < MAX_HEADER_BYTES; i++) {
     const byte = bytes[start + i]
     if (byte === undefined) return undefined
     length |= (byte & 127) << (7 * (i - 1))
@@ -60,23 +60,23 @@ export function endOfPacket(bytes: Uint8Array, start: number): number | undefine
   return Number.POSITIVE_INFINITY
 }
 
-export function startOfContent(frame: Uint8Array): number {
+export function contentStart(frame: Uint8Array): number {
   let at = 1
-  while (at < LONGEST_HEADER && (frame[at] ?? 0) > 127) at++
+  while (at < MAX_HEADER_BYTES && (frame[at] ?? 0) > 127) at++
   return at + 1
 }
 
 /** Packets with a one-byte length are shorter than this. */
-const SMALL = 130
+const SMALL_PACKET_BYTES = 130
 
 /**
  * Returns the offset of a packet's content. Throws unless the declared length is right and, with MQTT 5, encoded in the
  * minimum number of bytes (MQTT 5.0, section 1.5.5).
  */
-export function contentOf(frame: Uint8Array, version: Version): number {
-  if (frame[1] === frame.length - 2 && frame.length < SMALL) return 2
-  if (endOfPacket(frame, 0) !== frame.length) throw malformed('The length of a packet is wrong')
-  const at = startOfContent(frame)
+export function checkedContentStart(frame: Uint8Array, version: Version): number {
+  if (frame[1] === frame.length - 2 && frame.length < SMALL_PACKET_BYTES) return 2
+  if (packetEnd(frame, 0) !== frame.length) throw malformed('The length of a packet is wrong')
+  const at = contentStart(frame)
   if (version === 5 && at > 2 && frame[at - 1] === 0) throw malformed('The length of a packet is not minimally encoded')
   return at
 }
@@ -94,23 +94,23 @@ export function putPuback(bytes: Uint8Array, at: number, packetId: number): void
   putUint16(bytes, at + 2, packetId)
 }
 
-export function pubackOf(packetId: number): Uint8Array {
+export function encodePuback(packetId: number): Uint8Array {
   const bytes = new Uint8Array(PUBACK_SIZE)
   putPuback(bytes, 0, packetId)
   return bytes
 }
 
-export type Check = (text: string) => void
+export type TextCheck = (text: string) => void
 
 /** Decodes well-formed UTF-8 without U+0000; a byte order mark is kept (MQTT 5.0, section 1.5.4). */
 export function textOf(bytes: Uint8Array, at: number, length: number): string {
   if (length === 0) return ''
-  const text = decoded(viewOf(bytes, at, at + length))
+  const text = decodeUtf8(viewOf(bytes, at, at + length))
   if (text.includes('\0')) throw malformed('A string contains U+0000')
   return text
 }
 
-function decoded(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes)
   } catch (cause) {
@@ -119,14 +119,14 @@ function decoded(bytes: Uint8Array): string {
 }
 
 /** Default limit per packet: a user property costs far more time and memory than its bytes. */
-export const MOST_USER_PROPERTIES = 1_000
+export const MAX_USER_PROPERTIES = 1_000
 
 /** Reads the data types of MQTT 5.0, section 1.5. Reading past the end throws `malformed`. */
-export class Reader {
+export class MqttReader {
   bytes: Uint8Array
   at: number
   end: number
-  mostUserProperties = MOST_USER_PROPERTIES
+  maxUserProperties = MAX_USER_PROPERTIES
 
   /** @param at - initial offset */
   constructor(bytes: Uint8Array = new Uint8Array(0), at = 0) {
@@ -135,12 +135,12 @@ export class Reader {
     this.end = bytes.length
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.end - this.at
   }
 
   /** Advances by `length` and returns the previous offset. */
-  take(length: number): number {
+  advance(length: number): number {
     const at = this.at
     if (at + length > this.end) throw malformed('A field runs past the end of its container')
     this.at = at + length
@@ -148,11 +148,11 @@ export class Reader {
   }
 
   byte(): number {
-    return this.bytes[this.take(1)] ?? 0
+    return this.bytes[this.advance(1)] ?? 0
   }
 
   uint16(): number {
-    return uint16(this.bytes, this.take(2))
+    return uint16(this.bytes, this.advance(2))
   }
 
   uint32(): number {
@@ -162,7 +162,7 @@ export class Reader {
   /** At most four bytes, minimally encoded (section 1.5.5). */
   varint(): number {
     let value = 0
-    for (let i = 0; i < LONGEST_VARINT; i++) {
+    for (let i = 0; i < MAX_VARINT_BYTES; i++) {
       const byte = this.byte()
       if (byte === 0 && i > 0) break
       value |= (byte & 127) << (7 * i)
@@ -173,27 +173,27 @@ export class Reader {
 
   binary(): Uint8Array {
     const length = this.uint16()
-    const at = this.take(length)
+    const at = this.advance(length)
     return viewOf(this.bytes, at, at + length)
   }
 
   text(): string {
     const length = this.uint16()
-    return textOf(this.bytes, this.take(length), length)
+    return textOf(this.bytes, this.advance(length), length)
   }
 
-  finish(): void {
-    if (this.left > 0) throw malformed('The packet has trailing bytes')
+  expectEnd(): void {
+    if (this.remaining > 0) throw malformed('The packet has trailing bytes')
   }
 }
 
 const encoder = new TextEncoder()
 
 /** MQTT 5.0, sections 1.5.4 and 1.5.6. */
-const LONGEST_FIELD = 65_535
+const MAX_FIELD_BYTES = 65_535
 
 /** Writes the data types of MQTT 5.0, section 1.5, to memory that grows. */
-export class Writer {
+export class MqttWriter {
   bytes: Uint8Array
   at = 0
 
@@ -255,6 +255,6 @@ export class Writer {
 }
 
 function checkField(length: number): void {
-  if (length > LONGEST_FIELD)
+  if (length > MAX_FIELD_BYTES)
     throw new ArgumentError(`A string or byte string of an MQTT packet has at most 65,535 bytes, not ${length}`)
 }

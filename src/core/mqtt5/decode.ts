@@ -1,4 +1,4 @@
-import { contentOf, FIXED_FLAGS, Reader, startOfContent } from './data-types.js'
+import { checkedContentStart, contentStart, FIXED_FLAGS, MqttReader } from './data-types.js'
 import { malformed, PacketError, protocolError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
 import type {
@@ -26,7 +26,7 @@ import { checkTopicName, SHARE_PREFIX } from './topic.js'
  *
  * @param frame - one whole packet, as cut by `FrameCutter`
  * @param version - of the connection; ignored for a CONNECT, which contains its own
- * @param mostUserProperties - maximum per packet; default 1,000
+ * @param maxUserProperties - maximum per packet; default 1,000
  * @throws PacketError with the reason code for the client
  * @example
  * ```ts
@@ -34,16 +34,16 @@ import { checkTopicName, SHARE_PREFIX } from './topic.js'
  * if (packet.type === 'subscribe') answer(packet.packetId, packet.subscriptions)
  * ```
  */
-export function decodePacket(frame: Uint8Array, version: Version, mostUserProperties?: number): ClientPacket {
-  const reader = new Reader(frame, startOfContent(frame))
-  if (mostUserProperties !== undefined) reader.mostUserProperties = mostUserProperties
+export function decodePacket(frame: Uint8Array, version: Version, maxUserProperties?: number): ClientPacket {
+  const reader = new MqttReader(frame, contentStart(frame))
+  if (maxUserProperties !== undefined) reader.maxUserProperties = maxUserProperties
   const packet = decode(reader, frame[0] ?? 0, version)
-  contentOf(frame, packet.type === 'connect' ? packet.version : version)
-  reader.finish()
+  checkedContentStart(frame, packet.type === 'connect' ? packet.version : version)
+  reader.expectEnd()
   return packet
 }
 
-function decode(reader: Reader, first: number, version: Version): ClientPacket {
+function decode(reader: MqttReader, first: number, version: Version): ClientPacket {
   const type = first >> 4
   checkFlags(type, first & 0b1111)
   switch (type) {
@@ -96,11 +96,11 @@ const CONNECT_FLAG = {
 } as const
 
 /** Session expiry of a persistent session of MQTT 3.1.1, s: never. */
-const FOR_EVER = 0xffff_ffff
-const MOST_UINT16 = 0xffff
+const NEVER_EXPIRES = 0xffff_ffff
+const MAX_UINT16 = 0xffff
 
 /** Decodes CONNECT (MQTT 5.0, section 3.1; MQTT 3.1.1, section 3.1). */
-function decodeConnect(reader: Reader): Connect {
+function decodeConnect(reader: MqttReader): Connect {
   const version = readVersion(reader)
   const flags = readFlags(reader, version)
   const cleanStart = (flags & CONNECT_FLAG.cleanStart) !== 0
@@ -122,8 +122,8 @@ function decodeConnect(reader: Reader): Connect {
     will,
     username: (flags & CONNECT_FLAG.username) === 0 ? undefined : reader.text(),
     password: (flags & CONNECT_FLAG.password) === 0 ? undefined : reader.binary(),
-    sessionExpiry: properties.sessionExpiry ?? (version === 4 && !cleanStart ? FOR_EVER : 0),
-    receiveMaximum: properties.receiveMaximum ?? MOST_UINT16,
+    sessionExpiry: properties.sessionExpiry ?? (version === 4 && !cleanStart ? NEVER_EXPIRES : 0),
+    receiveMaximum: properties.receiveMaximum ?? MAX_UINT16,
     maximumPacketSize: properties.maximumPacketSize,
     topicAliasMaximum: properties.topicAliasMaximum ?? 0,
     requestResponseInformation: properties.requestResponseInformation ?? false,
@@ -135,7 +135,7 @@ function decodeConnect(reader: Reader): Connect {
 }
 
 /** MQTT 3.1 has the name `MQIsdp` and level 3. */
-function readVersion(reader: Reader): Version {
+function readVersion(reader: MqttReader): Version {
   const name = reader.text()
   const level = reader.byte()
   if (name === 'MQTT' && (level === 4 || level === 5)) return level
@@ -145,7 +145,7 @@ function readVersion(reader: Reader): Version {
   )
 }
 
-function readFlags(reader: Reader, version: Version): number {
+function readFlags(reader: MqttReader, version: Version): number {
   const flags = reader.byte()
   if ((flags & CONNECT_FLAG.reserved) !== 0) throw malformed('The reserved flag of CONNECT is set')
   if ((flags & CONNECT_FLAG.willQos) === CONNECT_FLAG.willQos) throw malformed('The QoS of the will is 3')
@@ -162,7 +162,7 @@ function willQosOf(flags: number): Qos {
   return qos === 0 ? 0 : qos === 1 ? 1 : 2
 }
 
-function readWill(reader: Reader, version: Version, flags: number): Will {
+function readWill(reader: MqttReader, version: Version, flags: number): Will {
   const carried = new ForwardedProperties()
   const properties = readProperties(reader, version, 'will', carried)
   const end = reader.at
@@ -187,12 +187,12 @@ function readWill(reader: Reader, version: Version, flags: number): Will {
 const MAX_FILTERS = 10_000
 
 /** Decodes SUBSCRIBE (MQTT 5.0, section 3.8). */
-function decodeSubscribe(reader: Reader, version: Version): Subscribe {
+function decodeSubscribe(reader: MqttReader, version: Version): Subscribe {
   const packetId = readPacketId(reader)
   const { subscriptionId, userProperties = NO_PAIRS } = readProperties(reader, version, 'subscribe')
   const subscriptions: SubscriptionRequest[] = []
-  while (reader.left > 0) {
-    checkCount(subscriptions.length)
+  while (reader.remaining > 0) {
+    checkFilterCount(subscriptions.length)
     subscriptions.push(readSubscription(reader, version))
   }
   if (subscriptions.length === 0) throw protocolError('SUBSCRIBE has no topic filter')
@@ -200,32 +200,32 @@ function decodeSubscribe(reader: Reader, version: Version): Subscribe {
 }
 
 /** Decodes UNSUBSCRIBE (MQTT 5.0, section 3.10). */
-function decodeUnsubscribe(reader: Reader, version: Version): Unsubscribe {
+function decodeUnsubscribe(reader: MqttReader, version: Version): Unsubscribe {
   const packetId = readPacketId(reader)
   const { userProperties = NO_PAIRS } = readProperties(reader, version, 'unsubscribe')
   const filters: string[] = []
-  while (reader.left > 0) {
-    checkCount(filters.length)
+  while (reader.remaining > 0) {
+    checkFilterCount(filters.length)
     filters.push(reader.text())
   }
   if (filters.length === 0) throw protocolError('UNSUBSCRIBE has no topic filter')
   return { type: 'unsubscribe', packetId, userProperties, filters }
 }
 
-function checkCount(before: number): void {
+function checkFilterCount(before: number): void {
   if (before >= MAX_FILTERS)
     throw new PacketError(REASON.quotaExceeded, `A packet has more than ${MAX_FILTERS} topic filters`)
 }
 
-function readSubscription(reader: Reader, version: Version): SubscriptionRequest {
+function readSubscription(reader: MqttReader, version: Version): SubscriptionRequest {
   const filter = reader.text()
-  const { qos, noLocal, retainAsPublished, retainHandling } = optionsOf(reader.byte(), version)
+  const { qos, noLocal, retainAsPublished, retainHandling } = readOptions(reader.byte(), version)
   if (noLocal && filter.startsWith(SHARE_PREFIX)) throw protocolError('No Local is set on a shared subscription')
   return { filter, qos, noLocal, retainAsPublished, retainHandling }
 }
 
 /** Section 3.8.3.1; in MQTT 3.1.1 (section 3.8.3) all other bits than the QoS are reserved. */
-function optionsOf(bits: number, version: Version): SubscriptionOptions {
+function readOptions(bits: number, version: Version): SubscriptionOptions {
   if (bits >> (version === 5 ? 6 : 2) !== 0) throw malformed('Reserved bits of subscription options are set')
   const retainHandling = (bits >> 4) & 0b11
   if (retainHandling === 3) throw protocolError('Retain Handling is 3')
@@ -243,21 +243,21 @@ function qosOf(bits: number): Qos {
 }
 
 /** Decodes PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). Omitted trailing fields have defaults. */
-function decodeAcknowledgement(reader: Reader, type: Acknowledgement['type'], version: Version): Acknowledgement {
+function decodeAcknowledgement(reader: MqttReader, type: Acknowledgement['type'], version: Version): Acknowledgement {
   const packetId = readPacketId(reader)
-  if (version === 4 || reader.left === 0) return { type, packetId, reasonCode: REASON.success }
+  if (version === 4 || reader.remaining === 0) return { type, packetId, reasonCode: REASON.success }
   const reasonCode = readReason(reader, type)
-  if (reader.left === 0) return { type, packetId, reasonCode }
+  if (reader.remaining === 0) return { type, packetId, reasonCode }
   const { reasonString, userProperties } = readProperties(reader, version, type)
   return { type, packetId, reasonCode, reasonString, userProperties }
 }
 
 /** Decodes DISCONNECT (MQTT 5.0, section 3.14). Omitted trailing fields have defaults. */
-function decodeDisconnect(reader: Reader, version: Version): Disconnect {
+function decodeDisconnect(reader: MqttReader, version: Version): Disconnect {
   const type = 'disconnect'
-  if (version === 4 || reader.left === 0) return { type, reasonCode: REASON.success }
+  if (version === 4 || reader.remaining === 0) return { type, reasonCode: REASON.success }
   const reasonCode = readReason(reader, type)
-  if (reader.left === 0) return { type, reasonCode }
+  if (reader.remaining === 0) return { type, reasonCode }
   const { sessionExpiry, reasonString, userProperties, serverReference } = readProperties(reader, version, type)
   // Section 3.14.2.2.5
   if (serverReference !== undefined) throw protocolError('A client must not send a server reference')
@@ -265,7 +265,7 @@ function decodeDisconnect(reader: Reader, version: Version): Disconnect {
 }
 
 /** Decodes AUTH (MQTT 5.0, section 3.15). */
-function decodeAuth(reader: Reader): Auth {
+function decodeAuth(reader: MqttReader): Auth {
   const type = 'auth'
   // If omitted it would be success (section 3.15.2.1), which a client must not send.
   const reasonCode = readReason(reader, type)
@@ -276,14 +276,14 @@ function decodeAuth(reader: Reader): Auth {
 }
 
 /** Reads a nonzero packet identifier (MQTT 5.0, section 2.2.1). */
-function readPacketId(reader: Reader): number {
+function readPacketId(reader: MqttReader): number {
   const packetId = reader.uint16()
   if (packetId === 0) throw protocolError('The packet identifier is 0')
   return packetId
 }
 
 /** Reads a reason code that clients may send in this packet type. */
-function readReason(reader: Reader, type: REASON.ReasonedType): REASON.ReasonCode {
+function readReason(reader: MqttReader, type: REASON.ReasonedType): REASON.ReasonCode {
   const code = reader.byte()
   const known = REASON.CLIENT_REASONS[type].find((one: REASON.ReasonCode) => one === code)
   if (known === undefined) throw protocolError(`A client must not send reason code ${code} in ${type}`)

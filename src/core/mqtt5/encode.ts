@@ -1,4 +1,4 @@
-import { FIXED_FLAGS, LONGEST_HEADER, putVarint, sizeOfVarint, Writer } from './data-types.js'
+import { FIXED_FLAGS, MAX_HEADER_BYTES, MqttWriter, putVarint, sizeOfVarint } from './data-types.js'
 import { type PacketType, TYPES } from './packet-types.js'
 import type { Acknowledgement, Connack, ServerPacket, SubscriptionAcknowledgement, Version } from './packets.js'
 import { writeProperties } from './property-table.js'
@@ -6,8 +6,8 @@ import * as REASON from './reason-codes.js'
 import { FIRST_FAILURE, returnCodeOf } from './reason-codes.js'
 
 /** Initial capacity, bytes. */
-const USUAL_SIZE = 64
-const NOTHING = new Uint8Array(0)
+const INITIAL_BYTES = 64
+const NO_BYTES = new Uint8Array(0)
 
 /**
  * Encodes a server's packet, all types but PUBLISH. MQTT 3.1.1 has no AUTH and no DISCONNECT of the server: these
@@ -33,8 +33,8 @@ export function encodePacket(
 }
 
 function encode(packet: ServerPacket, version: Version): Uint8Array {
-  const writer = new Writer(USUAL_SIZE)
-  writer.at = LONGEST_HEADER
+  const writer = new MqttWriter(INITIAL_BYTES)
+  writer.at = MAX_HEADER_BYTES
   switch (packet.type) {
     case 'connack':
       writeConnack(writer, packet, version)
@@ -51,7 +51,7 @@ function encode(packet: ServerPacket, version: Version): Uint8Array {
       break
     case 'disconnect':
     case 'auth':
-      if (version === 4) return NOTHING
+      if (version === 4) return NO_BYTES
       writer.byte(packet.reasonCode)
       writeProperties(writer, packet.type, packet)
   }
@@ -59,23 +59,23 @@ function encode(packet: ServerPacket, version: Version): Uint8Array {
 }
 
 /** Writes the header directly before the content, which starts at the maximum header size. */
-function withHeader(writer: Writer, type: PacketType): Uint8Array {
-  const length = writer.at - LONGEST_HEADER
-  const start = LONGEST_HEADER - 1 - sizeOfVarint(length)
+function withHeader(writer: MqttWriter, type: PacketType): Uint8Array {
+  const length = writer.at - MAX_HEADER_BYTES
+  const start = MAX_HEADER_BYTES - 1 - sizeOfVarint(length)
   writer.bytes[start] = (TYPES[type] << 4) | (type === 'pubrel' ? FIXED_FLAGS : 0)
   putVarint(writer.bytes, start + 1, length)
   return writer.bytes.subarray(start, writer.at)
 }
 
 /** MQTT 5.0, section 3.2. A failure has no session (MQTT-3.2.2-6). */
-function writeConnack(writer: Writer, packet: Connack, version: Version): void {
+function writeConnack(writer: MqttWriter, packet: Connack, version: Version): void {
   writer.byte(packet.sessionPresent && packet.reasonCode === REASON.success ? 1 : 0)
   writer.byte(version === 4 ? returnCodeOf(packet.reasonCode) : packet.reasonCode)
   if (version === 5) writeProperties(writer, packet.type, packet)
 }
 
 /** MQTT 5.0, sections 3.4 to 3.7: success without properties can be omitted. */
-function writeAcknowledgement(writer: Writer, packet: Acknowledgement, version: Version): void {
+function writeAcknowledgement(writer: MqttWriter, packet: Acknowledgement, version: Version): void {
   writer.uint16(packet.packetId)
   if (version === 4) return
   const plain = packet.reasonString === undefined && (packet.userProperties ?? []).length === 0
@@ -84,7 +84,11 @@ function writeAcknowledgement(writer: Writer, packet: Acknowledgement, version: 
 }
 
 /** MQTT 5.0, sections 3.9 and 3.11. */
-function writeSubscriptionAcknowledgement(writer: Writer, packet: SubscriptionAcknowledgement, version: Version): void {
+function writeSubscriptionAcknowledgement(
+  writer: MqttWriter,
+  packet: SubscriptionAcknowledgement,
+  version: Version,
+): void {
   writer.uint16(packet.packetId)
   if (version === 5) writeProperties(writer, packet.type, packet)
   if (version === 4 && packet.type === 'unsuback') return

@@ -1,9 +1,9 @@
-import { endOfPacket, PUBACK_SIZE, uint16, viewOf } from './data-types.js'
+import { PUBACK_SIZE, packetEnd, uint16, viewOf } from './data-types.js'
 import { malformed, PacketError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
 import * as REASON from './reason-codes.js'
 
-const NOTHING = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 const PUBACK = PACKET.puback << 4
 
 /**
@@ -18,24 +18,24 @@ const PUBACK = PACKET.puback << 4
  * ```
  */
 export class FrameCutter {
-  readonly #largest: number
+  readonly #maxPacketSize: number
   /** Unread bytes lie between the two offsets; memory behind them is free if it was allocated here. */
-  #bytes: Uint8Array = NOTHING
+  #bytes: Uint8Array = NO_BYTES
   #at = 0
   #end = 0
   /** Bytes that arrived after the end of the assembled packet. */
-  #rest: Uint8Array = NOTHING
+  #rest: Uint8Array = NO_BYTES
 
   /** @param maxPacketSize - bytes, including the header */
   constructor(maxPacketSize: number) {
-    this.#largest = maxPacketSize
+    this.#maxPacketSize = maxPacketSize
   }
 
   /** Adds the next bytes, which must not change afterwards. */
   push(chunk: Uint8Array): void {
-    if (this.held > 0) this.#append(chunk)
+    if (this.bufferedBytes > 0) this.#append(chunk)
     // `slice` of a Buffer would be a view, not the copy that a reader may need.
-    else this.#hold(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+    else this.#setBuffer(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
   }
 
   /**
@@ -43,9 +43,9 @@ export class FrameCutter {
    * this and every later call.
    */
   next(): Uint8Array | undefined {
-    const end = this.#endOfFirst()
+    const end = this.#firstPacketEnd()
     if (end === undefined || end > this.#end) {
-      this.#spare()
+      this.#releaseChunk()
       return undefined
     }
     const frame = viewOf(this.#bytes, this.#at, end)
@@ -67,41 +67,41 @@ export class FrameCutter {
   }
 
   /** Buffered bytes of complete and incomplete packets. */
-  get held(): number {
+  get bufferedBytes(): number {
     return this.#end - this.#at + this.#rest.length
   }
 
   /** Whether an incomplete packet is buffered. */
-  get partial(): boolean {
-    const end = endOfPacket(this.#bytes, this.#at)
-    return this.held > 0 && (end === undefined || end > this.#end)
+  get hasPartialPacket(): boolean {
+    const end = packetEnd(this.#bytes, this.#at)
+    return this.bufferedBytes > 0 && (end === undefined || end > this.#end)
   }
 
-  #endOfFirst(): number | undefined {
-    const end = endOfPacket(this.#bytes, this.#at)
+  #firstPacketEnd(): number | undefined {
+    const end = packetEnd(this.#bytes, this.#at)
     if (end === Number.POSITIVE_INFINITY) throw malformed('The length of a packet has more than four bytes')
-    if (end !== undefined && end - this.#at > this.#largest)
+    if (end !== undefined && end - this.#at > this.#maxPacketSize)
       throw new PacketError(
         REASON.packetTooLarge,
-        `A packet of ${end - this.#at} bytes exceeds \`maxPacketSize\` ${this.#largest}`,
+        `A packet of ${end - this.#at} bytes exceeds \`maxPacketSize\` ${this.#maxPacketSize}`,
       )
     return end
   }
 
   #advance(to: number): void {
-    if (to === this.#end) this.#hold(this.#rest)
+    if (to === this.#end) this.#setBuffer(this.#rest)
     else this.#at = to
   }
 
-  #hold(bytes: Uint8Array): void {
+  #setBuffer(bytes: Uint8Array): void {
     this.#bytes = bytes
     this.#at = 0
     this.#end = bytes.length
-    this.#rest = NOTHING
+    this.#rest = NO_BYTES
   }
 
   #append(chunk: Uint8Array): void {
-    const missing = this.#missing()
+    const missing = this.#missingBytes()
     if (chunk.length <= missing) {
       this.#fill(chunk, missing)
       return
@@ -112,15 +112,15 @@ export class FrameCutter {
       this.#rest = new Uint8Array(chunk.buffer, chunk.byteOffset + missing, chunk.byteLength - missing)
       return
     }
-    this.#rest = NOTHING
+    this.#rest = NO_BYTES
     if (rest.length > 0) this.#fill(rest, Number.POSITIVE_INFINITY)
     this.#fill(chunk, Number.POSITIVE_INFINITY)
   }
 
   /** Bytes missing from the first packet; 0 if it is complete or its length is unknown. */
-  #missing(): number {
+  #missingBytes(): number {
     // Memory behind the last received byte is not part of the length.
-    const end = endOfPacket(this.#bytes.subarray(0, this.#end), this.#at)
+    const end = packetEnd(this.#bytes.subarray(0, this.#end), this.#at)
     return end === undefined || end === Number.POSITIVE_INFINITY ? 0 : Math.max(0, end - this.#end)
   }
 
@@ -139,7 +139,7 @@ export class FrameCutter {
   }
 
   /** Copies an incomplete packet, which would otherwise retain the whole chunk. */
-  #spare(): void {
-    if (2 * this.held < this.#bytes.buffer.byteLength) this.#hold(this.#bytes.slice(this.#at, this.#end))
+  #releaseChunk(): void {
+    if (2 * this.bufferedBytes < this.#bytes.buffer.byteLength) this.#setBuffer(this.#bytes.slice(this.#at, this.#end))
   }
 }

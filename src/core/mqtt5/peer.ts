@@ -6,7 +6,7 @@ export interface ClientAccount {
   /** Unique per principal. */
   readonly name: string
   /** Charges expensive work, which delays further reads from the principal. */
-  worked(work: number): void
+  chargeWork(work: number): void
 }
 
 /** A client's connection, as seen by code that responds to clients. */

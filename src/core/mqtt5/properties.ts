@@ -34,22 +34,22 @@ export const wildcardSubscriptionAvailable = 0x28
 export const subscriptionIdsAvailable = 0x29
 export const sharedSubscriptionAvailable = 0x2a
 
-export type Named = Record<string, string | string[]>
+export type MutableProperties = Record<string, string | string[]>
 
 // No name is special, not even `__proto__`. `Object.create(null)` itself would create slow objects.
 const PROTOTYPE: object = Object.freeze(Object.create(null))
 
 export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(PROTOTYPE))
 
-export const newUserProperties = (): Named => Object.create(PROTOTYPE)
+export const newUserProperties = (): MutableProperties => Object.create(PROTOTYPE)
 
 /** Throws if a packet has too many user properties. */
-export function checkUserProperties(count: number, most: number): void {
-  if (count > most) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${most} user properties`)
+export function checkUserProperties(count: number, limit: number): void {
+  if (count > limit) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${limit} user properties`)
 }
 
 /** A name may repeat, up to the packet's limit (MQTT 5.0, section 3.3.2.3.7). */
-export function addUserProperty(properties: Named, name: string, value: string): void {
+export function addUserProperty(properties: MutableProperties, name: string, value: string): void {
   const before = properties[name]
   if (before === undefined) properties[name] = value
   else if (typeof before === 'string') properties[name] = [before, value]
@@ -63,7 +63,7 @@ export function namedUserProperties(pairs: UserProperties): PropertiesByName {
   return named
 }
 
-const NOTHING = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 
 /**
  * Collects the properties forwarded with a message: a view if they are contiguous, otherwise a copy. Reused for one
@@ -89,7 +89,7 @@ export class ForwardedProperties {
 
   /** Returns all properties except skipped ones. @param end - end of the block */
   of(bytes: Uint8Array, end: number): Uint8Array {
-    const last = end > this.#from ? viewOf(bytes, this.#from, end) : NOTHING
+    const last = end > this.#from ? viewOf(bytes, this.#from, end) : NO_BYTES
     if (this.#pieces === undefined) return last
     const pieces = this.#pieces.map(([from, to]) => viewOf(bytes, from, to))
     const [only] = pieces

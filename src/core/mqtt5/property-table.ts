@@ -1,4 +1,4 @@
-import { putVarint, type Reader, sizeOfVarint, type Writer } from './data-types.js'
+import { type MqttReader, type MqttWriter, putVarint, sizeOfVarint } from './data-types.js'
 import { malformed, protocolError } from './packet-error.js'
 import { type PacketType, TYPES } from './packet-types.js'
 import type { UserProperties, Version } from './packets.js'
@@ -9,11 +9,11 @@ import { checkUserProperties, type ForwardedProperties } from './properties.js'
 export type PropertyOwner = PacketType | 'will'
 
 // Packet type 0 does not exist.
-const bitOf = (holder: PropertyOwner): number => 1 << (holder === 'will' ? 0 : TYPES[holder])
-const bits = (...holders: PropertyOwner[]): number => holders.reduce((sum, holder) => sum | bitOf(holder), 0)
+const bitOf = (owner: PropertyOwner): number => 1 << (owner === 'will' ? 0 : TYPES[owner])
+const bits = (...holders: PropertyOwner[]): number => holders.reduce((sum, owner) => sum | bitOf(owner), 0)
 
 const message = bits('publish', 'will')
-const answer = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
+const response = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
 
 /**
  * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may have it. `bit` and `flag` are bytes of 0
@@ -52,7 +52,7 @@ const PROPERTIES = [
   { name: 'requestResponseInformation', id: PROPERTY.requestResponseInformation, type: 'flag', in: bits('connect') },
   { name: 'responseInformation', id: PROPERTY.responseInformation, type: 'text', in: bits('connack') },
   { name: 'serverReference', id: PROPERTY.serverReference, type: 'text', in: bits('connack', 'disconnect') },
-  { name: 'reasonString', id: PROPERTY.reasonString, type: 'text', in: answer },
+  { name: 'reasonString', id: PROPERTY.reasonString, type: 'text', in: response },
   {
     name: 'receiveMaximum',
     id: PROPERTY.receiveMaximum,
@@ -68,7 +68,7 @@ const PROPERTIES = [
     name: 'userProperties',
     id: PROPERTY.userProperties,
     type: 'pair',
-    in: message | answer | bits('connect', 'subscribe', 'unsubscribe'),
+    in: message | response | bits('connect', 'subscribe', 'unsubscribe'),
   },
   {
     name: 'maximumPacketSize',
@@ -107,15 +107,15 @@ const byIdentifier: (Property | undefined)[] = []
 for (const property of PROPERTIES) byIdentifier[property.id] = property
 
 /** Returns the property with an identifier, if its owner may have it. */
-export function propertyOf(identifier: number, holder: PropertyOwner): Property | undefined {
+export function propertyOf(identifier: number, owner: PropertyOwner): Property | undefined {
   const property = byIdentifier[identifier]
-  return property !== undefined && (property.in & bitOf(holder)) !== 0 ? property : undefined
+  return property !== undefined && (property.in & bitOf(owner)) !== 0 ? property : undefined
 }
 
-export const propertiesIn = (holder: PropertyOwner): Property[] =>
-  PROPERTIES.filter(row => (row.in & bitOf(holder)) !== 0)
+export const propertiesIn = (owner: PropertyOwner): Property[] =>
+  PROPERTIES.filter(row => (row.in & bitOf(owner)) !== 0)
 
-const NONE: Properties = Object.freeze({})
+const NO_PROPERTIES: Properties = Object.freeze({})
 
 export const NO_PAIRS: readonly (readonly [string, string])[] = Object.freeze([])
 
@@ -123,51 +123,52 @@ export const NO_PAIRS: readonly (readonly [string, string])[] = Object.freeze([]
  * Reads the properties of a packet or a will (MQTT 5.0, section 2.2.2); MQTT 3.1.1 has none. An identifier that is
  * unknown or not allowed is malformed (section 2.2.2.2), a repeated property a protocol error.
  *
- * @param carried - notified of properties that are not forwarded
+ * @param forwarded - notified of properties that are not forwarded
  */
 export function readProperties(
-  reader: Reader,
+  reader: MqttReader,
   version: Version,
-  holder: PropertyOwner,
-  carried?: ForwardedProperties,
+  owner: PropertyOwner,
+  forwarded?: ForwardedProperties,
 ): Properties {
   const length = version === 4 ? 0 : reader.varint()
-  carried?.begin(reader.at)
-  if (length === 0) return NONE
+  forwarded?.begin(reader.at)
+  if (length === 0) return NO_PROPERTIES
   const outer = reader.end
   const end = reader.at + length
   if (end > outer) throw malformed('The properties run past the end of their packet')
   reader.end = end
-  const read = new PropertiesReader(reader, holder)
-  while (reader.at < end) read.next(carried)
+  const read = new PropertiesReader(reader, owner)
+  while (reader.at < end) read.next(forwarded)
   reader.end = outer
   return read.properties
 }
 
 class PropertiesReader {
   readonly properties: Properties = {}
-  readonly #reader: Reader
-  readonly #holder: PropertyOwner
+  readonly #reader: MqttReader
+  readonly #owner: PropertyOwner
   readonly #pairs: [string, string][] = []
 
-  constructor(reader: Reader, holder: PropertyOwner) {
+  constructor(reader: MqttReader, owner: PropertyOwner) {
     this.#reader = reader
-    this.#holder = holder
+    this.#owner = owner
   }
 
-  next(carried: ForwardedProperties | undefined): void {
+  next(forwarded: ForwardedProperties | undefined): void {
     const from = this.#reader.at
     const identifier = this.#reader.varint()
-    const property = propertyOf(identifier, this.#holder)
-    if (property === undefined) throw malformed(`Property ${identifier} is not allowed in ${this.#holder}`)
+    const property = propertyOf(identifier, this.#owner)
+    if (property === undefined) throw malformed(`Property ${identifier} is not allowed in ${this.#owner}`)
     this.#read(property)
-    if (identifier === PROPERTY.messageExpiry || identifier === PROPERTY.willDelay) carried?.skip(from, this.#reader.at)
+    if (identifier === PROPERTY.messageExpiry || identifier === PROPERTY.willDelay)
+      forwarded?.skip(from, this.#reader.at)
   }
 
   #read(property: Property): void {
     const { properties } = this
     if (property.type === 'pair') {
-      checkUserProperties(this.#pairs.length + 1, this.#reader.mostUserProperties)
+      checkUserProperties(this.#pairs.length + 1, this.#reader.maxUserProperties)
       this.#pairs.push([this.#reader.text(), this.#reader.text()])
       properties.userProperties = this.#pairs
       return
@@ -175,19 +176,19 @@ class PropertiesReader {
     if (properties[property.name] !== undefined) throw protocolError(`${property.name} is repeated`)
     if (property.type === 'text') properties[property.name] = this.#reader.text()
     else if (property.type === 'binary') properties[property.name] = this.#reader.binary()
-    else if (property.type === 'flag') properties[property.name] = this.#number(property) === 1
-    else properties[property.name] = this.#number(property)
+    else if (property.type === 'flag') properties[property.name] = this.#checkedNumber(property) === 1
+    else properties[property.name] = this.#checkedNumber(property)
   }
 
-  #number(property: Property): number {
-    const value = this.#digits(property.type)
+  #checkedNumber(property: Property): number {
+    const value = this.#readNumber(property.type)
     if ('positive' in property && value === 0) throw protocolError(`${property.name} is 0`)
     const boolean = property.type === 'bit' || property.type === 'flag'
     if (boolean && value > 1) throw protocolError(`${property.name} is ${value}, neither 0 nor 1`)
     return value
   }
 
-  #digits(type: Property['type']): number {
+  #readNumber(type: Property['type']): number {
     if (type === 'uint16') return this.#reader.uint16()
     if (type === 'uint32') return this.#reader.uint32()
     return type === 'varint' ? this.#reader.varint() : this.#reader.byte()
@@ -195,9 +196,9 @@ class PropertiesReader {
 }
 
 /** Writes the properties that the owner may have (MQTT 5.0, section 2.2.2), with their length. */
-export function writeProperties(writer: Writer, holder: PropertyOwner, properties: Properties): void {
+export function writeProperties(writer: MqttWriter, owner: PropertyOwner, properties: Properties): void {
   const start = writer.at
-  for (const property of propertiesIn(holder)) writeProperty(writer, property, properties[property.name])
+  for (const property of propertiesIn(owner)) writeProperty(writer, property, properties[property.name])
   const length = writer.at - start
   const size = sizeOfVarint(length)
   writer.reserve(size)
@@ -206,7 +207,7 @@ export function writeProperties(writer: Writer, holder: PropertyOwner, propertie
   writer.at += size
 }
 
-function writeProperty(writer: Writer, property: Property, value: Properties[Property['name']]): void {
+function writeProperty(writer: MqttWriter, property: Property, value: Properties[Property['name']]): void {
   if (value === undefined) return
   if (typeof value !== 'object' || value instanceof Uint8Array) writer.byte(property.id)
   if (typeof value === 'string') writer.text(value)
@@ -222,7 +223,7 @@ function writeProperty(writer: Writer, property: Property, value: Properties[Pro
   }
 }
 
-function writeNumber(writer: Writer, type: Property['type'], value: number): void {
+function writeNumber(writer: MqttWriter, type: Property['type'], value: number): void {
   if (type === 'uint16') writer.uint16(value)
   else if (type === 'uint32') writer.uint32(value)
   else if (type === 'varint') writer.varint(value)

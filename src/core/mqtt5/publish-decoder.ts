@@ -1,4 +1,12 @@
-import { type Check, contentOf, FLAG, MOST_USER_PROPERTIES, Reader, textOf, viewOf } from './data-types.js'
+import {
+  checkedContentStart,
+  FLAG,
+  MAX_USER_PROPERTIES,
+  MqttReader,
+  type TextCheck,
+  textOf,
+  viewOf,
+} from './data-types.js'
 import { malformed, PacketError, protocolError } from './packet-error.js'
 import * as PACKET from './packet-types.js'
 import type { InboundPublish, Version } from './packets.js'
@@ -7,7 +15,7 @@ import {
   addUserProperty,
   checkUserProperties,
   ForwardedProperties,
-  type Named,
+  type MutableProperties,
   NO_USER_PROPERTIES,
   newUserProperties,
 } from './properties.js'
@@ -15,13 +23,13 @@ import * as REASON from './reason-codes.js'
 import { checkTopicName } from './topic.js'
 
 /** Longer strings are unlikely to repeat, unless they are topics. */
-const LONGEST_KNOWN = 24
-const LONGEST_KNOWN_TOPIC = 256
+const MAX_CACHED_LENGTH = 24
+const MAX_CACHED_TOPIC_LENGTH = 256
 
-const NOTHING = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
 
-type Draft = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
+type MutablePublish = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
 export interface PublishDecoderOptions {
   /** Version of the connection; default 5. */
@@ -31,7 +39,7 @@ export interface PublishDecoderOptions {
   /** A topic whose messages are not forwarded; `carried` stays empty. */
   readonly endTopic?: string | undefined
   /** Maximum user properties per packet; default 1,000. */
-  readonly mostUserProperties?: number
+  readonly maxUserProperties?: number
 }
 
 /**
@@ -46,22 +54,22 @@ export class PublishDecoder {
   readonly #version: Version
   readonly #sender: 'client' | 'server'
   readonly #endTopic: string | undefined
-  readonly #reader = new Reader()
-  readonly #texts = new StringCache(LONGEST_KNOWN)
-  readonly #topics = new StringCache(LONGEST_KNOWN_TOPIC)
+  readonly #reader = new MqttReader()
+  readonly #texts = new StringCache(MAX_CACHED_LENGTH)
+  readonly #topics = new StringCache(MAX_CACHED_TOPIC_LENGTH)
   readonly #forwardedProperties = new ForwardedProperties()
   #payloadFormat: number | undefined
-  #userProperties: Named | undefined
-  #names = 0
+  #userProperties: MutableProperties | undefined
+  #userPropertyCount = 0
   #subscriptionIds: number[] | undefined
 
   constructor({
     version = 5,
     sender = 'client',
     endTopic,
-    mostUserProperties = MOST_USER_PROPERTIES,
+    maxUserProperties = MAX_USER_PROPERTIES,
   }: PublishDecoderOptions = {}) {
-    this.#reader.mostUserProperties = mostUserProperties
+    this.#reader.maxUserProperties = maxUserProperties
     this.#endTopic = endTopic
     this.#version = version
     this.#sender = sender
@@ -78,11 +86,11 @@ export class PublishDecoder {
     const reader = this.#reader
     reader.bytes = frame
     reader.end = frame.length
-    reader.at = contentOf(frame, this.#version)
-    const topic = this.#topic()
+    reader.at = checkedContentStart(frame, this.#version)
+    const topic = this.#readTopic()
     const packetId = qos === 0 ? 0 : reader.uint16()
     if (qos !== 0 && packetId === 0) throw protocolError('The packet identifier is 0')
-    const draft: Draft = {
+    const draft: MutablePublish = {
       topic,
       packetId,
       qos,
@@ -95,16 +103,16 @@ export class PublishDecoder {
       topicAlias: undefined,
       subscriptionIds: NO_IDS,
       userProperties: NO_USER_PROPERTIES,
-      carried: NOTHING,
+      carried: NO_BYTES,
       payload: frame,
     }
-    if (this.#version === 5) this.#properties(draft)
+    if (this.#version === 5) this.#readProperties(draft)
     draft.payload = viewOf(frame, reader.at, frame.length)
     if (topic === '' && draft.topicAlias === undefined) checkTopicName(topic)
     return draft
   }
 
-  #properties(draft: Draft): void {
+  #readProperties(draft: MutablePublish): void {
     const reader = this.#reader
     const length = reader.varint()
     if (length === 0) return
@@ -114,57 +122,57 @@ export class PublishDecoder {
     this.#payloadFormat = undefined
     this.#subscriptionIds = undefined
     this.#userProperties = undefined
-    this.#names = 0
+    this.#userPropertyCount = 0
     this.#forwardedProperties.begin(reader.at)
-    while (reader.at < end) this.#property(draft)
+    while (reader.at < end) this.#readProperty(draft)
     if (this.#sender === 'client' && draft.topic !== this.#endTopic)
       draft.carried = this.#forwardedProperties.of(reader.bytes, end)
     if (this.#subscriptionIds !== undefined) draft.subscriptionIds = this.#subscriptionIds
     if (this.#userProperties !== undefined) draft.userProperties = this.#userProperties
   }
 
-  #property(draft: Draft): void {
+  #readProperty(draft: MutablePublish): void {
     const reader = this.#reader
     const from = reader.at
     const identifier = reader.byte()
     switch (identifier) {
       case PROPERTY.userProperties:
         this.#userProperties ??= newUserProperties()
-        checkUserProperties(++this.#names, this.#reader.mostUserProperties)
-        addUserProperty(this.#userProperties, this.#text(), this.#text())
+        checkUserProperties(++this.#userPropertyCount, this.#reader.maxUserProperties)
+        addUserProperty(this.#userProperties, this.#readText(), this.#readText())
         return
       case PROPERTY.correlationData:
-        once(draft.correlationData)
+        checkNotRepeated(draft.correlationData)
         draft.correlationData = reader.binary()
         return
       case PROPERTY.contentType:
-        once(draft.contentType)
-        draft.contentType = this.#text()
+        checkNotRepeated(draft.contentType)
+        draft.contentType = this.#readText()
         return
       case PROPERTY.responseTopic:
-        once(draft.responseTopic)
-        draft.responseTopic = this.#topic()
+        checkNotRepeated(draft.responseTopic)
+        draft.responseTopic = this.#readTopic()
         if (draft.responseTopic === '') checkTopicName('')
         return
       case PROPERTY.messageExpiry:
-        once(draft.messageExpiry)
+        checkNotRepeated(draft.messageExpiry)
         draft.messageExpiry = reader.uint32()
         this.#forwardedProperties.skip(from, reader.at)
         return
       case PROPERTY.payloadFormat:
-        once(this.#payloadFormat)
+        checkNotRepeated(this.#payloadFormat)
         this.#payloadFormat = reader.byte()
         if (this.#payloadFormat > 1) throw protocolError('The payload format indicator is neither 0 nor 1')
         return
       case PROPERTY.topicAlias:
-        once(draft.topicAlias)
+        checkNotRepeated(draft.topicAlias)
         draft.topicAlias = reader.uint16()
         if (draft.topicAlias === 0) throw new PacketError(REASON.topicAliasInvalid, 'The topic alias is 0')
         this.#forwardedProperties.skip(from, reader.at)
         return
       case PROPERTY.subscriptionId:
         this.#subscriptionIds ??= []
-        this.#subscriptionIds.push(this.#subscriptionId())
+        this.#subscriptionIds.push(this.#readSubscriptionId())
         this.#forwardedProperties.skip(from, reader.at)
         return
       default:
@@ -173,25 +181,25 @@ export class PublishDecoder {
   }
 
   /** MQTT 5.0, section 3.3.4: a client must not send any. */
-  #subscriptionId(): number {
+  #readSubscriptionId(): number {
     if (this.#sender === 'client') throw protocolError('A client must not send a subscription identifier')
     const id = this.#reader.varint()
     if (id === 0) throw protocolError('The subscription identifier is 0')
     return id
   }
 
-  #text(): string {
+  #readText(): string {
     const reader = this.#reader
     const length = reader.uint16()
-    return this.#texts.textOf(reader.bytes, reader.take(length), length)
+    return this.#texts.textOf(reader.bytes, reader.advance(length), length)
   }
 
   /** Cached topics are not checked again. With an alias, the topic may be empty. */
-  #topic(): string {
+  #readTopic(): string {
     const length = this.#reader.uint16()
     return length === 0
       ? ''
-      : this.#topics.textOf(this.#reader.bytes, this.#reader.take(length), length, checkTopicName)
+      : this.#topics.textOf(this.#reader.bytes, this.#reader.advance(length), length, checkTopicName)
   }
 }
 
@@ -203,61 +211,61 @@ function qosOf(first: number): 0 | 1 | 2 {
   return qos === 0 ? 0 : qos === 1 ? 1 : 2
 }
 
-function once(before: unknown): void {
+function checkNotRepeated(before: unknown): void {
   if (before !== undefined) throw protocolError('A property is repeated')
 }
 
 /** A string, and the offset of its bytes. */
-interface Known {
+interface CachedString {
   readonly text: string
   readonly start: number
 }
 
-const SLOTS = 32
+const SLOT_COUNT = 32
 /** Capacity in bytes; when exceeded, the cache is cleared. */
-const MOST_BYTES = 1_024
+const MAX_CACHE_BYTES = 1_024
 
 /**
  * Recent ASCII strings of one connection: property names and topics repeat with every packet. Comparing bytes takes
  * less than half the time of comparing them with a string.
  */
 export class StringCache {
-  readonly #longest: number
-  readonly #known: (Known | undefined)[] = []
-  readonly #bytes = new Uint8Array(MOST_BYTES)
+  readonly #maxLength: number
+  readonly #slots: (CachedString | undefined)[] = []
+  readonly #bytes = new Uint8Array(MAX_CACHE_BYTES)
   #end = 0
 
-  /** @param longest - maximum length cached, bytes; at most 1,024 */
-  constructor(longest: number) {
-    this.#longest = longest
+  /** @param maxLength - maximum length cached, bytes; at most 1,024 */
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength
   }
 
   /** Like the function {@link textOf}; cached strings are not checked again. */
-  textOf(bytes: Uint8Array, at: number, length: number, check?: Check): string {
+  textOf(bytes: Uint8Array, at: number, length: number, check?: TextCheck): string {
     const slot = slotOf(bytes, at, length)
     const known = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
     if (known) return known.text
     const text = textOf(bytes, at, length)
     check?.(text)
     // Only ASCII has as many bytes as characters.
-    if (text.length === length && length <= this.#longest) this.#remember(slot, text, bytes, at)
+    if (text.length === length && length <= this.#maxLength) this.#store(slot, text, bytes, at)
     return text
   }
 
-  #find(slot: number, bytes: Uint8Array, at: number, length: number): Known | undefined {
-    const known = this.#known[slot]
+  #find(slot: number, bytes: Uint8Array, at: number, length: number): CachedString | undefined {
+    const known = this.#slots[slot]
     const fits = known?.text.length === length && areSame(this.#bytes, known.start, bytes, at, length)
     return fits ? known : undefined
   }
 
   /** Keeps the previous entry of the slot as well: otherwise two strings with the same slot would evict each other. */
-  #remember(slot: number, text: string, bytes: Uint8Array, at: number): void {
-    if (this.#end + text.length > MOST_BYTES) {
-      this.#known.length = 0
+  #store(slot: number, text: string, bytes: Uint8Array, at: number): void {
+    if (this.#end + text.length > MAX_CACHE_BYTES) {
+      this.#slots.length = 0
       this.#end = 0
     }
-    this.#known[slot ^ 1] = this.#known[slot]
-    this.#known[slot] = { text, start: this.#end }
+    this.#slots[slot ^ 1] = this.#slots[slot]
+    this.#slots[slot] = { text, start: this.#end }
     this.#bytes.set(bytes.subarray(at, at + text.length), this.#end)
     this.#end += text.length
   }
@@ -267,7 +275,7 @@ export class StringCache {
 function slotOf(bytes: Uint8Array, at: number, length: number): number {
   const last = at + length - 1
   const sum = length * 31 + (bytes[last] ?? 0) * 7 + (bytes[last - 2] ?? 0) * 19 + (bytes[at + (length >> 1)] ?? 0)
-  return sum & (SLOTS - 1)
+  return sum & (SLOT_COUNT - 1)
 }
 
 function areSame(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {

@@ -1,27 +1,27 @@
 import { ArgumentError } from '../util/errors.js'
-import { FLAG, LARGEST_VARINT, putUint16, putVarint, sizeOfVarint, viewOf, Writer } from './data-types.js'
+import { FLAG, MAX_VARINT, MqttWriter, putUint16, putVarint, sizeOfVarint, viewOf } from './data-types.js'
 import * as PACKET from './packet-types.js'
 import type { Content, Envelope, PropertiesByName } from './packets.js'
 import * as PROPERTY from './properties.js'
 
 /** Memory for encoded packets. A view for each packet would cost more than encoding it. */
-export interface Room {
-  /** The block that {@link take} allocated in. */
+export interface WriteBuffer {
+  /** The block that {@link allocate} allocated in. */
   readonly block: Uint8Array
   /** Allocates bytes, which are written synchronously; returns their offset in the block. */
-  take(bytes: number): number
+  allocate(bytes: number): number
 }
 
 /** Encoded properties that several contents share. */
-interface Common {
+interface SharedProperties {
   readonly contentType: string | undefined
   readonly encoded: Uint8Array
 }
 
-const NOTHING: Uint8Array = new Uint8Array(0)
+const NO_BYTES: Uint8Array = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
 /** Up to this size, a loop is faster than creating a view and copying, bytes. */
-const LONGEST_LOOP = 64
+const MAX_LOOP_BYTES = 64
 const EXPIRY_SIZE = 5
 const ALIAS_SIZE = 3
 
@@ -37,13 +37,13 @@ const ALIAS_SIZE = 3
  */
 export class PublishEncoder {
   /** Encoded properties of {@link #content} that are not in {@link #common}. */
-  readonly #block = new Writer(1_024)
-  #common = NOTHING
+  readonly #block = new MqttWriter(1_024)
+  #common = NO_BYTES
   #content: Content | undefined
   #size = 0
-  readonly #topicBlock = new Writer(256)
+  readonly #topicBlock = new MqttWriter(256)
   #topic: string | undefined
-  readonly #known = new WeakMap<PropertiesByName, Common>()
+  readonly #sharedProperties = new WeakMap<PropertiesByName, SharedProperties>()
 
   /**
    * Encodes the whole packet for one receiver. Shared parts are encoded once for consecutive receivers of a content.
@@ -55,31 +55,30 @@ export class PublishEncoder {
    * ```
    * @param apart - omits the payload, which must follow; default false
    */
-  encodeTo(topic: string, content: Content, envelope: Envelope, room: Room, apart = false): void {
-    const remaining = this.#remaining(topic, content, envelope)
+  encodeTo(topic: string, content: Content, envelope: Envelope, room: WriteBuffer, apart = false): void {
+    const remaining = this.#remainingLength(topic, content, envelope)
     const { packetId, version } = envelope
     const { payload } = content
-    if (remaining > LARGEST_VARINT)
-      throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
-    const start = room.take(1 + sizeOfVarint(remaining) + remaining - (apart ? payload.length : 0))
+    if (remaining > MAX_VARINT) throw new ArgumentError(`A PUBLISH of ${remaining} bytes is larger than MQTT allows`)
+    const start = room.allocate(1 + sizeOfVarint(remaining) + remaining - (apart ? payload.length : 0))
     const bytes = room.block
     bytes[start] = firstByteOf(envelope)
     let at = putVarint(bytes, start + 1, remaining)
-    at = put(this.#topicBlock.bytes, this.#topicBlock.at, bytes, at)
+    at = copyTo(this.#topicBlock.bytes, this.#topicBlock.at, bytes, at)
     if (packetId !== 0) at = putUint16(bytes, at, packetId)
     if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
-    if (!apart) put(payload, payload.length, bytes, at)
+    if (!apart) copyTo(payload, payload.length, bytes, at)
     // A response has only one receiver, and may be a view of the data read with its request.
     if (content.correlationData !== undefined) this.#content = undefined
   }
 
   sizeOf(topic: string, content: Content, envelope: Envelope): number {
-    const remaining = this.#remaining(topic, content, envelope)
+    const remaining = this.#remainingLength(topic, content, envelope)
     return 1 + sizeOfVarint(remaining) + remaining
   }
 
-  #remaining(topic: string, content: Content, envelope: Envelope): number {
-    if (content !== this.#content) this.#properties(content)
+  #remainingLength(topic: string, content: Content, envelope: Envelope): number {
+    if (content !== this.#content) this.#encodeProperties(content)
     if (topic !== this.#topic) this.#putTopic(topic)
     this.#size = this.#propertiesSize(content, envelope)
     const id = envelope.packetId === 0 ? 0 : 2
@@ -111,8 +110,8 @@ export class PublishEncoder {
         packet[at] = PROPERTY.subscriptionId
         at = putVarint(packet, at + 1, id)
       }
-    at = put(this.#block.bytes, this.#block.at, packet, at)
-    return put(this.#common, this.#common.length, packet, at)
+    at = copyTo(this.#block.bytes, this.#block.at, packet, at)
+    return copyTo(this.#common, this.#common.length, packet, at)
   }
 
   #putTopic(topic: string): void {
@@ -122,53 +121,53 @@ export class PublishEncoder {
     this.#topic = topic
   }
 
-  #properties(content: Content): void {
+  #encodeProperties(content: Content): void {
     this.#content = undefined
     this.#block.at = 0
-    this.#common = NOTHING
+    this.#common = NO_BYTES
     if (content.carried !== undefined) this.#block.raw(content.carried)
-    else this.#named(content)
+    else this.#encodeNamed(content)
     this.#content = content
   }
 
-  #named({ contentType, responseTopic, correlationData, userProperties, commonProperties }: Content): void {
+  #encodeNamed({ contentType, responseTopic, correlationData, userProperties, commonProperties }: Content): void {
     const block = this.#block
-    if (commonProperties !== undefined) this.#common = this.#commonOf(contentType, commonProperties)
-    else if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
-    if (responseTopic !== undefined) this.#labelled(PROPERTY.responseTopic, responseTopic)
+    if (commonProperties !== undefined) this.#common = this.#encodeCommon(contentType, commonProperties)
+    else if (contentType !== undefined) this.#encodeText(PROPERTY.contentType, contentType)
+    if (responseTopic !== undefined) this.#encodeText(PROPERTY.responseTopic, responseTopic)
     if (correlationData !== undefined) {
       block.byte(PROPERTY.correlationData)
       block.binary(correlationData)
     }
-    this.#userProperties(userProperties)
+    this.#encodeUserProperties(userProperties)
   }
 
-  #userProperties(properties: PropertiesByName): void {
+  #encodeUserProperties(properties: PropertiesByName): void {
     for (const name of Object.keys(properties)) {
       const value = properties[name] ?? ''
-      if (typeof value === 'string') this.#userProperty(name, value)
-      else for (const one of value) this.#userProperty(name, one)
+      if (typeof value === 'string') this.#encodeUserProperty(name, value)
+      else for (const one of value) this.#encodeUserProperty(name, one)
     }
   }
 
-  #userProperty(name: string, value: string): void {
-    this.#labelled(PROPERTY.userProperties, name)
+  #encodeUserProperty(name: string, value: string): void {
+    this.#encodeText(PROPERTY.userProperties, name)
     this.#block.text(value)
   }
 
   /** Contents with the same properties usually have the same content type. */
-  #commonOf(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
-    const known = this.#known.get(properties)
+  #encodeCommon(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
+    const known = this.#sharedProperties.get(properties)
     if (known !== undefined && known.contentType === contentType) return known.encoded
-    if (contentType !== undefined) this.#labelled(PROPERTY.contentType, contentType)
-    this.#userProperties(properties)
+    if (contentType !== undefined) this.#encodeText(PROPERTY.contentType, contentType)
+    this.#encodeUserProperties(properties)
     const encoded = this.#block.bytes.slice(0, this.#block.at)
     this.#block.at = 0
-    this.#known.set(properties, { contentType, encoded })
+    this.#sharedProperties.set(properties, { contentType, encoded })
     return encoded
   }
 
-  #labelled(identifier: number, text: string): void {
+  #encodeText(identifier: number, text: string): void {
     this.#block.byte(identifier)
     this.#block.text(text)
   }
@@ -187,8 +186,8 @@ export const envelopeOf = (packetId: number): Envelope => ({
 })
 
 /** Copies bytes; returns the offset after them. */
-function put(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {
-  if (length <= LONGEST_LOOP) for (let i = 0; i < length; i++) to[at + i] = bytes[i] ?? 0
+function copyTo(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {
+  if (length <= MAX_LOOP_BYTES) for (let i = 0; i < length; i++) to[at + i] = bytes[i] ?? 0
   else to.set(length === bytes.length ? bytes : viewOf(bytes, 0, length), at)
   return at + length
 }

@@ -68,7 +68,7 @@ export function returnCodeOf(code: ReasonCode): number {
 }
 
 /** Codes in a client's acknowledgement of a PUBLISH (MQTT 5.0, sections 3.4.2.1 and 3.5.2.1). */
-const OF_PUBLISH = [
+const PUBLISH_ACK_REASONS = [
   success,
   noMatchingSubscribers,
   unspecifiedError,
@@ -82,8 +82,8 @@ const OF_PUBLISH = [
 
 /** Codes that a client may send, by packet type (MQTT 5.0, sections 3.4 to 3.7, 3.14 and 3.15). */
 export const CLIENT_REASONS = {
-  puback: OF_PUBLISH,
-  pubrec: OF_PUBLISH,
+  puback: PUBLISH_ACK_REASONS,
+  pubrec: PUBLISH_ACK_REASONS,
   pubrel: [success, packetIdentifierNotFound],
   pubcomp: [success, packetIdentifierNotFound],
   disconnect: [

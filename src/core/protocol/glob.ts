@@ -6,13 +6,13 @@ export interface Glob {
 }
 
 /** Bytes that a position of a glob matches: those in the ranges, or all others. */
-interface Place {
+interface GlobPosition {
   readonly ranges: readonly (readonly [from: number, to: number])[]
   readonly negated: boolean
 }
 
 const [STAR, QUESTION, OPEN, CLOSE, ESCAPE, HYPHEN, CARET, BANG] = Array.from('*?[]\\-^!', sign => sign.charCodeAt(0))
-const ANY: Place = { ranges: [], negated: true }
+const ANY: GlobPosition = { ranges: [], negated: true }
 
 /**
  * Compiles a glob over bytes with the syntax of Redis: `*` matches any bytes, `?` any byte, `[abc]` and `[a-z]` one of
@@ -22,7 +22,7 @@ const ANY: Place = { ranges: [], negated: true }
  * Matching takes one step per byte of the key and 32 bytes of the glob, for any input: it tracks the set of reachable
  * positions as bits and never backtracks.
  */
-export function globOf(glob: Uint8Array): Glob {
+export function compileGlob(glob: Uint8Array): Glob {
   const { places, stars } = parse(glob)
   const words = (places.length >>> 5) + 1
   const [moves, stays] = [movesOf(places, words), new Uint32Array(words)]
@@ -84,7 +84,7 @@ function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row:
   return any !== 0
 }
 
-function movesOf(places: readonly Place[], words: number): Uint32Array {
+function movesOf(places: readonly GlobPosition[], words: number): Uint32Array {
   const moves = new Uint32Array(256 * words)
   for (const [index, { ranges, negated }] of places.entries()) {
     if (negated) for (let byte = 0; byte < 256; byte++) setBit(moves, byte * words * 32 + index)
@@ -107,21 +107,21 @@ function clearBit(words: Uint32Array, index: number): void {
 const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
 
 /** A star is identified by the index of the position after it, or the end. */
-function parse(glob: Uint8Array): { readonly places: readonly Place[]; readonly stars: readonly number[] } {
-  const [places, stars]: [Place[], number[]] = [[], []]
-  const reader = new Reader(glob)
+function parse(glob: Uint8Array): { readonly places: readonly GlobPosition[]; readonly stars: readonly number[] } {
+  const [places, stars]: [GlobPosition[], number[]] = [[], []]
+  const reader = new GlobReader(glob)
   for (let byte = reader.next(); byte !== undefined; byte = reader.next()) {
     if (byte === STAR) stars.push(places.length)
     else if (byte === QUESTION) places.push(ANY)
-    else if (byte === OPEN) places.push(reader.classOf())
-    else places.push(only(byte === ESCAPE ? (reader.next() ?? byte) : byte))
+    else if (byte === OPEN) places.push(reader.readClass())
+    else places.push(exactly(byte === ESCAPE ? (reader.next() ?? byte) : byte))
   }
   return { places, stars }
 }
 
-const only = (byte: number): Place => ({ ranges: [[byte, byte]], negated: false })
+const exactly = (byte: number): GlobPosition => ({ ranges: [[byte, byte]], negated: false })
 
-class Reader {
+class GlobReader {
   readonly #glob: Uint8Array
   #at = 0
 
@@ -133,9 +133,9 @@ class Reader {
     return this.#glob[this.#at++]
   }
 
-  classOf(): Place {
+  readClass(): GlobPosition {
     const ranges: [number, number][] = []
-    const negated = this.#ahead() === CARET || this.#ahead() === BANG
+    const negated = this.#peek() === CARET || this.#peek() === BANG
     if (negated) this.#at++
     for (let byte = this.next(); byte !== undefined && byte !== CLOSE; byte = this.next()) {
       const from = this.#member(byte)
@@ -145,14 +145,14 @@ class Reader {
     return { ranges, negated }
   }
 
-  #ahead(places = 0): number | undefined {
+  #peek(places = 0): number | undefined {
     return this.#glob[this.#at + places]
   }
 
   /** Reads the end of a range; a `-` at the end of a class is literal. */
   #rangeEnd(): number | undefined {
-    const end = this.#ahead(1)
-    if (this.#ahead() !== HYPHEN || end === undefined || end === CLOSE) return undefined
+    const end = this.#peek(1)
+    if (this.#peek() !== HYPHEN || end === undefined || end === CLOSE) return undefined
     this.#at += 2
     return this.#member(end)
   }

@@ -3,7 +3,7 @@ import { decode, decodeStrings } from '../resp3/decode.js'
 import { displayText, sameBytes, toBinaryString, utf8 } from '../util/bytes.js'
 import { HlcError, PayloadError } from '../util/errors.js'
 import type { Command, SetCommand, WriteCommand } from './commands.js'
-import { type Glob, globOf } from './glob.js'
+import { compileGlob, type Glob } from './glob.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
 /** A malformed request; `code` is the error that the store replies with. */
@@ -17,12 +17,12 @@ export class CommandError extends Error {
   }
 }
 
-const LONGEST_GLOB = 1_024
+const MAX_GLOB_BYTES = 1_024
 
 /** Compiles the glob of a request. Throws {@link CommandError} `syntax-error` beyond 1,024 bytes. */
-export function compileGlob(glob: Uint8Array): Glob {
-  if (glob.length > LONGEST_GLOB) throw new CommandError('syntax-error')
-  return globOf(glob)
+export function compileRequestGlob(glob: Uint8Array): Glob {
+  if (glob.length > MAX_GLOB_BYTES) throw new CommandError('syntax-error')
+  return compileGlob(glob)
 }
 
 export const isWrite = (command: Command): command is WriteCommand =>
@@ -43,14 +43,14 @@ export function parseCommand(payload: Uint8Array): Command {
 }
 
 // No command has more than eight; parsing millions before rejecting them would cost time and memory.
-const MOST_ITEMS = 16
+const MAX_ITEMS = 16
 
-const LONGEST_COUNT = 18
+const MAX_COUNT_DIGITS = 18
 
 /** Reads the number in `*number\r`; returns 0 for another beginning, which is rejected later. */
 function declaredItems(payload: Uint8Array): number {
   let items = 0
-  for (let at = 1; at <= LONGEST_COUNT && payload[0] === 0x2a; at++) {
+  for (let at = 1; at <= MAX_COUNT_DIGITS && payload[0] === 0x2a; at++) {
     const digit = (payload[at] ?? 0) - 0x30
     if (digit < 0 || digit > 9) return payload[at] === 0x0d ? items : 0
     items = 10 * items + digit
@@ -60,9 +60,9 @@ function declaredItems(payload: Uint8Array): number {
 
 function readStrings(payload: Uint8Array): Uint8Array[] {
   try {
-    const strings = decodeStrings(payload, MOST_ITEMS)
+    const strings = decodeStrings(payload, MAX_ITEMS)
     if (strings !== undefined) return strings
-    if (declaredItems(payload) > MOST_ITEMS) throw new CommandError('syntax-error')
+    if (declaredItems(payload) > MAX_ITEMS) throw new CommandError('syntax-error')
     const array = decode(payload)
     if (array.type !== 'array') throw new CommandError('syntax-error')
     return array.items.map(item => {
@@ -75,11 +75,11 @@ function readStrings(payload: Uint8Array): Uint8Array[] {
 }
 
 /** Keywords and numbers of the protocol are ASCII, and not longer. */
-const LONGEST_WORD = 16
+const MAX_WORD_BYTES = 16
 
-const textOf = (bytes: Uint8Array): string => (bytes.length <= LONGEST_WORD ? toBinaryString(bytes) : '')
+const textOf = (bytes: Uint8Array): string => (bytes.length <= MAX_WORD_BYTES ? toBinaryString(bytes) : '')
 
-const exactly = (count: number, words: readonly Uint8Array[]): void => {
+const checkArgumentCount = (count: number, words: readonly Uint8Array[]): void => {
   if (words.length !== 2 + count) throw new CommandError('wrong-argument-count')
 }
 
@@ -94,15 +94,15 @@ const PARSE: Record<Command['verb'], Parser> = {
     return { verb: 'SET', key, value, condition, px }
   },
   GET: (key, words) => {
-    exactly(0, words)
+    checkArgumentCount(0, words)
     return { verb: 'GET', key }
   },
   DEL: (key, words) => {
-    exactly(0, words)
+    checkArgumentCount(0, words)
     return { verb: 'DEL', key }
   },
   VDEL: (key, words) => {
-    exactly(1, words)
+    checkArgumentCount(1, words)
     const [, , value] = words
     if (value === undefined) throw new CommandError('wrong-argument-count')
     return { verb: 'VDEL', key, value }
@@ -127,7 +127,7 @@ function parserOf(verb: Uint8Array): Parser | undefined {
 function readStop(words: readonly Uint8Array[]): boolean {
   const [, , option] = words
   if (option === undefined) return false
-  exactly(1, words)
+  checkArgumentCount(1, words)
   if (textOf(option) !== 'STOP') throw new CommandError('syntax-error')
   return true
 }

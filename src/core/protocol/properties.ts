@@ -27,7 +27,7 @@ export const PROPERTY = {
    * On responses of an attached store: the instance that responds. Another instance does not have earlier
    * registrations. An extension.
    */
-  life: '__life',
+  instance: '__life',
   /** On the notification of a DELETE: `deleted` or `expired`. An extension. */
   reason: 'reason',
   /** `true` on a SET requests that the broker keeps the key on disk. */
@@ -48,13 +48,13 @@ interface Versioned {
 }
 
 /** Returns the version of a response or notification, if any. Throws {@link PayloadError} if it is malformed. */
-export const versionOf = ({ userProperties }: Versioned): Hlc | undefined => hlcOf(userProperties[PROPERTY.timestamp])
+export const readVersion = ({ userProperties }: Versioned): Hlc | undefined => hlcOf(userProperties[PROPERTY.timestamp])
 
 /**
  * Returns the position of a response without a version among all changes. An extension, so an unreadable value belongs
  * to another store and is ignored.
  */
-export function positionOf({ userProperties }: Versioned): Hlc | undefined {
+export function readPosition({ userProperties }: Versioned): Hlc | undefined {
   const text = userProperties[PROPERTY.position]
   if (text === undefined) return undefined
   try {
@@ -71,7 +71,7 @@ export function positionOf({ userProperties }: Versioned): Hlc | undefined {
 export type GoneReason = 'deleted' | 'expired' | 'unknown'
 
 /** Returns the reason in the notification of a DELETE, if the store reports one. */
-export function goneReasonOf({ userProperties }: Versioned): GoneReason {
+export function readGoneReason({ userProperties }: Versioned): GoneReason {
   const reason = userProperties[PROPERTY.reason]
   return reason === 'deleted' || reason === 'expired' ? reason : 'unknown'
 }

@@ -10,7 +10,7 @@ import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './serv
 export type Dialect = 'field' | 'documented'
 
 /** A page of keys found by SCAN. Without a token it is the last one. An empty page may have a token. */
-export interface Page {
+export interface ScanPage {
   readonly keys: readonly Uint8Array[]
   /** Opaque; passed in the request for the next page. */
   readonly token: Uint8Array | undefined
@@ -24,7 +24,7 @@ export type Reply =
   | { readonly type: 'count'; readonly count: 0 | 1 }
   /** A condition (NX, NEX, the value of VDEL) did not hold. */
   | { readonly type: 'refused' }
-  | (Page & { readonly type: 'page' })
+  | (ScanPage & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
 // Annotated as pure, so that clients, which only read replies, do not bundle them.
@@ -97,7 +97,7 @@ const SCAN_ADVICE: Partial<Record<ServiceErrorCode, string>> = {
   'syntax-error': 'the glob is invalid, or the store was restarted during the scan: scan again',
 }
 
-export function readPage(payload: Uint8Array): Page {
+export function readPage(payload: Uint8Array): ScanPage {
   const reply = decodeReply(payload)
   if (reply.type === 'error') throw serviceError(reply.text, undefined, SCAN_ADVICE)
   const [list, token, ...more] = reply.type === 'array' ? reply.items : []

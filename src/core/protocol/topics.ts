@@ -1,18 +1,18 @@
 import { toHex, utf8 } from '../util/bytes.js'
 
-const STORE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
+const STORE_TOPIC = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 
 /** Topic of all requests (state store protocol, "System topic"). */
-export const INVOKE_TOPIC = `${STORE}/command/invoke`
+export const INVOKE_TOPIC = `${STORE_TOPIC}/command/invoke`
 
 /** Forbidden prefix of response topics (state store protocol, "System topic": Response Topic). */
-export const RESERVED_RESPONSE_PREFIX = `clients/${STORE}`
+export const RESERVED_RESPONSE_PREFIX = `clients/${STORE_TOPIC}`
 
 /**
  * Retained topic where an attached store announces its active instance, or that it is away. An extension; not below
  * `clients/`, whose topics belong to one client each.
  */
-export const LIFE_TOPIC = 'rx-statestore/v1/life'
+export const INSTANCE_TOPIC = 'rx-statestore/v1/life'
 
 /** Payload of a store that is away; an empty payload means the same, but some brokers reject empty wills. */
 export const AWAY = 'away'

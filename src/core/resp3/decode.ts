@@ -14,11 +14,11 @@ const LF = 0x0a
 const [ARRAY, BLOB] = [0x2a, 0x24]
 const [ZERO, NINE] = [0x30, 0x39]
 /** Digits and line end. */
-const LONGEST_PLAIN = 9
-const MAXIMUM_DEPTH = 4
+const MAX_PLAIN_COUNT_BYTES = 9
+const MAX_DEPTH = 4
 // The shortest array item is "+\r
 // ".
-const SMALLEST_ITEM = 3
+const MIN_ITEM_BYTES = 3
 
 /**
  * Decodes exactly one value from one or more chunks. Blobs are views of a single chunk, not copies. A length is checked
@@ -60,7 +60,7 @@ class Decoder {
   }
 
   #value(depth: number): Resp3 {
-    if (depth > MAXIMUM_DEPTH) throw fault('nested too deep', this.#at)
+    if (depth > MAX_DEPTH) throw fault('nested too deep', this.#at)
     const type = this.#input[this.#at]
     const count = type === ARRAY || type === BLOB ? this.#plainCount() : undefined
     if (count !== undefined) {
@@ -86,7 +86,7 @@ class Decoder {
   }
 
   #items(count: number, depth: number): Resp3[] {
-    if (count > (this.#input.length - this.#at) / SMALLEST_ITEM) throw fault('truncated array', this.#at)
+    if (count > (this.#input.length - this.#at) / MIN_ITEM_BYTES) throw fault('truncated array', this.#at)
     const items: Resp3[] = []
     for (let i = 0; i < count; i++) items.push(this.#value(depth + 1))
     return items
@@ -124,7 +124,7 @@ class Decoder {
   /** Reads the line of a small count, as nearly all are; returns `undefined` without advancing for any other line. */
   #plainCount(): number | undefined {
     let count = 0
-    for (let at = this.#at + 1; at <= this.#at + LONGEST_PLAIN; at++) {
+    for (let at = this.#at + 1; at <= this.#at + MAX_PLAIN_COUNT_BYTES; at++) {
       const byte = this.#input[at] ?? 0
       if (byte === CR && at > this.#at + 1 && this.#input[at + 1] === LF) {
         this.#at = at + 2
@@ -151,7 +151,7 @@ class Decoder {
 const fault = (what: string, at: number): PayloadError =>
   new PayloadError(`Not a state store payload: ${what} at byte ${at}`)
 
-const LONGEST_LINE = 9
+const MAX_COUNT_LINE_BYTES = 9
 
 /**
  * Decodes an array of byte strings, as nearly all commands are, as views of the payload. Returns `undefined` for an
@@ -163,7 +163,7 @@ const LONGEST_LINE = 9
  * ```
  */
 export function decodeStrings(payload: Uint8Array, most: number): Uint8Array[] | undefined {
-  const lines = new Lines(payload)
+  const lines = new CommandLines(payload)
   const count = lines.count(ARRAY)
   if (count === undefined || count > most) return undefined
   const strings = new Array<Uint8Array>(count)
@@ -173,10 +173,10 @@ export function decodeStrings(payload: Uint8Array, most: number): Uint8Array[] |
     if (string === undefined) return undefined
     strings[i] = string
   }
-  return lines.ended ? strings : undefined
+  return lines.isAtEnd ? strings : undefined
 }
 
-class Lines {
+class CommandLines {
   readonly #bytes: Uint8Array
   #at = 0
 
@@ -184,7 +184,7 @@ class Lines {
     this.#bytes = bytes
   }
 
-  get ended(): boolean {
+  get isAtEnd(): boolean {
     return this.#at === this.#bytes.length
   }
 
@@ -193,7 +193,7 @@ class Lines {
     const first = this.#at + 1
     if (this.#bytes[this.#at] !== type) return undefined
     let count = 0
-    for (let at = first; at < first + LONGEST_LINE; at++) {
+    for (let at = first; at < first + MAX_COUNT_LINE_BYTES; at++) {
       const byte = this.#bytes[at] ?? 0
       if (byte === CR && at > first && this.#bytes[at + 1] === LF) {
         this.#at = at + 2

@@ -20,7 +20,7 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
 
   /** @param send - sends the request; called once per attempt, with the subscriber of its result */
   constructor(send: (subscriber: Subscriber<T>) => TeardownLogic) {
-    super(once(new Observable(send)))
+    super(shareAttempt(new Observable(send)))
   }
 
   // Getters, so that they have exactly the types of a promise's methods.
@@ -50,11 +50,11 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
 /** A sent request, and its result for all subscribers. */
 class Attempt<T> extends AsyncSubject<T> {
   /** Closed with the result, and when the last subscriber leaves. */
-  readonly sending = new Subscription()
+  readonly subscription = new Subscription()
 }
 
 /** Shares one subscription to the source among all subscribers, until it fails or all have left. */
-function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
+function shareAttempt<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
   let current: Attempt<T> | undefined
   return subscriber => {
     const running = current
@@ -65,9 +65,9 @@ function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
     }
     attempt.subscribe(subscriber)
     subscriber.add(() => {
-      if (attempt.sending.closed || attempt.observed) return
+      if (attempt.subscription.closed || attempt.observed) return
       forget()
-      attempt.sending.unsubscribe()
+      attempt.subscription.unsubscribe()
     })
     if (running) return
     const sent = source.subscribe({
@@ -78,11 +78,11 @@ function once<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
         attempt.error(error)
       },
       complete: () => {
-        attempt.sending.unsubscribe()
+        attempt.subscription.unsubscribe()
         attempt.complete()
       },
     })
-    attempt.sending.add(sent)
+    attempt.subscription.add(sent)
   }
 }
 

@@ -8,7 +8,7 @@ export interface BackoffOptions {
   readonly random?: (() => number) | undefined
 }
 
-export const chanceOf = ({ random = Math.random }: BackoffOptions = {}): (() => number) => random
+export const randomOf = ({ random = Math.random }: BackoffOptions = {}): (() => number) => random
 
 /**
  * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) is between half of
@@ -22,5 +22,5 @@ export const chanceOf = ({ random = Math.random }: BackoffOptions = {}): (() => 
 export function backoff(attempt: number, options: BackoffOptions = {}): number {
   const { initial = 100, max = 30_000 } = options
   const ceiling = Math.min(max, initial * 2 ** Math.min(attempt - 1, 30))
-  return Math.round(ceiling * (0.5 + chanceOf(options)() / 2))
+  return Math.round(ceiling * (0.5 + randomOf(options)() / 2))
 }

@@ -1,8 +1,8 @@
 import { fromUtf8, putAscii, toBinaryString } from './bytes.js'
 import { StateStoreError } from './errors.js'
 
-const SMALLEST = 1024
-const FEW = 48
+const INITIAL_CAPACITY = 1024
+const MAX_LOOP_BYTES = 48
 const encoder = /* @__PURE__ */ new TextEncoder()
 
 /** Writes numbers, bytes and strings to memory that grows. */
@@ -11,7 +11,7 @@ export class ByteWriter {
   #view: DataView
   #at = 0
 
-  constructor(capacity = SMALLEST) {
+  constructor(capacity = INITIAL_CAPACITY) {
     this.#bytes = new Uint8Array(capacity)
     this.#view = new DataView(this.#bytes.buffer)
   }
@@ -21,19 +21,19 @@ export class ByteWriter {
   }
 
   uint8(value: number): void {
-    this.#need(1)
+    this.#reserve(1)
     this.#bytes[this.#at++] = value
   }
 
   uint32(value: number): void {
-    this.#need(4)
+    this.#reserve(4)
     this.#view.setUint32(this.#at, value)
     this.#at += 4
   }
 
   /** Also exact for integers up to 2^53. */
   float64(value: number): void {
-    this.#need(8)
+    this.#reserve(8)
     this.#view.setFloat64(this.#at, value)
     this.#at += 8
   }
@@ -49,7 +49,7 @@ export class ByteWriter {
 
   text(text: string): void {
     // A UTF-16 code unit takes at most three bytes.
-    this.#need(4 + 3 * text.length)
+    this.#reserve(4 + 3 * text.length)
     const from = this.#at + 4
     const written = putAscii(this.#bytes, from, text) ?? encoder.encodeInto(text, this.#bytes.subarray(from)).written
     this.#view.setUint32(this.#at, written)
@@ -59,15 +59,15 @@ export class ByteWriter {
   /** Writes a string of one byte per code unit. */
   binary(text: string): void {
     this.uint32(text.length)
-    this.#need(text.length)
+    this.#reserve(text.length)
     for (let i = 0; i < text.length; i++) this.#bytes[this.#at++] = text.charCodeAt(i)
   }
 
   /** Writes bytes without their length. */
   raw(bytes: Uint8Array): void {
-    this.#need(bytes.length)
+    this.#reserve(bytes.length)
     // For few bytes, calling `set` takes longer than the loop.
-    if (bytes.length > FEW) this.#bytes.set(bytes, this.#at)
+    if (bytes.length > MAX_LOOP_BYTES) this.#bytes.set(bytes, this.#at)
     else for (let i = 0; i < bytes.length; i++) this.#bytes[this.#at + i] = bytes[i] ?? 0
     this.#at += bytes.length
   }
@@ -82,7 +82,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#at)
   }
 
-  #need(bytes: number): void {
+  #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return
     const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#at + bytes))
     larger.set(this.#bytes.subarray(0, this.#at))
@@ -104,24 +104,24 @@ export class ByteReader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  get ended(): boolean {
+  get isAtEnd(): boolean {
     return this.#at === this.#bytes.length
   }
 
-  get place(): number {
+  get offset(): number {
     return this.#at
   }
 
   uint8(): number {
-    return this.#view.getUint8(this.#take(1))
+    return this.#view.getUint8(this.#advance(1))
   }
 
   uint32(): number {
-    return this.#view.getUint32(this.#take(4))
+    return this.#view.getUint32(this.#advance(4))
   }
 
   float64(): number {
-    return this.#view.getFloat64(this.#take(8))
+    return this.#view.getFloat64(this.#advance(8))
   }
 
   optional(): number | undefined {
@@ -132,7 +132,7 @@ export class ByteReader {
   /** Returns a view. */
   blob(): Uint8Array {
     const length = this.uint32()
-    const from = this.#take(length)
+    const from = this.#advance(length)
     return this.#bytes.subarray(from, from + length)
   }
 
@@ -144,7 +144,7 @@ export class ByteReader {
     return toBinaryString(this.blob())
   }
 
-  #take(length: number): number {
+  #advance(length: number): number {
     const at = this.#at
     if (length > this.#bytes.length - at) throw new StateStoreError('damaged', 'it ends within a field')
     this.#at += length

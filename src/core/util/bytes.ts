@@ -5,7 +5,7 @@ const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ig
 const lossyDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Longer strings are left to the system's encoder, UTF-16 code units. */
-const LONGEST_LOOP = 256
+const MAX_LOOP_LENGTH = 256
 const HEX_DIGITS = '0123456789ABCDEF'
 
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
@@ -16,7 +16,7 @@ export const utf8 = (text: string): Uint8Array => encoder.encode(text)
  */
 export function putAscii(bytes: Uint8Array, from: number, text: string): number | undefined {
   const { length } = text
-  if (length > LONGEST_LOOP) return undefined
+  if (length > MAX_LOOP_LENGTH) return undefined
   for (let i = 0; i < length; i++) {
     const unit = text.charCodeAt(i)
     if (unit > 127) return undefined

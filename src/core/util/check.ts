@@ -40,35 +40,40 @@ export function checkChoice(name: string, value: string, choices: readonly strin
 export type OptionNames<T> = { readonly [K in keyof Required<T>]: true }
 
 /** Names of options in other libraries, mapped to ours. */
-export type OtherNames = Readonly<Record<string, string>>
+export type ForeignOptionNames = Readonly<Record<string, string>>
 
 /** Maximum edit distance of a suggested name. */
-const MISSPELT = 2
+const MAX_EDIT_DISTANCE = 2
 
 /**
  * Throws {@link ArgumentError} for unknown options: a misspelt option would be ignored silently.
  *
  * @param call - the function whose options they are, for the message
  */
-export function checkOptionNames(call: string, options: object, known: object, elsewhere: OtherNames = {}): void {
+export function checkOptionNames(
+  call: string,
+  options: object,
+  known: object,
+  elsewhere: ForeignOptionNames = {},
+): void {
   checkObject(`the options of ${call}`, options)
   for (const name in options) {
     if (Object.hasOwn(known, name)) continue
     const names = Object.keys(known)
-    const meant = (Object.hasOwn(elsewhere, name) && elsewhere[name]) || nearest(name, names)
+    const meant = (Object.hasOwn(elsewhere, name) && elsewhere[name]) || nearestName(name, names)
     const remedy = meant ? `did you mean \`${meant}\`?` : `known are ${names.map(one => `\`${one}\``).join(', ')}`
     throw new ArgumentError(`Unknown option \`${name.slice(0, 80)}\` of ${call}: ${remedy}`)
   }
 }
 
-function nearest(name: string, names: readonly string[]): string | undefined {
+function nearestName(name: string, names: readonly string[]): string | undefined {
   const plain = name.slice(0, 80).toLowerCase()
-  const [best] = names.map(one => ({ one, far: distance(plain, one.toLowerCase()) })).sort((a, b) => a.far - b.far)
-  return best && best.far <= Math.min(MISSPELT, Math.ceil(plain.length / 3)) ? best.one : undefined
+  const [best] = names.map(one => ({ one, far: editDistance(plain, one.toLowerCase()) })).sort((a, b) => a.far - b.far)
+  return best && best.far <= Math.min(MAX_EDIT_DISTANCE, Math.ceil(plain.length / 3)) ? best.one : undefined
 }
 
 /** The Levenshtein distance: insertions, deletions and substitutions. */
-function distance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]

@@ -20,7 +20,7 @@ export interface Clock {
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
 // setTimeout fires immediately for longer delays (32-bit overflow).
-const LONGEST_TIMEOUT = 2 ** 31 - 1
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /** Runs {@link Clock.afterInput}, or the task immediately if the clock has none. */
 export function afterInput(clock: Clock, task: () => void): void {
@@ -35,7 +35,7 @@ export const systemClock: Clock = {
   schedule(delay, task) {
     let timer: ReturnType<typeof setTimeout>
     const arm = (left: number): void => {
-      const step = Math.min(Math.max(left, 0), LONGEST_TIMEOUT)
+      const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS)
       timer = setTimeout(() => (left > step ? arm(left - step) : task()), step)
     }
     arm(delay)
@@ -56,7 +56,7 @@ export const systemClock: Clock = {
 }
 
 /** Runs a task after `delay` ms, without keeping the process alive for it. */
-export function unlessDone(delay: number, task: () => void): void {
+export function scheduleUnref(delay: number, task: () => void): void {
   const timer: unknown = setTimeout(task, delay)
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
     timer.unref()

@@ -62,7 +62,7 @@ export class Fifo<T> {
 export class CountedFifo<T> {
   readonly #items = new Fifo<T>()
   readonly #sizeOf: (item: T) => number
-  readonly #changed: (by: number) => void
+  readonly #onSizeChange: (by: number) => void
   #size = 0
 
   /**
@@ -71,7 +71,7 @@ export class CountedFifo<T> {
    */
   constructor(sizeOf: (item: T) => number, changed: (by: number) => void) {
     this.#sizeOf = sizeOf
-    this.#changed = changed
+    this.#onSizeChange = changed
   }
 
   get length(): number {
@@ -84,7 +84,7 @@ export class CountedFifo<T> {
 
   push(item: T): void {
     this.#items.push(item)
-    this.#count(this.#sizeOf(item))
+    this.#addSize(this.#sizeOf(item))
   }
 
   peek(): T | undefined {
@@ -93,18 +93,18 @@ export class CountedFifo<T> {
 
   shift(): T | undefined {
     const item = this.#items.shift()
-    if (item !== undefined) this.#count(-this.#sizeOf(item))
+    if (item !== undefined) this.#addSize(-this.#sizeOf(item))
     return item
   }
 
   clear(): void {
     this.#items.clear()
-    this.#count(-this.#size)
+    this.#addSize(-this.#size)
   }
 
-  #count(by: number): void {
+  #addSize(by: number): void {
     this.#size += by
-    this.#changed(by)
+    this.#onSizeChange(by)
   }
 }
 

@@ -37,7 +37,7 @@ export class DeadlineQueue<T> {
   add(at: number, item: T): Deadline<T> {
     const entry: Deadline<T> = { at, item, position: this.#heap.length }
     this.#heap.push(entry)
-    this.#rise(entry)
+    this.#siftUp(entry)
     return entry
   }
 
@@ -49,8 +49,8 @@ export class DeadlineQueue<T> {
     const last = this.#heap.pop()
     if (last === undefined || last === entry) return
     this.#place(last, hole)
-    this.#rise(last)
-    this.#sink(last)
+    this.#siftUp(last)
+    this.#siftDown(last)
   }
 
   /** Removes and returns the earliest item that is due; otherwise returns `undefined`. */
@@ -66,7 +66,7 @@ export class DeadlineQueue<T> {
     entry.position = position
   }
 
-  #rise(entry: Deadline<T>): void {
+  #siftUp(entry: Deadline<T>): void {
     while (entry.position > 0) {
       const place = entry.position
       const parent = this.#heap[(place - 1) >> 1]
@@ -76,7 +76,7 @@ export class DeadlineQueue<T> {
     }
   }
 
-  #sink(entry: Deadline<T>): void {
+  #siftDown(entry: Deadline<T>): void {
     for (;;) {
       const place = entry.position
       const child = this.#earlier(this.#heap[2 * place + 1], this.#heap[2 * place + 2])

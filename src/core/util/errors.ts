@@ -106,12 +106,12 @@ export class TimeoutError extends StateStoreError {
 }
 
 /** Parts of the message of an {@link OutcomeUnknownError}. */
-export interface Uncertain {
+export interface UncertainSubject {
   readonly what: string
   readonly remedy: string
 }
 
-const WRITE: Uncertain = { what: 'a write', remedy: 'read the key before trying again' }
+const WRITE: UncertainSubject = { what: 'a write', remedy: 'read the key before trying again' }
 
 /**
  * A write or a message was sent and its response was lost: it may or may not have been applied or delivered. Read the
@@ -123,7 +123,7 @@ export class OutcomeUnknownError extends StateStoreError {
   readonly key: string | undefined
 
   /** @param of - subject and remedy, if it is not a write */
-  constructor(why: string, key?: string, of: Uncertain = WRITE) {
+  constructor(why: string, key?: string, of: UncertainSubject = WRITE) {
     super('outcome-unknown', `The outcome of ${of.what}${forKey(key)} is unknown: ${why}; ${of.remedy}`)
     this.key = key
   }
@@ -246,7 +246,7 @@ export function reason(cause: unknown): string {
     if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
     return formatValue(cause instanceof Error ? cause.message : cause)
   } catch {
-    return UNSPEAKABLE
+    return UNPRINTABLE
   }
 }
 
@@ -255,19 +255,19 @@ export function formatValue(value: unknown): string {
   try {
     return String(value)
   } catch {
-    return tag(value)
+    return objectTag(value)
   }
 }
 
-function tag(value: unknown): string {
+function objectTag(value: unknown): string {
   try {
     return Object.prototype.toString.call(value)
   } catch {
-    return UNSPEAKABLE
+    return UNPRINTABLE
   }
 }
 
-const UNSPEAKABLE = 'something that cannot be shown as text'
+const UNPRINTABLE = 'something that cannot be shown as text'
 
 /**
  * Returns the innermost cause of an error. Node reports several failed addresses of a host as an error without a

@@ -1,7 +1,7 @@
 import { sameBytes } from './bytes.js'
 
 /** Maximum depth compared: values may be cyclic. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /**
  * Compares the content of two values: plain objects by their fields in any order, arrays by their elements, bytes by
@@ -16,7 +16,7 @@ const DEEPEST = 64
 export function hasSameContent(one: unknown, other: unknown, depth = 0): boolean {
   if (Object.is(one, other)) return true
   if (one instanceof Uint8Array && other instanceof Uint8Array) return sameBytes(one, other)
-  if (!isPlain(one) || !isPlain(other) || depth > DEEPEST) return false
+  if (!isPlain(one) || !isPlain(other) || depth > MAX_DEPTH) return false
   const names = Object.keys(one)
   return (
     Array.isArray(one) === Array.isArray(other) &&

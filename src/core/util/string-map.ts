@@ -2,7 +2,7 @@
  * V8 hashes a longer string by its length only (`String::kMaxHashCalcLength`): all keys of one length collide and are
  * compared character by character.
  */
-const LONGEST_HASHED = 16_383
+const MAX_HASHED_LENGTH = 16_383
 
 /**
  * A `Map` for keys chosen by clients: the cost of a key depends only on its length, never on other keys. A long key is
@@ -20,16 +20,16 @@ const LONGEST_HASHED = 16_383
 export class StringMap<V extends NonNullable<unknown>> {
   /** Values by the rest of the key after the pieces that led here. */
   readonly #values = new Map<string, V>()
-  #deeper: Map<string, StringMap<V>> | undefined
+  #nextPieces: Map<string, StringMap<V>> | undefined
   /** Number of long keys; maintained only in the outermost map. */
-  #long = 0
+  #longKeyCount = 0
 
   get size(): number {
-    return this.#values.size + this.#long
+    return this.#values.size + this.#longKeyCount
   }
 
   get(key: string): V | undefined {
-    if (key.length <= LONGEST_HASHED) return this.#values.get(key)
+    if (key.length <= MAX_HASHED_LENGTH) return this.#values.get(key)
     const last = this.#pathOf(key)?.at(-1)
     return last === undefined ? undefined : last.map.#values.get(lastPieceOf(key))
   }
@@ -39,34 +39,34 @@ export class StringMap<V extends NonNullable<unknown>> {
   }
 
   set(key: string, value: V): this {
-    if (key.length <= LONGEST_HASHED) {
+    if (key.length <= MAX_HASHED_LENGTH) {
       this.#values.set(key, value)
       return this
     }
     let map: StringMap<V> = this
-    for (let at = 0; at < lastPlaceOf(key); at += LONGEST_HASHED) map = map.#enter(pieceOf(key, at))
+    for (let at = 0; at < lastPieceStart(key); at += MAX_HASHED_LENGTH) map = map.#childFor(pieceOf(key, at))
     const before = map.#values.size
     map.#values.set(lastPieceOf(key), value)
-    this.#long += map.#values.size - before
+    this.#longKeyCount += map.#values.size - before
     return this
   }
 
   /** Returns whether the key existed. */
   delete(key: string): boolean {
-    if (key.length <= LONGEST_HASHED) return this.#values.delete(key)
+    if (key.length <= MAX_HASHED_LENGTH) return this.#values.delete(key)
     const path = this.#pathOf(key) ?? []
     const last = path.at(-1)
     if (last === undefined || !last.map.#values.delete(lastPieceOf(key))) return false
-    this.#long--
+    this.#longKeyCount--
     for (const { parent, piece, map } of path.reverse()) {
-      if (map.#values.size > 0 || (map.#deeper?.size ?? 0) > 0) break
-      parent.#deeper?.delete(piece)
+      if (map.#values.size > 0 || (map.#nextPieces?.size ?? 0) > 0) break
+      parent.#nextPieces?.delete(piece)
     }
     return true
   }
 
   *values(): Generator<V, void> {
-    if (this.#long === 0) yield* this.#values.values()
+    if (this.#longKeyCount === 0) yield* this.#values.values()
     else for (const [, value] of this) yield value
   }
 
@@ -77,21 +77,21 @@ export class StringMap<V extends NonNullable<unknown>> {
   *[Symbol.iterator](): Generator<[key: string, value: V], void> {
     yield* this.#values
     // Not recursive, because clients choose the length of keys.
-    const rest: [string, StringMap<V>][] = [...(this.#deeper ?? [])]
+    const rest: [string, StringMap<V>][] = [...(this.#nextPieces ?? [])]
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const [head, map] = next
       for (const [tail, value] of map.#values) yield [head + tail, value]
-      for (const [piece, deeper] of map.#deeper ?? []) rest.push([head + piece, deeper])
+      for (const [piece, deeper] of map.#nextPieces ?? []) rest.push([head + piece, deeper])
     }
   }
 
   /** Returns the path to the map that would hold a long key, if it exists. */
-  #pathOf(key: string): Step<V>[] | undefined {
-    const path: Step<V>[] = []
+  #pathOf(key: string): PathStep<V>[] | undefined {
+    const path: PathStep<V>[] = []
     let parent: StringMap<V> = this
-    for (let at = 0; at < lastPlaceOf(key); at += LONGEST_HASHED) {
+    for (let at = 0; at < lastPieceStart(key); at += MAX_HASHED_LENGTH) {
       const piece = pieceOf(key, at)
-      const map = parent.#deeper?.get(piece)
+      const map = parent.#nextPieces?.get(piece)
       if (map === undefined) return undefined
       path.push({ parent, piece, map })
       parent = map
@@ -99,26 +99,26 @@ export class StringMap<V extends NonNullable<unknown>> {
     return path
   }
 
-  #enter(piece: string): StringMap<V> {
-    this.#deeper ??= new Map()
-    const known = this.#deeper.get(piece)
+  #childFor(piece: string): StringMap<V> {
+    this.#nextPieces ??= new Map()
+    const known = this.#nextPieces.get(piece)
     if (known !== undefined) return known
     const map = new StringMap<V>()
-    this.#deeper.set(ofItsOwn(piece), map)
+    this.#nextPieces.set(copyString(piece), map)
     return map
   }
 }
 
-interface Step<V extends NonNullable<unknown>> {
+interface PathStep<V extends NonNullable<unknown>> {
   readonly parent: StringMap<V>
   readonly piece: string
   readonly map: StringMap<V>
 }
 
-const pieceOf = (key: string, at: number): string => key.slice(at, at + LONGEST_HASHED)
+const pieceOf = (key: string, at: number): string => key.slice(at, at + MAX_HASHED_LENGTH)
 /** Offset of the last piece of a key, which is never empty. */
-const lastPlaceOf = (key: string): number => key.length - 1 - ((key.length - 1) % LONGEST_HASHED)
-const lastPieceOf = (key: string): string => key.slice(lastPlaceOf(key))
+const lastPieceStart = (key: string): number => key.length - 1 - ((key.length - 1) % MAX_HASHED_LENGTH)
+const lastPieceOf = (key: string): string => key.slice(lastPieceStart(key))
 
 // A slice would retain the whole key, even after its deletion.
-const ofItsOwn = (piece: string): string => ` ${piece}`.slice(1)
+const copyString = (piece: string): string => ` ${piece}`.slice(1)

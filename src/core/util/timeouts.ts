@@ -13,13 +13,13 @@ import { type Deadline, DeadlineQueue } from './deadlines.js'
  */
 export class DeadlineTimer {
   readonly #clock: Clock
-  readonly #ring: (late: number) => void
+  readonly #onFire: (late: number) => void
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
 
   /** @param ring - called with the delay by the wall clock, ms: large after the computer slept, because timers stop */
   constructor(clock: Clock, ring: (late: number) => void) {
     this.#clock = clock
-    this.#ring = ring
+    this.#onFire = ring
   }
 
   /** @param at - latest time to fire, ms of the monotonic clock; `Infinity` to stop */
@@ -33,7 +33,7 @@ export class DeadlineTimer {
     const due = this.#clock.now() + delay
     const cancel = this.#clock.schedule(delay, () => {
       this.#timer = undefined
-      this.#ring(this.#clock.now() - due)
+      this.#onFire(this.#clock.now() - due)
     })
     this.#timer = { at, cancel }
   }
@@ -52,13 +52,13 @@ export class DeadlineTimer {
 export class Timeouts<T> {
   readonly #queue = new DeadlineQueue<T>()
   readonly #clock: Clock
-  readonly #due: (item: T) => void
+  readonly #onDue: (item: T) => void
   readonly #deadlineTimer: DeadlineTimer
 
   constructor(clock: Clock, due: (item: T) => void) {
     this.#clock = clock
-    this.#due = due
-    this.#deadlineTimer = new DeadlineTimer(clock, () => this.#ring())
+    this.#onDue = due
+    this.#deadlineTimer = new DeadlineTimer(clock, () => this.#fire())
   }
 
   /** @param at - ms of the monotonic clock */
@@ -74,9 +74,9 @@ export class Timeouts<T> {
     this.#deadlineTimer.set(this.#queue.earliest)
   }
 
-  #ring(): void {
+  #fire(): void {
     const now = this.#clock.monotonic()
-    for (let item = this.#queue.takeDue(now); item !== undefined; item = this.#queue.takeDue(now)) this.#due(item)
+    for (let item = this.#queue.takeDue(now); item !== undefined; item = this.#queue.takeDue(now)) this.#onDue(item)
     this.#deadlineTimer.set(this.#queue.earliest)
   }
 }

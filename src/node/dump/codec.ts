@@ -43,7 +43,7 @@ export function toDumpLine({ key, value, version, expiresAt, fencingToken }: Dum
 
 /** Header and trailer of a dump; the trailer is missing from a truncated dump. */
 const FIRST_LINE = '{"dump":1}'
-const lastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
+const formatLastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
 const hex = (sum: number): string => sum.toString(16).padStart(8, '0')
 
 /** Writes the text of a dump: a header, one line per key, and a trailer with the number of keys and a checksum. */
@@ -67,7 +67,7 @@ export class DumpWriter {
   }
 
   end(): string {
-    return `${lastLine(this.#keys, this.#sum)}\n`
+    return `${formatLastLine(this.#keys, this.#sum)}\n`
   }
 }
 
@@ -76,12 +76,12 @@ export class DumpWriter {
  * dumps may be concatenated. Every method throws {@link ArgumentError} with the line number.
  */
 export class DumpReader {
-  #number = 0
+  #lineNumber = 0
   /** Keys and checksum of the current dump. */
-  #open: { keys: number; sum: number } | undefined
+  #current: { keys: number; sum: number } | undefined
 
-  get number(): number {
-    return this.#number
+  get lineNumber(): number {
+    return this.#lineNumber
   }
 
   /**
@@ -89,18 +89,18 @@ export class DumpReader {
    * deviation from the format: an ignored member would be lost silently.
    */
   read(line: DumpLine | string): DumpRecord | undefined {
-    this.#number++
+    this.#lineNumber++
     try {
       return this.#read(line)
     } catch (error) {
-      throw error instanceof ArgumentError ? wrongLine(this.#number, error.message, error) : error
+      throw error instanceof ArgumentError ? lineError(this.#lineNumber, error.message, error) : error
     }
   }
 
   /** Ends the input. Throws if the trailer of a dump is missing. */
   end(): void {
-    if (this.#open === undefined) return
-    throw wrongLine(this.#number, `${CUT} here; ${REMEDY}`)
+    if (this.#current === undefined) return
+    throw lineError(this.#lineNumber, `${TRUNCATED} here; ${REMEDY}`)
   }
 
   #read(line: DumpLine | string): DumpRecord | undefined {
@@ -115,16 +115,16 @@ export class DumpReader {
   }
 
   #begin(members: Record<string, unknown>): void {
-    if (this.#open !== undefined) throw new ArgumentError(`${CUT} before it; ${REMEDY}`)
+    if (this.#current !== undefined) throw new ArgumentError(`${TRUNCATED} before it; ${REMEDY}`)
     const text = JSON.stringify(members)
     if (text !== FIRST_LINE) throw new ArgumentError(`this version cannot read the dump: ${text.slice(0, 80)}`)
-    this.#open = { keys: 0, sum: 0 }
+    this.#current = { keys: 0, sum: 0 }
   }
 
   #close(text: string): void {
-    if (this.#open === undefined) throw new ArgumentError('the first line of the dump is missing')
-    const expected = lastLine(this.#open.keys, this.#open.sum)
-    this.#open = undefined
+    if (this.#current === undefined) throw new ArgumentError('the first line of the dump is missing')
+    const expected = formatLastLine(this.#current.keys, this.#current.sum)
+    this.#current = undefined
     if (text === expected) return
     throw new ArgumentError(
       `the dump was changed: expected the last line ${expected}, got ${text.slice(0, 80)}; ${REMEDY}`,
@@ -132,21 +132,21 @@ export class DumpReader {
   }
 
   #record(members: Record<string, unknown>, text: string): DumpRecord {
-    if (this.#open !== undefined) {
-      this.#open.keys++
-      this.#open.sum = crc32(`${text === '' ? JSON.stringify(members) : text}\n`, this.#open.sum)
+    if (this.#current !== undefined) {
+      this.#current.keys++
+      this.#current.sum = crc32(`${text === '' ? JSON.stringify(members) : text}\n`, this.#current.sum)
     }
-    return recordOf(members)
+    return parseRecord(members)
   }
 }
 
-const CUT = 'the dump is truncated: its last line, with count and checksum, is missing'
+const TRUNCATED = 'the dump is truncated: its last line, with count and checksum, is missing'
 const REMEDY = 'save it again, or remove its first and last line to load the rest'
 
-export const wrongLine = (number: number, why: string, cause?: unknown): ArgumentError =>
+export const lineError = (number: number, why: string, cause?: unknown): ArgumentError =>
   new ArgumentError(`line ${number}: ${why}`, { cause })
 
-function recordOf(members: Record<string, unknown>): DumpRecord {
+function parseRecord(members: Record<string, unknown>): DumpRecord {
   const { key, keyBytes, value, bytes, version, expiresAt, fencingToken, ...rest } = members
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw new ArgumentError(`it has an unknown member ${JSON.stringify(unknown.slice(0, 80))}`)
@@ -226,7 +226,7 @@ const base64 = (bytes: Uint8Array): string =>
 /**
  * Maximum line, bytes: a value of 16 MiB, the default packet limit of a store, whose characters JSON escapes with six.
  */
-export const LONGEST_LINE = 128 * 1024 * 1024
+export const MAX_LINE_BYTES = 128 * 1024 * 1024
 
 const LINE_FEED = 0x0a
 
@@ -234,11 +234,11 @@ const LINE_FEED = 0x0a
  * Yields the lines of a UTF-8 stream without their ends; the last one may be unterminated. Throws `argument`, with the
  * line number, if a line is too long or not UTF-8. Errors of the stream pass through.
  *
- * @param longest - bytes
+ * @param maxBytes - bytes
  */
 export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
-  longest = LONGEST_LINE,
+  maxBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<string, void> {
   // Fatal: an invalid byte must not become another character.
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -246,11 +246,11 @@ export async function* linesOf(
   let [length, number] = [0, 1]
   const keep = (part: Uint8Array): void => {
     length += part.length
-    if (length > longest) throw wrongLine(number, `it is longer than ${longest} bytes`)
+    if (length > maxBytes) throw lineError(number, `it is longer than ${maxBytes} bytes`)
     parts.push(part)
   }
   const line = (): string => {
-    const text = decoded(decoder, parts, number)
+    const text = decodeLine(decoder, parts, number)
     parts = []
     length = 0
     number++
@@ -281,11 +281,11 @@ export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGene
   if (isEmpty) throw new ArgumentError('the input is empty: even an empty dump has a first line')
 }
 
-function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: number): string {
+function decodeLine(decoder: TextDecoder, parts: readonly Uint8Array[], number: number): string {
   const [first = new Uint8Array(0), ...more] = parts
   try {
     return decoder.decode(more.length === 0 ? first : Buffer.concat(parts))
   } catch (cause) {
-    throw wrongLine(number, 'it is not valid UTF-8', cause)
+    throw lineError(number, 'it is not valid UTF-8', cause)
   }
 }

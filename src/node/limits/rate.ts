@@ -1,5 +1,5 @@
 /** Burst allowance: time that a quiet sender may be ahead of its rate, ms. */
-const BURST = 1_000
+const BURST_MS = 1_000
 
 /**
  * A rate limiter that rejects nothing: all amounts are charged, and a sender ahead of its rate must wait.
@@ -14,7 +14,7 @@ const BURST = 1_000
 export class RateLimiter {
   readonly #perMs: number
   /** When everything charged is paid, ms of the monotonic clock. */
-  #paid = Number.NEGATIVE_INFINITY
+  #paidAt = Number.NEGATIVE_INFINITY
 
   /** @param perSecond - `Infinity` for no limit */
   constructor(perSecond: number) {
@@ -23,27 +23,27 @@ export class RateLimiter {
 
   /** Charges an amount at monotonic time `now` (ms). */
   charge(amount: number, now: number): void {
-    this.#paid = Math.max(this.#paid, now - BURST) + amount / this.#perMs
+    this.#paidAt = Math.max(this.#paidAt, now - BURST_MS) + amount / this.#perMs
   }
 
   /** Returns how long to wait, ms. */
   wait(now: number): number {
-    return Math.max(this.#paid - now, 0)
+    return Math.max(this.#paidAt - now, 0)
   }
 
   /** Returns the amount that needs no wait; negative while waiting. */
-  room(now: number): number {
-    return (now - Math.max(this.#paid, now - BURST)) * this.#perMs
+  available(now: number): number {
+    return (now - Math.max(this.#paidAt, now - BURST_MS)) * this.#perMs
   }
 
   /** Returns whether all charges have expired. */
-  rested(now: number): boolean {
-    return this.#paid <= now - BURST
+  isIdle(now: number): boolean {
+    return this.#paidAt <= now - BURST_MS
   }
 }
 
 /** Below this size, expired entries are not swept. */
-const FEW = 1_024
+const MIN_SWEEP_SIZE = 1_024
 
 /**
  * One {@link RateLimiter} per name, such as an address; idle ones are dropped.
@@ -57,7 +57,7 @@ export class KeyedRateLimiter {
   readonly #perSecond: number
   readonly #now: () => number
   readonly #rates = new Map<string, RateLimiter>()
-  #sweepAt = FEW
+  #sweepAt = MIN_SWEEP_SIZE
 
   /** @param now - returns monotonic ms */
   constructor(perSecond: number, now: () => number) {
@@ -80,7 +80,7 @@ export class KeyedRateLimiter {
 
   #sweep(): void {
     const now = this.#now()
-    for (const [name, rate] of this.#rates) if (rate.rested(now)) this.#rates.delete(name)
-    this.#sweepAt = Math.max(FEW, 2 * this.#rates.size)
+    for (const [name, rate] of this.#rates) if (rate.isIdle(now)) this.#rates.delete(name)
+    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * this.#rates.size)
   }
 }

@@ -2,24 +2,24 @@ import type { Clock } from '../../core/util/clock.js'
 import { networkOf } from './network.js'
 
 /** Failures per address without a delay, as people mistype. */
-const FREE = 5
+const FREE_FAILURES = 5
 /** Delay after the next failure, doubled with each further one, and its maximum, ms. */
-const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 60_000
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 60_000
 /** Failures expire after this time, ms. */
-const MEMORY = 600_000
+const FAILURE_EXPIRY_MS = 600_000
 /** Maximum addresses tracked, and names with a successful login; the least recent ones are dropped. */
-const MOST_ADDRESSES = 10_000
-const MOST_NAMES = 10_000
+const MAX_ADDRESSES = 10_000
+const MAX_NAMES = 10_000
 /** Longer names are not tracked, UTF-16 code units. */
-const LONGEST_NAME = 256
+const MAX_NAME_LENGTH = 256
 
 interface Failures {
   readonly count: number
   readonly last: number
 }
 
-const NONE: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
+const NO_FAILURES: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 
 /**
  * Slows down password guessing: after failed logins, an address must wait for a growing delay of up to a minute. IPv6
@@ -47,43 +47,43 @@ export class LoginThrottle {
    */
   *failures(): Iterable<[network: string, count: number]> {
     const now = this.#clock.monotonic()
-    for (const [network, { count, last }] of this.#failures) if (now - last < MEMORY) yield [network, count]
+    for (const [network, { count, last }] of this.#failures) if (now - last < FAILURE_EXPIRY_MS) yield [network, count]
   }
 
   /** Returns how long logins from an address must wait, ms; with a name, logins of that name from it. */
   pause(address: string, name?: string): number {
     const network = networkOf(address)
-    const { count, last } = this.#known.get(placeOf(network, name)) ?? this.#failures.get(network) ?? NONE
-    if (count < FREE) return 0
-    const pause = Math.min(FIRST_PAUSE * 2 ** (count - FREE), LONGEST_PAUSE)
+    const { count, last } = this.#known.get(keyOf(network, name)) ?? this.#failures.get(network) ?? NO_FAILURES
+    if (count < FREE_FAILURES) return 0
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** (count - FREE_FAILURES), MAX_PAUSE_MS)
     return Math.max(last + pause - this.#clock.monotonic(), 0)
   }
 
-  failed(address: string, name?: string): void {
+  recordFailure(address: string, name?: string): void {
     const network = networkOf(address)
-    keep(this.#failures, network, this.#another(this.#failures.get(network)), MOST_ADDRESSES)
-    const place = placeOf(network, name)
+    setRecent(this.#failures, network, this.#addFailure(this.#failures.get(network)), MAX_ADDRESSES)
+    const place = keyOf(network, name)
     const known = this.#known.get(place)
-    if (known !== undefined) this.#known.set(place, this.#another(known))
+    if (known !== undefined) this.#known.set(place, this.#addFailure(known))
   }
 
-  succeeded(address: string, name: string): void {
-    if (name.length > LONGEST_NAME) return
-    const place = placeOf(networkOf(address), name)
-    keep(this.#known, place, this.#known.get(place) ?? NONE, MOST_NAMES)
+  recordSuccess(address: string, name: string): void {
+    if (name.length > MAX_NAME_LENGTH) return
+    const place = keyOf(networkOf(address), name)
+    setRecent(this.#known, place, this.#known.get(place) ?? NO_FAILURES, MAX_NAMES)
   }
 
-  #another({ count, last } = NONE): Failures {
+  #addFailure({ count, last } = NO_FAILURES): Failures {
     const now = this.#clock.monotonic()
-    return { count: now - last < MEMORY ? count + 1 : 1, last: now }
+    return { count: now - last < FAILURE_EXPIRY_MS ? count + 1 : 1, last: now }
   }
 }
 
 /** Only names that have logged in are tracked: clients choose the length of names. */
-const placeOf = (network: string, name: string | undefined): string => (name === undefined ? '' : `${network} ${name}`)
+const keyOf = (network: string, name: string | undefined): string => (name === undefined ? '' : `${network} ${name}`)
 
 /** Moves an entry to the end and drops the oldest one above the limit. */
-function keep(failures: Map<string, Failures>, key: string, value: Failures, most: number): void {
+function setRecent(failures: Map<string, Failures>, key: string, value: Failures, most: number): void {
   failures.delete(key)
   failures.set(key, value)
   const [oldest] = failures.keys()

@@ -13,10 +13,10 @@ export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous
  *
  * @example
  * ```ts
- * const stop = warnWhereOpen(server, words => console.warn(words))
+ * const stop = warnIfExposed(server, words => console.warn(words))
  * ```
  */
-export function warnWhereOpen(server: Server, warn: Warn): () => void {
+export function warnIfExposed(server: Server, warn: Warn): () => void {
   const look = (): void => {
     const address = server.address()
     if (address !== null && typeof address === 'object' && !isThisMachine(address.address))

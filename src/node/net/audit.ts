@@ -30,10 +30,10 @@ export interface AuditEvent {
 }
 
 /** Maximum events per second: repeated rejections must not fill the disk. */
-const MOST_PER_SECOND = 200
-const SECOND = 1_000
+const MAX_EVENTS_PER_SECOND = 200
+const SECOND_MS = 1_000
 /** Characters per text. */
-const LONGEST_TEXT = 256
+const MAX_TEXT_LENGTH = 256
 
 /** Emits audit events, up to a rate limit. */
 export class Audit {
@@ -43,28 +43,28 @@ export class Audit {
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
   #second = Number.NEGATIVE_INFINITY
-  #told = 0
+  #eventCount = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.tell(event))
+    this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.report(event))
   }
 
-  get heard(): boolean {
+  get isObserved(): boolean {
     return this.#events$.observed
   }
 
   /** Reports an event, unless the rate limit is reached. */
-  tell(event: Omit<AuditEvent, 'time'>): void {
-    if (!this.heard) return
+  report(event: Omit<AuditEvent, 'time'>): void {
+    if (!this.isObserved) return
     const now = this.#clock.monotonic()
-    if (now >= this.#second + SECOND) this.#begin(now)
-    if (++this.#told <= MOST_PER_SECOND) this.#emit(event)
+    if (now >= this.#second + SECOND_MS) this.#begin(now)
+    if (++this.#eventCount <= MAX_EVENTS_PER_SECOND) this.#emit(event)
   }
 
   /** Reports a connection ended because of a limit; similar ones are reported as a count. */
-  cut(cut: Cut): void {
-    if (this.heard) this.#disconnectionAudit.report(cut)
+  reportCut(cut: Disconnection): void {
+    if (this.isObserved) this.#disconnectionAudit.report(cut)
   }
 
   close(): void {
@@ -73,29 +73,29 @@ export class Audit {
   }
 
   #begin(now: number): void {
-    const suppressed = this.#told - MOST_PER_SECOND
+    const suppressed = this.#eventCount - MAX_EVENTS_PER_SECOND
     this.#second = now
-    this.#told = 0
+    this.#eventCount = 0
     if (suppressed > 0) this.#emit({ event: 'suppressed', count: suppressed })
   }
 
   #emit(event: Omit<AuditEvent, 'time'>): void {
-    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...shortened(event) })
+    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...shortenTexts(event) })
   }
 }
 
 /** Clients choose the length of these. */
-function shortened(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
+function shortenTexts(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
   const short = { ...event }
   for (const name of ['clientId', 'username', 'target', 'reason'] as const) {
     const text = event[name]
-    if (text !== undefined && text.length > LONGEST_TEXT) short[name] = text.slice(0, LONGEST_TEXT)
+    if (text !== undefined && text.length > MAX_TEXT_LENGTH) short[name] = text.slice(0, MAX_TEXT_LENGTH)
   }
   return short
 }
 
 /** A network connection ended because of a limit. */
-export interface Cut {
+export interface Disconnection {
   /** The limit. */
   readonly reason: string
   readonly address: string | undefined
@@ -106,7 +106,7 @@ export interface Cut {
 }
 
 /** Connections with the same limit, address and client; without an address, of many clients. */
-interface CutReport extends Omit<Cut, 'address'> {
+interface CutReport extends Omit<Disconnection, 'address'> {
   readonly event: 'cut'
   readonly address?: string | undefined
   readonly count: number
@@ -115,9 +115,9 @@ interface CutReport extends Omit<Cut, 'address'> {
 type Event = Omit<CutReport, 'count'>
 
 /** The first of similar events is reported immediately, the others after this interval, ms. */
-const INTERVAL = 10_000
+const REPORT_INTERVAL_MS = 10_000
 /** Maximum groups of similar events per interval; others are reported together. */
-const MOST_APART = 100
+const MAX_SEPARATE = 100
 
 /**
  * Reports connections ended because of a limit. Such clients reconnect thousands of times per second and must not fill
@@ -140,10 +140,10 @@ class DisconnectionAudit {
     this.#emit = emit
   }
 
-  report(cut: Cut): void {
+  report(cut: Disconnection): void {
     const { reason, listener, address, clientId, username } = cut
     const names = JSON.stringify([listener, reason, address, clientId])
-    const isApart = this.#counts.has(names) || this.#counts.size < MOST_APART
+    const isApart = this.#counts.has(names) || this.#counts.size < MAX_SEPARATE
     const key = isApart ? names : listener
     const known = this.#counts.get(key)
     if (known !== undefined) {
@@ -155,7 +155,7 @@ class DisconnectionAudit {
       : { event: 'cut', reason: 'too many to report individually', listener }
     this.#counts.set(key, { event, count: 0 })
     this.#emit({ ...event, count: 1 })
-    this.#cancel ??= this.#clock.schedule(INTERVAL, () => this.#flush())
+    this.#cancel ??= this.#clock.schedule(REPORT_INTERVAL_MS, () => this.#flush())
   }
 
   /** Reports the remaining counts. */

@@ -1,33 +1,33 @@
 import { isIP, type Server, Socket } from 'node:net'
 import { isThisMachine, networkOf } from '../limits/network.js'
-import type { Cut } from './audit.js'
+import type { Disconnection } from './audit.js'
 
 /** Limits of network connections, authenticated or not. */
-export interface ConnectionQuotas {
+export interface ConnectionLimits {
   readonly maxConnections: number
   /** Per address, or /64 network of IPv6; this machine, including local proxies, is exempt. */
   readonly maxConnectionsPerAddress: number
 }
 
 /** Connections of one address, or network of IPv6. */
-export interface Visits {
+export interface AddressConnections {
   readonly connections: number
   /** Refused connections since the oldest current one. */
   readonly refused: number
 }
 
-type CutVisitor = (cut: Cut) => void
+type OnConnectionRefused = (cut: Disconnection) => void
 
 /** Counts connections as they are accepted, and closes those beyond a limit before any work is done. */
 export class ConnectionLimiter {
-  readonly #quotas: ConnectionQuotas
-  readonly #cut: CutVisitor
+  readonly #quotas: ConnectionLimits
+  readonly #cut: OnConnectionRefused
   readonly #byAddress = new Map<string, { connections: number; refused: number }>()
   #count = 0
   #refused = 0
 
   /** @param cut - called with each refused connection */
-  constructor(quotas: ConnectionQuotas, cut: CutVisitor = () => undefined) {
+  constructor(quotas: ConnectionLimits, cut: OnConnectionRefused = () => undefined) {
     this.#quotas = quotas
     this.#cut = cut
   }
@@ -41,7 +41,7 @@ export class ConnectionLimiter {
     return this.#refused
   }
 
-  get addresses(): Iterable<[address: string, Visits]> {
+  get addresses(): Iterable<[address: string, AddressConnections]> {
     return this.#byAddress
   }
 
@@ -52,13 +52,13 @@ export class ConnectionLimiter {
     Object.assign(server, {
       emit: (event: string, ...args: unknown[]): unknown => {
         const [socket] = args
-        if (event === 'connection' && socket instanceof Socket && !this.#admit(socket, listener)) return true
+        if (event === 'connection' && socket instanceof Socket && !this.#tryAdmit(socket, listener)) return true
         return Reflect.apply(emit, server, [event, ...args])
       },
     })
   }
 
-  #admit(socket: Socket, listener: string): boolean {
+  #tryAdmit(socket: Socket, listener: string): boolean {
     const { remoteAddress = '' } = socket
     const address = networkOf(remoteAddress)
     const { maxConnections, maxConnectionsPerAddress } = this.#quotas
@@ -91,7 +91,7 @@ export class ConnectionLimiter {
  *
  * @param trustProxy - whether there is such a proxy
  */
-export function callerOf(
+export function clientAddress(
   address: string,
   forwarded: string | readonly string[] | undefined,
   trustProxy: boolean,

@@ -9,7 +9,7 @@ export interface Mounted<A extends readonly unknown[]> {
   isOurs(request: IncomingMessage): boolean
   ours(request: IncomingMessage, ...rest: A): void
   /** Called for other requests if the server has no other listener. */
-  nobodys(request: IncomingMessage, ...rest: A): void
+  unclaimed(request: IncomingMessage, ...rest: A): void
 }
 
 /**
@@ -17,19 +17,19 @@ export interface Mounted<A extends readonly unknown[]> {
  *
  * @example
  * ```ts
- * const leave = mountOn(server, 'request', { isOurs: request => isBelow('/console', request), ours: answer, nobodys: refuse })
+ * const leave = mountOn(server, 'request', { isOurs: request => isBelow('/console', request), ours: answer, unclaimed: refuse })
  * ```
  */
 export function mountOn<A extends readonly unknown[]>(
   server: GivenServer,
   event: 'request' | 'upgrade',
-  { isOurs, ours, nobodys }: Mounted<A>,
+  { isOurs, ours, unclaimed }: Mounted<A>,
 ): () => void {
   // Other listeners would respond to the same request.
   const before = server.rawListeners(event)
   const listen = (request: IncomingMessage, ...rest: A): void => {
     if (isOurs(request)) ours(request, ...rest)
-    else if (before.length === 0) nobodys(request, ...rest)
+    else if (before.length === 0) unclaimed(request, ...rest)
     else for (const listener of before) Reflect.apply(listener, server, [request, ...rest])
   }
   server.removeAllListeners(event)
@@ -49,13 +49,13 @@ export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
 }
 
 /** Maximum time for the head of an HTTP request, from the connection on, ms. */
-const HEAD_TIMEOUT = 10_000
+const HEAD_TIMEOUT_MS = 10_000
 /** How often Node checks for overdue heads, ms; its default is 30 s. */
-const CHECK_INTERVAL = 1_000
+const CHECK_INTERVAL_MS = 1_000
 
 /** Options of an HTTP server that does not read request bodies. */
 export const HEAD_TIMEOUTS = {
-  headersTimeout: HEAD_TIMEOUT,
-  requestTimeout: HEAD_TIMEOUT,
-  connectionsCheckingInterval: CHECK_INTERVAL,
+  headersTimeout: HEAD_TIMEOUT_MS,
+  requestTimeout: HEAD_TIMEOUT_MS,
+  connectionsCheckingInterval: CHECK_INTERVAL_MS,
 } as const

@@ -13,7 +13,7 @@ export interface TlsMaterial {
   readonly clientCa?: string | undefined
 }
 
-const HANDSHAKE_TIMEOUT = 10_000
+const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
  * Options of a server for TLS 1.2 or later. A client with a missing or untrusted certificate passes the handshake, so
@@ -27,7 +27,7 @@ export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => 
   requestCert: clientCa !== undefined,
   rejectUnauthorized: false,
   minVersion: 'TLSv1.2',
-  handshakeTimeout: HANDSHAKE_TIMEOUT,
+  handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
 })
 

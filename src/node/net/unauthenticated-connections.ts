@@ -43,7 +43,7 @@ export class AddressSlots<T> {
   }
 
   /** Returns the oldest item of the address with the most items, if it has more than `least`. */
-  yielding(least = 0): T | undefined {
+  evictionCandidate(least = 0): T | undefined {
     let most: ReadonlySet<T> | undefined
     for (const items of this.#items.values()) if (items.size > (most?.size ?? least)) most = items
     const [oldest] = most ?? []
@@ -56,14 +56,14 @@ export class AddressSlots<T> {
  * most loses its oldest: slow or silent clients cannot keep out others, which authenticate within moments.
  */
 export class UnauthenticatedConnections {
-  readonly #most: number
+  readonly #limit: number
   readonly #cut: (socket: Socket) => void
   readonly #sockets = new Map<string, { readonly address: string; readonly socket: Socket }>()
   readonly #addressSlots = new AddressSlots<string>()
 
   /** @param cut - called with each evicted socket */
-  constructor(most: number, cut: (socket: Socket) => void = () => undefined) {
-    this.#most = most
+  constructor(limit: number, cut: (socket: Socket) => void = () => undefined) {
+    this.#limit = limit
     this.#cut = cut
   }
 
@@ -77,21 +77,21 @@ export class UnauthenticatedConnections {
     socket.once('close', () => {
       if (this.#sockets.get(name)?.socket === socket) this.#delete(name)
     })
-    if (this.#addressSlots.size > this.#most) this.#evict()
+    if (this.#addressSlots.size > this.#limit) this.#evict()
   }
 
   /** Releases an authenticated connection, given its socket above or below TLS. */
-  authenticated(socket: Socket): void {
+  onAuthenticated(socket: Socket): void {
     this.#delete(connectionName(socket))
   }
 
   #evict(): void {
-    const name = this.#addressSlots.yielding()
-    const yielding = name === undefined ? undefined : this.#sockets.get(name)
-    if (name === undefined || yielding === undefined) return
+    const name = this.#addressSlots.evictionCandidate()
+    const candidate = name === undefined ? undefined : this.#sockets.get(name)
+    if (name === undefined || candidate === undefined) return
     this.#delete(name)
-    this.#cut(yielding.socket)
-    yielding.socket.destroy()
+    this.#cut(candidate.socket)
+    candidate.socket.destroy()
   }
 
   #delete(name: string): void {

@@ -4,7 +4,7 @@ import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit } from '../../node/net/audit.js'
-import { callerOf } from '../../node/net/connection-limiter.js'
+import { clientAddress } from '../../node/net/connection-limiter.js'
 import type { Origins } from '../../node/net/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
@@ -282,7 +282,7 @@ export class LoginGuard {
   }
 
   addressOf({ socket, headers }: IncomingMessage): string {
-    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
+    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 
   checkThrottle(request: IncomingMessage, hub: string): HandshakeRefusal | undefined {
@@ -297,7 +297,7 @@ export class LoginGuard {
     if ('status' in decision) {
       const address = this.addressOf(request)
       // Guessing on this machine must not lock out its other clients.
-      if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.failed(address)
+      if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.recordFailure(address)
       this.record(request, hub, 'refused', decision.internalReason ?? decision.text)
     } else this.record(request, hub, 'accepted', undefined, decision.userId)
   }
@@ -310,6 +310,6 @@ export class LoginGuard {
     username?: string,
   ) {
     const address = this.addressOf(request)
-    this.audit.tell({ event: 'login', outcome, username, address, listener: 'hub', target, reason })
+    this.audit.report({ event: 'login', outcome, username, address, listener: 'hub', target, reason })
   }
 }

@@ -134,14 +134,18 @@ export class PendingHandshakes {
   }
 
   close(): void {
-    for (let next = this.#addressSlots.yielding(); next !== undefined; next = this.#addressSlots.yielding()) {
+    for (
+      let next = this.#addressSlots.evictionCandidate();
+      next !== undefined;
+      next = this.#addressSlots.evictionCandidate()
+    ) {
       next.stream.destroy()
       next.abandon()
     }
   }
 
   #evictionCandidate(address: string): PendingHandshake | undefined {
-    return this.#addressSlots.yielding(this.#addressSlots.countOf(address) + 1)
+    return this.#addressSlots.evictionCandidate(this.#addressSlots.countOf(address) + 1)
   }
 }
 

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Observable, Subject } from 'rxjs'
 import { ArgumentError } from '../../core/util/errors.js'
-import { warnWhereOpen } from '../../node/net/anonymous-warning.js'
+import { warnIfExposed } from '../../node/net/anonymous-warning.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
 import { ConnectionLimiter } from '../../node/net/connection-limiter.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
@@ -59,11 +59,11 @@ export class PubSubServer implements AsyncDisposable {
     this.#connectionLimiter = createConnectionLimiter(options, loginGuard.audit)
     this.#http =
       options.server ?? createHttpServer(options, this.#connectionLimiter, this.#tlsHandshakes, unauthenticated)
-    this.#stopWarning = options.authenticate === 'anonymous' ? warnWhereOpen(this.#http, options.warn) : () => undefined
+    this.#stopWarning = options.authenticate === 'anonymous' ? warnIfExposed(this.#http, options.warn) : () => undefined
     this.#unmount = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
       ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.handle(request, stream, head),
-      nobodys: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
+      unclaimed: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
     })
   }
 
@@ -219,7 +219,7 @@ export const createConnectionLimiter = (
 ): ConnectionLimiter =>
   new ConnectionLimiter(
     { maxConnections: maxConnections + spareConnections(maxConnections) + CLOSING_MARGIN, maxConnectionsPerAddress },
-    cut => audit.cut(cut),
+    cut => audit.reportCut(cut),
   )
 
 const spareConnections = (maxConnections: number): number =>
@@ -229,7 +229,7 @@ const spareConnections = (maxConnections: number): number =>
 export function limitUnauthenticated({ maxConnections }: HttpServerOptions, audit: Audit): UnauthenticatedConnections {
   const limit = spareConnections(maxConnections)
   return new UnauthenticatedConnections(limit, ({ remoteAddress: address }) =>
-    audit.cut({ reason: `limit of ${limit} connections without a session`, address, listener: 'hub' }),
+    audit.reportCut({ reason: `limit of ${limit} connections without a session`, address, listener: 'hub' }),
   )
 }
 

@@ -105,7 +105,7 @@ export class Upgrades {
       const connection = request.socket
       const onClosing = (): void => unauthenticated.add(connection)
       const link = new WebSocketLink(socket, stream, this.#writes, this.#readAheadBudget, meter(), onClosing)
-      unauthenticated.authenticated(connection)
+      unauthenticated.onAuthenticated(connection)
       attach(link)
       if (!link.isBound) onClosing()
     })

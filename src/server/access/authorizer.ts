@@ -203,7 +203,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   }
 
   #record(event: Omit<AuditEvent, 'time'>): void {
-    this.#audit.tell(event)
+    this.#audit.report(event)
   }
 }
 

@@ -62,7 +62,7 @@ export class LoginService {
       // Others may have failed while this login was queued.
       const outcome = this.rejectionFor(request) ?? (await this.#authenticateRequest(request))
       if ('refused' in outcome && outcome.refused === 'credentials')
-        this.#throttle.failed(remoteAddress, request.username)
+        this.#throttle.recordFailure(remoteAddress, request.username)
       return outcome
     }
     const outcome = await this.#guessableLogins.run(remoteAddress, username, attempt, signal)
@@ -75,7 +75,7 @@ export class LoginService {
    * send any user name, and could reset the throttle for each.
    */
   recordSuccess({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
-    if (username !== undefined && username === principal.username) this.#throttle.succeeded(remoteAddress, username)
+    if (username !== undefined && username === principal.username) this.#throttle.recordSuccess(remoteAddress, username)
   }
 
   #isVerifiable(request: LoginRequest): boolean {

@@ -1,5 +1,5 @@
 import type { Glob } from '../../core/protocol/glob.js'
-import { compileGlob } from '../../core/protocol/parse-command.js'
+import { compileRequestGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError } from '../../core/util/errors.js'
 
@@ -85,7 +85,7 @@ export class GlobTemplate {
     const text = fill(this.#template, subject, literalGlob)
     const bytes = text === undefined ? undefined : utf8(text)
     if (bytes === undefined || bytes.length > MAX_GLOB_BYTES) return undefined
-    const glob = compileGlob(bytes)
+    const glob = compileRequestGlob(bytes)
     if (isConstant(this.#template)) this.#shared = glob
     return glob
   }

@@ -1,7 +1,7 @@
 import { TAKEN_OVER } from '../../client/session/reasons.js'
 import type { ConnectionInfo, InboundMessage, ServiceSession } from '../../client/session/session.js'
 import { SubscribeRetry } from '../../client/session/subscribe-retry.js'
-import { AWAY, INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
+import { AWAY, INSTANCE_TOPIC, INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
@@ -171,7 +171,7 @@ export class ActiveService {
     this.#state = mayBeReplaced ? { state: 'confirming', connection, isContested: false } : { state: 'connecting' }
     this.#announcementSubscription.subscribe(undefined, [
       {
-        filter: LIFE_TOPIC,
+        filter: INSTANCE_TOPIC,
         granted: () => this.#awaitRetained(),
         refused: () => this.#confirmActive(),
       },
@@ -238,7 +238,9 @@ export class ActiveService {
   #publishInstance(instanceId: string, { canRetain: retain }: ConnectionInfo, done: () => void): void {
     if (!retain) done()
     else
-      this.#outbound.push({ topic: LIFE_TOPIC, payload: utf8(instanceId), userProperties: {} }, done, { retain: true })
+      this.#outbound.push({ topic: INSTANCE_TOPIC, payload: utf8(instanceId), userProperties: {} }, done, {
+        retain: true,
+      })
   }
 
   #onDisconnected(cause: StateStoreError): void {
@@ -270,7 +272,7 @@ export class ActiveService {
       return
     }
     const disconnectedClient = this.#disconnectEvents?.clientOf(message.topic)
-    if (message.topic !== LIFE_TOPIC && disconnectedClient === undefined) {
+    if (message.topic !== INSTANCE_TOPIC && disconnectedClient === undefined) {
       this.#inbound.push(message)
       return
     }

@@ -209,7 +209,7 @@ class ResponseTemplate {
   #withInstanceId(properties: PropertiesByName): PropertiesByName {
     const known = this.#propertiesWithId.get(properties)
     if (known !== undefined) return known
-    const signed = { ...properties, [PROPERTY.life]: this.instanceId }
+    const signed = { ...properties, [PROPERTY.instance]: this.instanceId }
     this.#propertiesWithId.set(properties, signed)
     return signed
   }

@@ -3,7 +3,7 @@ import { connect } from '../../client/connect/connect.js'
 import { backoffStrategy } from '../../client/session/connection-manager.js'
 import { openServiceSession } from '../../client/session/open-session.js'
 import type { ServiceSession } from '../../client/session/session.js'
-import { AWAY, LIFE_TOPIC } from '../../core/protocol/topics.js'
+import { AWAY, INSTANCE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
@@ -234,7 +234,7 @@ export class FailoverController {
   }
 
   #recordDenied(clientId: string | undefined, action: AuditEvent['action'], target: string): void {
-    this.#audit.tell({ event: 'refused', action, clientId, target })
+    this.#audit.report({ event: 'refused', action, clientId, target })
   }
 
   #reportFault(error: unknown): void {
@@ -275,7 +275,7 @@ export function connectService(
     sessionExpiry: SESSION_EXPIRY_MS,
     cleanStart: false,
     receiveMaximum: RECEIVE_MAXIMUM,
-    will: { topic: LIFE_TOPIC, payload: AWAY, delay: WILL_DELAY_SECONDS },
+    will: { topic: INSTANCE_TOPIC, payload: AWAY, delay: WILL_DELAY_SECONDS },
   }
   const reconnecting = {
     strategy: backoffStrategy(reconnect),

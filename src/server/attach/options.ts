@@ -1,5 +1,5 @@
 import type { ConnectOptions } from '../../client/connect/connect.js'
-import { INVOKE_TOPIC, LIFE_TOPIC } from '../../core/protocol/topics.js'
+import { INSTANCE_TOPIC, INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
@@ -183,7 +183,7 @@ export class DisconnectTopicFilter {
     this.#clientIdLevel = levels.lastIndexOf('+')
     this.#levels = levels
     const isValid = levels.every(level => level === '+' || !/[+#\0]/.test(level))
-    const matchesOwnTopic = [INVOKE_TOPIC, LIFE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
+    const matchesOwnTopic = [INVOKE_TOPIC, INSTANCE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
     if (this.#clientIdLevel < 0 || !isValid || matchesOwnTopic || filter.length > MAX_FILTER_LENGTH)
       throw new ArgumentError(
         `Expected \`disconnectEvents\` to be ${eventFilter.expected}, got \`${formatValue(filter)}\``,

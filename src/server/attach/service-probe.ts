@@ -157,7 +157,7 @@ export class RivalProbe {
     const isOurs = correlationData !== undefined && toHex(correlationData) === this.#requestId
     // The service receives its own request, which needs no response.
     if (isRequest) return isOurs
-    const instanceId = userProperties[PROPERTY.life]
+    const instanceId = userProperties[PROPERTY.instance]
     if (isOurs && typeof instanceId === 'string' && !this.#isOwnInstance(instanceId))
       this.#finish(() => this.#events.onFound())
     return true

@@ -1,5 +1,5 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
-import type { Visits } from '../../node/net/connection-limiter.js'
+import type { AddressConnections } from '../../node/net/connection-limiter.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import { BrokerCore, type CoreOptions } from './core/broker-core.js'
 import type { QuotaAccount } from './limits/quota-accounts.js'
@@ -92,7 +92,7 @@ export class Broker {
   }
 
   /** Network connections per IPv4 address or IPv6 network. */
-  get addresses(): Iterable<[address: string, Visits]> {
+  get addresses(): Iterable<[address: string, AddressConnections]> {
     return this.#listeners.networkConnections.addresses
   }
 

@@ -67,7 +67,7 @@ export class ConsoleServer implements AsyncDisposable {
     this.#unmount = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
       ours: (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
-      nobodys: (_, response: ServerResponse) => response.writeHead(404).end(),
+      unclaimed: (_, response: ServerResponse) => response.writeHead(404).end(),
     })
   }
 
@@ -189,7 +189,7 @@ export class ConsoleServer implements AsyncDisposable {
       this.#limiter.recordFailedLogin(request)
       throw this.#authorizer.tokenProblem
     }
-    this.#unauthenticated.authenticated(request.socket)
+    this.#unauthenticated.onAuthenticated(request.socket)
     this.#limiter.recordLogin(request)
     if (this.#api.isAudited(request, path)) this.#limiter.recordAction(request, path)
     await this.#api.handle({ request, response, path, hostName })

@@ -6,7 +6,7 @@ import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { callerOf } from '../../node/net/connection-limiter.js'
+import { clientAddress } from '../../node/net/connection-limiter.js'
 import { HttpProblem } from './http.js'
 
 /**
@@ -128,7 +128,7 @@ export class ConsoleRateLimiter {
     if (isThisMachine(address)) return
     const pause = this.#throttle.pause(address)
     if (pause > 0) throw rateProblem('Too many wrong tokens', pause)
-    this.#throttle.failed(address)
+    this.#throttle.recordFailure(address)
   }
 
   /** Records an action. @param path - of the request */
@@ -138,15 +138,15 @@ export class ConsoleRateLimiter {
 
   /** Records a connection that was closed because of a limit. */
   recordDisconnect(address: string | undefined, reason: string): void {
-    this.audit.cut({ address, reason, listener: 'console' })
+    this.audit.reportCut({ address, reason, listener: 'console' })
   }
 
   #record(request: IncomingMessage, event: Omit<AuditEvent, 'time'>): void {
-    this.audit.tell({ ...event, address: this.#addressOf(request), listener: 'console' })
+    this.audit.report({ ...event, address: this.#addressOf(request), listener: 'console' })
   }
 
   #addressOf({ socket, headers }: IncomingMessage): string {
-    return callerOf(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
+    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
   }
 }
 

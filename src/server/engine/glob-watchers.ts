@@ -1,5 +1,5 @@
 import { type Glob, literalPrefix } from '../../core/protocol/glob.js'
-import { CommandError, compileGlob } from '../../core/protocol/parse-command.js'
+import { CommandError, compileRequestGlob } from '../../core/protocol/parse-command.js'
 import { fromBinaryString } from '../../core/util/bytes.js'
 
 /** Heap taken by a glob besides its text, by each of its words, and by each registration, rounded up. */
@@ -293,7 +293,7 @@ export class GlobIndex<C> {
   /** Compiles a glob without adding it. Raises {@link CommandError} if it is too long. */
   compile(id: string, owner?: string): WatchedGlob<C> {
     const bytes = fromBinaryString(id)
-    const glob = compileGlob(bytes)
+    const glob = compileRequestGlob(bytes)
     return { id, glob, owner, connections: new Set(), prefix: literalPrefix(bytes).slice(0, MAX_PREFIX_BYTES) }
   }
 

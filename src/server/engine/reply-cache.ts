@@ -107,15 +107,15 @@ class Generation {
 
   #indexNew(): void {
     const reader = new ByteReader(this.content, this.#indexedTo)
-    while (!reader.ended) {
+    while (!reader.isAtEnd) {
       const correlationData = reader.blob()
       const id = idOf(reader.text(), correlationData)
-      this.#positions.set(id, reader.place)
+      this.#positions.set(id, reader.offset)
       reader.float64()
       reader.uint8()
       readHlc(reader)
     }
-    this.#indexedTo = reader.place
+    this.#indexedTo = reader.offset
   }
 }
 

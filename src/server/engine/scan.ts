@@ -1,6 +1,6 @@
 import type { ScanCommand } from '../../core/protocol/commands.js'
 import type { Glob } from '../../core/protocol/glob.js'
-import { CommandError, compileGlob } from '../../core/protocol/parse-command.js'
+import { CommandError, compileRequestGlob } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString, utf8 } from '../../core/util/bytes.js'
 import type { KeyOrder } from './key-order.js'
@@ -47,7 +47,7 @@ export function scanPage(
   { glob, token }: ScanCommand,
   readable?: Glob,
 ): ScanResult {
-  const { words: globWords, matches } = compileGlob(glob)
+  const { words: globWords, matches } = compileRequestGlob(glob)
   const words = globWords + (readable?.words ?? 0)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
   const keys: Uint8Array[] = []

@@ -5,7 +5,7 @@ import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { AuditEvent, Cut } from '../../node/net/audit.js'
+import type { AuditEvent, Disconnection } from '../../node/net/audit.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { ConnectCredentials, Verdict } from '../broker/session/handler.js'
@@ -102,7 +102,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#rejections.recordQuota(client, action, target)
   }
 
-  onConnectionCut(cut: Cut, client?: Client): void {
+  onConnectionCut(cut: Disconnection, client?: Client): void {
     this.#rejections.recordCut(cut, client)
   }
 
@@ -137,13 +137,13 @@ export class RejectionAudit {
   }
 
   /** @param client - the client of the connection, if its CONNECT was accepted */
-  recordCut(cut: Cut, client: Client | undefined): void {
+  recordCut(cut: Disconnection, client: Client | undefined): void {
     const { audit, authorizer } = this.#access
-    audit.cut({ ...cut, username: client && authorizer?.usernameOf(client) })
+    audit.reportCut({ ...cut, username: client && authorizer?.usernameOf(client) })
   }
 
   recordRequest(client: Client, payload: Uint8Array): void {
-    if (!this.#access.audit.heard) return
+    if (!this.#access.audit.isObserved) return
     const command = tryParseCommand(payload)
     if (command === undefined || command.verb === 'SCAN') return
     if (command.verb === 'GLOBNOTIFY') this.#record(client, 'read', displayText(command.glob))
@@ -154,7 +154,7 @@ export class RejectionAudit {
     const { audit, authorizer } = this.#access
     const username = authorizer?.usernameOf(client)
     const { clientId } = client
-    audit.tell({
+    audit.report({
       event: 'refused',
       action,
       clientId,

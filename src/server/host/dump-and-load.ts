@@ -5,9 +5,9 @@ import {
   ClosedError,
   OutcomeUnknownError,
   StateStoreError,
-  type Uncertain,
+  type UncertainSubject,
 } from '../../core/util/errors.js'
-import { type DumpLine, DumpReader, type DumpRecord, toDumpLine, wrongLine } from '../../node/dump/codec.js'
+import { type DumpLine, DumpReader, type DumpRecord, lineError, toDumpLine } from '../../node/dump/codec.js'
 import type { StoredRecord } from '../engine/apply.js'
 import type { Restoration } from '../engine/engine.js'
 import type { RestoredRecord } from '../engine/entry.js'
@@ -15,7 +15,7 @@ import { LogFailure } from '../log/log.js'
 import type { StoreService } from '../service/store-service.js'
 import type { LoadOptions } from './store-server.js'
 
-const LOAD_OPERATION: Uncertain = { what: 'a load', remedy: 'read the keys before trying again' }
+const LOAD_OPERATION: UncertainSubject = { what: 'a load', remedy: 'read the keys before trying again' }
 
 /** Yields one line at a time: all of them together would need as much memory as the store. */
 export function* dumpLines(
@@ -91,10 +91,10 @@ async function parseLines(
   for await (const line of lines) {
     const record = reader.read(line)
     if (record === undefined) continue
-    const { number } = reader
+    const { lineNumber: number } = reader
     // A token from the future would make the key unwritable: the store rejects such tokens.
     if (record.fencingToken && record.fencingToken.wallClock > maxFencingTimeMs)
-      throw wrongLine(number, "its `fencingToken` is ahead of this machine's clock")
+      throw lineError(number, "its `fencingToken` is ahead of this machine's clock")
     bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES
     if (bytes > MAX_LOAD_BYTES) {
       throw new StateStoreError('overflow', `line ${number}: the dump has more than 1 GiB; nothing was loaded`)

@@ -1,5 +1,5 @@
 import type { Client } from '../../core/mqtt5/peer.js'
-import type { Visits } from '../../node/net/connection-limiter.js'
+import type { AddressConnections } from '../../node/net/connection-limiter.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { QuotaAccount } from '../broker/limits/quota-accounts.js'
 import type { Engine } from '../engine/engine.js'
@@ -38,7 +38,7 @@ export interface AddressUsage {
 }
 
 export function* addressesOf(
-  connectionsByAddress: Iterable<[address: string, Visits]>,
+  connectionsByAddress: Iterable<[address: string, AddressConnections]>,
   throttle: Authorizer['failedLogins'] | undefined,
 ): Iterable<AddressUsage> {
   const failures = new Map(throttle?.failures())

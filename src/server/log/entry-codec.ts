@@ -30,7 +30,7 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   const reader = new ByteReader(bytes)
   const limits = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
   const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
-  if (!reader.ended) throw damagedError('an entry has bytes after its last command')
+  if (!reader.isAtEnd) throw damagedError('an entry has bytes after its last command')
   return { ...limits, commands }
 }
 
@@ -42,7 +42,7 @@ export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
     const kind = reader.uint8()
     if (kind === KIND.write) {
       // The key comes first and may be intact even if the rest is damaged.
-      const command = parseWriteCommand(new ByteReader(bytes, reader.place + 1).blob())
+      const command = parseWriteCommand(new ByteReader(bytes, reader.offset + 1).blob())
       if (command !== undefined) yield command.key
       decodeWrite(reader)
     } else if (kind === KIND.load) {

@@ -49,7 +49,7 @@ export function decodeBlock(block: Uint8Array): StateBlock {
 }
 
 function* readRecords(reader: ByteReader): Generator<StateRecord, void> {
-  while (!reader.ended) yield readRecord(reader)
+  while (!reader.isAtEnd) yield readRecord(reader)
 }
 
 /** Restores records from blocks. Raises `damaged` if the blocks do not form a state. */

@@ -182,7 +182,7 @@ export class StoreService implements CommitLoopHost {
     const { work, changes } = response
     this.#report(connection, message, response)
     const globWork = this.#engine.globWorkOf(changes)
-    if (work !== undefined || globWork > 0) connection.account?.worked((work ?? 0) + globWork)
+    if (work !== undefined || globWork > 0) connection.account?.chargeWork((work ?? 0) + globWork)
     this.#answer(connection, message, response)
     this.onChanges(changes)
   }

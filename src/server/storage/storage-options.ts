@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import { compileGlob } from '../../core/protocol/parse-command.js'
+import { compileRequestGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Checked, checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
@@ -97,6 +97,6 @@ export function volatileRule({
 }: Pick<CheckedStorage, 'persist' | 'persistKeys'>): VolatileRule | undefined {
   if (persist === 'all') return undefined
   if (persist === 'none') return () => true
-  const patterns = persistKeys.map(pattern => compileGlob(utf8(pattern)))
+  const patterns = persistKeys.map(pattern => compileRequestGlob(utf8(pattern)))
   return (key, userProperties) => !requestsPersistence(userProperties) && !patterns.some(({ matches }) => matches(key))
 }

@@ -93,7 +93,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
   const failures: unknown[] = []
   const handler = authenticate ? { ...openHandler, authenticate } : openHandler
   const link = { remoteAddress: undefined, transport: 'tcp', unsentBytes: 0, heldBytes: 0, transientBytes: 0 } as const
-  const writeBuffer = { block: new Uint8Array(0), take: () => 0 }
+  const writeBuffer = { block: new Uint8Array(0), allocate: () => 0 }
   const nothing = { writeBuffer, write: () => undefined, isLarge: () => false }
   const ends = { delayFlush: () => undefined, wake: () => undefined, end: () => undefined, destroy: () => undefined }
   const whole = { ...WITH_METHOD, ...connect }

@@ -1,5 +1,5 @@
 import mqttPacket, { type Packet, type Parser } from 'mqtt-packet'
-import type { Room } from '../../../../src/core/mqtt5/publish-encoder.js'
+import type { WriteBuffer } from '../../../../src/core/mqtt5/publish-encoder.js'
 import type { Link } from '../../../../src/server/broker/session/link.js'
 
 export interface Sent {
@@ -45,7 +45,7 @@ export class SimLink implements Link {
   }
 
   /** A packet is complete when the next one starts. */
-  readonly writeBuffer: Room = new FreshWriteBuffer(bytes => {
+  readonly writeBuffer: WriteBuffer = new FreshWriteBuffer(bytes => {
     this.flush()
     this.#filling = bytes
   })
@@ -111,7 +111,7 @@ export class SimLink implements Link {
 }
 
 /** Allocates separate memory for each packet. */
-class FreshWriteBuffer implements Room {
+class FreshWriteBuffer implements WriteBuffer {
   block = new Uint8Array(0)
   readonly #begun: (bytes: Uint8Array) => void
 
@@ -119,7 +119,7 @@ class FreshWriteBuffer implements Room {
     this.#begun = begun
   }
 
-  take(bytes: number): number {
+  allocate(bytes: number): number {
     this.block = new Uint8Array(bytes)
     this.#begun(this.block)
     return 0

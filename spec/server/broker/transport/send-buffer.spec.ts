@@ -38,7 +38,7 @@ describe('SendBuffer', () => {
   it('sends the writes of an event loop iteration as one piece', async () => {
     const { outflow, calls, take } = noting()
     outflow.write(bytes(1, 2))
-    const at = outflow.take(2)
+    const at = outflow.allocate(2)
     outflow.block.set([3, 4], at)
     outflow.write(bytes(5))
     expect([calls, outflow.unsentBytes]).toEqual([[], 5])

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { toGlob } from '../../../../console/src/model/glob.js'
 import { libraryKey, sortByName, toListedKey } from '../../../../console/src/model/listed-key.js'
 import { toFragment, toRoute } from '../../../../console/src/model/route.js'
-import { compileGlob } from '../../../../src/core/protocol/parse-command.js'
+import { compileRequestGlob } from '../../../../src/core/protocol/parse-command.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
 
 describe('toGlob', () => {
@@ -18,7 +18,7 @@ describe('toGlob', () => {
   })
 
   it.each(['thermostat1\\setPoint', 'a-b!c^d]e', 'line 1'])('a plain word matches anywhere in a key: %j', word => {
-    const { matches } = compileGlob(utf8(toGlob(word)))
+    const { matches } = compileRequestGlob(utf8(toGlob(word)))
     expect(matches(utf8(`before ${word} after`))).toBe(true)
     expect(matches(utf8('something else'))).toBe(false)
   })

@@ -1,4 +1,4 @@
-import { MOST_USER_PROPERTIES } from '../../../core/mqtt5/data-types.js'
+import { MAX_USER_PROPERTIES } from '../../../core/mqtt5/data-types.js'
 import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isThisMachine, networkOf } from '../../../node/limits/network.js'
@@ -55,7 +55,7 @@ export const NO_QUOTAS: BrokerQuotas = {
   principal: { ...UNLIMITED_COUNTS, ...UNLIMITED_RATES },
   address: UNLIMITED_RATES,
   total: { ...UNLIMITED_COUNTS, ...UNLIMITED_RATES },
-  userProperties: MOST_USER_PROPERTIES,
+  userProperties: MAX_USER_PROPERTIES,
 }
 
 const isLimiting = ({ packetsPerSecond, bytesPerSecond, workPerSecond }: RateQuotas): boolean =>
@@ -155,10 +155,10 @@ export class QuotaAccount {
 
   /** Returns how many packets may be processed before the next {@link charge}, one of them in excess of the rate. */
   packetAllowance(now: number): number {
-    return this.waitMs(now) > 0 ? 0 : Math.floor(this.#packets.room(now)) + 1
+    return this.waitMs(now) > 0 ? 0 : Math.floor(this.#packets.available(now)) + 1
   }
 
-  worked(work: number): void {
+  chargeWork(work: number): void {
     this.#work.charge(work, this.#now())
   }
 
@@ -174,7 +174,7 @@ export class QuotaAccount {
   isIdle(now: number): boolean {
     const counters = [this.connections, this.subscriptions, this.retained, this.retainedBytes, this.waitingBytes]
     const rates = [this.#packets, this.#bytes, this.#work]
-    return counters.every(({ used }) => used === 0) && rates.every(rate => rate.rested(now))
+    return counters.every(({ used }) => used === 0) && rates.every(rate => rate.isIdle(now))
   }
 }
 

@@ -1,4 +1,4 @@
-import { startOfContent, uint16 } from '../../../core/mqtt5/data-types.js'
+import { contentStart, uint16 } from '../../../core/mqtt5/data-types.js'
 import { decodePacket } from '../../../core/mqtt5/decode.js'
 import { PacketError, protocolError } from '../../../core/mqtt5/packet-error.js'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
@@ -284,7 +284,7 @@ export function connackOf(
 }
 
 export function protocolVersionOf(frame: Uint8Array): Version {
-  const name = startOfContent(frame)
+  const name = contentStart(frame)
   const level = frame[name + 2 + uint16(frame, name)] ?? 0
   return level < 5 ? 4 : 5
 }

@@ -1,7 +1,7 @@
 import type { Connect, Incoming } from '../../../core/mqtt5/packets.js'
 import type { Client, PublishRejection } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
-import type { Cut } from '../../../node/net/audit.js'
+import type { Disconnection } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
 
 /** Credentials of a connecting client, or of one that reauthenticates. */
@@ -72,7 +72,7 @@ export interface BrokerHandler {
   onDisconnected(client: Client): void
   onQuotaExceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
   /** Called when a network connection is closed at a limit. @param client - if the connection had been accepted */
-  onConnectionCut?(cut: Cut, client?: Client): void
+  onConnectionCut?(cut: Disconnection, client?: Client): void
   /** Called with an internal error; the connection has ended. */
   onError(error: unknown, clientId: string): void
 }

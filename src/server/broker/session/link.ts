@@ -1,5 +1,5 @@
 import type { DetailedPeerCertificate } from 'node:tls'
-import type { Room } from '../../../core/mqtt5/publish-encoder.js'
+import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
 
 export interface SecureLink {
   /** Whether the client presented a certificate of a trusted authority. */
@@ -26,7 +26,7 @@ export interface Link {
   /** Other unprocessed or unsent data. */
   readonly transientBytes: number
   /** Memory for an outgoing packet, which must be filled synchronously. */
-  readonly writeBuffer: Room
+  readonly writeBuffer: WriteBuffer
   /** Queues bytes for sending. Large pieces are not copied and must not be modified afterwards. */
   write(piece: Uint8Array): void
   /** Whether {@link write} does not copy the piece. */

@@ -90,7 +90,7 @@ export class PublishHandler {
 
   #acknowledge(packetId: number): void {
     const { writeBuffer } = this.#link
-    const at = writeBuffer.take(PUBACK_SIZE)
+    const at = writeBuffer.allocate(PUBACK_SIZE)
     putPuback(writeBuffer.block, at, packetId)
   }
 
@@ -103,7 +103,7 @@ export class PublishHandler {
     return new PublishDecoder({
       version: this.#version,
       endTopic: handler.topic,
-      mostUserProperties: accounts.maxUserProperties,
+      maxUserProperties: accounts.maxUserProperties,
     })
   }
 

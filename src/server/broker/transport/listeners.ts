@@ -9,8 +9,8 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
-import type { Cut } from '../../../node/net/audit.js'
-import { ConnectionLimiter, type ConnectionQuotas, callerOf } from '../../../node/net/connection-limiter.js'
+import type { Disconnection } from '../../../node/net/audit.js'
+import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS } from '../../../node/net/http.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
@@ -33,7 +33,7 @@ export interface ListenAddresses {
   /** Enables TLS on both ports. */
   readonly tls?: TlsMaterial | undefined
   /** Default: unlimited. */
-  readonly connections?: ConnectionQuotas | undefined
+  readonly connections?: ConnectionLimits | undefined
 }
 
 export interface WebSocketDetails {
@@ -53,7 +53,7 @@ export interface ListenersHost {
   readonly scheduler: FairScheduler
   readonly maxFrameBytes: number
   accept(arrival: IncomingConnection): void
-  onConnectionCut(cut: Cut): void
+  onConnectionCut(cut: Disconnection): void
 }
 
 /** WebSocket close codes (RFC 6455, section 7.4.1). */
@@ -145,7 +145,11 @@ export class Listeners {
     socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
     const throttled = new ThrottledSocket(socket, this.#host.scheduler)
-    const remoteAddress = callerOf(socket.remoteAddress ?? '', request.headers['x-forwarded-for'], this.#trustProxy)
+    const remoteAddress = clientAddress(
+      socket.remoteAddress ?? '',
+      request.headers['x-forwarded-for'],
+      this.#trustProxy,
+    )
     this.#webSockets.handleUpgrade(request, throttled, head, webSocket =>
       this.#connected(webSocket, socket, remoteAddress),
     )

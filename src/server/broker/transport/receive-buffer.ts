@@ -46,7 +46,7 @@ export class ReceiveBuffer implements IncompletePacketReader {
   push(chunk: Uint8Array): void {
     this.#adjust(chunk.length)
     // The common case: the buffer is empty.
-    if (this.#cutter.held + this.#uncutBytes === 0) {
+    if (this.#cutter.bufferedBytes + this.#uncutBytes === 0) {
       this.#incompletePacketGuard.onFirstFragment(chunk)
       this.#cutter.push(chunk)
       return
@@ -80,13 +80,13 @@ export class ReceiveBuffer implements IncompletePacketReader {
 
   /** @param isDone - whether no complete packet remains */
   settle(isDone: boolean): void {
-    this.#adjust(this.#cutter.held + this.#uncutBytes - this.#heldBytes)
+    this.#adjust(this.#cutter.bufferedBytes + this.#uncutBytes - this.#heldBytes)
     if (isDone) this.#incompleteBytes = this.#heldBytes
   }
 
   /** Starts the deadline of an incomplete packet, once all complete ones have been processed. */
   watch(): void {
-    if (this.#cutter.partial) this.#incompletePacketGuard.watch()
+    if (this.#cutter.hasPartialPacket) this.#incompletePacketGuard.watch()
     else this.#incompletePacketGuard.startedAt = undefined
   }
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Room } from '../../../core/mqtt5/publish-encoder.js'
+import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
@@ -23,7 +23,7 @@ type FlushState = 'none' | 'due' | 'held' | 'lingering'
  * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection has no
  * buffer.
  */
-export class SendBuffer implements Room {
+export class SendBuffer implements WriteBuffer {
   readonly #stream: Duplex
   readonly #socket: Socket
   readonly #budget: BrokerMemoryBudget
@@ -65,7 +65,7 @@ export class SendBuffer implements Room {
     return this.#block
   }
 
-  take(bytes: number): number {
+  allocate(bytes: number): number {
     this.#enqueue(bytes)
     if (this.#to + bytes > this.#block.length) this.#newBlock(bytes)
     const at = this.#to
@@ -75,7 +75,7 @@ export class SendBuffer implements Room {
 
   write(piece: Uint8Array): void {
     if (piece.length <= MAX_COPIED_BYTES) {
-      const at = this.take(piece.length)
+      const at = this.allocate(piece.length)
       this.#block.set(piece, at)
       return
     }

@@ -127,7 +127,7 @@ export class MessageJudge {
     this.snapshots.decode(reader)
     // A state of a version without keys ends here.
     this.signingPolicy.decode(reader)
-    if (!reader.ended) this.nodes.lastRemovalPosition = reader.float64()
+    if (!reader.isAtEnd) this.nodes.lastRemovalPosition = reader.float64()
     this.#position = position
     this.#clock = new LogClock({ streamTime, time })
     this.digest = new StateDigest(digest, position)

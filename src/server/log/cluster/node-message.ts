@@ -140,7 +140,7 @@ function readNodeMessage(reader: ByteReader): NodeMessage | undefined {
     ID_PATTERN.test(node) && ID_PATTERN.test(epoch) && (previousEpoch === '' || ID_PATTERN.test(previousEpoch))
   const areNumbersValid =
     Number.isSafeInteger(number) && Number.isSafeInteger(appliedPosition) && number > 0 && appliedPosition >= 0
-  if (kind === undefined || !reader.ended || !areIdsValid || !areNumbersValid) return undefined
+  if (kind === undefined || !reader.isAtEnd || !areIdsValid || !areNumbersValid) return undefined
   return { kind, node, epoch, number, previousEpoch, appliedPosition, digest, clientCount, body }
 }
 

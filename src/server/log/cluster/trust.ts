@@ -70,7 +70,7 @@ export class SigningPolicy {
 
   /** Restores the encoded state; empty input is from a version without keys. Raises `log-key`. */
   decode(reader: ByteReader): void {
-    if (reader.ended) return
+    if (reader.isAtEnd) return
     const [signedSince, fingerprint] = [reader.float64(), reader.text()]
     if (signedSince === 0) return
     if (this.#keys === undefined) throw keyMissingError(signedSince)
