@@ -85,7 +85,7 @@ describe('A table of options', () => {
   })
 
   it('names the first flag that needs another one', () => {
-    expect(() => refuseOthers(TABLE, { persistKey: ['a'] }, '--log')).toThrow('--persist-key is for --log')
+    expect(() => refuseOthers(TABLE, { persistKey: ['a'] }, '--log')).toThrow('--persist-key requires --log')
     expect(() => refuseOthers(TABLE, { other: 1 }, '--log')).not.toThrow()
   })
 
