@@ -13,7 +13,7 @@ const [CONNACK, DISCONNECT, AUTH] = [0x20, 0xe0, 0xf0]
 const [ACCEPTED, PROTOCOL_ERROR] = [0, 0x82]
 const AT_ONCE = 20_000
 
-/** The data says nothing: whoever came with a password shows it again. */
+/** The test authenticator accepts any password again, so the data is arbitrary. */
 const RENEWAL = auth(METHOD, 'x')
 const byMethod = properties(PROPERTY.authenticationMethod(METHOD))
 const greeting = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
@@ -25,13 +25,13 @@ async function come(scene: Scene, id: string): Promise<RawSocket> {
   return attacker
 }
 
-/** Type and reason code of the packet at an offset, which is shorter than 128 bytes. */
+/** Returns type and reason code of the packet at an offset, which must be shorter than 128 bytes. */
 const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
   const type = bytes[at]
   return [type, bytes[at + (type === CONNACK ? 3 : 2)]]
 }
 
-/** Of the last packet that was heard before the connection ended. */
+/** Returns type and reason code of the last packet before the connection ended. */
 async function lastOf(attacker: RawSocket): Promise<readonly unknown[]> {
   await attacker.closed
   let [at, next] = [0, 0]
@@ -43,19 +43,19 @@ async function lastOf(attacker: RawSocket): Promise<readonly unknown[]> {
 }
 
 const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<void>>> = {
-  'at once, by who is in': async (scene, id) => {
+  'of an authenticated client in one batch': async (scene, id) => {
     const attacker = await come(scene, id)
     await attacker.send(times(RENEWAL, AT_ONCE))
     expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
   },
-  'one after the other, as fast as they are answered': async (scene, id) => {
+  'of sequential packets at full speed': async (scene, id) => {
     const attacker = await come(scene, id)
     for (let n = 0; n < nightly(2_000, 500); n++) {
       await Promise.all([attacker.hears(), attacker.send(RENEWAL)])
       expect(codeOf(attacker.last)).toEqual([AUTH, 0])
     }
   },
-  'right behind CONNECT': async (scene, id) => {
+  'directly after CONNECT': async (scene, id) => {
     const attacker = await scene.open()
     await attacker.send(greeting(id), times(RENEWAL, AT_ONCE))
     expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
@@ -72,7 +72,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
 
 describe('A flood of AUTH', () => {
   it.each(Object.entries(ATTACKS))(
-    '%s, keeps nobody else waiting',
+    '%s does not delay other clients',
     async (_, attack) => {
       const scene = await openScene({ policy: SOME_RIGHTS })
       await scene.under(

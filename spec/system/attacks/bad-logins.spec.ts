@@ -11,11 +11,11 @@ prepareScenes()
 
 const [CONNACK, ACCEPTED, BAD_CREDENTIALS, RATE] = [0x20, 0, 0x86, 0x9f]
 const GUESSES = 200
-/** Innocent clients that come from the same address meanwhile. */
+/** Innocent clients from the same address. */
 const CLIENTS = 119
 const TO_THE_END = { toTheEnd: true, longestAttack: 30_000, slowdown: 3 }
 
-/** At once. */
+/** Concurrent connections. */
 const BATCH = 20
 
 async function times<T>(count: number, task: (n: number) => Promise<T>): Promise<readonly T[]> {
@@ -27,7 +27,7 @@ async function times<T>(count: number, task: (n: number) => Promise<T>): Promise
   return done
 }
 
-it('Bad passwords and bad tokens from an address keep no good token waiting there', { timeout: 60_000 }, async () => {
+it('Failed logins from an address do not delay valid tokens from the same address', { timeout: 60_000 }, async () => {
   const [ours, foreign] = [await generateKeyPair('ES256', { extractable: true }), await generateKeyPair('ES256')]
   const jwks = JSON.stringify({ keys: [await exportJWK(ours.publicKey)] })
   const sign = async (key: Parameters<SignJWT['sign']>[0]): Promise<string> => {
@@ -54,14 +54,14 @@ it('Bad passwords and bad tokens from an address keep no good token waiting ther
       times(GUESSES, async () => withToken(bad)),
       times(CLIENTS, async () => withToken(good)),
     ])
-    // When the pause is over another one is looked at.
+    // After a pause, one more attempt is checked.
     expect(guesses.filter(code => code !== RATE && code !== BAD_CREDENTIALS)).toEqual([])
     expect(new Set(wrong)).toEqual(new Set([BAD_CREDENTIALS]))
     expect(new Set(codes)).toEqual(new Set([ACCEPTED]))
   }, TO_THE_END)
 })
 
-it('Bad tokens from an address keep no good token waiting at a hub', { timeout: 60_000 }, async () => {
+it('Invalid tokens from an address do not delay valid tokens at a hub', { timeout: 60_000 }, async () => {
   const key = 'k'.repeat(32)
   const scene = await openScene({ hub: { key } })
   const { hub } = scene.store.addresses

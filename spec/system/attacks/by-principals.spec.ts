@@ -25,8 +25,8 @@ const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
 
 const POLICIES = {
-  'with rights of her own': SOME_RIGHTS,
-  'with no right but to connect': NO_RIGHTS,
+  'with rights of its own': SOME_RIGHTS,
+  'with only the right to connect': NO_RIGHTS,
 } as const
 
 const greeting = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
@@ -38,7 +38,7 @@ const inAll = async (count: number, act: (n: number) => Promise<unknown>): Promi
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<unknown>>> = {
-  'leaves wills behind that wait': async scene => {
+  'leaves delayed wills': async scene => {
     const will = { topic: 'mallory/will', payload: Buffer.alloc(60_000), properties: properties(willDelay(3_600)) }
     for (let n = 0; n < nightly(800, 400); n += 100)
       await inAll(100, async at => {
@@ -46,12 +46,12 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
         mortal.hangUp()
       })
   },
-  'begins large packets and does not end them': async scene => {
+  'sends incomplete large packets': async scene => {
     const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
     const most = Buffer.alloc(4 * MIB)
     await inAll(30, async n => (await come(scene, `half-${n}`)).send(head, most))
   },
-  'sends WebSocket frames of a byte': async scene => {
+  'sends WebSocket frames of one byte': async scene => {
     const hello = greeting('crumbs')
     await inAll(10, async n => {
       const attacker = await scene.open(scene.store.addresses.wsUrl)
@@ -75,7 +75,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
         await attacker.send(Buffer.alloc(5_000 * message.length, message))
     })
   },
-  'subscribes to thousands of filters at once': async scene => {
+  'subscribes to thousands of filters in one packet': async scene => {
     const attacker = await come(scene, 'filters', { properties: properties(sessionExpiry(3_600)) })
     await attacker.send(subscribe(numbers(20_000).map(n => `mallory/+/${n}/#`)))
     await attacker.settled()
@@ -93,7 +93,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     await attacker.send(Buffer.alloc(150 * message.length, message))
     await attacker.settled()
   },
-  'uses long keys that differ little': async scene => {
+  'uses long keys with small differences': async scene => {
     const attacker = await come(scene, 'keys')
     const key = (n: number): string => `mallory/${'k'.repeat(20_000)}${n}${'k'.repeat(1_000)}`
     for (const verb of ['KEYNOTIFY', 'GET', 'SET'])
@@ -103,7 +103,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
       }
     await attacker.settled()
   },
-  'says properties twice': async scene => {
+  'repeats properties': async scene => {
     const twice = properties(responseTopic('mallory/x'), responseTopic('mallory/y'))
     await inAll(50, async n => {
       const attacker = await come(scene, `twice-${n}`)
@@ -112,20 +112,20 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     })
     await come(scene, 'thrice', { properties: properties(sessionExpiry(1), sessionExpiry(2)) })
   },
-  'looks around': async scene => {
+  'subscribes to topics of other clients': async scene => {
     const attacker = await come(scene, 'spy')
     await attacker.send(subscribe(['$SYS/#', '#', '+/#', 'clients/#', '$share/g/#', '$share/g/clients/#']))
     await attacker.send(request('spy', command('SCAN *'), 2))
     await attacker.settled()
     expect(String(attacker.last)).not.toContain('innocent')
   },
-  'retains without an end': async scene => {
+  'retains messages without limit': async scene => {
     const attacker = await come(scene, 'retains')
     for (let n = 1; n <= nightly(1_000, 600); n++)
       await attacker.send(publish(`mallory/${n}`, Buffer.alloc(64 * KIB), { retain: true, qos: 1, id: n }))
     await attacker.settled()
   },
-  'begins messages with QoS 2 and ends none': async scene => {
+  'leaves QoS 2 messages unreleased': async scene => {
     await inAll(4, async who => {
       const attacker = await come(scene, `half-${who}`, { properties: properties(sessionExpiry(3_600)) })
       for (let n = 1; n <= nightly(300, 200) && !attacker.ended; n++)
@@ -133,7 +133,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
       await attacker.settled()
     })
   },
-  'has many sessions at the hub for which much waits': async ({ store }, may) => {
+  'has many hub sessions with queued messages': async ({ store }, may) => {
     const open = async (): Promise<WebSocket> => {
       const url = `${store.addresses.hub}/client/hubs/h?user=mallory&may=${may}`
       const socket = new WebSocket(url, 'json.reliable.webpubsub.azure.v1')
@@ -160,7 +160,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     })
     for (const socket of [...members, sender]) socket.terminate()
   },
-  'holds the console up': async scene =>
+  'occupies the console': async scene =>
     inAll(300, async () => {
       const attacker = await scene.open(scene.store.addresses.console)
       await attacker.send(Buffer.from('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '))
@@ -168,9 +168,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     }),
 }
 
-describe('Mallory,', () => {
+describe('An attacker', () => {
   it.each(Object.entries(POLICIES))(
-    '%s, does all that was ever tried, and nobody else notices',
+    '%s does not affect other clients by all known attacks together',
     {
       timeout: 60_000,
     },

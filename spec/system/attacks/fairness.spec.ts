@@ -10,11 +10,11 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
 
-/** Of a flood, ms. */
+/** Duration of a flood, ms. */
 const LASTS = nightly(2_500, 1_000)
 const MIB = 1024 * 1024
 
-/** Repeats what it is given as fast as it is taken, for a while. */
+/** Repeats a packet as fast as the broker accepts it. */
 async function flood(attackers: readonly RawSocket[], piece: Buffer): Promise<void> {
   const end = performance.now() + LASTS
   await Promise.all(
@@ -28,8 +28,8 @@ async function flood(attackers: readonly RawSocket[], piece: Buffer): Promise<vo
 const several = async (scene: Scene, count: number): Promise<RawSocket[]> =>
   Promise.all(Array.from({ length: count }, async (_, n) => scene.connect(`attacker-${n}`)))
 
-describe('Who sends as fast as it can', () => {
-  it('takes its turn like all others: small messages with QoS 0 over four connections', async () => {
+describe('An attacker that sends as fast as it can', () => {
+  it('does not slow down others with QoS 0 messages over four connections', async () => {
     const scene = await openScene()
     const message = publish('flood', Buffer.from('x'))
     await scene.under(async () => {
@@ -41,7 +41,7 @@ describe('Who sends as fast as it can', () => {
     await scene.expectRecovered()
   })
 
-  it('takes its turn like all others: subscriptions that have all that is retained looked through', async () => {
+  it('does not slow down others with subscriptions that search all retained messages', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       const [attacker] = await several(scene, 1)
@@ -58,7 +58,7 @@ describe('Who sends as fast as it can', () => {
     await scene.expectRecovered()
   })
 
-  it('takes its turn like all others: scans that find nothing', async () => {
+  it('does not slow down others with scans that find nothing', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       const writer = await scene.connect('writer')
@@ -79,7 +79,7 @@ describe('Who sends as fast as it can', () => {
     })
   })
 
-  it('takes its turn like all others: ten thousand globs that are slow to match, and keys that nearly fit them', async () => {
+  it('does not slow down others with ten thousand slow globs and keys that nearly match', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       const attackers = await several(scene, 2)
@@ -93,7 +93,7 @@ describe('Who sends as fast as it can', () => {
           await attacker.settled()
         }
       }
-      // Every place of the globs can be reached with every byte; a matcher that goes back would never end.
+      // Every position of the globs is reachable with every byte, so a backtracking matcher would never finish.
       const write = (n: number, id: number): Buffer =>
         request(`attacker-${n}`, command(`SET ${'a'.repeat(2_000)}${id} v`), id)
       await Promise.all(
@@ -105,7 +105,7 @@ describe('Who sends as fast as it can', () => {
     })
   })
 
-  it('takes its turn like all others: thousands of globs of one user, which are gone with its connection', async () => {
+  it('does not slow down others with thousands of globs of one user, which end with its connection', async () => {
     const scene = await openScene({ policy: SOME_RIGHTS })
     await scene.under(
       async () => {
@@ -122,9 +122,9 @@ describe('Who sends as fast as it can', () => {
   })
 
   it.each<[string, (attacker: RawSocket) => void]>([
-    ['says goodbye', attacker => void attacker.send(disconnect())],
-    ['sends no more', attacker => attacker.socket.end()],
-  ])('takes its turn like all others: with what had to wait until it acknowledges, when it %s', async (_, leave) => {
+    ['disconnects', attacker => void attacker.send(disconnect())],
+    ['closes its side', attacker => attacker.socket.end()],
+  ])('does not slow down others with queued work when it %s', async (_, leave) => {
     const scene = await openScene()
     await scene.under(async () => {
       const writer = await scene.connect('writer')
@@ -145,15 +145,15 @@ describe('Who sends as fast as it can', () => {
     })
   })
 
-  it('takes its turn like all others: packets without a meaning, acknowledgements and pings', async () => {
+  it('does not slow down others with meaningless packets, acknowledgements and pings', async () => {
     const scene = await openScene()
     const nonsense = Buffer.concat([Buffer.of(0xc0, 0), Buffer.of(0x40, 2, 0x12, 0x34), Buffer.of(0x70, 2, 0x12, 0x34)])
     await scene.under(async () => flood(await several(scene, 4), Buffer.alloc(nonsense.length * 5_000, nonsense)))
   })
 })
 
-describe('Who subscribes as much as it may', () => {
-  it('slows down nobody: a thousand filters that nearly match what it is told', async () => {
+describe('An attacker with as many subscriptions as permitted', () => {
+  it('does not slow down others with a thousand filters that nearly match its messages', async () => {
     const scene = await openScene()
     const id = 'attacker-0'
     const deep = `/${'a/'.repeat(100)}`
@@ -182,7 +182,7 @@ describe('Who subscribes as much as it may', () => {
     })
   })
 
-  it('slows down nobody: many clients with a thousand wildcards each', async () => {
+  it('does not slow down others with many clients of a thousand wildcards each', async () => {
     const scene = await openScene()
     await scene.under(
       async () => {

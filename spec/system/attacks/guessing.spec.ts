@@ -7,10 +7,10 @@ import { openScene, prepareScenes } from './support/scene.js'
 prepareScenes()
 
 const [CONNACK, ACCEPTED, RATE] = [0x20, 0, 0x9f]
-/** At once, and again when some have been refused. */
+/** Concurrent attempts, repeated after the first rejections. */
 const GUESSES = 300
 
-it('Guesses at passwords from an address keep nobody waiting there who has come in before', async () => {
+it('Password guesses from an address do not delay users that have logged in from there before', async () => {
   const scene = await openScene({ policy: SOME_RIGHTS })
   await scene.under(
     async () => {

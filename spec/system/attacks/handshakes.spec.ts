@@ -6,7 +6,7 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
 
-/** As many as lock out an address, were they kept. */
+/** Would exhaust the connections of an address if they stayed open. */
 const HANDSHAKES = 1_010
 const AT_ONCE = 101
 /** The first bytes of a ClientHello. */
@@ -27,16 +27,16 @@ const rejectCertificate = async (url: string): Promise<void> => {
   })
 }
 
-/** Handshakes that come to nothing, at MQTT, WebSocket and the console. */
+/** Incomplete handshakes over MQTT, WebSocket and the console. */
 const ABORTED: Readonly<Record<string, (scene: Scene, url: string) => Promise<unknown>>> = {
-  'closed before they begin': async (scene, url) => (await scene.open(url)).socket.end(),
+  'closed before they start': async (scene, url) => (await scene.open(url)).socket.end(),
   'closed in the middle': async (scene, url) => (await scene.open(url)).socket.end(HALF_HELLO),
   'of clients that reject the certificate': async (_, url) => rejectCertificate(url),
-  'that are garbage': async (scene, url) => (await scene.open(url)).send(Buffer.alloc(1_000, 7)),
+  'of random bytes': async (scene, url) => (await scene.open(url)).send(Buffer.alloc(1_000, 7)),
 }
 
 it.each(Object.entries(ABORTED))(
-  'Handshakes %s are closed, and the innocent goes on',
+  'Handshakes %s are closed without affecting other clients',
   async (_, abort) => {
     const scene = await openScene({ tls, console: true })
     const { url, wsUrl, console: page } = scene.store.addresses
@@ -54,7 +54,7 @@ it.each(Object.entries(ABORTED))(
   90_000,
 )
 
-it('Handshakes that fall silent are closed after ten seconds, and the innocent goes on', async () => {
+it('Silent handshakes are closed after ten seconds without affecting other clients', async () => {
   const scene = await openScene({ tls })
   await scene.under(
     async () => {

@@ -19,7 +19,7 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 const BOUNDS = { maxBufferedBytes: 64 * MIB }
-/** Of those who are away, each with enough waiting to be worth ending. */
+/** Offline sessions, each with enough queued data to be worth evicting. */
 const SLEEPERS = 20
 const MESSAGES = 10
 const PAYLOAD = Buffer.alloc(10 * KIB, 'x')
@@ -30,7 +30,7 @@ const topic = (n: number): string => `mallory/away/${n}`
 const MALLORY: ConnectOptions = as('mallory')
 const INNOCENT: ConnectOptions = as('innocent')
 
-/** Somebody innocent away in many sessions, with something waiting in each. */
+/** An innocent user with many offline sessions, each with a queued message. */
 async function leaveSleepers(scene: Scene): Promise<void> {
   for (const n of numbers(SLEEPERS)) {
     const sleeper = await scene.connect(connect(`sleeper-${n}`, { ...INNOCENT, properties: LASTING }))
@@ -40,13 +40,13 @@ async function leaveSleepers(scene: Scene): Promise<void> {
   }
 }
 
-/** Something more for each of them. */
+/** Queues another message for each session. */
 async function write(writer: RawSocket): Promise<void> {
   for (const n of numbers(SLEEPERS)) await writer.send(publish(topic(n), PAYLOAD, { qos: 1, id: n + 1 }))
   await writer.settled()
 }
 
-/** Everybody is back, and has everything. */
+/** Checks that every session is resumed with all its messages. */
 async function expectAwake(scene: Scene, messages: number): Promise<void> {
   const lost: number[] = []
   for (const n of numbers(SLEEPERS)) {
@@ -60,13 +60,13 @@ async function expectAwake(scene: Scene, messages: number): Promise<void> {
   expect(lost, 'sleepers').toEqual([])
 }
 
-/** Begins as often as it says, and goes on until there is as much of it, whether the store takes it or not. */
+/** Each attack is repeated until it has sent enough data, whether or not the store accepts it. */
 const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown>>> = {
-  'CONNECT of strangers': async scene => {
+  'a CONNECT of unauthenticated clients': async scene => {
     const attacker = await scene.open()
     await attacker.send(Buffer.concat([Buffer.of(0x10), variable(16 * MIB - 5)]), Buffer.alloc(7 * MIB))
   },
-  'PUBLISH of a principal with rights': async (scene, n) => {
+  'a PUBLISH of an authenticated client': async (scene, n) => {
     const attacker = await scene.connect(connect(`half-${n}`, MALLORY))
     await attacker.send(Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)]), Buffer.alloc(7 * MIB))
   },
@@ -74,16 +74,16 @@ const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown
     const attacker = await scene.open(scene.store.addresses.wsUrl)
     await attacker.send(Buffer.from(UPGRADE))
     await attacker.hears()
-    // Masked with zeros, of 16 MiB.
+    // A frame of 16 MiB with a zero mask.
     const head = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
     await attacker.send(head, Buffer.alloc(7 * MIB))
   },
-  'a CONNECT that counts three times': async (scene, n) => {
+  'a large CONNECT': async (scene, n) => {
     const user = PROPERTY.user('x', 'x'.repeat(60_000))
     const own = properties(user, user, user, user)
     for (const at of numbers(8)) await scene.connect(connect(`talker-${n}-${at}`, { ...MALLORY, properties: own }))
   },
-  'topics with long names for aliases': async (scene, n) => {
+  'aliases for long topics': async (scene, n) => {
     for (const at of numbers(4)) {
       const attacker = await scene.connect(connect(`alias-${n}-${at}`, MALLORY))
       for (const alias of numbers(16)) {
@@ -100,20 +100,24 @@ const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown
   },
 }
 
-describe('Memory that somebody holds', () => {
-  it.each(Object.entries(HELD))('as %s costs those who are away nothing', { timeout: 60_000 }, async (_, hold) => {
-    const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })
-    await scene.under(async () => {
-      await leaveSleepers(scene)
-      const writer = await scene.connect(connect('writer', MALLORY))
-      let written = 0
-      for (; written < MESSAGES; written++) await write(writer)
-      for (let n = 0; n < 16; n++) {
-        await hold(scene, n).catch(() => undefined)
-        await write(writer)
-        written++
-      }
-      await expectAwake(scene, written)
-    }, TO_THE_END)
-  })
+describe('Memory held by an attacker', () => {
+  it.each(Object.entries(HELD))(
+    'as %s does not evict sessions of offline clients',
+    { timeout: 60_000 },
+    async (_, hold) => {
+      const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })
+      await scene.under(async () => {
+        await leaveSleepers(scene)
+        const writer = await scene.connect(connect('writer', MALLORY))
+        let written = 0
+        for (; written < MESSAGES; written++) await write(writer)
+        for (let n = 0; n < 16; n++) {
+          await hold(scene, n).catch(() => undefined)
+          await write(writer)
+          written++
+        }
+        await expectAwake(scene, written)
+      }, TO_THE_END)
+    },
+  )
 })

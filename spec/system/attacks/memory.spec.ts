@@ -9,17 +9,16 @@ prepareScenes()
 
 const KIB = 1024
 const MIB = 1024 * KIB
-/** What a store may take for it. */
+/** Memory limit under attack. */
 const ROOM = nightly(64, 16) * MIB
-/** More than that, and less than its heap: it is to refuse, not to die. */
+/** Exceeds that limit but not the heap: the store must reject it and not crash. */
 const MUCH = nightly(400, 100) * MIB
-/** What the broker may hold for all clients. */
 const SMALL = { maxBufferedBytes: ROOM }
-/** What it may hold of an attack: that, and caches, pools and code. */
+/** The limit plus caches, pools and code. */
 const HELD = { held: SMALL.maxBufferedBytes + 32 * MIB }
 const PAYLOAD = Buffer.alloc(64 * KIB, 'x')
 
-/** Sends packets, made one after the other, until so many bytes were sent or the connection has ended. */
+/** Sends packets one after the other until a number of bytes is sent or the connection has ended. */
 async function pour(attacker: RawSocket, bytes: number, next: (n: number) => Buffer): Promise<void> {
   for (let [sent, n] = [0, 1]; sent < bytes && !attacker.ended; n++) {
     const piece = next(n)
@@ -29,8 +28,8 @@ async function pour(attacker: RawSocket, bytes: number, next: (n: number) => Buf
   }
 }
 
-describe('What is to be kept without end', () => {
-  it('is refused: values, when the store is full, and it has room again when they are deleted', {
+describe('Unbounded storage', () => {
+  it('is prevented for values: a full store rejects them and accepts more after a deletion', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene({ maxBytes: ROOM })
@@ -52,7 +51,7 @@ describe('What is to be kept without end', () => {
     await scene.expectRecovered()
   })
 
-  it('is refused: watched keys, which are gone with their connection', async () => {
+  it('is prevented for watched keys, which end with their connection', async () => {
     const scene = await openScene({ maxBytes: ROOM })
     const key = 'k'.repeat(20_000)
     await scene.under(async () => {
@@ -62,7 +61,7 @@ describe('What is to be kept without end', () => {
     await scene.expectRecovered()
   })
 
-  it('is refused: retained messages', async () => {
+  it('is prevented for retained messages', async () => {
     const scene = await openScene(SMALL)
     await scene.under(async () => {
       const attacker = await scene.connect('attacker')
@@ -72,7 +71,7 @@ describe('What is to be kept without end', () => {
     }, HELD)
   })
 
-  it('is refused: messages with QoS 2 that are never released', async () => {
+  it('is prevented for unreleased QoS 2 messages', async () => {
     const scene = await openScene(SMALL)
     await scene.under(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -83,7 +82,7 @@ describe('What is to be kept without end', () => {
     }, HELD)
   })
 
-  it('is refused: what waits for those who are away', async () => {
+  it('is prevented for messages queued for offline clients', async () => {
     const scene = await openScene(SMALL)
     await scene.under(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -98,7 +97,7 @@ describe('What is to be kept without end', () => {
     }, HELD)
   })
 
-  it('is refused: wills that are to wait for a day', async () => {
+  it('is prevented for wills with a delay of a day', async () => {
     const scene = await openScene(SMALL)
     await scene.under(async () => {
       const will = {
@@ -118,7 +117,7 @@ describe('What is to be kept without end', () => {
     }, HELD)
   })
 
-  it('is refused: sessions of MQTT 3.1.1, which know no expiry', async () => {
+  it('is prevented for sessions of MQTT 3.1.1, which have no expiry', async () => {
     const scene = await openScene(SMALL)
     const filters = Array.from({ length: 10 }, (_, n) => `${'f'.repeat(1_000)}/${n}`)
     const plain = Buffer.concat(

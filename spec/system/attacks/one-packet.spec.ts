@@ -27,7 +27,7 @@ const twice = (property: Buffer): Buffer => properties(property, property)
 const will = (own: Buffer): Buffer =>
   connect('attacker', { will: { topic: 'will', payload: NOTHING, properties: own } })
 
-/** That each of them, over a connection of its own, is its connection's last. */
+/** Expects each packet to end its connection. */
 async function expectEach(scene: Scene, packets: Readonly<Record<string, readonly Buffer[]>>): Promise<void> {
   const survivors: string[] = []
   for (const [name, pieces] of Object.entries(packets)) {
@@ -41,8 +41,8 @@ async function expectEach(scene: Scene, packets: Readonly<Record<string, readonl
   expect(survivors).toEqual([])
 }
 
-describe('One packet', () => {
-  it('with a property twice ends its connection and nothing else', async () => {
+describe('A packet', () => {
+  it('with a duplicate property ends only its connection', async () => {
     const own = properties(responseTopic(responseTopicOf('attacker')), correlationData('x'), correlationData('y'))
     const PACKETS: Record<string, readonly Buffer[]> = {
       'two session expiries in CONNECT': [connect('attacker', { properties: twice(sessionExpiry(60)) })],
@@ -62,7 +62,7 @@ describe('One packet', () => {
     await scene.under(async () => expectEach(scene, PACKETS), TO_THE_END)
   })
 
-  it('with a length that runs past its end ends its connection and nothing else', async () => {
+  it('with a property length beyond its end ends only its connection', async () => {
     const past = (property: Buffer, at = 1): Buffer => {
       const longer = Buffer.from(property)
       longer.writeUInt16BE(0x7fff, at)
@@ -92,7 +92,7 @@ describe('One packet', () => {
 })
 
 describe('A will', () => {
-  it('that may not be published harms nobody, whatever the clock does while its client is connected', async () => {
+  it('that is not permitted harms no other client, even if the clock jumps during its connection', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
@@ -103,7 +103,7 @@ describe('A will', () => {
     }, TO_THE_END)
   })
 
-  it('is not published while its client is connected, after a sleep of a day; and then it is', async () => {
+  it('is not published during its connection even if the system sleeps for a day, but after it', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       const reader = await scene.connect('reader')
@@ -122,8 +122,8 @@ describe('A will', () => {
   })
 })
 
-describe('What the broker says of itself', () => {
-  it('names no client: neither to # nor to $SYS', async () => {
+describe('The broker’s own information', () => {
+  it('reveals no client to subscribers of # or $SYS', async () => {
     const scene = await openScene()
     await scene.under(async () => {
       const spy = await scene.connect('spy')

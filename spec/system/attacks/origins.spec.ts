@@ -3,7 +3,7 @@ import type { ServeOptions } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawSocket } from '../../support/raw-socket.js'
 
-/** What the broker answers a request for a WebSocket: 101 when it agrees. */
+/** Returns the status of a WebSocket upgrade: 101 if it is accepted. */
 async function ask(headers: Readonly<Record<string, string>>, options: ServeOptions = {}): Promise<number> {
   const { store } = await openStore(options)
   const { host } = new URL(store.wsUrl)
@@ -25,52 +25,60 @@ async function ask(headers: Readonly<Record<string, string>>, options: ServeOpti
 
 const PANEL: ServeOptions = { allowedOrigins: ['https://panel.example'] }
 
-describe('A page in a browser may connect over WebSocket', () => {
+describe('A web page may connect over WebSocket if it is', () => {
   it.each<[string, Record<string, string>, ServeOptions]>([
-    ['of this machine: the console, on another port', { Origin: 'http://127.0.0.1:8080' }, {}],
-    ['of this machine, by name', { Host: 'localhost:8083', Origin: 'http://localhost:5173' }, {}],
-    ['of this machine, whatever it calls it', { Host: 'localhost:8083', Origin: 'http://[::1]:8080' }, {}],
+    ['on this machine: the console, on another port', { Origin: 'http://127.0.0.1:8080' }, {}],
+    ['on this machine, by name', { Host: 'localhost:8083', Origin: 'http://localhost:5173' }, {}],
+    ['on this machine, by another name or address', { Host: 'localhost:8083', Origin: 'http://[::1]:8080' }, {}],
     [
-      'of the address that it asks for',
+      'of the address that it connects to',
       { Host: '192.0.2.7:8083', Origin: 'http://192.0.2.7' },
       { host: '0.0.0.0', allowAnonymous: true },
     ],
     ['of an origin on the list', { Origin: 'https://panel.example' }, PANEL],
-    ['of an origin on the list, in other letters', { Origin: 'https://Panel.Example' }, PANEL],
+    ['of an origin on the list, in other case', { Origin: 'https://Panel.Example' }, PANEL],
   ])('%s', async (_, headers, options) => {
     expect(await ask(headers, options)).toBe(101)
   })
 })
 
-describe('A page in a browser is refused', () => {
+describe('A web page is rejected if it is', () => {
   it.each<[string, Record<string, string>, ServeOptions]>([
     ['of another site', { Origin: 'https://evil.example' }, {}],
     ['of another site, which is not on the list', { Origin: 'https://evil.example' }, PANEL],
-    ['below a name on the list', { Origin: 'https://evil.panel.example' }, PANEL],
-    ['that begins like one on the list', { Origin: 'https://panel.example.evil.example' }, PANEL],
+    ['of a subdomain of a name on the list', { Origin: 'https://evil.panel.example' }, PANEL],
+    ['of a name with the prefix of one on the list', { Origin: 'https://panel.example.evil.example' }, PANEL],
     ['of the host on the list, by another scheme', { Origin: 'http://panel.example' }, PANEL],
     ['of the host on the list, on another port', { Origin: 'https://panel.example:8443' }, PANEL],
-    ['of a name that somebody made point here', { Host: 'evil.example:8083', Origin: 'http://evil.example:8083' }, {}],
-    ['of such a name, in other letters', { Host: 'EVIL.example', Origin: 'http://evil.EXAMPLE' }, {}],
     [
-      'of such a name, though the broker listens everywhere',
+      'of a foreign name that resolves to this machine',
+      { Host: 'evil.example:8083', Origin: 'http://evil.example:8083' },
+      {},
+    ],
+    ['of such a name, in other case', { Host: 'EVIL.example', Origin: 'http://evil.EXAMPLE' }, {}],
+    [
+      'of such a name, if the broker listens on all addresses',
       { Host: 'evil.example', Origin: 'http://evil.example' },
       { host: '0.0.0.0', allowAnonymous: true },
     ],
-    ['of this machine, by a foreign name', { Host: 'evil.example', Origin: 'http://localhost' }, {}],
-    ['that does not say where it is from', { Origin: 'null' }, {}],
+    ['on this machine, but connects to a foreign name', { Host: 'evil.example', Origin: 'http://localhost' }, {}],
+    ['of the origin null', { Origin: 'null' }, {}],
     ['from a file, or in a sandbox', { Origin: 'file://' }, {}],
-    ['of an address on the network', { Origin: 'http://192.0.2.7' }, {}],
-    ['whose origin is none', { Origin: 'http://' }, {}],
-    ['whose origin is a trick', { Origin: 'http://localhost@evil.example' }, {}],
-    ['whose host is a trick', { Host: 'localhost@evil.example', Origin: 'http://localhost' }, {}],
+    ['of another address on the network', { Origin: 'http://192.0.2.7' }, {}],
+    ['of an invalid origin', { Origin: 'http://' }, {}],
+    ['of an origin with a deceptive user name', { Origin: 'http://localhost@evil.example' }, {}],
     [
-      'whose host only looks like ours',
+      'connected to a host with a deceptive user name',
+      { Host: 'localhost@evil.example', Origin: 'http://localhost' },
+      {},
+    ],
+    [
+      'connected to a name with our name as its prefix',
       { Host: 'localhost.evil.example', Origin: 'http://localhost.evil.example' },
       {},
     ],
     [
-      'whose host only looks like an address',
+      'connected to a name that looks like an address',
       { Host: '127.0.0.1.evil.example', Origin: 'http://127.0.0.1.evil.example' },
       {},
     ],
@@ -80,11 +88,11 @@ describe('A page in a browser is refused', () => {
   })
 })
 
-describe('A program that is no browser', () => {
+describe('A client outside a browser', () => {
   it.each([
     ['by address', {}],
     ['by any name', { Host: 'store.factory.example' }],
-  ])('sends no origin, and may connect: %s', async (_, headers) => {
+  ])('sends no origin and may connect %s', async (_, headers) => {
     expect(await ask(headers)).toBe(101)
   })
 })

@@ -8,13 +8,13 @@ import { openScene, prepareScenes } from './support/scene.js'
 prepareScenes()
 
 const MIB = 1024 * 1024
-/** Of 1.6 GiB that are announced and 800 MiB that are sent; most of it is read and dropped before garbage is collected. */
+/** For 1.6 GiB announced and 800 MiB sent; most of it is discarded before garbage collection. */
 const GROWTH = 400 * MIB
 
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
-describe('A packet that never becomes whole', () => {
-  it('takes no memory for what was only announced, and little more than its bytes: many of 16 MiB', async () => {
+describe('An incomplete packet', () => {
+  it('takes memory only for its received bytes, even with many packets of 16 MiB', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(
       async () => {
@@ -30,7 +30,7 @@ describe('A packet that never becomes whole', () => {
     await scene.expectRecovered()
   })
 
-  it('costs no more in WebSocket frames of one byte', async () => {
+  it('takes no additional memory in WebSocket frames of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(async () => {
       const greeting = connect('x')
@@ -51,7 +51,7 @@ describe('A packet that never becomes whole', () => {
     await scene.expectRecovered()
   })
 
-  it('costs no more in segments of one byte', async () => {
+  it('takes no additional memory in TCP segments of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.under(async () => {
       const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)

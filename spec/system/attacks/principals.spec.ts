@@ -8,14 +8,14 @@ import { as, backwards, now } from '../../support/secured.js'
 import { command, resp3 } from '../../support/words.js'
 import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 
-/** Mallory has rights of her own in the first, and none but to connect in the second. */
+/** The attacker has rights in the first policy, and only the right to connect in the second. */
 const RULES = {
   'with rights': SOME_RIGHTS,
   'without rights': NO_RIGHTS,
 } as const
 const MIB = 1024 * 1024
 
-/** What Mallory does, with connections of her own. */
+/** The attacker's connections. */
 interface Scene {
   readonly url: string
   readonly mallory: RawClient
@@ -31,18 +31,18 @@ const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   },
   'fills the store with keys': async ({ mallory, stamp }) =>
     Promise.all(Array.from({ length: 3_000 }, (_, i) => mallory.request(command(`SET mallory/${i} v`), stamp))),
-  'watches more keys than there are': async ({ mallory }) =>
+  'watches more keys than exist': async ({ mallory }) =>
     Promise.all(Array.from({ length: 3_000 }, (_, i) => mallory.request(command(`KEYNOTIFY mallory/${i}`)))),
-  'retains whatever there is room for': async ({ mallory }) => {
+  'retains messages up to every limit': async ({ mallory }) => {
     const value = 'x'.repeat(64 * 1024)
     for (let i = 0; i < 200; i++) await mallory.publish(`mallory/${i}`, value, { retain: true })
   },
-  'begins messages with QoS 2 and ends none': async ({ mallory }) => {
+  'leaves QoS 2 messages unreleased': async ({ mallory }) => {
     mallory.mqtt.on('packetreceive', packet => packet.cmd === 'pubrec' && mallory.mqtt.stream.destroy())
     mallory.mqtt.publish('mallory/a', 'x'.repeat(MIB), { qos: 2 })
     await mallory.closed
   },
-  'leaves sessions behind for which much waits': async ({ url, mallory }) => {
+  'leaves offline sessions with queued messages': async ({ url, mallory }) => {
     for (let i = 0; i < 20; i++) {
       const away = await RawClient.connect(url, `away-${i}`, LASTING)
       await away.subscribe('mallory/#')
@@ -50,20 +50,20 @@ const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
     }
     for (let i = 0; i < 40; i++) await mallory.publish('mallory/a', 'x'.repeat(64 * 1024))
   },
-  'subscribes to as much as it can, in many sessions': async ({ url }) => {
+  'subscribes as much as possible in many sessions': async ({ url }) => {
     for (let i = 0; i < 10; i++) {
       const one = await RawClient.connect(url, `many-${i}`, as('mallory'))
       await Promise.all(Array.from({ length: 200 }, (_, n) => one.subscribe(`mallory/${n}/+/+/#`)))
     }
   },
-  'scans without an end': async ({ mallory }) =>
+  'scans continuously': async ({ mallory }) =>
     Promise.all(Array.from({ length: 200 }, () => mallory.request(resp3(['SCAN', '*a*b*c*d*e*f*'])))),
   'repeats one user property': async ({ mallory }) => {
     const userProperties = { name: Array<string>(2_000).fill('x') }
     await mallory.request(resp3(['GET', 'a']), { userProperties }).catch(() => undefined)
     await mallory.closed
   },
-  'looks for others at $SYS and everywhere': async ({ mallory }) => {
+  'subscribes to # and $SYS to find other clients': async ({ mallory }) => {
     for (const filter of ['$SYS/#', '#', '+/#', 'clients/#', '$share/g/#'])
       expect(await mallory.subscribe(filter)).toBe(0x87)
     expect((await mallory.request(command('SCAN *'))).text).not.toContain('innocent')
@@ -74,9 +74,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   },
 }
 
-describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
+describe.each(Object.entries(RULES))('An attacker %s', (_, policy) => {
   it.each(Object.entries(ATTACKS))(
-    '%s, and the innocent does not notice',
+    'that %s does not affect an innocent client',
     async (_, attack) => {
       const { store, clock } = await openStore({
         authenticate: firstOf([backwards()]),
@@ -103,7 +103,7 @@ describe.each(Object.entries(RULES))('Mallory, %s', (_, policy) => {
       let round = 0
       while (!over || round < 3) await firstValueFrom(key.set(String(++round)))
       await attacked
-      // There is room for the innocent in all that Mallory could fill.
+      // The attacker cannot exhaust the quota of the innocent client.
       await firstValueFrom(innocent.key('innocent/large', text).set('x'.repeat(64 * 1024)))
       expect(await firstValueFrom(key.get())).toMatchObject({ value: String(round) })
       expect(store.stats.bufferedBytes).toBeLessThan(12 * MIB)

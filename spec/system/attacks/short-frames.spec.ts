@@ -13,12 +13,12 @@ const frame = (payload: Buffer): Buffer => Buffer.concat([Buffer.of(0x82, 0x80 |
 const MESSAGES = 20_000
 const BATCH = 500
 
-/** Answers each message with QoS 1 in a frame of its own, as clients do; returns when so many were answered. */
+/** Acknowledges each QoS 1 message in a separate frame, as clients do; returns after `count` messages. */
 async function acknowledgeAll(reader: RawSocket, count: number): Promise<number> {
   const frames = new Unframer()
   let answered = 0
   let rest = Buffer.alloc(0)
-  // The answer to the upgrade may have come with it, or before.
+  // The upgrade response may have arrived with it or before.
   const head = reader.last.indexOf('\r\n\r\n')
   const first = head < 0 ? 0 : head + 4
   return new Promise(resolve => {
@@ -41,8 +41,8 @@ async function acknowledgeAll(reader: RawSocket, count: number): Promise<number>
   })
 }
 
-describe('Who sends short frames because it has little to say', () => {
-  it('is no attacker: a client that does nothing but acknowledge, over WebSocket', { timeout: 60_000 }, async () => {
+describe('A client with short WebSocket frames', () => {
+  it('is not treated as an attacker if it only acknowledges messages', { timeout: 60_000 }, async () => {
     const scene = await openScene()
     await scene.under(
       async () => {

@@ -27,7 +27,7 @@ beforeAll(() => {
   clients = new Authority('/CN=Clients')
 })
 
-/** A store on TLS with an innocent client, which is asked whether it is well. */
+/** A store over TLS with an innocent client. */
 async function open() {
   const { store, clock } = await openStore({
     tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
@@ -53,7 +53,7 @@ const ended = async (socket: Socket): Promise<void> => {
   if (!socket.closed) await once(socket, 'close')
 }
 
-/** Says something to a listener, with or without a handshake before; after one it waits until that has had enough. */
+/** Sends bytes to a listener with or without TLS; with TLS it waits until the listener closes. */
 async function say(store: StoreServer, wsToo: boolean, secure: boolean, pieces: readonly Uint8Array[]): Promise<void> {
   const port = Number(new URL(wsToo ? store.wsUrl : store.url).port)
   const socket = secure
@@ -63,13 +63,13 @@ async function say(store: StoreServer, wsToo: boolean, secure: boolean, pieces: 
   await once(socket, secure ? 'secureConnect' : 'connect')
   for (const piece of pieces) if (socket.writable) socket.write(piece)
   if (secure) socket.end()
-  // A handshake that nobody goes on with is given up after ten seconds.
+  // An unfinished handshake is closed after ten seconds.
   else socket.destroySoon()
   await over
 }
 
-describe('Strangers', () => {
-  it('say anything to listeners with TLS, and nobody else notices', async () => {
+describe('Unauthenticated clients', () => {
+  it('cannot affect others by sending arbitrary bytes to TLS listeners', async () => {
     const { store, isWell } = await open()
     const hello = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3)
     const piece = fc.oneof(
@@ -89,7 +89,7 @@ describe('Strangers', () => {
     expect(store.clientIds).toEqual(['innocent-1'])
   }, 60_000)
 
-  it('begin handshakes and say no more', async () => {
+  it('cannot affect others with unfinished handshakes', async () => {
     const { store, isWell } = await open()
     const port = Number(new URL(store.url).port)
     const sockets = Array.from({ length: 200 }, () => connectTcp(port, '127.0.0.1').on('error', () => undefined))
@@ -100,8 +100,8 @@ describe('Strangers', () => {
   })
 })
 
-describe('Mallory, who is let in,', () => {
-  it('has none of what the innocent has, by any way there is', async () => {
+describe('An authenticated attacker', () => {
+  it('cannot access the data of another client in any way', async () => {
     const { store, clock, secure, isWell } = await open()
     await store.load([{ key: 'line-1/secret', value: 'v' }])
     const mallory = await RawClient.ready(store.url, 'mallory-1', secure('mallory'))
@@ -123,7 +123,7 @@ describe('Mallory, who is let in,', () => {
     expect(store.peek('line-1/secret')).toBeDefined()
   })
 
-  it('does not take over the innocent, neither by its id nor its certificate, however often', async () => {
+  it('cannot take over another client by its id or certificate', async () => {
     const { store, secure, isWell } = await open()
     const forged = new Authority('/CN=Clients').issue('/CN=innocent')
     for (let i = 0; i < 20; i++) {
@@ -133,7 +133,7 @@ describe('Mallory, who is let in,', () => {
     await isWell()
   })
 
-  it('gains and loses by a policy in the middle of traffic, and the innocent loses nothing', async () => {
+  it('gains and loses rights by policy changes under load without affecting others', async () => {
     const { store, clock, secure, isWell } = await open()
     for (let i = 0; i < 10; i++) {
       store.reload({ policy: rules('line-1/*') })

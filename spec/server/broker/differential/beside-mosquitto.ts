@@ -16,7 +16,7 @@ const STEPS = nightly<Record<Flavour, number>>(
 /** Compares our broker with Mosquitto in random scripts and known regressions. `SEED=n` starts with that seed. */
 export function besideMosquitto(
   flavour: Flavour,
-  failedOnce: readonly (readonly [what: string, seed: number])[] = [],
+  regressions: readonly (readonly [what: string, seed: number])[] = [],
 ): void {
   const count = STEPS[flavour] / LENGTH
 
@@ -39,13 +39,13 @@ export function besideMosquitto(
       await store.close()
     })
 
-    it(`says the same in ${count} random scripts`, { timeout: 600_000 }, async () => {
+    it(`our broker and Mosquitto send the same packets in ${count} random scripts`, { timeout: 600_000 }, async () => {
       const { steps, differences } = await compareAll(targets, { flavour, first: SEED, count })
       console.info(`${steps} steps in ${count} scripts (${flavour}) from SEED=${SEED}`)
       expect(differences).toEqual([])
     })
 
-    it.each(failedOnce)('says the same where it once did not: %s', async (_, seed) => {
+    it.each(regressions)('our broker and Mosquitto send the same packets in the regression: %s', async (_, seed) => {
       const { differences } = await compareAll(targets, { flavour, first: seed, count: 1 })
       expect(differences).toEqual([])
     })

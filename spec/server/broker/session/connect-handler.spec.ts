@@ -120,9 +120,9 @@ describe('AuthenticationExchange', () => {
   })
 
   it.each([
-    ['at once', (verdict: Verdict) => verdict],
-    ['later', (verdict: Verdict) => Promise.resolve(verdict)],
-  ])('goes step by step, each with what the last one left behind, when it is decided %s', async (_, give) => {
+    ['synchronously', (verdict: Verdict) => verdict],
+    ['asynchronously', (verdict: Verdict) => Promise.resolve(verdict)],
+  ])('passes the state of each step to the next when verdicts arrive %s', async (_, give) => {
     const steps: Pick<ConnectCredentials, 'data' | 'state'>[] = []
     const { verdicts, begin, proceed } = setUp((_, { data, state }) => {
       steps.push({ data, state })

@@ -228,7 +228,7 @@ const CONNECT_311: readonly Row[] = [
 describe('An MQTT 3.1.1 client that connects with', () => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(CONNECT_311))('%s is not let in [%s]', async (_, __, { bytes, answers }) => {
+  it.each(cases(CONNECT_311))('%s is refused [%s]', async (_, __, { bytes, answers }) => {
     const peer = TestClient.to(broker.url, 4)
     peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))

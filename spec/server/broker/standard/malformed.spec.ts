@@ -329,7 +329,7 @@ const OTHERS_311: readonly Row[] = [
 describe('An MQTT 3.1.1 client that sends', () => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(OTHERS_311))('%s is cut off [%s]', async (_, __, { bytes, answers }) => {
+  it.each(cases(OTHERS_311))('%s is disconnected [%s]', async (_, __, { bytes, answers }) => {
     const peer = await TestClient.connect(broker.url, broker.name('old'), { protocolVersion: 4 })
     peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))

@@ -6,13 +6,13 @@ import { shrink } from './shrink.js'
 
 prepareScenes()
 
-/** By hand: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+/** Manual runs: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
 const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? 60_000)
-/** ms; some hundred packets a second, on a machine that is busy. */
+/** ms; allows for some hundred packets per second on a busy machine. */
 const LONGEST = 60_000 + PACKETS
 
 describe('The listening sockets', () => {
-  it(`survive ${PACKETS} mutated packets, and so does everybody else; SEED=${SEED}`, {
+  it(`survive ${PACKETS} mutated packets without affecting other clients; SEED=${SEED}`, {
     timeout: 2 * LONGEST,
   }, async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * 1024 * 1024 })
@@ -37,7 +37,7 @@ describe('The listening sockets', () => {
 })
 
 describe('shrink', () => {
-  it('finds the bytes that do it, and nothing else', async () => {
+  it('finds exactly the bytes that cause a failure', async () => {
     const packets = ['hello', 'first', 'nothing', 'and the second one', 'bye'].map(word => Buffer.from(word))
     const does = async (rest: readonly Buffer[]): Promise<boolean> => /f.*\n.*nd/.test(rest.join('\n'))
     expect((await shrink(packets, does)).map(String)).toEqual(['f', 'nd'])

@@ -3,27 +3,27 @@ import { play } from './play.js'
 import { type FuzzSession, sessionOf } from './session.js'
 import { shrink } from './shrink.js'
 
-/** Sessions at a time. */
+/** Concurrent sessions. */
 const AT_ONCE = 48
-/** Sessions whose last packets may have done it, when a store dies: those under way and some before. */
+/** Sessions to check when a store crashes: those in progress and some earlier ones. */
 const SUSPECTS = 200
 
-/** Sends mutated packets to a store until so many have been looked at, or it is gone. */
+/** Sends mutated packets to a store until it has processed enough of them or crashed. */
 export class Fuzzer {
   readonly #store: StoreChild
   readonly #suspects: number[] = []
   #next: number
-  /** Mutated packets that have been looked at. */
+  /** Mutated packets that the store has processed. */
   packets = 0
   sessions = 0
 
-  /** @param seed - of the first session; the others follow */
+  /** @param seed - of the first session; later seeds are consecutive */
   constructor(store: StoreChild, seed: number) {
     this.#store = store
     this.#next = seed
   }
 
-  /** Seeds of the sessions that were played last. */
+  /** Seeds of the latest sessions. */
   get suspects(): readonly number[] {
     return this.#suspects
   }
@@ -44,7 +44,7 @@ export class Fuzzer {
   }
 }
 
-/** Which of the sessions ends a fresh store, and the bytes of it that do; `undefined` when none does alone. */
+/** Returns the session that crashes a fresh store and the bytes that suffice; `undefined` if no single session does. */
 export async function culprit(
   seeds: readonly number[],
   start: () => Promise<StoreChild>,
@@ -63,7 +63,7 @@ export async function culprit(
 
 async function ends(store: StoreChild, session: FuzzSession): Promise<boolean> {
   await play(store.addresses, session)
-  // Asked something, it has dealt with all that came before.
+  // The response shows that all earlier packets have been processed.
   await store.stats().catch(() => undefined)
   return store.ended
 }

@@ -34,7 +34,7 @@ const FRAMES = [
   '{"type":"sequenceAck","sequenceId":9}',
 ]
 
-/** Bytes of something that makes sense, with some of them changed, left out or said twice. */
+/** Valid bytes, some of them changed, omitted or repeated. */
 const mutated = fc
   .tuple(
     fc.constantFrom(...REQUESTS.map(text => Buffer.from(text)), ...FRAMES.map(text => webSocketFrame(text, TEXT))),
@@ -52,7 +52,7 @@ const mutated = fc
   })
 const said = fc.array(fc.oneof({ weight: 5, arbitrary: mutated }, fc.uint8Array({ maxLength: 200 })), { maxLength: 4 })
 
-/** Says it all, and waits for the end of the connection. */
+/** Sends all bytes and waits for the end of the connection. */
 async function say(url: string, pieces: readonly Uint8Array[], ca: string | undefined): Promise<void> {
   const port = Number(new URL(url).port)
   const socket =
@@ -67,11 +67,11 @@ async function say(url: string, pieces: readonly Uint8Array[], ca: string | unde
   await closed
 }
 
-describe('Whatever comes over HTTP', () => {
+describe('Arbitrary HTTP input', () => {
   const ways = SERVICES.openssl.present ? ['plain', 'TLS'] : ['plain']
 
   it.each(ways)(
-    'leaves the console and the hub as they were (%s)',
+    'does not affect the console or the hub (%s)',
     async way => {
       const authority = way === 'TLS' ? new Authority('/CN=Servers') : undefined
       const tls = authority?.issue('/CN=localhost')

@@ -1,7 +1,7 @@
 import type { Random } from '../../../simulation/random.js'
 import { variable } from '../../../support/packets.js'
 
-/** Bytes that mean something: ends of ranges, wildcards, no UTF-8, halves of surrogates, identifiers of properties. */
+/** Significant bytes: range limits, wildcards, invalid UTF-8, lone surrogates, property identifiers. */
 const TELLING = [
   0, 1, 2, 0x23, 0x2b, 0x2f, 0x24, 0x7f, 0x80, 0xc0, 0xed, 0xff, 0x0b, 0x11, 0x15, 0x16, 0x1f, 0x26,
 ] as const
@@ -22,20 +22,20 @@ const splice = (body: Buffer, from: number, count: number, ...between: readonly 
   Buffer.concat([body.subarray(0, from), ...between, body.subarray(from + count)])
 
 const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
-  // A bit.
+  // Flips a bit.
   (random, body) =>
     changed(body, copy => {
       const place = at(random, copy)
       copy[place] = (copy[place] ?? 0) ^ (1 << random.int(0, 7))
     }),
-  // A byte: another, one more, one less.
+  // Replaces, inserts or removes a byte.
   (random, body) =>
     changed(body, copy => {
       copy[at(random, copy)] = random.pick(TELLING)
     }),
   (random, body) => splice(body, at(random, body), 0, Buffer.of(random.pick(TELLING))),
   (random, body) => splice(body, at(random, body), 1),
-  // A field: a number, a piece that is there twice, is gone, or is elsewhere.
+  // Replaces a number, or repeats, removes or moves a field.
   (random, body) =>
     body.length < 2
       ? body
@@ -46,13 +46,13 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   },
   (random, body) => splice(body, at(random, body), random.int(1, 40)),
   (random, body) => splice(body, at(random, body), 0, body.subarray(at(random, body))),
-  // A length: cut off, or much longer.
+  // Truncates or extends.
   (random, body) => body.subarray(0, at(random, body)),
   (random, body) =>
     splice(body, at(random, body), 0, Buffer.alloc(random.pick([10, 1_000, 20_000]), random.pick(TELLING))),
 ]
 
-/** What is wrong about the first bytes: the type, its flags, the length. */
+/** Corrupts the fixed header: type, flags or length. */
 function header(random: Random, first: number, body: Buffer): Buffer {
   const kind = random.int(1, 3)
   if (kind === 1) return Buffer.concat([Buffer.of(random.int(0, 255)), variable(body.length), body])
@@ -65,14 +65,13 @@ function header(random: Random, first: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.of(first), length, body])
 }
 
-/** Bytes that are somehow wrong. */
 export function mangle(random: Random, bytes: Buffer): Buffer {
   let mangled = bytes
   for (let times = random.pick([1, 1, 1, 2, 4]); times > 0; times--) mangled = random.pick(MUTATIONS)(random, mangled)
   return mangled
 }
 
-/** A packet that is somehow wrong, though it may be right by chance. Mostly its length is that of its bytes. */
+/** Returns a packet that is probably malformed, though its length is mostly correct. */
 export function mutate(random: Random, packet: Buffer): Buffer {
   let start = 1
   while (((packet[start] ?? 0) & 128) !== 0) start++
@@ -86,7 +85,7 @@ export function mutate(random: Random, packet: Buffer): Buffer {
 const isWord = (byte: number): boolean => byte >= 0x30 && byte <= 0x7a && (byte <= 0x39 || byte >= 0x61)
 const LETTERS = Buffer.from('abcxyzANUES0123456789-_/ :*?[]\\\r\n.')
 
-/** Other letters and digits in a packet that stays well-formed: what comes behind the decoder sees those. */
+/** Changes letters and digits in a packet that stays well-formed, to reach code behind the decoder. */
 export function reword(random: Random, packet: Buffer): Buffer {
   const copy = Buffer.from(packet)
   for (let tries = random.int(2, 12); tries > 0; tries--) {

@@ -4,10 +4,10 @@ import type { StoreAddresses } from '../support/store-child.js'
 import type { FuzzSession } from './session.js'
 import { cut, frameOf, PongCounter, Unframer } from './wire.js'
 
-/** A connection that says nothing for so long waits for more of a packet, and has its end, ms. */
+/** After this silence the broker is assumed to wait for the rest of a packet, and the connection is closed, ms. */
 const QUIET = 150
 
-/** Sends all packets of a session. Returns how many mutated ones have certainly been looked at. */
+/** Sends all packets of a session. Returns the number of mutated packets that the broker has certainly processed. */
 export async function play(
   { url, wsUrl }: StoreAddresses,
   { transport, packets, random }: FuzzSession,
@@ -27,7 +27,7 @@ export async function play(
   return lookedAt(packets, answers.pongs, closed || answers.closed)
 }
 
-/** Settles when the connection has ended, with whether that was the broker's doing. */
+/** Resolves at the end of the connection with whether the broker ended it. */
 const over = (socket: Socket, isDone: (data: Buffer) => boolean): Promise<boolean> =>
   new Promise(resolve => {
     let closed = true
@@ -47,7 +47,6 @@ const over = (socket: Socket, isDone: (data: Buffer) => boolean): Promise<boolea
     })
   })
 
-/** What comes back. */
 class Answers {
   readonly #pongs = new PongCounter()
   readonly #frames: Unframer | undefined
@@ -61,7 +60,7 @@ class Answers {
     return this.#pongs.count
   }
 
-  /** The broker has said over a WebSocket that it is over. */
+  /** Whether the broker has sent a close frame. */
   get closed(): boolean {
     return this.#frames?.closed ?? false
   }
@@ -77,7 +76,9 @@ class Answers {
   }
 }
 
-/** Each mutated packet is followed by a ping; that on which the broker ends the connection has no answer. */
+/**
+ * Each mutated packet is followed by a PINGREQ. The packet on which the broker ends the connection gets no response.
+ */
 function lookedAt(packets: FuzzSession['packets'], pongs: number, closed: boolean): number {
   let [left, count] = [pongs, 0]
   for (const { bytes, mutated } of packets) {

@@ -3,16 +3,15 @@ import { PINGREQ } from '../../../support/packets.js'
 import { mutate, reword } from './mutate.js'
 import { clientIdOf, greeting, validPacket } from './valid-packets.js'
 
-/** What is sent over one connection. */
+/** The input of one connection. */
 export interface FuzzSession {
   readonly transport: 'tcp' | 'websocket'
-  /** Each with whether it is mutated. */
   readonly packets: readonly { readonly bytes: Buffer; readonly mutated: boolean }[]
-  /** Chance for how the bytes are cut up on their way. */
+  /** Decides how the bytes are split into chunks. */
   readonly random: Random
 }
 
-/** The session of a seed: always the same, but for the time of day in requests to the store. */
+/** Returns the session of a seed. It is deterministic except for the time in requests to the store. */
 export function sessionOf(seed: number): FuzzSession {
   const random = new Random(seed)
   const clientId = clientIdOf(random)
@@ -24,13 +23,13 @@ export function sessionOf(seed: number): FuzzSession {
   for (let left = random.int(4, 24); left > 0; left--) {
     const bytes = validPacket(random, clientId)
     const mutated = random.chance(0.8)
-    // How far the broker has come can be told by what it answered.
+    // PINGRESP shows how far the broker has processed the input.
     packets.push(
       { bytes: mutated ? (random.chance(0.08) ? mutate(random, bytes) : reword(random, bytes)) : bytes, mutated },
       { bytes: PINGREQ, mutated: false },
     )
   }
-  // Order: something comes twice, before its time, or again.
+  // Changes the order: repeats a packet or sends it early.
   if (random.chance(0.1)) {
     const [from, to] = [random.int(0, packets.length - 1), random.int(0, packets.length - 1)]
     const moved = packets[from]

@@ -1,6 +1,6 @@
 /**
- * The fewest packets, and of them the fewest bytes, that still do it: leaves out packets and pieces of them as long as
- * that is so. `does` is asked some hundred times.
+ * Returns the fewest packets and bytes that still fail, by removing packets and parts of them. `does` is called some
+ * hundred times.
  */
 export async function shrink(
   packets: readonly Buffer[],
@@ -15,7 +15,7 @@ export async function shrink(
   return smallest.filter(({ length }) => length > 0)
 }
 
-/** Leaves out runs of items, halves first, then ever shorter ones. */
+/** Removes runs of items, halves first, then shorter ones. */
 async function without<T>(all: readonly T[], does: (rest: readonly T[]) => Promise<boolean>): Promise<readonly T[]> {
   let items = all
   for (let run = Math.ceil(items.length / 2); run >= 1; run = run === 1 ? 0 : Math.ceil(run / 2)) {

@@ -16,7 +16,7 @@ import {
 import { notificationTopicOf, responseTopicOf } from '../../../support/topics.js'
 import { resp3 } from '../../../support/words.js'
 
-// Few names, so that sessions meet, take each other over and find what others left.
+// Few client ids, so that sessions take each other over and find earlier state.
 const CLIENTS = 400
 const NAMES = 12
 
@@ -29,7 +29,7 @@ const some = (random: Random, all: readonly Buffer[]): Buffer => properties(...a
 
 export const clientIdOf = (random: Random): string => `fuzz-${random.int(1, CLIENTS)}`
 
-/** CONNECT as clients send it, with what may be in it. */
+/** Returns a CONNECT with random valid content. */
 export function greeting(random: Random, clientId: string): Buffer {
   const own = some(random, [
     PROPERTY.sessionExpiry(random.pick([0, 1, 60])),
@@ -82,7 +82,7 @@ function storeRequest(random: Random, clientId: string): Buffer {
 function subscription(random: Random, clientId: string): Buffer {
   const filters = [
     name(random),
-    // Rarely: who gets everything makes work for all.
+    // Rare, because each message to such a subscriber costs time.
     ...['fuzz/#', 'fuzz/+', '#'].filter(() => random.chance(0.05)),
     `$share/group/${name(random)}`,
     responseTopicOf(clientId),
@@ -96,7 +96,7 @@ function subscription(random: Random, clientId: string): Buffer {
   )
 }
 
-/** A packet as a client may send it after its CONNECT. */
+/** Returns a packet that is valid after CONNECT. */
 export function validPacket(random: Random, clientId: string): Buffer {
   const kind = random.int(1, 20)
   if (kind <= 6) return message(random)

@@ -1,7 +1,7 @@
 import type { Random } from '../../../simulation/random.js'
 import { webSocketFrame } from '../../../support/web-socket.js'
 
-/** Cuts what a server sends into MQTT packets, and counts those that answer a PINGREQ. */
+/** Splits server data into MQTT packets and counts PINGRESP. */
 export class PongCounter {
   count = 0
   #rest: Buffer = Buffer.alloc(0)
@@ -29,9 +29,9 @@ function endOfPacket(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** Takes the payloads out of the frames of a server, which are not masked (RFC 6455, section 5.2). */
+/** Extracts the payloads of server frames, which are not masked (RFC 6455, section 5.2). */
 export class Unframer {
-  /** The server has said that it is over (section 5.5.1). */
+  /** The server has sent a close frame (section 5.5.1). */
   closed = false
   #rest: Buffer = Buffer.alloc(0)
 
@@ -53,7 +53,7 @@ export class Unframer {
   }
 }
 
-/** A frame of a client. Now and then it is no good. */
+/** Returns a client frame, which is occasionally invalid. */
 export function frameOf(random: Random, payload: Buffer): Buffer {
   const frame = webSocketFrame(payload)
   if (random.chance(0.005)) frame[0] = random.int(0, 255)
@@ -61,7 +61,7 @@ export function frameOf(random: Random, payload: Buffer): Buffer {
   return frame
 }
 
-/** Cuts bytes into pieces of any length, or, mostly, not at all. */
+/** Splits bytes into chunks of any length, but mostly not at all. */
 export function* cut(random: Random, bytes: Buffer): Generator<Buffer> {
   if (random.chance(0.7)) {
     yield bytes
