@@ -1,19 +1,19 @@
-/** Of one kind and in all; the others are counted. */
+/** Limits the violations shown, per kind and in total; the others are only counted. */
 const MOST_OF_A_KIND = 4
 const MOST_SHOWN = 20
 
-/** What went against a promise. */
+/** Violated guarantees. */
 export class Complaints {
   #shown: string[] = []
   #counts: Map<string, number> = new Map()
   #heard
 
-  /** @param heard - hears at once of those that are shown in the end */
+  /** @param heard - called immediately for each violation that is shown at the end */
   constructor(heard: (text: string) => void = () => undefined) {
     this.#heard = heard
   }
 
-  /** Number of all. */
+  /** Total number. */
   get count() {
     return Array.from(this.#counts.values()).reduce((sum, count) => sum + count, 0)
   }

@@ -1,4 +1,4 @@
-/** What is counted while it runs; the rows of the table. */
+/** Counters of a run; the rows of the final table. */
 export const zeroCounts = () => ({
   cuts: 0,
   refusals: 0,

@@ -5,13 +5,13 @@ import { Pace } from './pace.js'
 import type { Direction, Link } from './proxy.js'
 import type { Random } from './random.js'
 
-/** What has a link that may be broken, and can be replaced. */
+/** A client with a link that can be broken, which can be replaced. */
 export interface Victim {
   link: Link | undefined
   rebirth?: () => Promise<void>
 }
 
-/** What can be killed and started again. */
+/** A process that can be killed and restarted. */
 export interface Service {
   kill: () => Promise<void>
   start: () => Promise<void>
@@ -23,23 +23,23 @@ export interface Surroundings {
   counts: Pick<Counts, 'cuts' | 'refusals' | 'stalls' | 'halfCloses' | 'throttles' | 'splits' | 'rebirths'>
 }
 
-/** How often a fault comes to one link, and to the store, ms. */
+/** Mean interval between faults of a link, and between kills, ms. */
 const FAULT_EVERY = 1_500
 const KILL_EVERY = 7_000
 const REBIRTH_EVERY = 4_000
 
-/** Everything that goes wrong. */
+/** Injects faults. */
 export class Faults {
   #world
   #random
   #paces
   #linked
-  /** Ends of faults that last a while. */
+  /** Ends of temporary faults. */
   #timers: Set<NodeJS.Timeout> = new Set()
   #underWay: Set<Promise<void>> = new Set()
   #restarting = false
 
-  /** @param killEvery - ms between two ends of the service */
+  /** @param killEvery - mean interval between kills, ms */
   constructor(
     world: Surroundings,
     supervisor: Service | undefined,
@@ -65,7 +65,7 @@ export class Faults {
     for (const pace of this.#paces) pace.resume()
   }
 
-  /** Ends all faults and heals what they broke. */
+  /** Stops all faults and repairs their damage. */
   async stop() {
     for (const pace of this.#paces) pace.pause()
     for (const timer of this.#timers) clearTimeout(timer)

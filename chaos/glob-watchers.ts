@@ -9,27 +9,27 @@ import { nameOf } from './values.js'
 
 /** One subscriber of a glob. */
 export interface GlobWatcher {
-  /** for the record */
+  /** name in the recording */
   who: string
   glob: string
-  /** stays until its client ends */
+  /** whether it stays until its client ends */
   steady: boolean
   /** by key */
   last: Map<string, Entry<string>>
   map: ReadonlyMap<string, string> | undefined
   freshness: Freshness['state'] | undefined
-  /** of its streams, those that have not ended */
+  /** number of its streams that have not ended */
   open: number
   leave: () => void
 }
 
 /**
- * What a client does: `none` watches keys alone; `one` watches nothing but one glob, so that it has to see every step
- * of every key; `several` watches overlapping globs beside keys.
+ * What a client watches. `none`: only keys. `one`: only one glob, so that it must see every change of every key.
+ * `several`: overlapping globs and keys.
  */
 export type Role = 'none' | 'one' | 'several'
 
-/** Dealt out in turns, another turn for each round of profiles. */
+/** Assigned in rotation, offset by one for each round of profiles. */
 const ROLES: readonly Role[] = ['none', 'one', 'several', 'several']
 const MOST_PASSING = 4
 
@@ -38,7 +38,7 @@ let watchers = 0
 /** @param number - of the client */
 export const roleOf = (number: number) => ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] as Role
 
-/** The globs that one participant watches. */
+/** The globs watched by one participant. */
 export class GlobWatchers {
   #world
   #participant
@@ -53,12 +53,11 @@ export class GlobWatchers {
     this.#role = role
   }
 
-  /** All that watch now. */
   get current() {
     return [...this.#all]
   }
 
-  /** Starts to watch with a new client. */
+  /** Starts watching with a new client. */
   enter() {
     this.#all.clear()
     if (this.#role === 'none') return
@@ -66,7 +65,7 @@ export class GlobWatchers {
     if (this.#role === 'several') this.#watch('chaos/*', true)
   }
 
-  /** Somebody comes or goes. */
+  /** Adds or removes a subscriber. */
   act() {
     const [first] = this.#all
     if (first === undefined) return
@@ -80,15 +79,15 @@ export class GlobWatchers {
     for (const watcher of this.#all) watcher.leave()
   }
 
-  /** The connection is lost, or the store may not be asked: nobody may believe to know all. */
+  /** Without a connection or store, no watch may be live. */
   judgeLost() {
     for (const { freshness, glob } of this.#all)
       if (freshness === 'live') this.#complain('live without a connection', glob)
   }
 
-  /** The client was closed: all streams have ended. */
+  /** After the client was closed, all streams must have ended. */
   judgeClosed() {
-    for (const { open, glob } of this.#all) if (open > 0) this.#complain('watch goes on after close()', glob)
+    for (const { open, glob } of this.#all) if (open > 0) this.#complain('watch continues after close()', glob)
     this.#all.clear()
   }
 
@@ -106,7 +105,7 @@ export class GlobWatchers {
       open: 3,
       leave,
     }
-    // As few as can be, for of those that went a quarter is remembered.
+    // As few as possible, because a quarter of this number of deleted keys is remembered.
     const keys = matching(this.#participant.store, glob, text, { maxKeys: this.#world.keys.length })
     const error = (cause: unknown) => this.#complain('glob watch error', `${glob}: ${cause}`)
     const complete = () => {
@@ -135,10 +134,10 @@ export class GlobWatchers {
     const version = entry.version?.toString()
     watcher.last.set(key, entry)
     this.#world.counts.notifications++
-    if (op === 'invalid') return this.#complain('value that does not decode', key)
+    if (op === 'invalid') return this.#complain('undecodable value', key)
     const { losses, connectedAt, reports } = this.#participant
     const value = op === 'set' ? nameOf(entry.value) : ''
-    // Who waits in vain for answers scans for a while, and may miss the first steps of a key.
+    // After a timeout, the client scans for a while and may miss the first changes of a key.
     const isSure = this.#role === 'one' && reports === 0
     const isLive = watcher.freshness === 'live'
     const sight = [watcher.who, key, losses, connectedAt, isLive, op, value, version, source] as const

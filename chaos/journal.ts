@@ -4,7 +4,9 @@ import type { Note } from '../spec/judges/history.js'
 import { now } from './now.js'
 import { nameOf } from './values.js'
 
-/** What a store found and what it answered, in a file that has it even when the store is killed right after. */
+/**
+ * A file with a store's recovered keys and its responses, complete even if the store is killed immediately afterwards.
+ */
 export class Journal {
   #file
 
@@ -12,7 +14,7 @@ export class Journal {
     this.#file = openSync(path, 'a')
   }
 
-  /** Notes the keys that a store begins with. */
+  /** Records the keys with which a store starts. */
   found(store: Pick<AttachedStore, 'dump'>) {
     const keys = Array.from(
       store.dump(),
@@ -21,7 +23,7 @@ export class Journal {
     this.#note(['kept', now(), keys])
   }
 
-  /** Notes every write that a store answers, before the answer leaves. */
+  /** Records every write before its response is sent. */
   follow(store: Pick<AttachedStore, 'requests$'>) {
     store.requests$.subscribe(request => {
       const record = recordOf(request, now())
@@ -35,7 +37,7 @@ export class Journal {
 }
 
 /**
- * What a journal says of a request, if it is a write.
+ * Converts a request to a journal line, if it is a write.
  *
  * @param at - monotonic ms
  */
@@ -50,7 +52,7 @@ export function recordOf(
   return [repeated ? 'again' : 'answer', at, clientId, verb, key, name, condition, rest.includes('PX'), outcome]
 }
 
-/** The words of a command, in RESP3 with keys and values that have no line breaks: every other line is one. */
+/** Returns the words of a RESP3 command whose keys and values contain no line breaks: every other line is a word. */
 export const wordsOf = (payload: Uint8Array) =>
   Buffer.from(payload)
     .toString()

@@ -10,25 +10,25 @@ import type { Recorder } from './recorder.js'
 export interface Evidence {
   recorder: Recorder
   journals: readonly string[]
-  /** whether a store has the keys of the one before */
+  /** whether a store recovers the keys of the previous one */
   keeps: boolean
-  /** whether the store is beside its broker */
+  /** whether the store is attached to a broker */
   isBeside: boolean
-  /** whether a value may come after later ones of its writer */
+  /** whether a value may arrive after later ones of its writer */
   isLate?: (value: string) => boolean
-  /** what the store holds in the end */
+  /** final content of the store */
   stored: Map<string, Entry<string>>
   complaints: Complaints
 }
 
-/** Judges all that was recorded, by the journals of the stores. */
+/** Checks all recordings against the journals of the stores. */
 export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, complaints }: Evidence) {
   const history = new History(complaints, keeps, isLate)
   await history.read(journals)
   const versions = await judgeWrites(recorder, history, complaints)
   const judges: Map<string, WatchJudge> = new Map()
   const globs: Map<string, GlobJudge> = new Map()
-  /** Since when globs are live. */
+  /** When each watched glob became live. */
   const live: Map<string, number | undefined> = new Map()
   for await (const record of recorder.read()) {
     if (record[0] === 'write') continue
@@ -71,7 +71,7 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
 }
 
 /**
- * What was applied last is what is stored, when nothing is left to expire.
+ * Once nothing is left to expire, the last applied value must be stored.
  *
  * @param changes - of the key
  */
@@ -83,10 +83,10 @@ function judgeStored(
 ) {
   const held = last?.op === 'set' && !last.expires ? last.value : undefined
   const found = entry.op === 'set' ? entry.value.split(':')[0] : undefined
-  if (held !== found) return `${held ?? 'nothing'} was applied last, ${found ?? 'nothing'} is stored`
-  // Of a value that was written twice the writer may know one version only.
+  if (held !== found) return `${held ?? 'nothing'} was applied last, but ${found ?? 'nothing'} is stored`
+  // For a value written twice, the writer may know only one of the versions.
   const isUnique = changes.filter(({ value }) => value === held).length === 1
   const known = held === undefined || !isUnique ? undefined : versions.get(held)
-  if (known && !known.has(String(entry.version))) return 'its version is not that of its writer'
+  if (known && !known.has(String(entry.version))) return 'its version differs from that of its writer'
   return undefined
 }

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { Random } from './random.js'
 
-/** How one direction of a link lets bytes through. */
+/** Conditions of one direction of a link. */
 export interface Weather {
   stalled: boolean
   /** bytes per tick */
   rate: number
-  /** in pieces of a few bytes */
+  /** whether data is split into pieces of a few bytes */
   split: boolean
 }
 
@@ -15,7 +15,7 @@ const MOST_WAITING = 1024 * 1024
 
 export const fairWeather = (): Weather => ({ stalled: false, rate: Number.POSITIVE_INFINITY, split: false })
 
-/** One direction of a connection: what waits in it, in its order. */
+/** One direction of a connection, with its queued bytes. */
 export class Lane {
   #source
   #target
@@ -40,7 +40,7 @@ export class Lane {
       this.#ended = true
       this.flow()
     })
-    // In a stalled link neither side learns that the other is gone, as with a cable that is pulled.
+    // On a stalled link, as with a pulled cable, neither side notices that the other has closed.
     source.on('close', () => {
       this.#gone = true
       this.flow()
@@ -52,7 +52,7 @@ export class Lane {
     target.on('close', () => this.#discard())
   }
 
-  /** Lets through what the weather allows. */
+  /** Forwards as many bytes as the conditions permit. */
   flow() {
     if (this.#cancel || this.#blocked) return
     const { stalled, rate, split } = this.#weather

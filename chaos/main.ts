@@ -1,4 +1,4 @@
-// Real clients, a real store, real sockets, and everything goes wrong; in the end every promise must have held.
+// Runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
 
 import { join } from 'node:path'
 import { judgeHearing } from './beside/hearing.js'
@@ -15,7 +15,7 @@ import { type Row, Run, readOptions, resourceRows, rowsOf } from './run.js'
 import { converge, judgeRegistrations, settle } from './settle.js'
 import { BesideSupervisor, freePorts, Supervisor } from './supervisor.js'
 
-/** How often a client writes, and how often one of its watches, of keys and of globs, comes or goes, ms. */
+/** Mean interval between writes of a client, and between changes of its watches of keys and globs, ms. */
 const WRITE_EVERY = 60
 const WATCH_EVERY = 150
 const GLOB_EVERY = 600
@@ -36,7 +36,7 @@ const { complaints, random, directory } = run
 watchClients()
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
-// Not by the seed: the same run, started twice at a time, must not meet itself.
+// Not derived from the seed, so that two identical runs at the same time do not meet.
 const ports = await freePorts(new Random(process.pid))
 const absences = mosquitto ? ['no-store'] : []
 const world = { options, keys, places: [ports], recorder, complaints, counts: zeroCounts(), absences, reports: [] }
@@ -45,8 +45,8 @@ const beside = mosquitto ? new BesideSupervisor(directory, ports, complain, new 
 const supervisor = beside ?? new Supervisor(directory, ports, complain, data ? join(directory, 'data') : '')
 
 /**
- * How often the service is killed, ms: a store that keeps its keys often, as that is what it is about; beside a broker of
- * others it is two seconds until the next one is sure that the one before is gone.
+ * Mean interval between kills, ms. A durable store is killed often, as recovery is what the run tests; behind another
+ * broker, it takes two seconds until the next instance is sure that the previous one has ended.
  */
 const KILL_EVERY = mosquitto ? 5_000 : data ? 2_500 : undefined
 
@@ -60,7 +60,7 @@ const besideThem = beside ? [{ link: beside.link }] : []
 const victims = [...participants.flatMap(one => one.victims), ...besideThem]
 const faults = new Faults(world, supervisor, victims, random.fork(), KILL_EVERY)
 
-/** Everything goes wrong for a while; then nothing more, until all is quiet. */
+/** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {
   for (const pace of paces) pace.resume()
   faults.start()
@@ -74,7 +74,7 @@ async function trouble(ms: number) {
   return resources
 }
 
-/** Everything is closed, and nothing may be left of it: at the store, or here. */
+/** Closes everything, and checks that nothing is left at the store or in this process. */
 async function leave() {
   for (const participant of participants) await participant.leave()
   await until(END_DEADLINE, async () => (await supervisor.stats()).connections === 0)

@@ -1,2 +1,2 @@
-/** ms of the machine's monotonic clock: the same in all its processes, and never set. */
+/** The machine's monotonic clock, ms; the same in all processes. */
 export const now = () => Number(process.hrtime.bigint()) / 1e6

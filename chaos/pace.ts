@@ -1,13 +1,13 @@
 import type { Random } from './random.js'
 
-/** Something done again and again at random intervals, until it is paused. */
+/** Repeats an action at random intervals until it is paused. */
 export class Pace {
   #random
   #mean
   #action
   #timer: NodeJS.Timeout | undefined
 
-  /** @param mean - ms between two times */
+  /** @param mean - mean interval, ms */
   constructor(random: Random, mean: number, action: () => void) {
     this.#random = random
     this.#mean = mean
@@ -30,7 +30,7 @@ export class Pace {
 }
 
 /**
- * Waits until something holds; whether it did before the deadline.
+ * Waits until a condition holds; returns whether it did before the deadline.
  *
  * @param deadline - ms from now
  */

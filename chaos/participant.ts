@@ -12,29 +12,28 @@ import type { Recorder } from './recorder.js'
 import { Watchers } from './watchers.js'
 import { Writers } from './writers.js'
 
-/** What all participants share. */
+/** State shared by all participants. */
 export interface World {
   options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
-  /** where the store is: one, or several nodes that share it */
+  /** addresses of the store, or of the nodes that share it */
   places: readonly { port: number; wsPort: number }[]
   recorder: Recorder
   complaints: Complaints
   counts: Counts
-  /** codes of errors that say that the store is away while its broker is there */
+  /** codes of errors that mean that the broker is reachable but the store is not */
   absences: readonly string[]
-  /** codes of other errors that are reported, and no fault of the library */
+  /** codes of other reported errors that are not faults of the library */
   reports: readonly string[]
 }
 
 const HOUR = 3_600_000
-/** How long close() may take, ms. */
 const CLOSE_DEADLINE = 10_000
 const RECONNECT = { initial: 20, max: 400 }
-/** Errors that end no stream and are no fault of the library in this weather. */
+/** Errors that end no stream and are expected under faults. */
 const EXPECTED_REPORTS = ['timeout', 'overflow']
 
-/** Kinds of clients, dealt out in turns. */
+/** Kinds of clients, assigned in rotation. */
 const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR } },
   { direct: false, options: { sessionExpiry: 0 } },
@@ -46,23 +45,23 @@ const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR, timeout: 1_000 } },
 ]
 
-/** One client, its cables to the store, and all it does. */
+/** One client with its links to the store and all its activity. */
 export class Participant {
   name
-  /** One to each place of the store; none of a client that goes without. */
+  /** One per place of the store; empty for a client that connects directly. */
   links: readonly Link[]
-  /** Whatever else is done with each of its clients in turn. */
+  /** Other activities that restart with each of its clients. */
   companions: { enter: () => void }[] = []
   writers
   watchers
   globs
-  /** How often the connection was lost; entries with the same number came over one connection. */
+  /** Number of lost connections. Entries with the same number arrived over one connection. */
   losses = 0
-  /** When the connection was made, in time of {@link now}. */
+  /** When the connection was established, in the time of {@link now}. */
   connectedAt = 0
-  /** How many errors were reported on this connection, and before it. */
+  /** Number of errors reported since the last connection was established. */
   reports = 0
-  /** How many clients with this id there were before this one. */
+  /** Number of previous clients with this id. */
   life = 0
   #world
   #profile
@@ -77,36 +76,36 @@ export class Participant {
     this.name = `c${number}`
     this.writers = new Writers(world, this, random.fork())
     const role = roleOf(number)
-    // One that watches one glob watches nothing else.
+    // A client that watches one glob watches nothing else.
     this.watchers = new Watchers(world, this, random.fork(), role !== 'one')
     this.globs = new GlobWatchers(world, this, random.fork(), role)
     const ports = world.places.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
     this.links = this.#profile.direct ? [] : ports.map(port => new Link(port, random.fork()))
   }
 
-  /** What of it may be struck. */
+  /** Its links, as targets for faults. */
   get victims(): Victim[] {
     return this.links.map((link, at) => ({ link, ...(at === 0 && { rebirth: () => this.rebirth() }) }))
   }
 
-  /** Which of the places it is connected to. */
+  /** Index of the place it is connected to. */
   get place() {
     const status = this.#status
     return status.state === 'connected' ? this.#urls.indexOf(status.url ?? '') : -1
   }
 
   get store(): StateStore {
-    if (this.#store === undefined) throw new Error('The participant has not entered')
+    if (this.#store === undefined) throw new Error('The participant has not started')
     return this.#store
   }
 
-  /** Whether it is connected, and has read all its keys on this connection. */
+  /** Returns whether it is connected and has read all its keys over this connection. */
   get isSynced() {
     const status = this.#status
     return status.state === 'connected' && status.keys === status.synced
   }
 
-  /** For messages to people. */
+  /** For messages. */
   get description() {
     return `${this.name}.${this.life} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)}`
   }
@@ -118,7 +117,7 @@ export class Participant {
     this.#open()
   }
 
-  /** Ends the client and starts another with the same client id, which may find the session of the one before. */
+  /** Closes the client and starts another with the same client id, which may resume the session. */
   async rebirth() {
     if (this.#leaving) return
     await this.leave()
@@ -134,8 +133,8 @@ export class Participant {
     this.store.close().then(() => {
       closed = true
     })
-    if (!(await until(CLOSE_DEADLINE, () => closed))) this.#complain('close', 'it does not end')
-    if (this.#status.state !== 'closed') this.#complain('status', 'it does not say closed after close()')
+    if (!(await until(CLOSE_DEADLINE, () => closed))) this.#complain('close', 'close() does not complete')
+    if (this.#status.state !== 'closed') this.#complain('status', 'the status is not closed after close()')
     this.watchers.judgeClosed()
     this.globs.judgeClosed()
   }
@@ -170,10 +169,10 @@ export class Participant {
       this.losses++
       queueMicrotask(() => this.#status === status && this.globs.judgeLost())
     }
-    if (status.state === 'closed' && !this.#leaving) this.#complain('closed by itself', status.cause)
+    if (status.state === 'closed' && !this.#leaving) this.#complain('closed unexpectedly', status.cause)
     if (status.state !== 'connected') return
     if (before.state === 'connected') {
-      // Another life of the store: what was missed meanwhile is read, as on another connection.
+      // A new instance of the store: missed changes are read as on a new connection.
       if (this.#world.options.mosquitto && status.synced === 0 && before.synced > 0) this.losses++
       if (this.losses > 0) this.#world.counts.resyncs += Math.max(0, status.synced - before.synced)
       return

@@ -5,21 +5,21 @@ import { setTimeout } from 'node:timers/promises'
 
 const START_TIMEOUT = 20_000
 const ANSWER_TIMEOUT = 5_000
-/** How long a process that was asked to end may take, ms. */
+/** How long a process may take to terminate. */
 const GRACE = 20_000
 
-/** A process that is killed, stopped and started again. */
+/** A process that can be killed, suspended and restarted. */
 export class Process {
-  /** For messages to people. */
+  /** For messages. */
   readonly name
-  /** Whether it stands still. */
+  /** Whether it is suspended. */
   isPaused = false
   #start
   #complain
   #child: ChildProcess | undefined
   #starting: Promise<void> | undefined
 
-  /** @param start - settles when it does its work */
+  /** @param start - settles when the process is ready */
   constructor(name: string, start: () => Promise<ChildProcess>, complain: (what: string) => void) {
     this.name = name
     this.#start = start
@@ -31,7 +31,7 @@ export class Process {
     return this.#child
   }
 
-  /** Starts it, unless it runs; settles when it does its work. */
+  /** Starts the process unless it runs; settles when it is ready. */
   start(): Promise<void> {
     this.go()
     if (this.#child !== undefined) return Promise.resolve()
@@ -47,13 +47,13 @@ export class Process {
     const ended = () => {
       if (child !== this.#child) return
       this.#child = undefined
-      this.#complain(`${this.name} ended by itself (code ${child.exitCode}, signal ${child.signalCode})`)
+      this.#complain(`${this.name} ended unexpectedly (code ${child.exitCode}, signal ${child.signalCode})`)
     }
     child.once('exit', ended)
     if (child.exitCode !== null || child.signalCode !== null) ended()
   }
 
-  /** Ends it without a warning, as a power cut does. */
+  /** Kills the process without warning, as in a power cut. */
   async kill() {
     const child = this.#child
     this.#child = undefined
@@ -61,7 +61,7 @@ export class Process {
     if (child) await end(child)
   }
 
-  /** Asks it to end. */
+  /** Terminates the process gracefully. */
   async terminate() {
     const child = this.#child
     this.#child = undefined
@@ -79,12 +79,12 @@ export class Process {
       this.#complain(`${this.name} ended with code ${child.exitCode} after SIGTERM`)
   }
 
-  /** Lets it stand still: its connections stay open. */
+  /** Suspends the process; its connections stay open. */
   pause() {
     this.isPaused = this.#child?.kill('SIGSTOP') ?? false
   }
 
-  /** Lets it go on. */
+  /** Resumes the process. */
   go() {
     if (this.#child) this.#go(this.#child)
   }
@@ -95,7 +95,7 @@ export class Process {
   }
 }
 
-/** Kills a process without a warning. Resolves when it is gone. */
+/** Kills a process; settles when it has ended. */
 const end = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
@@ -103,14 +103,14 @@ const end = (child: ChildProcess): Promise<void> =>
     child.kill('SIGKILL')
   })
 
-/** Starts a script of this folder in a process of its own; resolves when it says that it is ready. */
+/** Starts a script of this folder as a process; settles when it reports that it is ready. */
 export async function startScript(url: URL, args: readonly unknown[]): Promise<ChildProcess> {
   const child = fork(url.pathname, args.map(String), { execArgv: [] })
   await messageOf(child, START_TIMEOUT)
   return child
 }
 
-/** Starts a program; resolves when a line of its log says that it is ready. */
+/** Starts a program; settles when a line of its log shows that it is ready. */
 export async function startProgram(
   program: string,
   args: readonly string[],
@@ -132,20 +132,20 @@ export async function startProgram(
   ]).catch(error => error)
   if (failure === undefined) return child
   await end(child)
-  throw new Error(`${program} does not start: ${said.join('\n')}`)
+  throw new Error(`${program} failed to start: ${said.join('\n')}`)
 }
 
-/** Asks a script how it is. */
+/** Requests the statistics of a script. */
 export async function statsOf<T>({ name, child }: Process): Promise<T> {
   if (child === undefined) throw new Error(`${name} is down`)
   const first = messageOf(child, ANSWER_TIMEOUT)
   child.send('stats')
-  // It may have something else to say.
+  // Other messages may arrive first.
   for (let answer = await first; ; answer = await messageOf(child, ANSWER_TIMEOUT))
     if (typeof answer === 'object' && answer !== null && 'stats' in answer) return answer.stats as T
 }
 
-/** The next message of a process. */
+/** Returns the next message of a process. */
 async function messageOf(child: ChildProcess, timeout: number): Promise<unknown> {
   const settled = new AbortController()
   const { signal } = settled

@@ -9,7 +9,7 @@ export type Direction = 'up' | 'down'
 
 export type Pair = { near: Socket; far: Socket; up: Lane; down: Lane }
 
-/** A cable between one client and the store: a TCP proxy that treats it badly. */
+/** A link between one client and the store: a TCP proxy that injects faults. */
 export class Link {
   #pairs: Set<Pair> = new Set()
   #server
@@ -23,7 +23,7 @@ export class Link {
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, near => this.#accept(near, port))
   }
 
-  /** @returns its port */
+  /** @returns the port of the proxy */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
@@ -34,12 +34,12 @@ export class Link {
     })
   }
 
-  /** Ends all connections, with or without a reset; returns how many. */
+  /** Closes all connections, optionally with a reset; returns their number. */
   cut(reset = false) {
     const { size } = this.#pairs
     for (const { near, far } of this.#pairs) {
       for (const socket of [near, far]) {
-        // One that was ended already cannot be reset any more: Node would keep its handle.
+        // A socket already ended cannot be reset: Node would leak its handle.
         if (reset && !socket.writableEnded) socket.resetAndDestroy()
         else socket.destroy()
       }
@@ -47,14 +47,14 @@ export class Link {
     return size
   }
 
-  /** Ends one direction of all connections, the other goes on; returns how many. */
+  /** Closes one direction of all connections; returns their number. */
   halfClose(direction: Direction) {
     const { size } = this.#pairs
     for (const { near, far } of this.#pairs) (direction === 'up' ? far : near).end()
     return size
   }
 
-  /** @param refusing - whether new connections are closed at once */
+  /** @param refusing - whether new connections are closed immediately */
   refuse(refusing: boolean) {
     this.#refusing = refusing
   }
@@ -81,7 +81,7 @@ export class Link {
       return
     }
     const far = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true })
-    // 'close' follows, and the lanes act on that.
+    // 'close' follows and is handled by the lanes.
     for (const socket of [near, far]) socket.on('error', () => undefined)
     const up = new Lane(near, far, this.#weather.up, this.#random)
     const down = new Lane(far, near, this.#weather.down, this.#random)

@@ -5,7 +5,7 @@ import type { Outcome, Verb } from './writers.js'
 
 const BATCH = 1_000
 
-/** A version, as JSON has it. */
+/** A version in JSON. */
 export type Version = string | null | undefined
 type Sight = readonly [
   who: string,
@@ -19,7 +19,7 @@ type Sight = readonly [
   source: Seen['source'],
 ]
 
-/** What was seen: the outcome of a write, a read, an entry of a watched key or glob, and since when a glob is live. */
+/** An observation: the outcome of a write, a read, an entry of a watched key or glob, or when a glob became live. */
 export type Observation =
   | readonly ['write', client: string, Verb, key: string, value: string, Outcome, Version, expires: boolean, at: number]
   | readonly ['read', client: string, key: string, value: string, Version]
@@ -27,7 +27,7 @@ export type Observation =
   | readonly ['entry', ...Sight]
   | readonly ['glob', ...Sight, glob: string, isSure: boolean]
 
-/** Records, on disk: kept in memory they would hide what the library keeps. */
+/** Records observations on disk; in memory, they would hide leaks of the library. */
 export class Recorder<T = Observation> {
   readonly path
   #file
@@ -53,13 +53,13 @@ export class Recorder<T = Observation> {
     closeSync(this.#file)
   }
 
-  /** All records, in their order. */
+  /** Yields all records in order. */
   read(): AsyncGenerator<T> {
     return recordsOf<T>(this.path)
   }
 }
 
-/** Reads a file with one JSON value of a known type per line. */
+/** Reads a file with one JSON value per line. */
 export async function* recordsOf<T>(path: string): AsyncGenerator<T> {
   for await (const line of createInterface({ input: createReadStream(path) })) yield JSON.parse(line) as T
 }

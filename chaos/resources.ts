@@ -1,19 +1,19 @@
 import { MqttClient } from 'mqtt'
 
-/** After garbage collection, the heap may have grown so much from the first quarter to the end, bytes. */
+/** Maximum growth of the heap after garbage collection, from the first quarter of a run to its end, bytes. */
 export const HEAP_BOUND = 4 * 1024 * 1024
-/** Timers and sockets in this process for each client when all is quiet: a cabled client has three ends of sockets. */
+/** Maximum timers and sockets per idle client in this process: a client with a link has three socket ends. */
 const TIMERS_PER_CLIENT = 3
 const SOCKETS_PER_CLIENT = 3
-/** Listeners that hang on one MQTT client, for all its events. */
+/** Maximum listeners on one MQTT client, for all events. */
 const LISTENERS_PER_CLIENT = 12
 
 export type Resources = { heap: number; timers: number; sockets: number; listeners: number }
 
-/** MQTT clients that were ever dialled and still live: they are private to the library. */
+/** All live MQTT clients, which are private to the library. */
 const clients: Set<WeakRef<MqttClient>> = new Set()
 
-/** Notes every MQTT client from now on. */
+/** Tracks every MQTT client created from here on. */
 export function watchClients() {
   const { reconnect } = MqttClient.prototype
   const known: WeakSet<MqttClient> = new WeakSet()
@@ -24,7 +24,7 @@ export function watchClients() {
   }
 }
 
-/** What this process holds, after garbage collection. */
+/** Returns the resources of this process after garbage collection. */
 export function resourcesNow(): Resources {
   for (let round = 0; round < 3; round++) global.gc?.()
   const active = process.getActiveResourcesInfo()
@@ -38,9 +38,9 @@ export function resourcesNow(): Resources {
 }
 
 /**
- * What is held beyond the bounds, when all is quiet and every client is connected.
+ * Returns the resources that exceed the limits when all clients are connected and idle.
  *
- * @param count - of clients
+ * @param count - number of clients
  */
 export function excessOf({ timers, sockets, listeners }: Resources, count: number) {
   const excess = []
@@ -50,7 +50,7 @@ export function excessOf({ timers, sockets, listeners }: Resources, count: numbe
   return excess
 }
 
-/** Resources that keep this process alive and were not there before. */
+/** Returns the resources that keep this process alive and did not exist before. */
 export function leftOver(before: readonly string[]) {
   const left = process.getActiveResourcesInfo()
   for (const name of before) {

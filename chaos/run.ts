@@ -7,14 +7,14 @@ import { until } from './pace.js'
 import { Random } from './random.js'
 import { HEAP_BOUND, leftOver, type Resources } from './resources.js'
 
-/** A line of the table at the end. */
+/** A row of the final table. */
 export type Row = readonly [label: string, value: string | number]
 
 const END_DEADLINE = 30_000
 const PROGRESS_EVERY = process.stderr.isTTY ? 500 : 10_000
 
 /**
- * Reads `--minutes` or `--seconds`, `--seed`, numbers with their defaults, and flags.
+ * Parses `--minutes` or `--seconds`, `--seed`, numeric options with their defaults, and flags.
  *
  * @example
  * readOptions({ keys: 200, clients: 8, stress: 1 }, ['data'])
@@ -43,7 +43,7 @@ export function readOptions<N extends string, F extends string = never>(
     )
   }
   return {
-    /** ms in which things go wrong. */
+    /** duration of the faults, ms */
     duration: values['seconds'] === undefined ? numberOf('minutes', 1) * 60_000 : numberOf('seconds', 0) * 1000,
     seed: Math.floor(numberOf('seed', (Date.now() % 1_000_000) + 1)),
     ...(Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, numberOf(name, value)])) as Record<
@@ -54,12 +54,12 @@ export function readOptions<N extends string, F extends string = never>(
   }
 }
 
-/** A run of chaos: until everything was judged, it has failed. */
+/** A chaos run. It counts as failed until everything was checked. */
 export class Run {
-  /** Of what a long run finds, the first is reported at once: what went on about that time is in files that grow. */
+  /** The first violations of a long run are printed immediately, as the files that explain them keep growing. */
   readonly complaints = new Complaints(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
   readonly random
-  /** For what was seen; removed after a good end. */
+  /** For recordings; removed after a successful run. */
   readonly directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
   readonly #seed
   readonly #before = process.getActiveResourcesInfo()
@@ -70,24 +70,24 @@ export class Run {
     process.exitCode = 1
     process.on('unhandledRejection', error => this.complaints.add('unhandled rejection', error))
     process.on('uncaughtException', error => this.complaints.add('uncaught exception', error))
-    // Node warns of listeners that pile up.
+    // Node warns about leaked listeners.
     process.on('warning', warning => this.complaints.add('warning', warning))
-    // Whatever ends this ends what it has started.
+    // Child processes must end with this one.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
   }
 
-  /** Complains of the heap if it has grown. */
+  /** Reports a violation if the heap has grown. */
   judgeHeap(early: Resources, late: Resources): void {
     if (late.heap - early.heap > HEAP_BOUND) this.complaints.add('heap', `from ${early.heap} to ${late.heap} bytes`)
   }
 
-  /** Complains of timers, sockets and the like that were not there at the start. */
+  /** Reports timers, sockets and similar resources that did not exist at the start. */
   async judgeLeftOver(): Promise<void> {
     await until(END_DEADLINE, () => leftOver(this.#before).length === 0)
     for (const name of leftOver(this.#before)) this.complaints.add('left behind', name)
   }
 
-  /** Runs it, prints what came of it, and ends the process. */
+  /** Runs the body, prints the results, and ends the process. */
   async execute(describe: () => string, body: () => Promise<readonly Row[]>): Promise<void> {
     const { complaints, directory } = this
     const started = performance.now()
@@ -95,19 +95,19 @@ export class Run {
       const line = `${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${describe()}, ${complaints.count} violations`
       process.stderr.write(process.stderr.isTTY ? `\r${line.padEnd(100)}` : `${line}\n`)
     }, PROGRESS_EVERY).unref()
-    // Errors of the run itself end it; they must not pass for a good end.
+    // An error of the run itself must not pass as success.
     const rows = await body().catch(error => complaints.add('the run failed', error))
     clearInterval(timer)
     if (process.stderr.isTTY) process.stderr.write(`\r${' '.repeat(110)}\r`)
     if (rows) console.log(table([...rows, ['violations', complaints.count]]))
     for (const line of complaints.lines) console.log(line)
     if (complaints.count === 0) rmSync(directory, { recursive: true })
-    else console.log(`What was seen: ${directory}. Again: --seed ${this.#seed}`)
+    else console.log(`Recordings: ${directory}. Repeat with --seed ${this.#seed}`)
     process.exit(complaints.count === 0 ? 0 : 1)
   }
 }
 
-/** Rows of what was counted, by its names: `halfCloses` is `half closes`. */
+/** Returns table rows for counters; `halfCloses` becomes `half closes`. */
 export const rowsOf = (counts: Readonly<Record<string, number>>): Row[] =>
   Object.entries(counts).map(([name, count]) => [name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`), count])
 
@@ -119,7 +119,7 @@ export const resourceRows = (early: Resources, late: Resources): Row[] => [
 
 const mebibytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1)
 
-/** Two aligned columns. */
+/** Formats two aligned columns. */
 function table(rows: readonly Row[]) {
   const cells = rows.map(([label, value]) => [label, value.toLocaleString('en')])
   const widths = [0, 1].map(column => Math.max(...cells.map(row => row[column]?.length ?? 0)))

@@ -11,12 +11,12 @@ import type { Stats, Supervisor } from './supervisor.js'
 import type { Watcher } from './watchers.js'
 import { LONGEST_LIFE } from './writers.js'
 
-/** How long each step may take once nothing goes wrong any more, ms. */
+/** How long each step may take after the faults have stopped. */
 const DEADLINE = 20_000
-/** When nothing has changed for so long, nothing is left to expire, ms. */
+/** After this long without a change, nothing is left to expire. */
 const SILENCE = LONGEST_LIFE + 500
 
-/** Waits until every write has its outcome, every client has read all its keys, and nothing is left to expire. */
+/** Waits until every write has an outcome, every client has read all its keys, and nothing is left to expire. */
 export async function settle({ complaints, counts }: World, participants: readonly Participant[]) {
   const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
   if (!(await until(DEADLINE, () => participants.every(isQuiet)))) {
@@ -26,7 +26,7 @@ export async function settle({ complaints, counts }: World, participants: readon
         `${participant.description}, ${participant.writers.pending} writes without outcome`,
       )
   }
-  // A write whose outcome is unknown may be applied after that, and its value lives from then on.
+  // A write with an unknown outcome may be applied later, and its value lives from then on.
   let [seen, since] = [counts.notifications, performance.now()]
   await until(DEADLINE, () => {
     if (counts.notifications !== seen) since = performance.now()
@@ -35,7 +35,7 @@ export async function settle({ complaints, counts }: World, participants: readon
   })
 }
 
-/** Compares what every watcher saw last with what the store holds, until they agree. */
+/** Compares the last entry of every watcher with the stored value until they agree. */
 export async function converge(world: World, participants: readonly Participant[]) {
   const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
   let stored: Map<string, Entry<string>> = new Map()
@@ -70,8 +70,8 @@ export async function converge(world: World, participants: readonly Participant[
 }
 
 /**
- * One registration per key, or glob, and client while somebody watches, none after the last one left. Keys of a watched glob
- * may have one of their own, if they were watched before it or had to be looked for.
+ * Each client has one registration per watched key or glob while it has subscribers, and none afterwards. A key of a
+ * watched glob may have a separate one if it was watched before or had to be looked up.
  */
 export async function judgeRegistrations(
   { complaints }: World,
@@ -88,7 +88,7 @@ export async function judgeRegistrations(
   await reach(0, () => [])
   return { keys, globs }
 
-  /** @param count - of globs */
+  /** @param count - number of globs */
   async function reach(count: number, judge: (stats: Stats) => string[]) {
     let stats = await supervisor.stats()
     const wrong = () => {
@@ -106,7 +106,7 @@ export async function judgeRegistrations(
   }
 }
 
-/** At the store a watched glob counts for so many keys. */
+/** A watched glob counts as this many keys at the store. */
 const GLOB_WEIGHT = 100
 
 const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)

@@ -1,6 +1,6 @@
-// The store in a process of its own, which can be killed. Whatever it answers to a write it first puts into a journal,
-// by a system call that has returned: what was applied is known even of a store that was killed right after. One that
-// keeps its keys begins with those it has found.
+// A store process that can be killed. Before it responds to a write, it appends the write to a journal with a
+// synchronous system call, so that all applied writes are known even after a kill. A durable store first records the
+// keys it has recovered.
 
 import { serve } from 'rx-statestore/server'
 import { Journal } from './journal.js'
@@ -8,7 +8,7 @@ import { Journal } from './journal.js'
 const [port, wsPort, data = '', path = ''] = process.argv.slice(2)
 const journal = new Journal(path)
 const store = await serve({ port: Number(port), wsPort: Number(wsPort), ...(data !== '' && { data }) })
-// Nobody has been let in yet.
+// No client can connect yet.
 if (data !== '') journal.found(store)
 journal.follow(store)
 

@@ -20,7 +20,7 @@ interface Ports {
 
 type Complain = (what: string) => void
 
-/** A store in a process of its own, with a journal for each of its lives. */
+/** A store process, with a journal for each run. */
 class Store extends Process {
   readonly journals: string[] = []
   kills = 0
@@ -36,13 +36,13 @@ class Store extends Process {
   }
 }
 
-/** Runs the store, kills it and starts it again on the same ports, empty or with what it has kept. */
+/** Runs the store, kills it, and restarts it on the same ports, empty or with its stored keys. */
 export class Supervisor {
   #store
 
   /**
    * @param directory - for the journals
-   * @param data - where the store keeps its keys; '' for one that keeps nothing
+   * @param data - data directory of the store; '' for none
    */
   constructor(directory: string, { port, wsPort }: Ports, complain: Complain, data: string) {
     const script = new URL('./store-process.js', import.meta.url)
@@ -53,7 +53,7 @@ export class Supervisor {
     return this.#store.kills
   }
 
-  /** Who was killed, and how often. */
+  /** Number of kills per process. */
   get deaths(): Row[] {
     return [['broker kills', this.kills]]
   }
@@ -66,7 +66,7 @@ export class Supervisor {
     return this.#store.start()
   }
 
-  /** Kills the store without a warning. Resolves when the process is gone. */
+  /** Kills the store; settles when its process has ended. */
   async kill() {
     this.#store.kills++
     await this.#store.kill()
@@ -76,13 +76,13 @@ export class Supervisor {
     return statsOf<Stats>(this.#store)
   }
 
-  /** Ends the last store; not counted as a kill. */
+  /** Ends the last store without counting a kill. */
   stop() {
     return this.#store.kill()
   }
 }
 
-/** Runs a broker of others and the store beside it, with a cable between the two; kills the one, the other, or both. */
+/** Runs another broker and a store attached to it over a link; kills either or both. */
 export class BesideSupervisor {
   /** Between the store and the broker. */
   readonly link
@@ -116,7 +116,7 @@ export class BesideSupervisor {
     return this.#store.journals
   }
 
-  /** Starts what is not there. */
+  /** Starts the processes that do not run. */
   async start() {
     if (this.#url === '') this.#url = `mqtt://127.0.0.1:${await this.link.listen()}`
     await Promise.all([this.#broker.start(), this.#store.start()])
@@ -141,15 +141,15 @@ export class BesideSupervisor {
   }
 }
 
-/** Two free ports; see {@link freeNumbers}. */
+/** Returns two free ports; see {@link freeNumbers}. */
 export async function freePorts(random: Random) {
   const [port = 0, wsPort = 0] = await freeNumbers(random, 2)
   return { port, wsPort }
 }
 
 /**
- * Free ports below those the system gives to outgoing connections: while the store is down, a client that dials its port
- * could otherwise be given that very port as its own, and talk to itself.
+ * Returns free ports below the ephemeral range. Otherwise, while the store is down, a client that dials its port could
+ * get that very port as its own and connect to itself.
  */
 export async function freeNumbers(random: Random, count: number) {
   const found: number[] = []

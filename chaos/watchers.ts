@@ -10,21 +10,23 @@ import { nameOf } from './values.js'
 export interface Watcher {
   id: number
   key: string
-  /** stays until its client ends */
+  /** whether it stays until its client ends */
   steady: boolean
   last: Entry<string> | undefined
-  /** not known of one of many in a stream */
+  /** `undefined` for a member of a set */
   freshness: Freshness['state'] | undefined
   ended: boolean
   leave: () => void
 }
 
-/** With so many that do not stay, one more comes as likely as one leaves: their number must not grow with time. */
+/**
+ * With this many temporary subscribers, adding and removing one are equally likely, so that their number stays bounded.
+ */
 const MOST_PASSING = 15
 
 let watchers = 0
 
-/** The watches of one participant: some stay, others come and go, some are members of a changing set. */
+/** The watches of one participant: some stay, others are added and removed, and some are members of a changing set. */
 export class Watchers {
   #world
   #participant
@@ -35,7 +37,7 @@ export class Watchers {
   #members: Map<string, Watcher> = new Map()
   #stream: Subscription | undefined
 
-  /** @param isActive - whether it watches anything at all */
+  /** @param isActive - whether it watches anything */
   constructor(world: World, participant: Participant, random: Random, isActive: boolean) {
     this.#world = world
     this.#participant = participant
@@ -43,12 +45,11 @@ export class Watchers {
     this.#isActive = isActive
   }
 
-  /** All that watch now. */
   get current() {
     return [...this.#all, ...this.#members.values()]
   }
 
-  /** Starts to watch with a new client. */
+  /** Starts watching with a new client. */
   enter() {
     this.#all.clear()
     this.#members.clear()
@@ -57,7 +58,7 @@ export class Watchers {
     this.#watchSet()
   }
 
-  /** Something comes or goes. */
+  /** Adds or removes a subscriber. */
   act() {
     if (!this.#isActive) return
     const dice = this.#random.next()
@@ -73,9 +74,9 @@ export class Watchers {
     this.#members.clear()
   }
 
-  /** The client was closed: all streams have ended. */
+  /** After the client was closed, all streams must have ended. */
   judgeClosed() {
-    for (const { ended, key } of this.#all) if (!ended) this.#complain('watch goes on after close()', key)
+    for (const { ended, key } of this.#all) if (!ended) this.#complain('watch continues after close()', key)
     this.#stream?.unsubscribe()
     this.#all.clear()
     this.#members.clear()
@@ -109,14 +110,14 @@ export class Watchers {
     return Array.from(this.#all).filter(({ steady }) => !steady)
   }
 
-  /** The set is that of the client before; only a new stream makes new watchers of it. */
+  /** The set is kept across clients, but a new stream needs new watchers. */
   #watchSet() {
     for (const key of this.#set$.value) this.#members.set(key, this.#enlist(key, false))
     this.#stream = this.#participant.store.watchAll(this.#set$, text).subscribe({
       next: entry => {
         const watcher = this.#members.get(entry.key)
         if (watcher) this.#seen(watcher, entry)
-        else this.#complain('entry of a key that is not watched', entry.key)
+        else this.#complain('entry of an unwatched key', entry.key)
       },
       error: error => this.#complain('watchAll error', error),
     })
@@ -142,7 +143,7 @@ export class Watchers {
     const { name, life, losses, connectedAt } = this.#participant
     const value = entry.op === 'set' ? nameOf(entry.value) : ''
     if (entry.key !== watcher.key) this.#complain('entry of another key', `${watcher.key}: ${entry.key}`)
-    if (op === 'invalid') return this.#complain('value that does not decode', watcher.key)
+    if (op === 'invalid') return this.#complain('undecodable value', watcher.key)
     const version = entry.version?.toString()
     const who = `${name}.${life}/${watcher.id}`
     const isLive = watcher.freshness === 'live'

@@ -8,17 +8,17 @@ import type { Random } from './random.js'
 import { nameOf, uniqueValue } from './values.js'
 
 export type Verb = 'SET' | 'DEL' | 'VDEL'
-/** How a write ended, as its client knows. */
+/** Outcome of a write as known to its client. */
 export type Outcome = 'applied' | 'refused' | 'timeout' | 'absent' | 'closed' | 'unknown' | 'cancelled'
 type Write = { verb: Verb; key: string; value: string; expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }
 
-/** Longest time to live, ms: so long after the last write nothing expires any more. */
+/** Maximum time to live, ms. This long after the last write, nothing expires any more. */
 export const LONGEST_LIFE = 2_000
 
-/** How failed writes are counted; any other code is a violation. */
+/** Failed writes by error code; any other code is a violation. */
 const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' } as const
-/** Errors of reads that are no fault of the library in this weather. */
+/** Errors of reads that are expected under faults. */
 const READ_FAILURES = ['timeout', 'closed']
 
 /** The reads and writes of one participant. */
@@ -38,7 +38,7 @@ export class Writers {
     this.#random = random
   }
 
-  /** One write or read, or many at once. */
+  /** Performs one write or read, or many at the same time. */
   act() {
     const dice = this.#random.next()
     if (dice < 0.1) this.#stream()
@@ -48,7 +48,7 @@ export class Writers {
 
   #writeOne() {
     const random = this.#random
-    // A few keys are hot, so that their watchers have something to lose.
+    // A few keys are hot, so that their watchers have something to miss.
     const key = random.chance(0.3) ? random.pick(this.#world.keys.slice(0, 10)) : random.pick(this.#world.keys)
     const handle = this.#participant.store.key(key, text)
     const patience = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
@@ -69,7 +69,7 @@ export class Writers {
     const value = this.#value()
     const options = { ...patience, ...this.#options() }
     this.#run({ verb: 'SET', key, value, expires: 'expiresIn' in options }, handle.set(value, options))
-    // Not the long ones: it is not the heap of this test that is measured.
+    // Long values would distort the measured heap.
     if (value.length < 100) this.#latest.set(key, value)
   }
 
@@ -101,9 +101,9 @@ export class Writers {
     }
   }
 
-  /** Many writes by the operator, whose results come in the order of the source. */
+  /** Performs many writes through the operator, whose results arrive in source order. */
   #stream() {
-    // A writer of its own, as its requests wait for one another while others overtake them.
+    // A separate writer, because its requests wait for each other while others overtake them.
     const stream = `s${this.#streams++}`
     const values = Array.from({ length: this.#random.int(5, 40) }, () => this.#value(stream))
     const keys = values.map(() => this.#random.pick(this.#world.keys))
@@ -149,7 +149,7 @@ export class Writers {
     this.#world.counts.tried += count
   }
 
-  /** @param outcome - none of a write that was cancelled */
+  /** @param outcome - `undefined` for a cancelled write */
   #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
     this.pending--
     const word = this.#wordOf(outcome)
@@ -170,7 +170,7 @@ export class Writers {
     return 'unknown'
   }
 
-  /** A store that is part of its broker, and alone, is never away. */
+  /** A single store with its own broker is never unavailable. */
   #isAbsence(code: string | undefined) {
     return this.#world.absences.includes(code ?? '')
   }

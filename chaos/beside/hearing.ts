@@ -5,8 +5,8 @@ import { converge } from '../settle.js'
 import { nameOf, uniqueValue } from '../values.js'
 
 /**
- * Beside a broker of others nobody can say exactly which registrations there should be: those of clients that are gone end
- * with the next change. So every key is changed once more, and whoever watches it has to hear of that.
+ * With another broker, the exact set of registrations is unknown, because those of disconnected clients end only at the
+ * next change. So every key is changed once more, and every watcher must receive it.
  */
 export async function judgeHearing(world: World, participants: readonly Participant[]) {
   const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })

@@ -2,7 +2,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { startProgram } from '../process.js'
 
-/** Those of docs/any-broker.md; what it knows of sessions dies with it. */
+/** As documented in docs/any-broker.md; sessions are lost when the broker ends. */
 const CONFIGURATION = [
   'allow_anonymous true',
   'set_tcp_nodelay true',
@@ -14,10 +14,10 @@ const CONFIGURATION = [
   'connection_messages false',
 ]
 
-/** Whether there is a Mosquitto to be started. */
+/** Returns whether Mosquitto is installed. */
 export const hasMosquitto = () => spawnSync('mosquitto', ['-h']).error === undefined
 
-/** How to start Eclipse Mosquitto, again and again on the same ports; its configuration is in a file. */
+/** Returns a function that starts Eclipse Mosquitto, always on the same ports. */
 export function mosquitto(
   file: string,
   { port, wsPort }: { port: number; wsPort: number },

@@ -1,5 +1,5 @@
-// The store as a service beside a broker of others, in a process of its own that can be killed. Its journal is that of a
-// store with a broker of its own.
+// A store attached to another broker, as a process that can be killed. Its journal is like that of a store with its own
+// broker.
 
 import { attach } from 'rx-statestore/server'
 import { Journal } from '../journal.js'
@@ -14,9 +14,9 @@ const store = await attach(url, {
 })
 let isNew = true
 store.state$.subscribe(({ state, ...rest }) => {
-  // It has taken no request yet.
+  // It has not received a request yet.
   if (state === 'serving' && isNew) journal.found(store)
-  // What it served is closed, and opened again when it is needed.
+  // The previous storage is closed, and reopened for the next active period.
   if (state === 'serving' || state === 'standby') isNew = state === 'standby'
   if (state === 'closed' && 'cause' in rest && rest.cause !== undefined) throw rest.cause
 })

@@ -16,19 +16,19 @@ import { until } from '../pace.js'
 import { Recorder } from '../recorder.js'
 import { wholeLog } from './whole-log.js'
 
-/** How long the rest of the stream may take, ms. */
+/** How long reading the rest of the stream may take. */
 const PATIENCE = 20_000
-/** A stream that stalls is found out by looking at it, as nodes do, ms. */
+/** A stalled subscription is detected by periodic checks, as nodes do. */
 const LOOK = 500
-/** One of which something is known to be there, and that brings nothing for so many looks, is followed again. */
+/** After this many checks without progress, the stream is followed again. */
 const MAX_LOOKS = 3
 
 type Stream = ObservedValueOf<ReturnType<ReturnType<typeof wholeLog>['connect']>>
 type Message = ObservedValueOf<ReturnType<Stream['follow']>>
 
 /**
- * Reads the log of a store while it is written, and before it is trimmed, past all cables, and keeps it in a file: what the
- * nodes did has to be what it comes to.
+ * Reads a store's log while it is written and before it is trimmed, bypassing all links, and saves it to a file,
+ * against which the results of the nodes are checked.
  */
 export class Audit {
   #path
@@ -38,7 +38,7 @@ export class Audit {
   #stream: Stream | undefined
   #stalled$ = new Subject<void>()
   #subscription = new Subscription()
-  /** Where it was at the last look, and for how many looks it has been there. */
+  /** Position at the last check, and number of checks without progress. */
   #seen = 0
   #looks = 0
   #leader: string | undefined
@@ -54,12 +54,12 @@ export class Audit {
     return this.#path
   }
 
-  /** How far it has come, in messages. */
+  /** Number of messages read. */
   get position() {
     return this.#position
   }
 
-  /** Who led the stream when it was asked last. */
+  /** The last known leader of the stream. */
   get leader() {
     return this.#leader
   }
@@ -84,13 +84,13 @@ export class Audit {
     this.#subscription.add(interval(LOOK).subscribe(() => this.#look(stream)))
   }
 
-  /** Reads the rest, and ends. */
+  /** Reads the rest of the stream, and stops. */
   async stop() {
     const stream = this.#stream
     if (stream === undefined) return
     const { last } = await firstValueFrom(stream.bounds())
     if (!(await until(PATIENCE, () => this.#position >= last)))
-      this.#complaints.add('audit', `read ${this.#position} of ${last} messages of the log`)
+      this.#complaints.add('audit', `read only ${this.#position} of ${last} messages of the log`)
     this.#subscription.unsubscribe()
     await new Promise(resolve => stream.close().subscribe({ complete: () => resolve(undefined), error: resolve }))
     this.#recorder.close()
@@ -99,7 +99,7 @@ export class Audit {
   #take({ position, time, bytes }: Message) {
     if (position <= this.#position) return
     if (position > this.#position + 1)
-      this.#complaints.add('audit', `message ${position} of the log came behind ${this.#position}`)
+      this.#complaints.add('audit', `message ${position} of the log arrived after ${this.#position}`)
     this.#position = position
     this.#recorder.write([position, time, Buffer.from(bytes).toString('base64')])
   }
@@ -114,7 +114,7 @@ export class Audit {
         this.#looks = 0
         this.#stalled$.next()
       },
-      // Without a leader nobody answers; that is what incidents are for.
+      // Without a leader there is no response, which incidents cause deliberately.
       error: () => {
         this.#leader = undefined
       },

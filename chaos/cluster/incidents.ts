@@ -5,24 +5,24 @@ import { heal, pull, sever } from './mesh.js'
 import type { NatsServers } from './nats.js'
 import type { StoreNodes } from './nodes.js'
 
-/** What an incident may strike. */
+/** The targets of incidents. */
 export interface Scene {
   nodes: StoreNodes
   nats: NatsServers
-  /** name of the server that leads the stream, if it is known */
+  /** name of the server that leads the stream, if known */
   leader: () => string | undefined
-  /** a node is about to end */
+  /** called before a node ends */
   nodeEnds: (node: number) => void
-  /** the leader of the stream is about to end */
+  /** called before the leader of the stream ends */
   leaderEnds: () => void
 }
 
-/** How often one is followed by another while it lasts. */
+/** Probability that another incident happens during an incident. */
 const DOUBLE = 0.25
 
-/** Ends, stops and cuts off nodes and servers by lot, one incident at a time, and puts everything right again. */
+/** Kills, suspends and isolates random nodes and servers, one incident at a time, and repairs everything afterwards. */
 export class Incidents {
-  /** How often there was which. */
+  /** Number of incidents of each kind. */
   counts = {
     'nodes killed': 0,
     'nodes terminated': 0,
@@ -37,7 +37,7 @@ export class Incidents {
   }
   #scene
   #random
-  /** What puts it right. */
+  /** Actions that repair the current incidents. */
   #repairs: (() => Promise<void> | void)[] = []
 
   constructor(scene: Scene, random: Random) {
@@ -45,23 +45,23 @@ export class Incidents {
     this.#random = random
   }
 
-  /** Number of all. */
+  /** Total number. */
   get count() {
     const { '  of these the leader of the stream': _, ...kinds } = this.counts
     return Object.values(kinds).reduce((sum, count) => sum + count, 0)
   }
 
-  /** Something goes wrong; settles when it was so for a while. */
+  /** Starts an incident; settles when it has lasted for a while. */
   async kill() {
     await this.#strike()
     if (this.#random.chance(DOUBLE)) await this.#strike()
     await this.#pause(this.#random.int(100, this.#random.chance(0.25) ? 7_000 : 2_000))
   }
 
-  /** Puts right what went wrong; settles when all works again. */
+  /** Repairs all incidents; settles when everything works again. */
   async start() {
     const repairs = this.#repairs.splice(0)
-    // A node may need what was struck with it.
+    // A node may need a server that was hit together with it.
     await Promise.all(repairs.map(repair => repair()))
   }
 
@@ -123,7 +123,7 @@ export class Incidents {
     const at = nats.processes.indexOf(server)
     this.counts['NATS servers cut off']++
     const routes = [...nats.routes.from(at), ...nats.routes.to(at)]
-    // Its clients may see it nevertheless: a server without a quorum that believes to be one of it.
+    // Its clients may still reach it: a server without a quorum that believes to have one.
     this.#cut(this.#random.chance(0.5) ? routes : [...routes, ...nodes.cables.to(at)])
   }
 
@@ -135,7 +135,7 @@ export class Incidents {
     this.#cut(nats.routes.between(at, other))
   }
 
-  /** Nobody is told, or everybody. */
+  /** Breaks links silently or with closed connections. */
   #cut(links: readonly Link[]) {
     if (this.#random.chance(0.6)) pull(links)
     else sever(links)

@@ -7,7 +7,8 @@ import { now } from '../now.js'
 import type { Recorder } from '../recorder.js'
 
 /**
- * Judges all that was recorded by the log of the nodes: what was answered has to be in it, and what was told follow it.
+ * Checks all recordings against the log of the nodes: every acknowledged write must be in it, and all notifications
+ * must follow from it.
  *
  * @param evidence.log - file with all messages
  * @param evidence.known - versions that were answered to others than writers, and when, monotonic ms
@@ -33,15 +34,13 @@ export async function judgeLog({
   const replayed = await replay({ log, journal, prefix: 'chaos/', answered, epoch, complaints })
   for (const version of answered.keys())
     if (!replayed.versions.has(version))
-      complaints.add('lost', `a write was answered with version ${version}, and is not in the log`)
+      complaints.add('lost', `a write was acknowledged with version ${version} but is not in the log`)
   const isLate = (value: string) => open.has(value)
   await judge({ recorder, journals: [journal], keeps: true, isBeside: false, isLate, stored, complaints })
   return replayed
 }
 
-/**
- * When versions were known to their writers for the first time, and values of which nobody knows what became of them.
- */
+/** Returns when each version was first known to its writer, and the values with an unknown outcome. */
 export async function answersOf(recorder: Recorder, others: ReadonlyMap<string, number>) {
   const answered = new Map(others)
   const open = new Set<string>()

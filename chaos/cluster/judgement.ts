@@ -7,10 +7,10 @@ import { checkHistories } from './porcupine.js'
 import type { Histories } from './registers.js'
 import { Registers } from './registers.js'
 
-/** How long nodes may take until they hold the same, and the last reads, ms. */
+/** How long nodes may take to agree, and the last reads to complete. */
 const DEADLINE = 20_000
 
-/** Whether all nodes come to hold the same; how many do. */
+/** Checks that all nodes reach the same state; returns how many do. */
 export async function judgeNodes(nodes: StoreNodes, complaints: Complaints) {
   let stats: NodeStats[] = []
   const hashes = () => new Set(stats.map(({ hash }) => hash))
@@ -23,7 +23,7 @@ export async function judgeNodes(nodes: StoreNodes, complaints: Complaints) {
 }
 
 /**
- * Reads every register once more, so that no history ends with a write that nobody would miss.
+ * Reads every register once more, so that no history ends with a write whose loss would go unnoticed.
  *
  * @param port - of a node
  */
@@ -36,7 +36,7 @@ export async function readLast(histories: Histories, port: number, complaints: C
   await store.close()
 }
 
-/** @param directory - for pages that show what is wrong */
+/** @param directory - for reports that visualise violations */
 export async function judgeHistories(histories: Histories, directory: string, complaints: Complaints) {
   const verdict = await checkHistories(histories.lines(), directory)
   for (const key of verdict.illegal) complaints.add('not linearizable', `${key}, see ${directory}`)

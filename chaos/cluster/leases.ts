@@ -8,10 +8,10 @@ import type { Participant } from '../participant.js'
 
 const LOCKS = 3
 const DURATION = 1_500
-/** Outcomes of a fenced write that are none of the store's faults: another holder came in between, or the weather. */
+/** Expected outcomes of a fenced write: another holder came in between, or a fault. */
 const EXPECTED = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
 
-/** All times in which somebody held a lease. */
+/** All periods in which a client held a lease. */
 export class Holdings {
   all: Holding[] = []
   fenced = 0
@@ -22,7 +22,7 @@ export class Holdings {
   }
 }
 
-/** The lease that one client wants, holds, writes by and gives back. */
+/** The lease that one client acquires, uses for writes, and releases. */
 export class Leases {
   #holdings
   #participant
@@ -40,18 +40,18 @@ export class Leases {
     this.#complaints = complaints
   }
 
-  /** The client before is gone, and its lease with it. */
+  /** The previous client and its lease have ended. */
   enter() {
     this.leave()
   }
 
-  /** Begins to want it, or wants it no more. */
+  /** Starts or stops requesting the lease. */
   turn() {
     if (this.#subscription) this.leave()
     else this.#want()
   }
 
-  /** Writes by its token, if it is held. */
+  /** Writes with the token if the lease is held. */
   act() {
     const { token } = this.#holding ?? {}
     if (token === undefined) return
@@ -82,7 +82,7 @@ export class Leases {
         if (state.status !== 'held') return this.#lost()
         const token = String(state.token)
         if (this.#holding?.token !== token) this.#held(token, `${name}.${life}`)
-        // It is told on a clock of its own.
+        // The expiry is given on another monotonic clock.
         if (this.#holding) this.#holding.until = state.expiresAtMonotonic - performance.now() + now()
       },
       error: error => {

@@ -1,5 +1,5 @@
-// Three nodes of a store on three NATS servers, real clients, cables between all of them, and everything goes wrong; in the
-// end every promise must have held.
+// Runs three nodes of a store on three NATS servers with real clients, with links between all of them, under constant
+// faults, then checks every guarantee.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,16 +24,16 @@ import { buildChecker, hasGo, type Verdict } from './porcupine.js'
 import { Histories, Registers } from './registers.js'
 import { Takeovers } from './takeovers.js'
 
-/** How often each client does what, ms. */
+/** Mean intervals between the activities of each client, ms. */
 const WRITE_EVERY = 250
 const WATCH_EVERY = 300
 const GLOB_EVERY = 1_000
 const REGISTER_EVERY = 80
 const LEASE_EVERY = 3_000
 const FENCED_EVERY = 400
-/** How often something ends, stops or is cut off, ms. */
+/** Mean interval between incidents, ms. */
 const INCIDENT_EVERY = 1_500
-/** So much less often than the others are the cables of a client struck, of which it has three, and those of NATS. */
+/** Faults are this much rarer on the links of a client, of which it has three, and on those of NATS. */
 const CALMER = { clients: 3, nats: 12 }
 const QUIET_WITHIN = 30_000
 
@@ -45,7 +45,7 @@ if (program === undefined) {
   process.exit(1)
 }
 const hasChecker = hasGo()
-if (!hasChecker) console.log('left out: whether histories are linearizable, by porcupine (needs go)')
+if (!hasChecker) console.log('skipped: the linearizability check by porcupine (requires go)')
 if (!hasChecker && process.env['CI']) process.exit(1)
 if (hasChecker) await buildChecker()
 console.log(
@@ -57,7 +57,7 @@ const { complaints, random, directory } = run
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 const complain = (what: string) => complaints.add('process', what)
-// Not by the seed: the same run, started twice at a time, must not meet itself.
+// Not derived from the seed, so that two identical runs at the same time do not meet.
 const ports = await freeNumbers(new Random(process.pid), NatsServers.ports + StoreNodes.ports)
 const nats = new NatsServers(program, directory, ports, complain, random.fork())
 const nodes = new StoreNodes('chaos', directory, ports.slice(NatsServers.ports), nats.ports, complain, random.fork())
@@ -69,9 +69,9 @@ const world = {
   recorder,
   complaints,
   counts: zeroCounts(),
-  // 503: it says itself that nothing was changed.
+  // Sent with status 503, which guarantees that nothing was changed.
   absences: ['request-rejected'],
-  // Of a lease that was not renewed in time.
+  // From a lease that was not renewed in time.
   reports: ['outcome-unknown'],
 }
 const [histories, holdings, takeovers] = [new Histories(), new Holdings(), new Takeovers()]
@@ -120,7 +120,7 @@ const faults = [
   ),
 ]
 
-/** Waits until every request has its outcome, and every client has read what it watches. */
+/** Waits until every request has an outcome and every client has read what it watches. */
 async function quiet() {
   await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
   await settle(world, participants)
@@ -147,7 +147,7 @@ await run.execute(describe, async () => {
   for (const one of faults) one.start()
   await new Promise(resolve => setTimeout(resolve, duration))
   for (const pace of paces) pace.pause()
-  // All cables are whole before anything is waited for.
+  // All links are repaired before anything is awaited.
   await Promise.all(faults.map(one => one.stop()))
   await quiet()
   for (const { leases } of members) leases.leave()

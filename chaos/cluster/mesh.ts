@@ -1,14 +1,14 @@
 import { Link } from '../proxy.js'
 import type { Random } from '../random.js'
 
-/** Cables from each of some to each of others. */
+/** Links from each of several sources to each of several targets. */
 export class Mesh {
   #links: readonly (readonly (Link | undefined)[])[]
 
   /**
-   * @param count - of those they come from
-   * @param ports - of those they lead to
-   * @param isAmongThem - whether they are the same, and nobody needs a cable to itself
+   * @param count - number of sources
+   * @param ports - of the targets
+   * @param isAmongThem - whether sources and targets are the same, so that none needs a link to itself
    */
   constructor(count: number, ports: readonly number[], random: Random, isAmongThem: boolean = false) {
     this.#links = Array.from({ length: count }, (_, from) =>
@@ -16,27 +16,26 @@ export class Mesh {
     )
   }
 
-  /** All of them. */
   get links() {
     return this.#links.flat().filter(link => link !== undefined)
   }
 
-  /** Those that come from one. */
+  /** Links from one source. */
   from(from: number) {
     return (this.#links[from] ?? []).filter(link => link !== undefined)
   }
 
-  /** Those that lead to one. */
+  /** Links to one target. */
   to(to: number) {
     return this.#links.map(links => links[to]).filter(link => link !== undefined)
   }
 
-  /** Those between two, either way. */
+  /** Links between two members, in both directions. */
   between(one: number, other: number) {
     return [this.#links[one]?.[other], this.#links[other]?.[one]].filter(link => link !== undefined)
   }
 
-  /** Where each has to connect to, by who it is. */
+  /** Returns the ports to which each source has to connect. */
   listen(): Promise<number[][]> {
     return Promise.all(
       this.#links.map(links => Promise.all(links.filter(link => link !== undefined).map(link => link.listen()))),
@@ -48,7 +47,7 @@ export class Mesh {
   }
 }
 
-/** Lets nothing through any more, as when a cable is pulled: nobody is told. */
+/** Blocks all traffic silently, as when a cable is pulled. */
 export function pull(links: readonly Link[]) {
   for (const link of links) {
     link.change('up', { stalled: true })
@@ -57,7 +56,7 @@ export function pull(links: readonly Link[]) {
 }
 
 /**
- * Ends all connections, and lets none come about.
+ * Closes all connections and refuses new ones.
  *
  * @returns of those that were there
  */

@@ -5,19 +5,19 @@ import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
 const SERVERS = 3
-/** A route where nothing is heard is given up after twice as long. */
+/** A silent route is given up after twice this interval. */
 const PING_EVERY = '3s'
 
-/** Three NATS servers with JetStream, each write flushed to the disk, and cables between them. */
+/** Three NATS servers with JetStream that flush each write to disk, with links between them. */
 export class NatsServers {
-  /** From each to each. */
+  /** From each server to each other. */
   routes
   processes: readonly Process[]
   #directory
   #program
   #ports
 
-  /** @param ports - one for clients and one for routes for each */
+  /** @param ports - a client port and a route port for each server */
   constructor(
     program: string,
     directory: string,
@@ -32,24 +32,24 @@ export class NatsServers {
     this.processes = Array.from({ length: SERVERS }, (_, at) => new Process(nameOf(at), () => this.#run(at), complain))
   }
 
-  /** How many ports they need. */
+  /** Number of ports required. */
   static get ports() {
     return 2 * SERVERS
   }
 
-  /** Where clients connect to. */
+  /** Client ports. */
   get ports() {
     return this.#ports.clients
   }
 
-  /** Settles when all run. */
+  /** Settles when all servers run. */
   async start() {
     const routes = await this.routes.listen()
     for (const [at, others] of routes.entries()) this.#configure(at, others)
     await Promise.all(this.processes.map(each => each.start()))
   }
 
-  /** Who has a name that the stream says. */
+  /** Returns the server with a name used by the stream. */
   byName(name: string | undefined) {
     return this.processes.find(each => each.name === name)
   }
@@ -59,7 +59,7 @@ export class NatsServers {
     await this.routes.close()
   }
 
-  /** @param others - where the cables to them begin */
+  /** @param others - where the links to the other servers start */
   #configure(at: number, others: readonly number[]) {
     const folder = this.#folder(at)
     mkdirSync(folder, { recursive: true })
@@ -71,7 +71,7 @@ export class NatsServers {
       'cluster {',
       '  name: chaos',
       `  listen: "127.0.0.1:${this.#ports.routes[at]}"`,
-      // Neither clients nor other servers shall learn of a way past the cables: nobody listens at the port of discard.
+      // Neither clients nor servers may learn addresses that bypass the links; nothing listens on the discard port.
       '  no_advertise: true',
       '  advertise: "127.0.0.1:9"',
       `  routes: [${routes}]`,

@@ -1,11 +1,11 @@
-// A node of a store in a process of its own. It says over the channel to its parent how its log is, and what it holds.
+// A node of a store as a process. It reports the state of its log and its content over the channel to its parent.
 
 import { createHash } from 'node:crypto'
 import { jetStreamLog } from 'rx-statestore/jetstream'
 import { serve } from 'rx-statestore/server'
 import { wholeLog } from './whole-log.js'
 
-/** So often that snapshots, and nodes that begin with one, come about: a real one waits for 250,000. */
+/** Low enough for snapshots, and for nodes that start from one, to occur in a run; the default is 250,000. */
 const MESSAGES = 1_500
 
 const [nodeId = '', port, wsPort, servers = '', name = ''] = process.argv.slice(2)
@@ -41,7 +41,7 @@ if (store) {
     const { position, lag, nodes } = store.cluster ?? {}
     tell({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
   })
-  // As the command line does it.
+  // As the command line does.
   process.once('SIGTERM', () => {
     store.close().then(() => process.exit(0), fail)
   })

@@ -7,19 +7,19 @@ import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
 const NODES = 3
-/** A node begins when the log has a quorum, and has come to it through cables that are struck. */
+/** A node starts once the log has a quorum and is reachable over faulty links. */
 const START_TIMEOUT = 60_000
-/** Why a node may not come up while the log is away; whoever looks after it starts it again. */
+/** Errors with which a node may fail to start during an outage of the log; a supervisor would restart it. */
 const AWAY = ['connection-lost', 'timeout']
 
 export type NodeStats = { keys: number; hash: string; position: number; lag: number; nodes: number }
 
-/** Three nodes of a store, with cables between them and the servers of their log. */
+/** Three nodes of a store, with links to the servers of their log. */
 export class StoreNodes {
-  /** From each to each of the servers. */
+  /** From each node to each server. */
   cables
   processes: readonly Process[]
-  /** How often a node did not come up as the log was away, and how often one had to wait for the log. */
+  /** Number of failed starts during outages of the log, and number of times a node waited for the log. */
   counts = { retries: 0, waits: 0 }
   #name
   #directory
@@ -29,9 +29,9 @@ export class StoreNodes {
 
   /**
    * @param name - of the store
-   * @param directory - for what they say
-   * @param ports - two for each
-   * @param servers - their ports
+   * @param directory - for the output of the nodes
+   * @param ports - two per node
+   * @param servers - ports of the servers
    */
   constructor(
     name: string,
@@ -49,23 +49,23 @@ export class StoreNodes {
     this.processes = Array.from({ length: NODES }, (_, at) => new Process(idOf(at), () => this.#run(at), complain))
   }
 
-  /** How many ports they need. */
+  /** Number of ports required. */
   static get ports() {
     return 2 * NODES
   }
 
-  /** Where clients connect to. */
+  /** Client ports. */
   get places() {
     return this.processes.map((_, at) => ({ port: this.#ports[2 * at] ?? 0, wsPort: this.#ports[2 * at + 1] ?? 0 }))
   }
 
-  /** Settles when all run. */
+  /** Settles when all nodes run. */
   async start() {
     this.#servers = await this.cables.listen()
     await Promise.all(this.processes.map(each => each.start()))
   }
 
-  /** What each of them holds. */
+  /** Returns the content of each node. */
   stats(): Promise<NodeStats[]> {
     return Promise.all(this.processes.map(each => statsOf<NodeStats>(each)))
   }
@@ -81,7 +81,7 @@ export class StoreNodes {
       const found = await this.#try(at)
       if (!('failed' in found)) return found
       if (!AWAY.includes(found.failed) || performance.now() > end)
-        throw new Error(`${idOf(at)} does not come up: ${found.failed} ${found.message}`)
+        throw new Error(`${idOf(at)} failed to start: ${found.failed} ${found.message}`)
       this.counts.retries++
     }
   }
@@ -95,7 +95,7 @@ export class StoreNodes {
     child.stdout?.pipe(said, { end: false })
     child.stderr?.pipe(said, { end: false })
     return new Promise(resolve => {
-      let failure = { failed: 'ended', message: 'it said nothing' }
+      let failure = { failed: 'ended', message: 'it printed nothing' }
       child.on('message', raw => {
         const message = raw as NodeMessage
         said.write(`${new Date().toISOString()} ${JSON.stringify(message).slice(0, 2_000)}\n`)
@@ -114,7 +114,7 @@ export class StoreNodes {
   }
 }
 
-/** What a node says over the channel to its parent. */
+/** A message of a node over the channel to its parent. */
 interface NodeMessage {
   ready?: true
   storage?: string

@@ -6,41 +6,42 @@ import { now } from '../now.js'
 import type { Participant } from '../participant.js'
 import type { Random } from '../random.js'
 
-/** An operation on a register, as the checker reads it. */
+/** An operation on a register, in the format of the checker. */
 export interface Operation {
   client: number
   op: 'read' | 'set' | 'set-if-absent' | 'set-if-version' | 'delete' | 'delete-if'
-  /** that is written */
+  /** value written */
   value?: string
-  /** that has to be there */
+  /** value required by the condition */
   expected?: string
-  /** by a read; '' for nothing */
+  /** value read; '' for none */
   found?: string
-  /** missing when nobody knows */
+  /** `undefined` if unknown */
   applied?: boolean
   /** monotonic ns */
   invoke: number
-  /** null when nobody knows */
+  /** null if unknown */
   return: number | null
 }
 
 /**
- * So many keys are in use at a time, and for so long, ms: what a checker has to search grows with the length of histories.
+ * Number of keys in use at a time, and their period of use, ms. Both are limited because the checker's search space
+ * grows with the length of histories.
  */
 const KEYS = 6
 const EPOCH = 4_000
-/** It was not done, and never will be. */
+/** Errors after which the operation was certainly not applied. */
 const NOT_DONE = ['timeout', 'closed', 'request-rejected']
 
-/** What all clients did with registers, by key. */
+/** All operations on registers by all clients, by key. */
 export class Histories {
   #keys: Map<string, Operation[]> = new Map()
   #start = now()
   #values = 0
-  /** When somebody knew of a version for the first time, monotonic ms. */
+  /** When each version was first known to a client, monotonic ms. */
   answered: Map<string, number> = new Map()
 
-  /** All keys there were. */
+  /** All keys used so far. */
   get keys() {
     return [...this.#keys.keys()]
   }
@@ -49,7 +50,7 @@ export class Histories {
     return Array.from(this.#keys.values()).reduce((sum, { length }) => sum + length, 0)
   }
 
-  /** A value that nobody wrote before. */
+  /** Returns a unique value. */
   value() {
     return `v${this.#values++}`
   }
@@ -68,13 +69,13 @@ export class Histories {
     if (version !== undefined && !this.answered.has(String(version))) this.answered.set(String(version), now())
   }
 
-  /** A line for each key. */
+  /** Yields one line per key. */
   *lines() {
     for (const [key, operations] of this.#keys) yield `${JSON.stringify({ key, operations })}\n`
   }
 }
 
-/** What one client does with registers. */
+/** Performs operations on registers as one client. */
 export class Registers {
   /** Operations without an outcome. */
   pending = 0
@@ -84,14 +85,14 @@ export class Registers {
   #random
   #complaints
   #answered
-  /** Keys with an operation of ours: a checker has to try all orders of those at the same time. */
+  /** Keys with a pending operation of this client: the checker has to try all orders of concurrent operations. */
   #busy: Set<string> = new Set()
-  /** What it saw last of a key. */
+  /** Last known value and version of each key. */
   #seen: Map<string, { value: string; version: unknown }> = new Map()
 
   /**
    * @param number - of the client
-   * @param answered - hears of each answer when it was asked for
+   * @param answered - called with the start time of each answered request
    */
   constructor(
     histories: Histories,
@@ -109,12 +110,12 @@ export class Registers {
     this.#answered = answered
   }
 
-  /** What a client saw of keys that are not in use any more is of no use. */
+  /** Keys seen by the previous client are no longer in use. */
   enter() {
     this.#seen.clear()
   }
 
-  /** One operation. */
+  /** Performs one operation. */
   act() {
     const random = this.#random
     const key = this.#histories.pick(random)
@@ -144,12 +145,11 @@ export class Registers {
         if (found !== '') this.#seen.set(key, { value: found, version: entry.version })
         this.#finish(key, { op: 'read', found }, begun)
       },
-      // What nobody has read says nothing.
+      // A failed read constrains nothing.
       error: error => this.#failed(key, error),
     })
   }
 
-  /** @param result - $ */
   #write(
     key: string,
     operation: Pick<Operation, 'op' | 'value' | 'expected'>,
@@ -185,7 +185,7 @@ export class Registers {
     return now()
   }
 
-  /** Whether it may have been done nevertheless. */
+  /** Returns whether the operation may have been applied nevertheless. */
   #failed(key: string, error: unknown) {
     this.pending--
     this.#busy.delete(key)

@@ -1,31 +1,31 @@
 import { now } from '../now.js'
 
-/** How long clients wait for an answer when their node, or the leader of the stream, has ended. */
+/** Measures how long clients wait for a response after their node or the leader of the stream has ended. */
 export class Takeovers {
   #nodes: number[] = []
   #leaders: number[] = []
-  /** Clients whose node has ended, and since when, monotonic ms. */
+  /** Clients whose node has ended, and when, monotonic ms. */
   #waiting: Map<string, number> = new Map()
   #leaderless: number | undefined
 
   /**
-   * A node has ended, or will at once.
+   * Records that a node has ended or is about to.
    *
-   * @param clients - that are connected to it
+   * @param clients - connected to the node
    */
   node(clients: readonly string[]) {
     for (const client of clients) if (!this.#waiting.has(client)) this.#waiting.set(client, now())
   }
 
-  /** The leader of the stream has ended. */
+  /** Records that the leader of the stream has ended. */
   leader() {
     this.#leaderless ??= now()
   }
 
   /**
-   * A request was answered.
+   * Records a response.
    *
-   * @param invoked - when it was asked for
+   * @param invoked - when the request was sent
    */
   answered(client: string, invoked: number) {
     const since = this.#waiting.get(client)
@@ -39,7 +39,7 @@ export class Takeovers {
     }
   }
 
-  /** For people: of clients whose node has ended, and of all when the leader has. */
+  /** Waiting times after the end of a node and of the leader, for the report. */
   get words() {
     return { nodes: wordsOf(this.#nodes), leaders: wordsOf(this.#leaders) }
   }

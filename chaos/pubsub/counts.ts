@@ -1,4 +1,4 @@
-/** What is counted while it runs. */
+/** Counters of a run. */
 export const zeroCounts = () => ({
   cuts: 0,
   refusals: 0,

@@ -6,23 +6,23 @@ import { now } from '../now.js'
 import { until } from '../pace.js'
 import type { World } from './world.js'
 
-/** ms; short, so that sessions end while somebody looks. */
+/** ms; short, so that sessions expire during a run. */
 const RETENTION = 1_000
 const IDLE_TIMEOUT = 2_000
 const PATIENCE = 10_000
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 const WITNESS = 'witness'
 
-/** The hub, which ends and comes back, and a witness for each group: a member whose cable is never touched. */
+/** The hub, which is restarted repeatedly, and a witness per group: a member whose link has no faults. */
 export class HubHost {
-  /** How often it was started. */
+  /** Number of starts. */
   life = 0
   #world
   #server: PubSubServer | undefined
   #witnesses: readonly PubSubClient[] = []
   #port = 0
   #open = () => {}
-  /** Nobody is let in before the witnesses. */
+  /** Clients are admitted only after the witnesses. */
   #opened = Promise.resolve()
 
   constructor(world: World) {
@@ -61,7 +61,7 @@ export class HubHost {
     this.#world.ledger.end()
   }
 
-  /** The end of everything. */
+  /** Stops the hub for the last time. */
   async stop() {
     await this.#dismiss()
     const count = () => this.#server?.hub('chaos').connections.length ?? 0
@@ -79,11 +79,11 @@ export class HubHost {
       if (event.type !== 'disconnected') return
       if (event.reason === 'expired') counts.expired++
       if (event.reason === 'overflow') counts.overflowed++
-      if (event.reason === 'violation') complaints.add('a frame that is not allowed', event.connection.userId)
+      if (event.reason === 'violation') complaints.add('invalid frame', event.connection.userId)
     })
     hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
       this.#world.members.get(userId)?.told(type, connectionId, Number(group), now())
-      // It comes after all that the client got as a member.
+      // Arrives after everything the client received as a member.
       if (type === 'left') hub.sendToConnection(connectionId, Number(group))
     })
   }
@@ -91,7 +91,7 @@ export class HubHost {
   async #callWitnesses(hub: Hub) {
     const { ledger, complaints, options } = this.#world
     const { life } = this
-    // One for each group, so that none has so much to hear that the hub gives it up.
+    // One per group, so that none receives so much that the hub disconnects it.
     this.#witnesses = Array.from({ length: options.groups }, (_, group) => {
       const witness = connectPubSub(`${hub.url}?user=${WITNESS}`)
       const { messages$, gaps$ } = witness.group(String(group))
@@ -108,7 +108,7 @@ export class HubHost {
   }
 }
 
-/** Number of the message that this is the data of. */
+/** Returns the number of the message with this data. */
 export const idOf = (data: unknown) =>
   typeof data === 'object' && data !== null && 'id' in data && 'pad' in data && isIntact(data.pad)
     ? Number(data.id)

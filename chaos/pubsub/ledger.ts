@@ -3,7 +3,7 @@ import type { Complaints } from '../complaints.js'
 import { now } from '../now.js'
 import { Numbers } from './numbers.js'
 
-/** What became of a message, as its sender was told, and what that says. */
+/** Outcome of a message as known to its sender, and what it implies. */
 const KNOWN = {
   pending: 'open',
   acked: 'done',
@@ -17,25 +17,25 @@ const KNOWN = {
 export type Outcome = keyof typeof KNOWN
 const OUTCOMES = Object.keys(KNOWN) as Outcome[]
 
-/** Group of what is sent to the hub itself: an event. */
+/** Group of messages to the hub itself: events. */
 export const EVENT = -1
 
-/** Every message there is: who sent it, what he was told, and where it has its place in its group. */
+/** All messages: sender, outcome, and place within the group. */
 export class Ledger {
   #authors = new Numbers()
   #groups = new Numbers()
   #sentAt = new Numbers()
   #outcomes = new Numbers()
-  /** How often the hub published it, as its witness saw, or took it. */
+  /** How often the hub published a message, as seen by the witness, or accepted an event. */
   #published = new Numbers()
   #places = new Numbers()
   #lives = new Numbers()
   #ackedAt = new Numbers()
-  /** When each life of the hub was over. */
+  /** When each run of the hub ended. */
   #ends = new Numbers()
-  /** Acknowledged messages that only the witness of a hub that ended can have missed. */
+  /** Acknowledged messages that only the witness of a stopped hub can have missed. */
   unseen = 0
-  /** Messages in the order the hub published them, by its life and group. */
+  /** Messages in publication order, by run of the hub and group. */
   #orders: Map<string, Numbers> = new Map()
   #complaints
 
@@ -48,9 +48,9 @@ export class Ledger {
   }
 
   /**
-   * A message that is about to be sent; its number.
+   * Registers a message before it is sent; returns its number.
    *
-   * @param author - of whom its messages come in order
+   * @param author - sender whose messages arrive in order
    */
   register(author: number, group: number) {
     this.#authors.push(author)
@@ -63,31 +63,30 @@ export class Ledger {
     return this.#sentAt.push(now())
   }
 
-  /** @param id -  @param outcome */
   settle(id: number, outcome: Outcome) {
     this.#outcomes.set(id, OUTCOMES.indexOf(outcome))
     if (outcome === 'acked') this.#ackedAt.set(id, now())
   }
 
-  /** A life of the hub is over, and with it what waited for the witnesses. */
+  /** Records the end of a run of the hub; messages queued for its witnesses are lost. */
   end() {
     this.#ends.push(now())
   }
 
-  /** @param life - of the hub, from 1 on */
+  /** @param life - run of the hub, from 1 */
   isOver(life: number) {
     return life <= this.#ends.length
   }
 
-  /** The hub has taken an event. */
+  /** Records an event accepted by the hub. */
   took(id: number) {
     this.#published.set(id, this.#published.at(id) + 1)
   }
 
   /**
-   * The hub has published a message.
+   * Records a message published by the hub.
    *
-   * @param life - of the hub
+   * @param life - run of the hub
    */
   publish(life: number, group: number, id: number) {
     this.took(id)
@@ -95,7 +94,6 @@ export class Ledger {
     this.#places.set(id, this.orderOf(life, group).push(id))
   }
 
-  /** @param life -  @param group */
   orderOf(life: number, group: number) {
     const key = `${life} ${group}`
     const order = this.#orders.get(key) ?? new Numbers()
@@ -103,7 +101,7 @@ export class Ledger {
     return order
   }
 
-  /** Place among the messages of its group in a life of the hub; -1 if there is none. @param id -  @param life */
+  /** Returns the place of a message in its group in a run of the hub; -1 if there is none. */
   placeOf(id: number, life: number) {
     return this.#lives.at(id) === life ? this.#places.at(id) : -1
   }
@@ -112,7 +110,7 @@ export class Ledger {
     return this.#sentAt.at(id)
   }
 
-  /** How many had each outcome. */
+  /** Number of messages per outcome. */
   get tally() {
     const counts = new Map(OUTCOMES.map(outcome => [outcome, 0]))
     for (const index of this.#outcomes.all) {
@@ -122,7 +120,7 @@ export class Ledger {
     return Object.fromEntries(counts) as Record<Outcome, number>
   }
 
-  /** Whether what the senders were told is true, and the order theirs. */
+  /** Checks that the outcomes reported to senders are true and that messages kept their order. */
   judge() {
     for (let id = 0; id < this.size; id++) this.#judgeMessage(id)
     for (const [key, order] of this.#orders) {
@@ -139,15 +137,15 @@ export class Ledger {
   #judgeMessage(id: number) {
     const outcome = OUTCOMES[this.#outcomes.at(id)] ?? 'pending'
     const times = this.#published.at(id)
-    const what = `${this.#groups.at(id) === EVENT ? 'event' : 'message'} ${id}, ${outcome}, taken ${times} times`
+    const what = `${this.#groups.at(id) === EVENT ? 'event' : 'message'} ${id}, ${outcome}, accepted ${times} times`
     if (outcome === 'pending') this.#complaints.add('no outcome', what)
     if (outcome === 'acked' && times === 0 && this.#mayBeUnseen(id)) this.unseen++
-    else if (!isTrue(KNOWN[outcome], times)) this.#complaints.add('an outcome that is not true', what)
+    else if (!isTrue(KNOWN[outcome], times)) this.#complaints.add('wrong outcome', what)
   }
 
   /**
-   * Whether the hub may have ended between the acknowledgement and the copy of its witness: it does not wait for those who
-   * are slow then. Not when the witness saw something that was sent later.
+   * Returns whether the hub may have ended between the acknowledgement and the delivery to its witness, since it does
+   * not wait for slow members. Not if the witness saw a message sent later.
    */
   #mayBeUnseen(id: number) {
     const [group, sentAt, ackedAt] = [this.#groups.at(id), this.#sentAt.at(id), this.#ackedAt.at(id)]

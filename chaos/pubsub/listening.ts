@@ -8,10 +8,10 @@ import type { World } from './world.js'
 
 export type Ear = { subscription: Subscription; stay: Stay | undefined }
 
-/** So long the witnesses may be behind, ms. */
+/** Maximum lag of the witnesses, ms. */
 const LAG = 3_000
 
-/** What one client hears, group by group and session by session. */
+/** Records what one client receives, by group and session. */
 export class Listening {
   #world
   #hub
@@ -21,7 +21,7 @@ export class Listening {
   #connected = false
   /** By group. */
   #ears: Map<number, Ear> = new Map()
-  /** Groups the hub has it in, in its present session, as far as what it got as a member is not all there. */
+  /** Groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
 
   constructor(world: World, hub: HubHost, name: string, client?: PubSubClient) {
@@ -34,37 +34,37 @@ export class Listening {
       this.#connected = status.state === 'connected'
       if (status.state === 'connected') this.#meet(status.connectionId, wasConnected)
     })
-    // The hub has ended a membership, and nothing of it is on the way any more.
+    // The hub ended a membership, and all its messages have arrived.
     client?.serverMessages$.subscribe({ next: ({ data }) => this.#memberships.delete(Number(data)), error: () => {} })
   }
 
-  /** Whether it is connected, and the hub has it in the groups it listens to. */
+  /** Returns whether the client is connected and a member of exactly the groups it listens to. */
   get isSettled() {
     const groups = Array.from(this.#ears.keys())
     return this.#connected && groups.length === this.#memberships.size && groups.every(g => this.#memberships.has(g))
   }
 
-  /** Begins to listen to a group, or ends that. */
+  /** Starts or stops listening to a group. */
   turn(group: number) {
     const ear = this.#ears.get(group)
     if (ear !== undefined) {
       ear.subscription.unsubscribe()
       this.#ears.delete(group)
       this.#judgeLater(ear.stay)
-      // As long as something of the last stay is on the way, the next one would begin with a part of it.
+      // While messages of the previous membership may still arrive, the next one would start with some of them.
     } else if (!this.#memberships.has(group)) this.#listen(group)
   }
 
-  /** The hub has changed a membership. */
+  /** Records a change of a membership by the hub. */
   told(type: 'joined' | 'left', connectionId: string, group: number, at: number) {
-    // A session that the hub still keeps while the client has another one.
+    // The change may belong to a previous session that the hub still keeps.
     if (this.#connectionId !== undefined && connectionId !== this.#connectionId) return
     if (type === 'joined') this.#memberships.add(group)
     const stay = this.#ears.get(group)?.stay
     if (type === 'joined' && stay?.connectionId === connectionId) stay.joinedAt = at
   }
 
-  /** @param isLast - whether all is quiet */
+  /** @param isLast - whether all activity has ended */
   end(isLast: boolean) {
     for (const { stay, subscription } of this.#ears.values()) {
       subscription.unsubscribe()
@@ -77,7 +77,7 @@ export class Listening {
   #listen(group: number) {
     const { messages$, gaps$ } = this.#client?.group(String(group)) ?? {}
     let ear: Ear | undefined
-    // Gaps first: they are told with the join.
+    // Gaps first, because they are emitted on joining.
     const subscription = gaps$?.subscribe(() => {
       this.#world.counts.gaps++
       if (ear?.stay) ear.stay.owed = false
@@ -93,13 +93,11 @@ export class Listening {
     )
   }
 
-  /** @param group -  @param id */
   #hear(group: number, id: number) {
     this.#world.counts.delivered++
     this.#ears.get(group)?.stay?.seen.push(id)
   }
 
-  /** @param connectionId -  @param wasConnected */
   #meet(connectionId: string, wasConnected: boolean) {
     const { counts } = this.#world
     if (connectionId === this.#connectionId) {
@@ -116,7 +114,6 @@ export class Listening {
     }
   }
 
-  /** @param group -  @param owed */
   #stayIn(group: number, owed: boolean) {
     const connectionId = this.#connectionId
     if (connectionId === undefined) return undefined

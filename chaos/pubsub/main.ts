@@ -1,4 +1,4 @@
-// Real clients, a real hub, real sockets, and everything goes wrong; in the end every promise must have held.
+// Runs real clients and a real hub over real sockets under constant faults, then checks every guarantee.
 
 import { Faults } from '../faults.js'
 import { Pace, until } from '../pace.js'
@@ -9,13 +9,13 @@ import { HubHost } from './hub-host.js'
 import { Ledger } from './ledger.js'
 import { Member } from './member.js'
 
-/** How often a client sends, and begins or ends to listen to a group, ms. */
+/** Mean interval between sends of a client, and between changes of its groups, ms. */
 const SEND_EVERY = 150
 const TURN_EVERY = 1_500
 const RESTART_EVERY = 8_000
-/** How long it may take until all is quiet, ms: sends have their time, and sessions theirs. */
+/** Maximum time until all activity has ended, ms, including the timeouts of sends and sessions. */
 const QUIET_WITHIN = 30_000
-/** The witnesses are at most so much behind, ms; stays that ended are judged by then. */
+/** Maximum lag of the witnesses, ms; by then, ended memberships have been checked. */
 const LAG = 3_500
 
 const options = readOptions({ clients: 20, groups: 10, stress: 1 })
@@ -39,7 +39,7 @@ const paces = members.flatMap(member => [
 ])
 const faults = new Faults(world, hub, members, random.fork(), RESTART_EVERY)
 
-/** Everything goes wrong for a while; then nothing more, until all is quiet. */
+/** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {
   for (const pace of paces) pace.resume()
   faults.start()
@@ -78,7 +78,7 @@ await run.execute(describe, async () => {
     ...rowsOf(counts),
     ['messages sent', ledger.size],
     ...rowsOf(outcomes),
-    ['unseen by a witness as the hub ended', ledger.unseen],
+    ['missed by a witness when the hub ended', ledger.unseen],
     ...resourceRows(early, late),
   ]
 })

@@ -10,12 +10,12 @@ import { EVENT } from './ledger.js'
 import { Listening } from './listening.js'
 import type { World } from './world.js'
 
-/** ms; a stalled link has to be found out in time. */
+/** ms; short enough to detect a stalled link during a run. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
 const RECONNECT = { initial: 20, max: 300 }
 const BURST = 150
 
-/** A client behind a bad link that listens to groups and sends to them. */
+/** A client behind a faulty link that listens to groups and sends to them. */
 export class Member {
   #world
   #hub
@@ -52,7 +52,7 @@ export class Member {
     this.#begin()
   }
 
-  /** Another client takes its place. */
+  /** Replaces the client. */
   async rebirth() {
     await this.#client?.close()
     this.#listening.end(false)
@@ -67,16 +67,16 @@ export class Member {
     await this.link.close()
   }
 
-  /** The hub has changed a membership. */
+  /** Records a change of a membership by the hub. */
   told = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
     this.#listening.told(type, connectionId, group, at)
 
-  /** Listens to a group, or not any more. */
+  /** Starts or stops listening to a random group. */
   turn() {
     this.#listening.turn(this.#random.int(0, this.#world.options.groups - 1))
   }
 
-  /** Sends something. */
+  /** Sends a message or an event. */
   act() {
     const dice = this.#random.int(1, 100)
     if (dice <= 10) this.#sendEvent()
@@ -110,7 +110,6 @@ export class Member {
     this.#note(id, this.#client?.sendEvent('note', id))
   }
 
-  /** @param result - $ */
   #note(id: number, result$: Observable<SendResult> | undefined) {
     const { ledger, counts } = this.#world
     this.pending++
@@ -125,7 +124,6 @@ export class Member {
     if (this.#random.chance(0.01)) setImmediate(() => this.#cancel(id, subscription))
   }
 
-  /** @param id -  @param subscription */
   #cancel(id: number, subscription: Subscription | undefined) {
     if (subscription === undefined || subscription.closed) return
     this.#world.ledger.settle(id, 'cancelled')
@@ -133,7 +131,6 @@ export class Member {
   }
 }
 
-/** @param error - */
 function outcomeOf(error: unknown): Outcome {
   const code = error instanceof StateStoreError ? error.code : ''
   if (code === 'outcome-unknown') return 'unknown'

@@ -1,9 +1,9 @@
-/** A list of numbers that does not count as heap, so that what is noted does not look like a leak. */
+/** A list of numbers outside the heap, so that recordings do not look like a leak. */
 export class Numbers {
   #values = new Float64Array(16)
   length = 0
 
-  /** @param value -  @returns its index */
+  /** @returns the index of the value */
   push(value: number): number {
     if (this.length === this.#values.length) {
       const larger = new Float64Array(2 * this.length)
@@ -18,12 +18,11 @@ export class Numbers {
     return (index < this.length ? this.#values[index] : undefined) ?? Number.NaN
   }
 
-  /** @param index -  @param value */
   set(index: number, value: number) {
     this.#values[index] = value
   }
 
-  /** Those there are now. */
+  /** Returns the current numbers. */
   get all() {
     return this.#values.subarray(0, this.length)
   }

@@ -3,18 +3,18 @@ import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import { Numbers } from './numbers.js'
 
-/** What one client saw of one group in one session. */
+/** What one client received from one group in one session. */
 export interface Stay {
   client: string
   connectionId: string
-  /** of the hub */
+  /** run of the hub */
   life: number
   group: number
-  /** messages, in the order they came */
+  /** messages in order of arrival */
   seen: Numbers
-  /** when the hub made it a member; Infinity if it did not */
+  /** when the hub added it as a member; Infinity if it did not */
   joinedAt: number
-  /** whether an earlier session was lost of which it has not been told yet */
+  /** whether the client must still report the loss of an earlier session */
   owed: boolean
 }
 
@@ -25,10 +25,10 @@ export const newStay = (beginning: Pick<Stay, 'client' | 'connectionId' | 'life'
 })
 
 /**
- * Compares what was seen in a stay with what the hub published: no hole, nothing twice, nothing in another order; nothing
- * missing that was sent after the hub had made the client a member; and nothing missing at the end, if it is still there.
+ * Compares the received messages with those the hub published: no gaps, duplicates or reordering, nothing missing that
+ * was sent after the client became a member, and nothing missing at the end if it is still a member.
  *
- * @param isLast - whether the session lives on, and all is quiet
+ * @param isLast - whether the session is still open and all activity has ended
  */
 export function judgeStay(
   stay: Stay,
@@ -40,9 +40,9 @@ export function judgeStay(
   const about = `${client} in group ${group}, session ${connectionId.slice(0, 6)}, ${seen.length} messages seen`
   const places = Array.from(seen.all, id => ledger.placeOf(id, life))
   const first = places[0] ?? (isLast ? order.length : 0)
-  // A hub that ends does not wait for a slow witness.
+  // A stopping hub does not wait for a slow witness.
   if (ledger.isOver(life)) while (places.at(-1) === -1) places.pop()
-  if (places.includes(-1)) complaints.add('nobody else saw it', about)
+  if (places.includes(-1)) complaints.add('not seen by the witness', about)
   for (let place = 0; place < first; place++) {
     if (ledger.sentAt(order.at(place)) <= joinedAt) continue
     counts.losses++
@@ -54,11 +54,11 @@ export function judgeStay(
     if (known.has(place)) counts.duplicates++
     else if (place < expected) counts.reorderings++
     else counts.losses += place - expected
-    if (place !== expected) complaints.add('a hole, a double or a wrong order', `${about}: ${expected}, not ${place}`)
+    if (place !== expected) complaints.add('gap, duplicate or reordering', `${about}: ${expected}, not ${place}`)
     known.add(place)
   }
   const rest = isLast && places.length > 0 ? order.length - 1 - (places.at(-1) ?? 0) : 0
   counts.losses += rest
   if (rest > 0) complaints.add('lost at the end', `${about}: ${rest} messages`)
-  if (isLast && stay.owed) complaints.add('a loss that was not announced', about)
+  if (isLast && stay.owed) complaints.add('unreported loss', about)
 }

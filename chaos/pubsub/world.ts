@@ -3,12 +3,12 @@ import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
 
-/** What everybody has in common. */
+/** State shared by all members. */
 export interface World {
   options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger
   counts: Counts
   complaints: Complaints
-  /** by user id, which is another one in every life */
+  /** by user id, which is unique to each client */
   members: Map<string, Member>
 }

@@ -1,9 +1,9 @@
 import { fitsOf } from './globs.js'
 
-/** All of them overlap in some keys. */
+/** Globs that overlap in some keys. */
 export const GLOBS = ['chaos/*', 'chaos/1*', 'chaos/*7', 'chaos/?', 'chaos/[0-4]?*'] as const
 
 const FORMS = new Map<string, (key: string) => boolean>(GLOBS.map(glob => [glob, fitsOf(glob)]))
 
-/** Returns whether a key fits one of {@link GLOBS}. */
+/** Returns whether a key matches one of {@link GLOBS}. */
 export const fits = (glob: string, key: string): boolean => FORMS.get(glob)?.(key) ?? false

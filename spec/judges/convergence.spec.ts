@@ -7,8 +7,8 @@ const OTHER = 'chaos/17'
 const ABSENT: Held = { op: 'absent' }
 const set = (value: string, version: number): Held => ({ op: 'set', value, version })
 
-describe('the judge of what a watch shows in the end', () => {
-  it('has nothing against the value and version that are stored, or none', () => {
+describe('judgeShown', () => {
+  it('the judge accepts the stored value and version, or the absence of the key', () => {
     expect([judgeShown(set('a', 7), set('a', 7)), judgeShown({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
       undefined,
       undefined,
@@ -18,15 +18,15 @@ describe('the judge of what a watch shows in the end', () => {
   it.each<[what: string, shown: Held | undefined, held: Held]>([
     ['another value', set('b', 7), set('a', 7)],
     ['another version', set('a', 8), set('a', 7)],
-    ['a key that went', set('a', 7), ABSENT],
-    ['no key where there is one', ABSENT, set('a', 7)],
-    ['nothing yet, not even an absence', undefined, ABSENT],
-  ])('objects to %s', (_, shown, held) => {
+    ['a deleted key', set('a', 7), ABSENT],
+    ['the absence of a stored key', ABSENT, set('a', 7)],
+    ['a watch without any entry', undefined, ABSENT],
+  ])('the judge rejects %s', (_, shown, held) => {
     expect(judgeShown(shown, held)).toMatch(/shows .*, stored is/)
   })
 })
 
-describe('the judge of what a watch of a glob has in the end', () => {
+describe('judgeGlobView', () => {
   const stored = new Map([KEY, OTHER, 'chaos/2'].map(key => [key, key === KEY ? set('a', 7) : ABSENT]))
   const shows = (...entries: [string, Held][]) => {
     const entriesByKey = new Map(entries)
@@ -39,7 +39,7 @@ describe('the judge of what a watch of a glob has in the end', () => {
     fits: fitsOf('chaos/1*'),
   }
 
-  it('has nothing against one that has what is stored', () => {
+  it('the judge accepts a watched glob with the stored keys', () => {
     expect(judgeGlobView(good, stored)).toEqual([])
   })
 
@@ -49,11 +49,11 @@ describe('the judge of what a watch of a glob has in the end', () => {
     ['shows another value', { ...good, last: shows([KEY, set('b', 7)]) }],
     ['shows another version', { ...good, last: shows([KEY, set('a', 8)]) }],
     ['shows nothing', { ...good, last: shows() }],
-    ['shows a key that went', { ...good, last: shows([KEY, set('a', 7)], [OTHER, set('c', 6)]) }],
+    ['shows a deleted key', { ...good, last: shows([KEY, set('a', 7)], [OTHER, set('c', 6)]) }],
     ['has another value in the map', { ...good, map: new Map([[KEY, 'b']]) }],
-    ['has a key too few in the map', { ...good, map: new Map() }],
+    ['lacks a key in the map', { ...good, map: new Map() }],
     [
-      'has a key in the map that went',
+      'has a deleted key in the map',
       {
         ...good,
         map: new Map([
@@ -63,7 +63,7 @@ describe('the judge of what a watch of a glob has in the end', () => {
       },
     ],
     [
-      'has a key in the map that nobody wrote',
+      'has a key in the map that was never written',
       {
         ...good,
         map: new Map([
@@ -72,7 +72,7 @@ describe('the judge of what a watch of a glob has in the end', () => {
         ]),
       },
     ],
-  ])('objects to one that %s', (_, view) => {
+  ])('the judge rejects a watched glob that %s', (_, view) => {
     expect(judgeGlobView(view, stored)).toHaveLength(1)
   })
 })

@@ -1,4 +1,4 @@
-/** What a watch shows of a key, or a store holds. */
+/** The state of a key according to a watch or a store. */
 export interface Held {
   readonly op: string
   readonly value?: string | undefined
@@ -7,11 +7,13 @@ export interface Held {
 
 const MAX_SHOWN = 200
 
-/** Describes a value and its version, or that there is none. */
 const describe = (held: Held): string =>
   held.op === 'set' ? `${held.value?.slice(0, MAX_SHOWN)} with version ${held.version}` : 'nothing'
 
-/** Returns what is wrong with what a watch shows when all is quiet; `shown` is missing for one that has shown nothing yet. */
+/**
+ * Returns the difference between what a watch shows and what the store holds after all activity has ended. `shown` is
+ * `undefined` if the watch has shown nothing yet.
+ */
 export function judgeShown(shown: Held | undefined, held: Held): string | undefined {
   const isSame =
     shown !== undefined &&
@@ -20,19 +22,19 @@ export function judgeShown(shown: Held | undefined, held: Held): string | undefi
   return isSame ? undefined : `shows ${shown ? describe(shown) : 'no entry'}, stored is ${describe(held)}`
 }
 
-/** What a watch of a glob has when all is quiet. */
+/** The final state of a watched glob. */
 export interface GlobView {
   readonly isLive: boolean
-  /** The last entry of a key. */
+  /** Returns the last entry of a key. */
   readonly last: (key: string) => Held | undefined
   readonly map: ReadonlyMap<string, string> | undefined
   readonly fits: (key: string) => boolean
 }
 
-/** Returns what is wrong with what a watch of a glob has when all is quiet, by what is stored under all keys there are. */
+/** Returns the differences between the final state of a watched glob and the stored keys. */
 export function judgeGlobView({ isLive, last, map, fits }: GlobView, stored: ReadonlyMap<string, Held>): string[] {
-  if (!isLive) return ['it is not live']
-  if (map === undefined) return ['it has no map']
+  if (!isLive) return ['the watch is not live']
+  if (map === undefined) return ['the watch has no map']
   const wrong: string[] = []
   for (const [key, held] of stored) {
     const own = fits(key) ? held : { op: 'absent' }
@@ -42,6 +44,6 @@ export function judgeGlobView({ isLive, last, map, fits }: GlobView, stored: Rea
     if (map.get(key) !== value)
       wrong.push(`${key} is ${map.get(key)?.slice(0, MAX_SHOWN)} in the map, stored is ${describe(held)}`)
   }
-  for (const key of map.keys()) if (!stored.has(key)) wrong.push(`${key} is in the map, and nobody wrote it`)
+  for (const key of map.keys()) if (!stored.has(key)) wrong.push(`${key} is in the map but was never written`)
   return wrong
 }

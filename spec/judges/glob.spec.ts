@@ -33,7 +33,7 @@ const deleted = (at: number, key: string): readonly unknown[] => [
   'count',
 ]
 
-/** What the store did: a key that is there, one that comes, goes and comes back. */
+/** The store's changes: one key exists, another is created, deleted and created again. */
 const JOURNAL = [
   written(10, KEY, 'c9.0.1.0'),
   written(30, KEY, 'c9.0.2.0'),
@@ -57,7 +57,7 @@ const seen = (key: string, op: SeenOfGlob['op'], value: string, version: number 
   isSure: true,
 })
 
-/** What a watcher sees that keeps all promises: live at 20. */
+/** What a correct watcher sees; live at 20. */
 const SEEN: readonly SeenOfGlob[] = [
   seen(KEY, 'set', 'c9.0.1.0', 10),
   seen(KEY, 'set', 'c9.0.2.0', 30),
@@ -75,24 +75,27 @@ const swapped = (one: number, other: number): SeenOfGlob[] =>
 const changed = (at: number, change: Partial<SeenOfGlob>): SeenOfGlob[] =>
   SEEN.map((entry, place) => (place === at ? { ...entry, ...change } : entry))
 
-/** Watchers that are broken, and what they are told. */
+/** Faulty watchers and the expected violations. */
 const BROKEN: Record<string, readonly [entries: readonly SeenOfGlob[], complaint: RegExp]> = {
-  'loses a step of a key that is there': [without(1), /not told/],
-  'loses the first step of a key that comes': [without(2), /not told/],
-  'loses the first steps of a key that comes': [without(2, 3), /not there has gone/],
-  'loses a key that comes back': [[...without(5, 6), seen(OTHER, 'set', 'c9.0.6.0', 35)], /not told/],
-  'tells a step twice': [[...SEEN, seen(KEY, 'set', 'c9.0.7.0', 36)], /repeated/],
-  'tells steps of a key in the wrong order': [swapped(1, 4), /not told|older/],
-  'goes back after a key has gone': [swapped(3, 5), /not told|older|gone/],
-  'tells of a key that does not fit': [[...SEEN, seen('chaos/2', 'set', 'c9.0.8.0', 40)], /does not fit/],
-  'tells that a key went which never came': [[...SEEN, seen('chaos/18', 'delete', '', 40)], /not there has gone/],
-  'tells twice that a key went': [[...SEEN.slice(0, 6), seen(OTHER, 'delete', '', 34)], /gone/],
-  'tells a value that nobody wrote': [changed(7, { value: 'c9.0.70.0' }), /never written/],
-  'tells a version that is not newer': [changed(4, { version: '30:0:StateStore' }), /not newer/],
-  'tells a deletion that was none': [[...SEEN, seen(KEY, 'delete', '', 41)], /deletion where there was none/],
+  'misses a change of an existing key': [without(1), /missed/],
+  'misses the first change of a new key': [without(2), /missed/],
+  'misses the first changes of a new key': [without(2, 3), /deletion of an absent key/],
+  'misses a key that is created again': [[...without(5, 6), seen(OTHER, 'set', 'c9.0.6.0', 35)], /missed/],
+  'shows a change twice': [[...SEEN, seen(KEY, 'set', 'c9.0.7.0', 36)], /repeated/],
+  'shows changes of a key in the wrong order': [swapped(1, 4), /missed|older/],
+  'shows an older change after a deletion': [swapped(3, 5), /missed|older|absent/],
+  'shows a key that does not match': [[...SEEN, seen('chaos/2', 'set', 'c9.0.8.0', 40)], /does not match/],
+  'shows the deletion of a key it never showed': [
+    [...SEEN, seen('chaos/18', 'delete', '', 40)],
+    /deletion of an absent key/,
+  ],
+  'shows a deletion twice': [[...SEEN.slice(0, 6), seen(OTHER, 'delete', '', 34)], /absent/],
+  'shows a value that was never written': [changed(7, { value: 'c9.0.70.0' }), /never written/],
+  'shows a version that is not newer': [changed(4, { version: '30:0:StateStore' }), /not newer/],
+  'shows a deletion that never happened': [[...SEEN, seen(KEY, 'delete', '', 41)], /deletion that never happened/],
 }
 
-describe('the judge of globs under chaos', () => {
+describe('GlobJudge', () => {
   const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
   const complaints = new Complaints()
   const history = new History(complaints, false)
@@ -112,15 +115,15 @@ describe('the judge of globs under chaos', () => {
     })
   }
 
-  it('has nothing against one that keeps all promises', () => {
+  it('the judge accepts a correct watcher', () => {
     expect([judged(SEEN), complaints.count]).toEqual([[], 0])
   })
 
-  it.each(Object.entries(BROKEN))('objects to one that %s', (_, [entries, complaint]) => {
+  it.each(Object.entries(BROKEN))('the judge rejects a watcher that %s', (_, [entries, complaint]) => {
     expect(judged(entries).join()).toMatch(complaint)
   })
 
-  it('allows that first steps are missing of one that watches the key otherwise, too', () => {
+  it('the judge accepts missing first changes if a client watches the key separately as well', () => {
     expect(judged(without(2).map(entry => ({ ...entry, isSure: false })))).toEqual([])
   })
 })

@@ -3,24 +3,24 @@ import type { History } from './history.js'
 import type { Seen } from './watch.js'
 import { WatchJudge } from './watch.js'
 
-/** An entry of a glob as it was recorded. */
+/** A recorded entry of a watched glob. */
 export type SeenOfGlob = Seen & { key: string; isSure: boolean }
 
-/** Holds one subscriber of a glob to its promises; what is promised of each key is left to the judge of a key. */
+/** Checks what one subscriber of a glob sees. The guarantees of each key are checked by a {@link WatchJudge}. */
 export class GlobJudge {
   #glob
   #history
   #versions
   #keepsRegistrations
   #keys: Map<string, WatchJudge> = new Map()
-  /** Those that were told to be there. */
+  /** Keys shown as existing. */
   #there: Set<string> = new Set()
-  /** Since when all is told, while it is live, monotonic ms. */
+  /** When the watch became live, if it is live, monotonic ms. */
   #liveSince: number | undefined
 
   /**
-   * @param versions - of values, as their writers and others were told
-   * @param keepsRegistrations - whether the store does not see connections end
+   * @param versions - of values, as returned to writers and shown to others
+   * @param keepsRegistrations - whether registrations outlive connections because the store does not see them end
    */
   constructor(
     glob: string,
@@ -34,17 +34,17 @@ export class GlobJudge {
     this.#versions = versions
   }
 
-  /** @param since - when it became live, monotonic ms, if it is */
+  /** @param since - when the watch became live, monotonic ms; `undefined` if it is not live */
   live(since: number | undefined) {
     this.#liveSince = since
   }
 
-  /** What is wrong with the next entry. */
+  /** Returns the violations of the next entry. */
   judge(seen: SeenOfGlob): string[] {
     const { key, op, isSure } = seen
-    if (!fits(this.#glob, key)) return ['a key that does not fit']
+    if (!fits(this.#glob, key)) return ['a key that does not match']
     const isThere = this.#there.has(key)
-    if (op !== 'set' && !isThere) return ['a key that was not there has gone']
+    if (op !== 'set' && !isThere) return ['the deletion of an absent key']
     if (op === 'set') this.#there.add(key)
     else this.#there.delete(key)
     const judge =
@@ -53,18 +53,18 @@ export class GlobJudge {
     const before = judge.place
     const wrong = judge.judge(seen)
     const untold = isSure || isThere ? this.#untold(key, before, judge.place) : 0
-    return untold > 0 ? [...wrong, `${untold} changes before it were not told, since it was live`] : wrong
+    return untold > 0 ? [...wrong, `${untold} changes before it were missed while it was live`] : wrong
   }
 
-  /** What was seen of a key. */
+  /** Returns what was seen of a key. */
   storyOf(key: string) {
     return this.#keys.get(key)?.story ?? ''
   }
 
   /**
-   * How many values there were since all is told that were not.
+   * Returns how many changes since the watch became live were not shown.
    *
-   * @param after - place of what was told before, if it is known
+   * @param after - place of the change shown before, if known
    */
   #untold(key: string, after: number | undefined, until: number | undefined) {
     const since = this.#liveSince

@@ -1,4 +1,4 @@
-/** Returns whether a key fits a glob of `*`, `?` and `[...]`, told in another way than the library does. */
+/** Returns a matcher for a glob of `*`, `?` and `[...]`, implemented independently of the library. */
 export function fitsOf(glob: string): (key: string) => boolean {
   const form = new RegExp(`^${glob.replaceAll('*', '.*').replaceAll('?', '.')}$`)
   return key => form.test(key)

@@ -2,29 +2,27 @@ import type { Complaints } from '../../chaos/complaints.js'
 import { recordsOf } from '../../chaos/recorder.js'
 import { partsOf } from '../../chaos/values.js'
 
-/**
- * A change the store made. `gone` is a deletion or an expiry; of an expiry the journal shows only what follows from it.
- */
+/** A change of the store. `gone` is a deletion or an expiry; the journal shows an expiry only by its consequences. */
 export interface Change {
-  /** in the order of all changes of all stores */
+  /** position among all changes of all stores */
   place: number
-  /** which store */
+  /** index of the store instance */
   life: number
-  /** when it was applied at the latest, monotonic ms */
+  /** latest time at which it was applied, monotonic ms */
   at: number
-  /** when it was at the earliest */
+  /** earliest time at which it was applied */
   from: number
   op: 'set' | 'gone'
   value: string
   expires: boolean
 }
 
-/** How often a request reached a store, was applied for certain, and was answered once more. */
+/** Number of times a request reached a store, was certainly applied, and was answered again. */
 export type Tally = { reached: number; applied: number; repeated: number }
 
 /**
- * What a journal says: when, and which keys and values were there; who asked for what, and the outcome, `again` if the
- * store had answered it before; or when the time of a key was over.
+ * A line of a journal: the keys and values found at a start; a request and its outcome, with `again` if it was answered
+ * before; or the expiry of a key.
  */
 export type Note =
   | readonly ['kept', at: number, keys: readonly (readonly [key: string, value: string, expires: boolean])[]]
@@ -43,15 +41,15 @@ type Answered = readonly [
   from?: number,
 ]
 
-/** All that the stores did, by their journals. */
+/** All changes of all stores, according to their journals. */
 export class History {
   /** By key, in the order of the stores. */
   #changes: Map<string, Change[]> = new Map()
-  /** By request: how many reached a store, and how many were applied for certain. */
+  /** By request. */
   #requests: Map<string, Tally> = new Map()
-  /** How often a key was found gone, by key, though no deletion was answered. */
+  /** By key: how often it was found missing without an acknowledged deletion. */
   #losses: Map<string, number> = new Map()
-  /** Newest number of every writer. */
+  /** Newest value number of each writer. */
   #numbers: Map<string, number> = new Map()
   #complaints
   #keeps
@@ -60,9 +58,9 @@ export class History {
   #life = 0
 
   /**
-   * @param keeps - whether a store has the keys of the one before; then all are one
-   * @param isLate - whether a value may come after later ones of its writer: one that nobody
-   * waited for any more, and that was held up on its way
+   * @param keeps - whether a store recovers the keys of the previous one; all stores then count as one
+   * @param isLate - whether a value may arrive after later ones of its writer, because its request was abandoned and
+   * delayed in transit
    */
   constructor(complaints: Complaints, keeps: boolean, isLate: (value: string) => boolean = () => false) {
     this.#isLate = isLate
@@ -86,7 +84,7 @@ export class History {
     return this.#changes.get(key) ?? []
   }
 
-  /** What the last store holds of a key, but for what expires. */
+  /** Returns the last change of a key in the current store, apart from unseen expiries. */
   lastOf(key: string) {
     const last = this.#changes.get(key)?.at(-1)
     return last?.life === this.#life ? last : undefined
@@ -96,7 +94,7 @@ export class History {
     return this.#requests.get(request) ?? { reached: 0, applied: 0, repeated: 0 }
   }
 
-  /** How often a key was found gone, by key, though no deletion was answered. */
+  /** By key: how often it was found missing without an acknowledged deletion. */
   get losses() {
     return this.#losses
   }
@@ -107,8 +105,8 @@ export class History {
   }
 
   /**
-   * What a store found that has the keys of the one before. That one may have done more than it answered; then a client
-   * has a request whose outcome it does not know, or it is wrong.
+   * Compares the keys that a store recovered with the previous one. That store may have applied more than it answered;
+   * the client then has a request with an unknown outcome, otherwise this is a violation.
    */
   #compare(at: number, kept: Extract<Note, readonly ['kept', ...unknown[]]>[2]) {
     const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
@@ -134,24 +132,24 @@ export class History {
     this.#add(key, at, 'gone', '', false)
   }
 
-  /** A store said once more what it had said before; or what the one before it had only done, as it was killed. */
+  /** Records a repeated response, or one to a request that the previous store only applied before it was killed. */
   #repeated([, , client, verb, key, value]: readonly [string, ...Answered]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
     this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
   }
 
-  /** A journal that is that exact says when the time of a key was over. */
+  /** Records the expiry of a key, from a journal that includes expiries. */
   #over(at: number, key: string, from: number) {
     const last = this.lastOf(key)
-    if (!last?.expires) this.#complaints.add('store', `${key} expired, and was ${JSON.stringify(last)}`)
+    if (!last?.expires) this.#complaints.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
     this.#add(key, at, 'gone', '', false, from)
   }
 
   #take([, at, client, verb, key, value, condition, expires, outcome, from = at]: readonly [string, ...Answered]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
-    // Of a DEL the journal does not know whether there was a key.
+    // The journal does not show whether a DEL found a key.
     const applied = verb === 'SET' && outcome === 'ok'
     this.#requests.set(request, {
       reached: known.reached + 1,
@@ -167,7 +165,7 @@ export class History {
     } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
   }
 
-  /** A condition held that the change before speaks against: then that had expired. */
+  /** Records the expiry implied by a condition that holds although the previous change contradicts it. */
   #expired(key: string, last: Change, at: number) {
     if (!last.expires) this.#complaints.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
     this.#add(key, at, 'gone', '', false)
@@ -180,12 +178,12 @@ export class History {
     else this.#changes.set(key, [change])
   }
 
-  /** A client's requests go out in the order they came. */
+  /** Checks that the requests of a writer arrive in order. */
   #judgeOrder(value: string) {
     const { writer, number } = partsOf(value)
     const newest = this.#numbers.get(writer) ?? -1
     if (number <= newest && !this.#isLate(value))
-      this.#complaints.add('order of writes', `${value} came after number ${newest}`)
+      this.#complaints.add('order of writes', `${value} arrived after number ${newest}`)
     this.#numbers.set(writer, Math.max(number, newest))
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { overlaps } from './leases.js'
 
-describe('the judge of leases', () => {
+describe('overlaps', () => {
   const held = (who: string, token: string, from: number, until: number) => ({
     lock: 'lock/1',
     who,
@@ -11,13 +11,15 @@ describe('the judge of leases', () => {
   })
   const first = held('c0', '100:0:StateStore', 0, 10)
 
-  it('has nothing against holders who come one after the other', () => {
+  it('the judge accepts consecutive holders of a lease', () => {
     const other = { ...held('c2', '100:0:StateStore', 5, 8), lock: 'lock/2' }
     expect(overlaps([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
   })
 
-  it('objects to two at a time, and to tokens that do not rise', () => {
-    expect(overlaps([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([expect.stringMatching(/at a time/)])
+  it('the judge rejects concurrent holders and tokens that do not rise', () => {
+    expect(overlaps([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([
+      expect.stringMatching(/at the same time/),
+    ])
     expect(overlaps([first, held('c1', '100:0:StateStore', 11, 20)])).toMatchObject([
       expect.stringMatching(/not newer/),
     ])

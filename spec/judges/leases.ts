@@ -1,6 +1,6 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
 
-/** A time in which a client held a lease, as far as it knew. */
+/** A period in which a client believed to hold a lease. */
 export interface Holding {
   lock: string
   who: string
@@ -11,7 +11,7 @@ export interface Holding {
 }
 
 /**
- * What is wrong with the holdings of locks: two at a time, or a token that is not newer than that of the one before.
+ * Returns the violations among the holders of leases: concurrent holders, or a token not newer than the previous one.
  */
 export function overlaps(holdings: readonly Holding[]): string[] {
   const inOrder = [...holdings].sort((a, b) => a.from - b.from)
@@ -21,7 +21,7 @@ export function overlaps(holdings: readonly Holding[]): string[] {
     last.set(holding.lock, holding)
     if (before === undefined) return []
     const both = `${JSON.stringify(before)} and ${JSON.stringify(holding)}`
-    if (holding.from < before.until) return [`two hold it at a time: ${both}`]
+    if (holding.from < before.until) return [`two clients hold it at the same time: ${both}`]
     const isNewer = Hlc.parse(holding.token).compareTo(Hlc.parse(before.token)) > 0
     return isNewer ? [] : [`a token that is not newer than the one before: ${both}`]
   })

@@ -5,6 +5,6 @@ it.each<[Knowledge, readonly number[]]>([
   ['done', [1]],
   ['open', [0, 1]],
   ['not done', [0]],
-])('a request that is known as %s may have been done %j times, and no others', (knowledge, times) => {
+])('a request known as %s may have been applied %j times, and no other number', (knowledge, times) => {
   expect([0, 1, 2].filter(count => isTrue(knowledge, count))).toEqual(times)
 })

@@ -7,25 +7,25 @@ import { type Answer, Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
-/** What the log of several nodes comes to. */
+/** The result of replaying a shared log. */
 export interface Replayed {
   messages: number
-  /** how many writes are in it */
+  /** number of writes */
   requests: number
-  /** of all changes */
+  /** versions of all changes */
   versions: ReadonlySet<string>
 }
 
 export interface Evidence {
-  /** file with the messages, a message a line: position, time, bytes in base64 */
+  /** file with one message per line: position, time, bytes in base64 */
   log: string
-  /** file to write: what a single store would have noted */
+  /** output file: the journal that a single store would have written */
   journal: string
-  /** of the keys of which that is wanted */
+  /** prefix of the keys to include */
   prefix: string
-  /** when somebody knew of a version for the first time, monotonic ms */
+  /** when each version was first known to a client, monotonic ms */
   answered: ReadonlyMap<string, number>
-  /** wall time when the monotonic clock was 0, ms */
+  /** wall time at monotonic time 0, ms */
   epoch: number
   complaints: Complaints
 }
@@ -36,12 +36,12 @@ export type LogRecord = readonly [position: number, time: number, base64: string
 const LINES = 1_000
 
 /**
- * Applies the log once more, by the rules of the nodes, and writes down what a store that is alone would have noted. When a
- * change was committed lies between the time that its message has, and the first answer to anything that is not before it.
+ * Replays the log by the rules of the nodes, and writes the journal that a single store would have written. A change
+ * was committed between the time of its message and the first response to anything at or after it.
  */
 export async function replay({ log, journal, prefix, answered, epoch, complaints }: Evidence): Promise<Replayed> {
   const noted: { position: number; record: readonly unknown[] | undefined; from: number }[] = []
-  /** When messages were committed at the latest. */
+  /** Latest commit time of each message. */
   const latest: number[] = []
   const versions = new Set<string>()
   const tokens: Map<string, string> = new Map()
@@ -52,7 +52,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
     const from = time - epoch - 1
     latest[position] = Number.POSITIVE_INFINITY
     const judged = replica.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
-    if (judged.type === 'foreign') complaints.add('audit', `message ${position} is none of a node`)
+    if (judged.type === 'foreign') complaints.add('audit', `message ${position} is not from a node`)
     if (judged.type === 'entry') apply(decodeNodeEntry(judged.body, judged.time), position, from)
     replica.finishPosition(position)
   }
@@ -90,7 +90,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
     noted.push({ position, record: recordOf(request, 0), from })
   }
 
-  /** No write is taken with a token that is older than one before. */
+  /** Checks that tokens of applied writes do not decrease. */
   function fenced(key: string, text: string | undefined) {
     const before = tokens.get(key)
     if (text === undefined) {
@@ -103,7 +103,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   }
 }
 
-/** @param latest - by position; of each the earliest of what is behind it counts */
+/** @param latest - by position; the minimum over all later positions applies */
 function writeJournal(
   path: string,
   noted: readonly { position: number; record: readonly unknown[] | undefined; from: number }[],

@@ -9,7 +9,7 @@ import { Oracle } from '../simulation/oracle.js'
 const ROOT = new URL('../../', import.meta.url)
 const textOf = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
 
-it('Every complaint that the table of watch properties names is made where it says', () => {
+it('every violation named in the table of watch properties is reported by the file named there', () => {
   const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(spec\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
   const complaints = named.flatMap(([, file = '', quoted = '']) =>
     Array.from(quoted.matchAll(/"([^"]+)"/g), ([, complaint = '']) => ({ file, complaint })),
@@ -20,7 +20,7 @@ it('Every complaint that the table of watch properties names is made where it sa
 
 const versionOf = (place: number): Hlc => Hlc.parse(`${1_800_000_000_000 + place}:0:StateStore`)
 
-/** An oracle of a key that was set to each of the values in turn, and deleted where there is none. */
+/** Creates an oracle of a key that was set to each value in turn, or deleted for `undefined`. */
 function oracleOf(...values: readonly (string | undefined)[]): Oracle {
   const history = new History()
   for (const [place, value] of values.entries())
@@ -41,20 +41,20 @@ const set = (value: string, place: number): Entry<string> => ({
   source: 'notification',
 })
 
-describe('The oracle of a watch complains', () => {
-  it('unless it is ordered', () => {
+describe('the oracle of a watch', () => {
+  it('the oracle rejects entries out of order', () => {
     const oracle = oracleOf('a', 'b')
     expect(oracle.judge(set('b', 1), CERTAIN)).toBeUndefined()
     expect(oracle.judge(set('a', 0), CERTAIN)).toBe('it is not newer than the entry before')
   })
 
-  it('unless it is unique', () => {
+  it('the oracle rejects a repeated entry', () => {
     const oracle = oracleOf('a')
     expect(oracle.judge(set('a', 0), CERTAIN)).toBeUndefined()
     expect(oracle.judge(set('a', 0), CERTAIN)).toBe('it is not newer than the entry before')
   })
 
-  it('unless it is reliable, while it is live', () => {
+  it('the oracle rejects missing changes while the watch is live', () => {
     const [live, stale] = [oracleOf('a', 'b', 'c'), oracleOf('a', 'b', 'c')]
     for (const oracle of [live, stale]) oracle.judge(set('a', 0), CERTAIN)
     live.live(true, 1)
@@ -62,11 +62,11 @@ describe('The oracle of a watch complains', () => {
     expect(stale.judge(set('c', 2), CERTAIN)).toBeUndefined()
   })
 
-  it('unless value and version are of one change', () => {
+  it('the oracle rejects an entry whose value and version belong to different changes', () => {
     expect(oracleOf('a', 'b').judge(set('a', 1), CERTAIN)).toBe('it never happened')
   })
 
-  it('when it is live before all that was read is told: its bookmark', () => {
+  it('the oracle rejects a watch that is live before it has shown everything that was read', () => {
     const wrong = 'it is live, and the last change before was not told'
     const oracle = oracleOf('a', 'b', undefined)
     oracle.judge(set('a', 0), CERTAIN)

@@ -1,9 +1,9 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import type { Change } from './history.js'
 
-/** An entry as it was recorded. */
+/** A recorded entry of a watch. */
 export interface Seen {
-  /** number of the connection it came over */
+  /** number of its connection */
   connection: number
   connectedAt: number
   /** whether the watch was known to be live */
@@ -14,27 +14,27 @@ export interface Seen {
   source: 'snapshot' | 'notification' | 'resync'
 }
 
-/** Holds one subscriber of a key to the promises of a watch, entry by entry. */
+/** Checks what one subscriber of a key sees against the guarantees of a watch, entry by entry. */
 export class WatchJudge {
   #changes
   #versions
   #last: Seen | undefined
-  /** The change that was seen last. */
+  /** The last change seen. */
   #change: Change | undefined
-  /** Whether an entry before the last one, or that, was live. */
+  /** Whether any entry up to the last one was live. */
   #wasLive = false
   #keepsRegistrations
-  /** Whether it is certain that it was this one: a value may be written twice, and a deletion says little. */
+  /** Whether the change is certain: a value may be written twice, and a deletion has no value. */
   #isCertain = false
   #isUnique = false
-  /** Newest version of the store that is watched, and which store that is. */
+  /** Newest version of the watched store, and which store that is. */
   #newest = { life: -1, version: '' }
   #trail: Seen[] = []
 
   /**
    * @param changes - of the key
-   * @param versions - of values, as their writers and others were told
-   * @param keepsRegistrations - whether the store does not see connections end
+   * @param versions - of values, as returned to writers and shown to others
+   * @param keepsRegistrations - whether registrations outlive connections because the store does not see them end
    */
   constructor(changes: readonly Change[], versions: Map<string, Set<string>>, keepsRegistrations: boolean = false) {
     this.#keepsRegistrations = keepsRegistrations
@@ -42,7 +42,7 @@ export class WatchJudge {
     this.#versions = versions
   }
 
-  /** What is wrong with the next entry. */
+  /** Returns the violations of the next entry. */
   judge(seen: Seen): string[] {
     this.#wasLive ||= this.#last?.isLive ?? false
     const wrong = seen.op === 'set' ? this.#judgeSet(seen) : this.#judgeGone(seen)
@@ -51,13 +51,13 @@ export class WatchJudge {
     return wrong.filter(complaint => complaint !== undefined)
   }
 
-  /** Of the change that was seen last, -1 before the first; not known if its value was written twice. */
+  /** Place of the last change seen, -1 before the first; `undefined` if its value was written twice. */
   get place() {
     if (this.#change === undefined) return -1
     return this.#isUnique ? this.#change.place : undefined
   }
 
-  /** What was seen, and what happened about that time. */
+  /** The last entries seen, and the changes around them. */
   get story() {
     const at = this.#change === undefined ? 0 : this.#changes.indexOf(this.#change)
     const lines = [
@@ -77,23 +77,23 @@ export class WatchJudge {
     if (change === undefined)
       return [last?.value === value ? 'an entry that was repeated' : 'an entry older than before']
     const wrong = [this.#judgeVersion(seen, change.life, written.length === 1), this.#judgeGap(seen, change)]
-    // Whatever happened before the connection was made, its first read has shown. A store beside its broker may still have
-    // told it to registrations of an earlier client; that is over with the first read.
+    // The first read of a connection includes everything that happened before. A store attached to a broker may still
+    // notify registrations of an earlier client, but only until the first read.
     if (
       (this.#keepsRegistrations ? this.#wasLive : this.#last) &&
       source === 'notification' &&
       (written.at(-1)?.at ?? 0) < connectedAt
     )
-      wrong.push('a change that an earlier read knew')
+      wrong.push('a change that an earlier read included')
     this.#change = change
     this.#isUnique = written.length === 1
-    // What a late subscriber sees first may be of an earlier connection.
+    // The first entry of a late subscriber may be from an earlier connection.
     this.#isCertain = this.#isUnique && (this.#last !== undefined || seen.isLive)
     return wrong
   }
 
   #judgeGone(seen: Seen) {
-    if (this.#last && this.#last.op !== 'set') return ['it was gone already']
+    if (this.#last && this.#last.op !== 'set') return ['the key was already absent']
     if (seen.op === 'absent' || this.#last === undefined) return []
     if (this.#change === undefined || !this.#isSameConnection(seen)) {
       this.#isCertain = false
@@ -103,7 +103,7 @@ export class WatchJudge {
     const next = this.#changes[this.#changes.indexOf(this.#change) + 1]
     if (next?.op === 'gone') this.#change = next
     else if (!this.#change.expires && this.#isCertain)
-      wrong.push('a deletion where there was none, or not all before it was told')
+      wrong.push('a deletion that never happened, or changes before it were missed')
     return wrong
   }
 
@@ -122,14 +122,14 @@ export class WatchJudge {
   }
 
   /**
-   * After an entry that came over the same connection, none may be missing. Not so after an absent key: the protocol
-   * gives it no version, so that changes right after it may be merged (README, "Limits").
+   * No change may be missing after an entry of the same connection, except after an absent key: its absence has no
+   * version in the protocol, so that changes right after it may be merged (README, "Limits").
    */
   #judgeGap(seen: Seen, change: Change) {
     if (!this.#isSameConnection(seen) || seen.source !== 'notification' || this.#change === undefined) return undefined
     if (this.#last?.op === 'absent' || !this.#isCertain) return undefined
     const skipped = this.#changes.indexOf(change) - this.#changes.indexOf(this.#change) - 1
-    return skipped > 0 ? `${skipped} changes before it were not told` : undefined
+    return skipped > 0 ? `${skipped} changes before it were missed` : undefined
   }
 
   #isSameConnection(seen: Seen) {

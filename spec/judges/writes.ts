@@ -17,8 +17,8 @@ const KNOWN = {
 } as const satisfies Record<Outcome, Knowledge>
 
 /**
- * Holds every write to its promise: one that was answered reached a store once, one that failed with an unknown outcome
- * at most once, and one that failed for certain never. Returns the version of every value, as its writer was told.
+ * Checks every write: an acknowledged one reached a store once, one with an unknown outcome at most once, and a
+ * definitely failed one never. Returns the versions of each value as returned to its writer.
  */
 export async function judgeWrites(recorder: Recorder, history: History, complaints: Complaints) {
   const tallies: Map<string, Tally> = new Map()
@@ -52,13 +52,13 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
   }
   judgeLosses(tallies, history, complaints)
   for (const request of history.requests)
-    if (!tallies.has(request)) complaints.add('write', `${request} reached a store, but nobody sent it`)
+    if (!tallies.has(request)) complaints.add('write', `${request} reached a store but was never sent`)
   return versions
 }
 
 /**
- * A key may be found gone, without an answer to a deletion, as often as somebody does not know what became of one, or of a
- * write with an end.
+ * A key may be found missing without an acknowledged deletion as often as there are deletions or expiring writes with
+ * an unknown outcome.
  */
 function judgeLosses(tallies: Map<string, Tally>, history: History, complaints: Complaints) {
   const open: Map<string, number> = new Map()
@@ -68,6 +68,7 @@ function judgeLosses(tallies: Map<string, Tally>, history: History, complaints: 
     open.set(key, (open.get(key) ?? 0) + possible - history.requestsOf(request).reached)
   }
   for (const [key, times] of history.losses) {
-    if (times > (open.get(key) ?? 0)) complaints.add('lost', `${key} was found gone, and nobody can have deleted it`)
+    if (times > (open.get(key) ?? 0))
+      complaints.add('lost', `${key} was found missing although no request can have deleted it`)
   }
 }

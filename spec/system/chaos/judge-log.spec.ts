@@ -116,7 +116,7 @@ describe('the judge of several nodes under chaos', () => {
 
   it('objects to an acknowledged write that is not in the log', async () => {
     const lost = await judged(SETS.slice(0, 1), SEEN.slice(0, 3), new Map([[KEY, stored(OLD, 1)]]))
-    expect(lost).toMatch(/answered with version \S+, and is not in the log/)
+    expect(lost).toMatch(/acknowledged with version \S+ but is not in the log/)
     expect(lost).toMatch(new RegExp(`write: c0 SET ${KEY} ${NEW} ended as applied, and reached a store 0 times`))
     expect(await judged(SETS, SEEN, HELD, new Map([[version(9), 5]]))).toMatch(/1 x lost/)
   })
@@ -137,7 +137,7 @@ describe('the judge of several nodes under chaos', () => {
     const of = async (...entries: Observation[]) =>
       judged([...SETS, third], [...WRITTEN, wrote('c0.0.2.0', 3), ...entries], held)
     expect(await of(first, second, last)).toBe('')
-    expect(await of(first, last)).toMatch(/1 changes before it were not told/)
+    expect(await of(first, last)).toMatch(/1 changes before it were missed/)
     expect(await of(first, first)).toMatch(/repeated/)
     expect(await of(second, first)).toMatch(/older than before/)
   })

@@ -19,7 +19,7 @@ if (!hasNamespaces)
 
 let program: Program
 beforeAll(async () => {
-  program = await bundle(new URL('../crash/victim-process.ts', import.meta.url))
+  program = await bundle(new URL('../crash/store-script.ts', import.meta.url))
 })
 afterAll(async () => program[Symbol.asyncDispose]())
 
