@@ -3,7 +3,6 @@ import { isIPv6 } from 'node:net'
 import type { ConnectOptions } from '../client/connect/connect.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 
-/** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_PORT = 8883
@@ -28,7 +27,6 @@ export function urlsFromEnv(env: Environment): string | readonly string[] | unde
   return urls.length === 1 ? urls[0] : urls
 }
 
-/** Returns all options but the URL. Throws {@link ArgumentError}. */
 export function optionsFromEnv(env: Environment): ConnectOptions {
   checkPairs(env)
   const token = readToken(env)

@@ -65,7 +65,6 @@ export class Hlc {
     return this.toString()
   }
 
-  /** Used by `console.log` and `util.inspect` of Node. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString()
   }

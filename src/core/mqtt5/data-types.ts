@@ -18,7 +18,6 @@ export const MAX_VARINT = 0xfff_ffff
 /** Maximum bytes of type and length of a packet (MQTT 5.0, section 2.1.4). */
 export const MAX_HEADER_BYTES = 1 + MAX_VARINT_BYTES
 
-/** Writes 16 bits; returns the offset after them. */
 export function putUint16(bytes: Uint8Array, at: number, value: number): number {
   bytes[at] = value >> 8
   bytes[at + 1] = value
@@ -128,7 +127,6 @@ export class MqttReader {
   end: number
   maxUserProperties = MAX_USER_PROPERTIES
 
-  /** @param at - initial offset */
   constructor(bytes: Uint8Array = new Uint8Array(0), at = 0) {
     this.bytes = bytes
     this.at = at
@@ -139,7 +137,6 @@ export class MqttReader {
     return this.end - this.at
   }
 
-  /** Advances by `length` and returns the previous offset. */
   advance(length: number): number {
     const at = this.at
     if (at + length > this.end) throw malformed('A field runs past the end of its container')
@@ -197,7 +194,6 @@ export class MqttWriter {
   bytes: Uint8Array
   at = 0
 
-  /** @param size - initial capacity, bytes */
   constructor(size: number) {
     this.bytes = new Uint8Array(size)
   }

@@ -282,7 +282,6 @@ function readPacketId(reader: MqttReader): number {
   return packetId
 }
 
-/** Reads a reason code that clients may send in this packet type. */
 function readReason(reader: MqttReader, type: REASON.ReasonedType): REASON.ReasonCode {
   const code = reader.byte()
   const known = REASON.CLIENT_REASONS[type].find((one: REASON.ReasonCode) => one === code)

@@ -5,7 +5,6 @@ import { writeProperties } from './property-table.js'
 import * as REASON from './reason-codes.js'
 import { FIRST_FAILURE, returnCodeOf } from './reason-codes.js'
 
-/** Initial capacity, bytes. */
 const INITIAL_BYTES = 64
 const NO_BYTES = new Uint8Array(0)
 

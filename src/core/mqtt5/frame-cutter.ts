@@ -26,7 +26,6 @@ export class FrameCutter {
   /** Bytes that arrived after the end of the assembled packet. */
   #rest: Uint8Array = NO_BYTES
 
-  /** @param maxPacketSize - bytes, including the header */
   constructor(maxPacketSize: number) {
     this.#maxPacketSize = maxPacketSize
   }
@@ -66,12 +65,10 @@ export class FrameCutter {
     return packetId
   }
 
-  /** Buffered bytes of complete and incomplete packets. */
   get bufferedBytes(): number {
     return this.#end - this.#at + this.#rest.length
   }
 
-  /** Whether an incomplete packet is buffered. */
   get hasPartialPacket(): boolean {
     const end = packetEnd(this.#bytes, this.#at)
     return this.bufferedBytes > 0 && (end === undefined || end > this.#end)

@@ -175,7 +175,6 @@ export interface Publish extends Content {
 /** A PUBLISH of a client, or its will. */
 export interface Incoming extends Publish {
   readonly qos: 0 | 1 | 2
-  /** Whether it may have been sent before. */
   readonly dup?: boolean | undefined
 }
 

@@ -3,15 +3,12 @@ import type { ReasonCode } from './reason-codes.js'
 
 /** A principal whose connections share quotas. */
 export interface ClientAccount {
-  /** Unique per principal. */
   readonly name: string
   /** Charges expensive work, which delays further reads from the principal. */
   chargeWork(work: number): void
 }
 
-/** A client's connection, as seen by code that responds to clients. */
 export interface Client {
-  /** Empty until known. */
   readonly clientId: string
   /** The principal charged, fixed at login; `undefined` if there are no quotas. */
   readonly account?: ClientAccount | undefined

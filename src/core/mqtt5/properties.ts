@@ -43,7 +43,6 @@ export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(
 
 export const newUserProperties = (): MutableProperties => Object.create(PROTOTYPE)
 
-/** Throws if a packet has too many user properties. */
 export function checkUserProperties(count: number, limit: number): void {
   if (count > limit) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${limit} user properties`)
 }
@@ -71,7 +70,6 @@ const NO_BYTES = new Uint8Array(0)
  */
 export class ForwardedProperties {
   #from = 0
-  /** Ranges between properties that are not forwarded. */
   #pieces: [from: number, to: number][] | undefined
 
   begin(at: number): void {

@@ -5,7 +5,6 @@ import type { UserProperties, Version } from './packets.js'
 import * as PROPERTY from './properties.js'
 import { checkUserProperties, type ForwardedProperties } from './properties.js'
 
-/** A packet type, or the will of a CONNECT. */
 export type PropertyOwner = PacketType | 'will'
 
 // Packet type 0 does not exist.
@@ -100,13 +99,11 @@ interface ValueOf {
   pair: UserProperties
 }
 
-/** Properties by name; absent ones are undefined. */
 export type Properties = { [P in Property as P['name']]?: ValueOf[P['type']] | undefined }
 
 const byIdentifier: (Property | undefined)[] = []
 for (const property of PROPERTIES) byIdentifier[property.id] = property
 
-/** Returns the property with an identifier, if its owner may have it. */
 export function propertyOf(identifier: number, owner: PropertyOwner): Property | undefined {
   const property = byIdentifier[identifier]
   return property !== undefined && (property.in & bitOf(owner)) !== 0 ? property : undefined

@@ -32,13 +32,11 @@ const NO_IDS: readonly number[] = Object.freeze([])
 type MutablePublish = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
 export interface PublishDecoderOptions {
-  /** Version of the connection; default 5. */
   readonly version?: Version
   /** The peer; only a server sends subscription identifiers. Default `client`. */
   readonly sender?: 'client' | 'server'
   /** A topic whose messages are not forwarded; `carried` stays empty. */
   readonly endTopic?: string | undefined
-  /** Maximum user properties per packet; default 1,000. */
   readonly maxUserProperties?: number
 }
 
@@ -215,7 +213,6 @@ function checkNotRepeated(before: unknown): void {
   if (before !== undefined) throw protocolError('A property is repeated')
 }
 
-/** A string, and the offset of its bytes. */
 interface CachedString {
   readonly text: string
   readonly start: number

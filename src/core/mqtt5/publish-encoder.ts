@@ -6,13 +6,11 @@ import * as PROPERTY from './properties.js'
 
 /** Memory for encoded packets. A view for each packet would cost more than encoding it. */
 export interface WriteBuffer {
-  /** The block that {@link allocate} allocated in. */
   readonly block: Uint8Array
   /** Allocates bytes, which are written synchronously; returns their offset in the block. */
   allocate(bytes: number): number
 }
 
-/** Encoded properties that several contents share. */
 interface SharedProperties {
   readonly contentType: string | undefined
   readonly encoded: Uint8Array
@@ -185,7 +183,6 @@ export const envelopeOf = (packetId: number): Envelope => ({
   version: 5,
 })
 
-/** Copies bytes; returns the offset after them. */
 function copyTo(bytes: Uint8Array, length: number, to: Uint8Array, at: number): number {
   if (length <= MAX_LOOP_BYTES) for (let i = 0; i < length; i++) to[at + i] = bytes[i] ?? 0
   else to.set(length === bytes.length ? bytes : viewOf(bytes, 0, length), at)

@@ -105,5 +105,4 @@ export const CLIENT_REASONS = {
   auth: [continueAuthentication, reAuthenticate],
 } as const satisfies Record<string, readonly number[]>
 
-/** Packet types in which a client sends a reason code. */
 export type ReasonedType = keyof typeof CLIENT_REASONS

@@ -97,7 +97,6 @@ function conditionOf(condition: SetCondition | undefined): Uint8Array[] {
 
 const expiryOf = (px: number | undefined): Uint8Array[] => (px === undefined ? [] : [utf8('PX'), utf8(String(px))])
 
-/** A key as bytes for the store, and as text for people. */
 export interface KeyName {
   readonly bytes: Uint8Array
   /** Base16 of the bytes, which is unique. */

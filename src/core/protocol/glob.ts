@@ -1,7 +1,6 @@
 export interface Glob {
   /** Words of 32 states: the cost per byte of a key. */
   readonly words: number
-  /** Returns whether the whole key matches. */
   matches(key: Uint8Array): boolean
 }
 

@@ -28,7 +28,6 @@ export function compileRequestGlob(glob: Uint8Array): Glob {
 export const isWrite = (command: Command): command is WriteCommand =>
   command.verb === 'SET' || command.verb === 'DEL' || command.verb === 'VDEL'
 
-/** Parses a request. Throws {@link CommandError} if it is malformed. */
 export function parseCommand(payload: Uint8Array): Command {
   const words = readStrings(payload)
   const [verb, key] = words

@@ -16,7 +16,6 @@ export interface ScanPage {
   readonly token: Uint8Array | undefined
 }
 
-/** A reply of the store, before encoding. */
 export type Reply =
   | { readonly type: 'ok' }
   | { readonly type: 'value'; readonly value: Uint8Array }
@@ -70,14 +69,12 @@ export function readConditional(payload: Uint8Array, key: string): 'applied' | '
   throw unexpected(reply, key)
 }
 
-/** Reads the reply to GET: the value, or `undefined` if the key does not exist. */
 export function readValue(payload: Uint8Array, key: string): Uint8Array | undefined {
   const reply = readReply(payload, key)
   if (reply.type !== 'blob') throw unexpected(reply, key)
   return reply.bytes ?? undefined
 }
 
-/** Reads the reply to DEL: whether the key existed. */
 export function readDeleted(payload: Uint8Array, key: string): boolean {
   const reply = readReply(payload, key)
   if (reply.type !== 'integer' || (reply.value !== 0 && reply.value !== 1)) throw unexpected(reply, key)

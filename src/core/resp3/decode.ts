@@ -1,7 +1,6 @@
 import { concatBytes, displayText } from '../util/bytes.js'
 import { PayloadError } from '../util/errors.js'
 
-/** A value in the state store's subset of RESP3. */
 export type Resp3 =
   | { readonly type: 'array'; readonly items: readonly Resp3[] }
   | { readonly type: 'blob'; readonly bytes: Uint8Array | null }
@@ -13,7 +12,6 @@ const CR = 0x0d
 const LF = 0x0a
 const [ARRAY, BLOB] = [0x2a, 0x24]
 const [ZERO, NINE] = [0x30, 0x39]
-/** Digits and line end. */
 const MAX_PLAIN_COUNT_BYTES = 9
 const MAX_DEPTH = 4
 // The shortest array item is "+\r
@@ -188,7 +186,6 @@ class CommandLines {
     return this.#at === this.#bytes.length
   }
 
-  /** Reads the number after a type byte, if it is small. */
   count(type: number): number | undefined {
     const first = this.#at + 1
     if (this.#bytes[this.#at] !== type) return undefined

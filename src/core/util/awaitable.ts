@@ -47,9 +47,7 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
   }
 }
 
-/** A sent request, and its result for all subscribers. */
 class Attempt<T> extends AsyncSubject<T> {
-  /** Closed with the result, and when the last subscriber leaves. */
   readonly subscription = new Subscription()
 }
 

@@ -5,7 +5,6 @@ const INITIAL_CAPACITY = 1024
 const MAX_LOOP_BYTES = 48
 const encoder = /* @__PURE__ */ new TextEncoder()
 
-/** Writes numbers, bytes and strings to memory that grows. */
 export class ByteWriter {
   #bytes: Uint8Array
   #view: DataView
@@ -63,7 +62,6 @@ export class ByteWriter {
     for (let i = 0; i < text.length; i++) this.#bytes[this.#at++] = text.charCodeAt(i)
   }
 
-  /** Writes bytes without their length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
     // For few bytes, calling `set` takes longer than the loop.
@@ -97,7 +95,6 @@ export class ByteReader {
   readonly #view: DataView
   #at: number
 
-  /** @param at - initial offset */
   constructor(bytes: Uint8Array, at = 0) {
     this.#at = at
     this.#bytes = bytes
@@ -129,7 +126,6 @@ export class ByteReader {
     return Number.isNaN(value) ? undefined : value
   }
 
-  /** Returns a view. */
   blob(): Uint8Array {
     const length = this.uint32()
     const from = this.#advance(length)

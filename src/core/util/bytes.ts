@@ -90,7 +90,6 @@ export function toBinaryString(bytes: Uint8Array): string {
   return text
 }
 
-/** Inverse of {@link toBinaryString}. */
 export function fromBinaryString(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length)
   for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i)

@@ -39,10 +39,8 @@ export function checkChoice(name: string, value: string, choices: readonly strin
 /** Names of options; the compiler requires all of them and allows no other. */
 export type OptionNames<T> = { readonly [K in keyof Required<T>]: true }
 
-/** Names of options in other libraries, mapped to ours. */
 export type ForeignOptionNames = Readonly<Record<string, string>>
 
-/** Maximum edit distance of a suggested name. */
 const MAX_EDIT_DISTANCE = 2
 
 /**

@@ -22,7 +22,6 @@ export const afterIo: (task: () => void) => void = typeof setImmediate === 'func
 // setTimeout fires immediately for longer delays (32-bit overflow).
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
-/** Runs {@link Clock.afterInput}, or the task immediately if the clock has none. */
 export function afterInput(clock: Clock, task: () => void): void {
   if (clock.afterInput) clock.afterInput(task)
   else task()

@@ -65,10 +65,6 @@ export class CountedFifo<T> {
   readonly #onSizeChange: (by: number) => void
   #size = 0
 
-  /**
-   * @param sizeOf - size of an item, which must not change
-   * @param changed - called with each change of the total size
-   */
   constructor(sizeOf: (item: T) => number, changed: (by: number) => void) {
     this.#sizeOf = sizeOf
     this.#onSizeChange = changed
@@ -128,7 +124,6 @@ export class SlotMap<T extends object> {
     return this.#items.length - this.#free.length
   }
 
-  /** The items, in no particular order. */
   get values(): T[] {
     return this.#items.filter(item => item !== undefined)
   }
@@ -144,7 +139,6 @@ export class SlotMap<T extends object> {
     return this.#items[place]
   }
 
-  /** Returns whether there was an item. */
   delete(place: number): boolean {
     if (this.#items[place] === undefined) return false
     this.#items[place] = undefined

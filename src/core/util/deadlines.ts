@@ -1,4 +1,3 @@
-/** An entry of a {@link DeadlineQueue}, needed to remove it. */
 export interface Deadline<T> {
   readonly at: number
   readonly item: T
@@ -41,7 +40,6 @@ export class DeadlineQueue<T> {
     return entry
   }
 
-  /** Removes an entry. Idempotent. */
   remove(entry: Deadline<T>): void {
     const hole = entry.position
     if (hole < 0) return

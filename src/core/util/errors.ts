@@ -73,7 +73,6 @@ export class ServiceError extends StateStoreError {
   readonly text: string
   readonly key: string | undefined
 
-  /** @param advice - remedy, if the text alone does not suggest one */
   constructor(code: ServiceErrorCode, text: string, key?: string, advice?: string) {
     super(
       code,
@@ -89,11 +88,6 @@ export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
 
-  /**
-   * @param timeout - ms
-   * @param connection - why there was no connection, if there was none
-   * @param question - what to check otherwise
-   */
   constructor(timeout: number, key?: string, connection?: StateStoreError, question?: string) {
     const why = connection === undefined ? question : `not connected: ${connection.message}`
     super(
@@ -105,7 +99,6 @@ export class TimeoutError extends StateStoreError {
   }
 }
 
-/** Parts of the message of an {@link OutcomeUnknownError}. */
 export interface UncertainSubject {
   readonly what: string
   readonly remedy: string
@@ -122,7 +115,6 @@ export class OutcomeUnknownError extends StateStoreError {
   override readonly name = 'OutcomeUnknownError'
   readonly key: string | undefined
 
-  /** @param of - subject and remedy, if it is not a write */
   constructor(why: string, key?: string, of: UncertainSubject = WRITE) {
     super('outcome-unknown', `The outcome of ${of.what}${forKey(key)} is unknown: ${why}; ${of.remedy}`)
     this.key = key

@@ -7,7 +7,6 @@ export interface OptionKind<T> {
   readonly sign: string
   /** Description in errors, such as `a positive integer`. */
   readonly expected: string
-  /** All values of an enumeration. */
   readonly choices?: readonly T[]
   /** Whether the value is a list, and a text is one item. */
   readonly isList?: true
@@ -49,7 +48,6 @@ export type Checked<T, Unset extends keyof T = never> = {
   readonly [K in keyof T]-?: K extends Unset ? T[K] | undefined : Exclude<T[K], undefined>
 }
 
-/** Throws {@link ArgumentError} for an invalid value of an option in the table. */
 export function checkValues<T extends OptionTable>(table: T, options: OptionValues<T>): void {
   for (const [name, { kind }] of Object.entries(table)) {
     const value: unknown = options[name]
@@ -60,7 +58,6 @@ export function checkValues<T extends OptionTable>(table: T, options: OptionValu
   }
 }
 
-/** Returns the options in the table that have a value. */
 export function givenOf<T extends OptionTable>(table: T, options: OptionValues<T>): GivenOptions<T>
 export function givenOf(table: OptionTable, options: Readonly<Record<string, unknown>>): object {
   const known = Object.entries(options).filter(([name, value]) => Object.hasOwn(table, name) && value !== undefined)
@@ -78,7 +75,6 @@ const isInteger = (value: unknown): value is number => Number.isSafeInteger(valu
 
 const readInteger = (text: string): unknown => (/^\d+$/.test(text) ? Number(text) : text)
 
-/** An integer within bounds. @param expected - description in errors */
 export const integer = (expected: string, least: number, most: number): OptionKind<number> => ({
   sign: '<n>',
   expected,
@@ -98,7 +94,6 @@ export const text = (sign: string): OptionKind<string> => ({
   read: value => value,
 })
 
-/** A list of texts. @param sign - placeholder of an item @param expected - description in errors */
 export const texts = (sign: string, expected: string): OptionKind<readonly string[]> => ({
   sign,
   expected,
@@ -115,7 +110,6 @@ export const choice = <const T extends string>(sign: string, choices: readonly T
   read: value => value,
 })
 
-/** A switch. */
 export const toggle: OptionKind<boolean> = {
   sign: '',
   expected: 'true or false',

@@ -51,7 +51,6 @@ export class StringMap<V extends NonNullable<unknown>> {
     return this
   }
 
-  /** Returns whether the key existed. */
   delete(key: string): boolean {
     if (key.length <= MAX_HASHED_LENGTH) return this.#values.delete(key)
     const path = this.#pathOf(key) ?? []
@@ -85,7 +84,6 @@ export class StringMap<V extends NonNullable<unknown>> {
     }
   }
 
-  /** Returns the path to the map that would hold a long key, if it exists. */
   #pathOf(key: string): PathStep<V>[] | undefined {
     const path: PathStep<V>[] = []
     let parent: StringMap<V> = this

@@ -61,14 +61,12 @@ export class Timeouts<T> {
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.#fire())
   }
 
-  /** @param at - ms of the monotonic clock */
   add(at: number, item: T): Deadline<T> {
     const deadline = this.#queue.add(at, item)
     this.#deadlineTimer.set(this.#queue.earliest)
     return deadline
   }
 
-  /** Removes an item before it is due. Idempotent. */
   remove(deadline: Deadline<T>): void {
     this.#queue.remove(deadline)
     this.#deadlineTimer.set(this.#queue.earliest)

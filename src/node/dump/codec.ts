@@ -29,7 +29,6 @@ export interface DumpRecord {
   readonly expiresAt: number | undefined
 }
 
-/** Converts a record to a line; unused members are omitted. */
 export function toDumpLine({ key, value, version, expiresAt, fencingToken }: DumpRecord): DumpLine {
   const [keyText, valueText] = [textOf(key), textOf(value)]
   return {
@@ -77,7 +76,6 @@ export class DumpWriter {
  */
 export class DumpReader {
   #lineNumber = 0
-  /** Keys and checksum of the current dump. */
   #current: { keys: number; sum: number } | undefined
 
   get lineNumber(): number {

@@ -16,17 +16,14 @@ export class RateLimiter {
   /** When everything charged is paid, ms of the monotonic clock. */
   #paidAt = Number.NEGATIVE_INFINITY
 
-  /** @param perSecond - `Infinity` for no limit */
   constructor(perSecond: number) {
     this.#perMs = perSecond / 1_000
   }
 
-  /** Charges an amount at monotonic time `now` (ms). */
   charge(amount: number, now: number): void {
     this.#paidAt = Math.max(this.#paidAt, now - BURST_MS) + amount / this.#perMs
   }
 
-  /** Returns how long to wait, ms. */
   wait(now: number): number {
     return Math.max(this.#paidAt - now, 0)
   }
@@ -36,7 +33,6 @@ export class RateLimiter {
     return (now - Math.max(this.#paidAt, now - BURST_MS)) * this.#perMs
   }
 
-  /** Returns whether all charges have expired. */
   isIdle(now: number): boolean {
     return this.#paidAt <= now - BURST_MS
   }
@@ -59,7 +55,6 @@ export class KeyedRateLimiter {
   readonly #rates = new Map<string, RateLimiter>()
   #sweepAt = MIN_SWEEP_SIZE
 
-  /** @param now - returns monotonic ms */
   constructor(perSecond: number, now: () => number) {
     this.#perSecond = perSecond
     this.#now = now

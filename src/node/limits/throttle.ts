@@ -34,7 +34,6 @@ const NO_FAILURES: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 export class LoginThrottle {
   readonly #clock: Clock
   readonly #failures = new Map<string, Failures>()
-  /** Failures of names that have logged in, by address and name. */
   readonly #known = new Map<string, Failures>()
 
   constructor(clock: Clock) {

@@ -32,14 +32,11 @@ export interface AuditEvent {
 /** Maximum events per second: repeated rejections must not fill the disk. */
 const MAX_EVENTS_PER_SECOND = 200
 const SECOND_MS = 1_000
-/** Characters per text. */
 const MAX_TEXT_LENGTH = 256
 
-/** Emits audit events, up to a rate limit. */
 export class Audit {
   readonly #clock: Clock
   readonly #events$ = new Subject<AuditEvent>()
-  /** Hot. */
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
   #second = Number.NEGATIVE_INFINITY
@@ -54,7 +51,6 @@ export class Audit {
     return this.#events$.observed
   }
 
-  /** Reports an event, unless the rate limit is reached. */
   report(event: Omit<AuditEvent, 'time'>): void {
     if (!this.isObserved) return
     const now = this.#clock.monotonic()
@@ -94,9 +90,7 @@ function shortenTexts(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'>
   return short
 }
 
-/** A network connection ended because of a limit. */
 export interface Disconnection {
-  /** The limit. */
   readonly reason: string
   readonly address: string | undefined
   readonly listener: string
@@ -131,7 +125,6 @@ const MAX_SEPARATE = 100
 class DisconnectionAudit {
   readonly #clock: Clock
   readonly #emit: (report: CutReport) => void
-  /** Unreported counts. */
   readonly #counts = new Map<string, { readonly event: Event; count: number }>()
   #cancel: (() => void) | undefined
 
@@ -158,7 +151,6 @@ class DisconnectionAudit {
     this.#cancel ??= this.#clock.schedule(REPORT_INTERVAL_MS, () => this.#flush())
   }
 
-  /** Reports the remaining counts. */
   close(): void {
     this.#cancel?.()
     this.#flush()

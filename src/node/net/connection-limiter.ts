@@ -2,14 +2,12 @@ import { isIP, type Server, Socket } from 'node:net'
 import { isThisMachine, networkOf } from '../limits/network.js'
 import type { Disconnection } from './audit.js'
 
-/** Limits of network connections, authenticated or not. */
 export interface ConnectionLimits {
   readonly maxConnections: number
   /** Per address, or /64 network of IPv6; this machine, including local proxies, is exempt. */
   readonly maxConnectionsPerAddress: number
 }
 
-/** Connections of one address, or network of IPv6. */
 export interface AddressConnections {
   readonly connections: number
   /** Refused connections since the oldest current one. */
@@ -26,13 +24,11 @@ export class ConnectionLimiter {
   #count = 0
   #refused = 0
 
-  /** @param cut - called with each refused connection */
   constructor(quotas: ConnectionLimits, cut: OnConnectionRefused = () => undefined) {
     this.#quotas = quotas
     this.#cut = cut
   }
 
-  /** Current connections, including unauthenticated ones. */
   get count(): number {
     return this.#count
   }

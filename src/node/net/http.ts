@@ -4,7 +4,6 @@ import type { Server as HttpsServer } from 'node:https'
 /** An HTTP server provided by the application. */
 export type GivenServer = HttpServer | HttpsServer
 
-/** Request handlers of a mounted service. */
 export interface Mounted<A extends readonly unknown[]> {
   isOurs(request: IncomingMessage): boolean
   ours(request: IncomingMessage, ...rest: A): void

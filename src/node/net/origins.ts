@@ -35,7 +35,6 @@ export class Origins {
   }
 }
 
-/** Throws {@link ArgumentError} unless it is a list of origins. */
 export function checkOrigins(origins: readonly string[]): void {
   const isOrigin = (origin: unknown): boolean =>
     typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()

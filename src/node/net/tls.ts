@@ -31,7 +31,6 @@ export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => 
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
 })
 
-/** Throws {@link ArgumentError} for unusable certificates or keys. */
 export function checkTls(material: TlsMaterial): void {
   const { cert, key, clientCa } = material
   for (const [name, value] of Object.entries({ cert, key, clientCa })) {

@@ -11,7 +11,6 @@ import { connectionName, networkOf } from '../limits/network.js'
  * ```
  */
 export class AddressSlots<T> {
-  /** By network. */
   readonly #items = new Map<string, Set<T>>()
   #size = 0
 
@@ -19,7 +18,6 @@ export class AddressSlots<T> {
     return this.#size
   }
 
-  /** Counts the items of an address, or of its network. */
   countOf(address: string): number {
     return this.#items.get(networkOf(address))?.size ?? 0
   }
@@ -33,7 +31,6 @@ export class AddressSlots<T> {
     this.#size++
   }
 
-  /** Idempotent. */
   delete(address: string, item: T): void {
     const network = networkOf(address)
     const items = this.#items.get(network)
@@ -61,7 +58,6 @@ export class UnauthenticatedConnections {
   readonly #sockets = new Map<string, { readonly address: string; readonly socket: Socket }>()
   readonly #addressSlots = new AddressSlots<string>()
 
-  /** @param cut - called with each evicted socket */
   constructor(limit: number, cut: (socket: Socket) => void = () => undefined) {
     this.#limit = limit
     this.#cut = cut
