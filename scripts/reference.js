@@ -53,6 +53,11 @@ const isDescribed = ({ body }) =>
     .replace(/```[\s\S]*?```/g, '')
     .trim() !== ''
 
+const MEMBERS = ['Properties', 'Accessors', 'Methods']
+/** Returns whether a member is shown with the class on this page that it is inherited from. Options are shown with all interfaces that have them. @param {Section} section @returns {boolean} */
+const isInherited = ({ title, body, children }) =>
+  title === 'Inherited from' ? body.join('').includes('](#') : children.length > 0 && children.some(isInherited)
+
 /** Returns whether users have no use for a member: keyed by a symbol of the package, or a constructor without a comment or with a better way. @param {Section} section */
 const isInternal = section =>
   /^\\\[[A-Z]+\\\]$/.test(section.title) ||
@@ -75,9 +80,11 @@ function withoutRepeats(children) {
 
 /** @param {Section} section @returns {Section} */
 function cleaned(section) {
-  const children = section.children.filter(child => !REPEATED.has(child.title) && !isInternal(child)).map(cleaned)
-  const hadChildren = (/** @type {Section} */ child) =>
-    !['Properties', 'Methods'].includes(child.title) || child.children.length > 0
+  const isBehaviour = ['Accessors', 'Methods'].includes(section.title)
+  const children = section.children
+    .filter(child => !REPEATED.has(child.title) && !isInternal(child) && !(isBehaviour && isInherited(child)))
+    .map(cleaned)
+  const hadChildren = (/** @type {Section} */ child) => !MEMBERS.includes(child.title) || child.children.length > 0
   withoutRepeats(children)
   const isExample = (/** @type {Section} */ { title }) => title === 'Example'
   return {

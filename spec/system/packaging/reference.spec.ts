@@ -32,6 +32,14 @@ new Store(host): Store;
 readonly [HOST]: Host;
 \`\`\`
 
+#### Methods
+
+##### close()
+
+###### Inherited from
+
+[\`Base\`](#base)
+
 ***
 
 ### LostError
@@ -106,6 +114,10 @@ describe('A page of the API reference', () => {
 
   it('has no constructor without a comment and no member keyed by a symbol of the package', () => {
     expect(arranged).not.toMatch(/Constructor|HOST/)
+  })
+
+  it('shows an inherited method only with its own class', () => {
+    expect(arranged).not.toMatch(/close|Methods/)
   })
 
   it('fails for a name that the entry does not export', () => {
