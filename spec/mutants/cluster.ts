@@ -40,7 +40,7 @@ export const cluster: Mutants = {
       seed: 59,
       code: 'maxQueuedBytes: 32 * 1024 * 1024, reads }',
       becomes: "maxQueuedBytes: 32 * 1024 * 1024, reads: 'local' }",
-      complaint: 'answered before it was asked',
+      complaint: 'answered before the request',
     },
   },
   'src/server/log/cluster/message-judge.ts': {
@@ -87,7 +87,7 @@ export const faultyEngine: Mutants = {
       seed: 2,
       code: "const known = kind === 'start' ? undefined : this.digest.at(appliedPosition)",
       becomes: 'const known = undefined',
-      complaint: 'nobody found out',
+      complaint: 'no node detected it',
     },
   },
 }

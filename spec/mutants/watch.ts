@@ -54,7 +54,7 @@ export const watch: Mutants = {
     },
     'a watch is live only when it was read': {
       seed: 1,
-      complaint: 'the last change before was not told',
+      complaint: 'the last earlier change was not emitted',
       code: "return state.phase === 'registering' ? sendRead(state) : withoutEffects(state)",
       becomes:
         "return state.phase === 'registering' ? sendRead(patch(state, { synced: true })) : withoutEffects(state)",

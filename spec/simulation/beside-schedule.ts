@@ -2,20 +2,19 @@ import { scheduleOf } from './generators.js'
 import { Random } from './random.js'
 import type { Action, Schedule } from './schedule.js'
 
-/** By which generator of watches the rest of the schedule is drawn. */
+/** The generator of watch schedules that draws the rest of the schedule. */
 const WATCH_GENERATOR = 3
 
-/** Generators of schedules of a store beside its broker, by number from 1; see `generators.ts`. */
+/** Generators of schedules for an attached store, by number from 1; see `generators.ts`. */
 const GENERATORS = [first]
 
-/** The schedule of a seed, by the latest generator if none is given. */
 export function besideScheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
 }
 
-/** A store that goes and comes while connections last, with its keys or without. */
+/** A store that is replaced while connections last, with or without its keys. */
 function first(seed: number): Schedule {
   const random = new Random(seed ^ 0xbe51de)
   const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)

@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches of a store beside its broker keep their promises', SUITES.beside)
+disasters('watches of an attached store keep their guarantees', SUITES.beside)

@@ -4,14 +4,14 @@ import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
 import type { Reign } from './schedule.js'
 
-/** A broker beside which the store is: the store may go and come while connections last, and names its life. */
+/** A broker with an attached store, which may be replaced while connections last and announces its instance id. */
 export class BesideBroker extends SimBroker {
   #lives = 0
   #awayUntil = 0
-  /** What is retained. */
+  /** The retained message. */
   #announced = this.setting.life?.name ?? ''
 
-  /** The store is away for a while, and another one comes. */
+  /** The store stops, and another one starts after a while. */
   reign({ keepData, outage, isTold }: Reign): void {
     if (!this.up) return
     const { time } = this.setting

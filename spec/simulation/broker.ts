@@ -7,16 +7,15 @@ import { RecordedEngine } from './history.js'
 import { oddReply } from './odd-reply.js'
 import type { Restart } from './schedule.js'
 
-/** So far may the store's wall clock be wrong, ms; with more it would refuse clients whose clock is right. */
+/** Limit of the store's clock error, ms; beyond it the store would reject clients whose clock is right. */
 const MOST_OFFSET = 25_000
 
-/** MQTT 5.0, section 3.9.3: quota exceeded, which may pass. */
+/** MQTT 5.0, section 3.9.3: quota exceeded, which is transient. */
 const REFUSED = 151
 
-/** Takes the reason code of each filter. */
 type SubscribeDone = (reasonCodes: readonly number[]) => void
 
-/** An MQTT broker with the shipped store inside, on virtual time. */
+/** An MQTT broker with the shipped store, on virtual time. */
 export class SimBroker {
   protected readonly setting: Setting
   readonly #sessions = new Map<string, Session>()
@@ -24,7 +23,7 @@ export class SimBroker {
   engine: RecordedEngine<Client>
   protected server: StoreService
   #lastId = 0
-  /** How wrong the store's wall clock is, ms. */
+  /** Error of the store's wall clock, ms. */
   #clockOffset = 0
   #downUntil = 0
   up = true
@@ -35,7 +34,7 @@ export class SimBroker {
     this.server = this.#serve()
   }
 
-  /** Takes a CONNECT; whether a session was kept, or `undefined` when nobody is there. */
+  /** Handles a CONNECT. Returns whether a session was resumed, or `undefined` if the broker is down. */
   connect(end: ClientEnd, cleanStart: boolean): boolean | undefined {
     if (!this.up) return undefined
     const old = this.#connections.get(end.clientId)
@@ -59,7 +58,7 @@ export class SimBroker {
     return kept !== undefined
   }
 
-  /** Takes a SUBSCRIBE; it holds a little later, and then the SUBACK goes out. */
+  /** Handles a SUBSCRIBE: it takes effect after a delay, and then the SUBACK is sent. */
   subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: SubscribeDone): void {
     const { random, conditions } = this.setting
     this.#current(end)?.inTurn(connection => {
@@ -73,14 +72,13 @@ export class SimBroker {
     })
   }
 
-  /** Takes an UNSUBSCRIBE. */
   unsubscribe(end: ClientEnd, filters: readonly string[]): void {
     this.#current(end)?.inTurn(connection => {
       for (const filter of filters) connection.session.filters.delete(filter)
     })
   }
 
-  /** Takes a request: PUBACK, then whatever the store does. */
+  /** Handles a request: sends PUBACK, then the responses of the store. */
   publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
     const connection = this.#current(end)
     if (connection === undefined) return
@@ -108,13 +106,13 @@ export class SimBroker {
     })
   }
 
-  /** Notices that a connection is gone. */
+  /** Notices a lost connection. */
   lost(end: ClientEnd): void {
     const connection = this.#current(end)
     if (connection) this.#drop(connection)
   }
 
-  /** Stops for a while; all connections are gone. When it is stopped again meanwhile, the later end counts. */
+  /** Stops for a while and drops all connections. Of overlapping outages, the later end counts. */
   restart(restart: Restart): void {
     const { time } = this.setting
     const { outage } = restart
@@ -125,7 +123,7 @@ export class SimBroker {
     this.#stop(restart)
   }
 
-  /** Sets the store's wall clock back, ms; forward when negative. */
+  /** Sets the store's wall clock back by ms; forward if negative. */
   setClock(back: number): void {
     this.#clockOffset = Math.min(Math.max(this.#clockOffset - back, -MOST_OFFSET), MOST_OFFSET)
   }
@@ -143,7 +141,7 @@ export class SimBroker {
     if (!keepData) this.lose()
   }
 
-  /** The store has nothing any more. */
+  /** Drops all data of the store. */
   protected lose(): void {
     this.engine = this.#emptyEngine()
     this.setting.history.life++
@@ -154,7 +152,7 @@ export class SimBroker {
     this.server = this.#serve()
   }
 
-  /** Whether there is a broker, but no store. */
+  /** Whether the broker runs without a store. */
   protected get isAway(): boolean {
     return false
   }
@@ -163,15 +161,15 @@ export class SimBroker {
     return this.#connections.values()
   }
 
-  /** A filter holds from now on. */
+  /** Activates a filter. */
   protected subscribed(_connection: SimConnection, _filter: string): void {}
 
-  /** How much of the history its store has made. */
+  /** Position in the history that its store has reached. */
   protected get place(): number {
     return this.setting.history.all.length
   }
 
-  /** Does what a request asks for when the store may answer. */
+  /** Executes a request once the store may answer. */
   protected inTime(task: () => void): void {
     task()
   }
@@ -180,7 +178,7 @@ export class SimBroker {
     return new MemoryLog()
   }
 
-  /** Registrations of a client, in any of its connections. */
+  /** Registrations of a client, on any of its connections. */
   watchesOf(clientId: string): number {
     const connection = this.#connections.get(clientId)
     return connection ? this.engine.watchers.countOf(connection) : 0

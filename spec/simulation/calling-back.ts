@@ -1,44 +1,44 @@
 import { config } from 'rxjs'
 import type { Random } from './random.js'
 
-/** Thrown by handlers; an error of anybody's else ends the process, as ever. */
+/** Thrown by handlers. Any other error ends the process, as usual. */
 class Mishap extends Error {}
 
 config.onUnhandledError = (error: unknown) => {
   if (!(error instanceof Mishap)) throw error
 }
 
-/** So many handlers do something in a simulation: what they do makes others do something. */
+/** Bounds the reentrant calls of a simulation, as each may cause others. */
 const MOST = 60
-/** How deep they are in one another. */
+/** Bounds the nesting of handlers. */
 const DEEPEST = 3
 
-/** Subscribers that do something before their handlers return. */
+/** Subscribers that act before their handlers return. */
 export class CallingBack {
   readonly #random: Random
   readonly #chance: number | undefined
   #left = MOST
-  /** How often something was done. */
+  /** Number of reentrant calls so far. */
   count = 0
   #depth = 0
 
-  /** @param chance - that a handler does something; none draws nothing */
+  /** @param chance - probability that a handler acts; `undefined` draws nothing */
   constructor(random: Random, chance: number | undefined) {
     this.#random = random
     this.#chance = chance
   }
 
-  /** Whether it is within a handler that something is done: others may not have been told yet. */
+  /** Whether a handler is running: other subscribers may not have been notified yet. */
   get isWithin(): boolean {
     return this.#depth > 0
   }
 
-  /** From now on nothing more is done. */
+  /** Disables reentrant calls. */
   stop(): void {
     this.#left = 0
   }
 
-  /** The end of a handler, which may do one of these, or throw. */
+  /** Called at the end of a handler: performs one of these actions, or throws. */
   handle(...actions: readonly [() => void, ...(() => void)[]]): void {
     if (this.#depth >= DEEPEST || this.#left === 0 || !this.#random.might(this.#chance)) return
     this.#left--

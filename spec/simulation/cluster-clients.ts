@@ -6,30 +6,30 @@ import { notificationPrefix } from '../../src/core/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'
 import type { Asked } from './cluster-schedule.js'
 
-/** What somebody asked for, and heard of it. */
+/** An operation of a client, and its result. */
 export interface Operation {
   readonly id: number
   readonly key: string
   readonly words: readonly string[]
   readonly peer: Peer
-  /** Order among all that clients do and hear. */
+  /** Order among all calls and results of all clients. */
   readonly start: number
   end: number | undefined
-  /** What was answered; `undefined` for what the store would not look at. */
+  /** The reply; `undefined` if the store could not parse the request. */
   reply: string | undefined
   version: string | undefined
   position: string | undefined
-  /** The store said that it was not done and never will be. */
+  /** The store said that the operation was not and never will be done. */
   rejected: boolean
 }
 
-/** A registration, and what it brought. */
+/** A registration, and its notifications. */
 export interface Watch {
   readonly key: string
-  /** The last version of all that its node had come to when it was registered. */
+  /** The last version that its node had applied at registration. */
   readonly since: Hlc | undefined
   readonly told: { readonly version: string; readonly payload: string }[]
-  /** The last version that its node had come to when the connection ended. */
+  /** The last version that its node had applied when the connection ended. */
   until: Hlc | undefined
 }
 
@@ -58,10 +58,9 @@ export class Peer implements Client {
     const key = Buffer.from(topic.slice(this.#prefix.length), 'hex').toString('latin1')
     const version = String(content.userProperties?.[PROPERTY.timestamp])
     this.watches.get(key)?.told.push({ version, payload: textOf(content.payload) })
-    if (!this.watches.has(key)) this.violations.push(`${this.clientId} was told of a key that it does not watch`)
+    if (!this.watches.has(key)) this.violations.push(`${this.clientId} was notified of a key that it does not watch`)
   }
 
-  /** The packet of a request. */
   packet({ id, words }: Pick<Operation, 'id' | 'words'>, now: number, token: number | undefined): Incoming {
     return {
       topic: 'invoke',
@@ -77,7 +76,7 @@ export class Peer implements Client {
   }
 }
 
-/** Notes an answer. */
+/** Records a reply. */
 export function hear(operation: Operation, { payload, userProperties, commonProperties }: Content, end: number): void {
   if (operation.end !== undefined) operation.peer.violations.push(`request ${operation.id} was answered twice`)
   operation.end = end
@@ -90,20 +89,20 @@ export function hear(operation: Operation, { payload, userProperties, commonProp
   operation.position = textFrom(userProperties?.[PROPERTY.position])
 }
 
-/** @param value - what a client may know: the value that was written last */
+/** @param value - the last written value, as far as the client can know */
 export function wordsOf(what: Asked, key: string, id: number, px: number | undefined, value = 'none'): string[] {
   if (what === 'get') return ['GET', key]
   if (what === 'del') return ['DEL', key]
   if (what === 'vdel') return ['VDEL', key, value]
-  // Some are cut into several messages.
+  // Some are split into several messages.
   const long = id % 7 === 0 ? 'x'.repeat(700) : ''
   const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[what]
-  // With the same value, NEX holds now and then.
+  // With the same value, so that NEX sometimes applies.
   const written = what === 'nex' && id % 2 === 0 ? value : `value${id}${long}`
   return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }
 
-/** How much happened. */
+/** Counts of what happened. */
 export function countsOf(
   operations: readonly Operation[],
   peers: readonly Peer[],

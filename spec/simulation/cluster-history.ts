@@ -13,35 +13,35 @@ import { textOf } from '../support/words.js'
 export interface KeyState {
   readonly version: Hlc | undefined
   readonly value: string | undefined
-  /** When it is gone, ms since the Unix epoch. */
+  /** Expiry, ms since the Unix epoch. */
   readonly expiresAt: number | undefined
-  /** The request that made it so; `undefined` when its time was over. */
+  /** The request that caused it; `undefined` for an expiry. */
   readonly operation: number | undefined
-  /** Of the log, ms. */
+  /** Log time, ms. */
   readonly time: number
 }
 
-/** What came of a request. */
+/** The result of a request. */
 export interface Outcome {
   readonly reply: string
   readonly version: string | undefined
-  /** How many changes its key had had then. */
+  /** Number of changes of its key at that time. */
   readonly index: number
   readonly changed: boolean
 }
 
-/** What every node has to have at a position. */
+/** The state that every node must have at a position. */
 interface Picture {
   readonly digest: number
   readonly state: string
-  /** What nodes share beside the engine's state. */
+  /** State that nodes share outside the engine. */
   readonly shared: string
 }
 
 const ABSENT: KeyState = { version: undefined, value: undefined, expiresAt: undefined, operation: undefined, time: 0 }
 const NO_KEY = { command: { verb: 'GET', key: new TextEncoder().encode('nobody-writes-it') } } as const
 
-/** The last version that an engine gave to anything. */
+/** The last version that an engine assigned. */
 export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
   engine.query(NO_KEY, connection, 0).position
 
@@ -56,19 +56,19 @@ function textOfRecord(record: StoredRecord): string {
   return text
 }
 
-/** The engine's state and the time, as a text that can be compared. */
+/** Returns the state of an engine and the time in comparable form. */
 function pictureOf(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string {
   const records = Array.from(engine.records(), ([key, record]) => `${textOf(key)} ${textOfRecord(record)}`)
   return `${replica.time} ${records.sort().join(', ')}`
 }
 
 /**
- * What the stream comes to: the shipped replica and engine, beside the stream, which see every message as it is committed and
- * never stop. What nodes have and what clients are told is judged by it.
+ * The expected outcome of the stream: the shipped replica and engine, applied to every committed message without
+ * failures. Nodes and replies are judged by it.
  */
 export class ClusterHistory {
   readonly violations: string[] = []
-  /** States of a key in order; the first one is that of a key which never was. */
+  /** States of a key in order, beginning with its absence. */
   readonly keys = new Map<string, KeyState[]>()
   readonly outcomes = new Map<number, Outcome>()
   readonly replica = new MessageJudge()
@@ -81,15 +81,15 @@ export class ClusterHistory {
     this.#remember()
   }
 
-  /** A message is committed. */
+  /** Applies a committed message. */
   take(message: StreamMessage): void {
     if (this.#stopped) return
     try {
       const judged = this.replica.judge(message)
       if (judged.type === 'entry') this.#apply(decodeNodeEntry(judged.body, judged.time))
     } catch (error) {
-      // Nodes find out as well; what comes behind cannot be judged.
-      this.violations.push(`the stream has a message that no node can take: ${String(error)}`)
+      // Nodes detect this too; what follows cannot be judged.
+      this.violations.push(`the stream has a message that no node can apply: ${String(error)}`)
       this.#stopped = true
       return
     }
@@ -97,23 +97,22 @@ export class ClusterHistory {
     this.#remember()
   }
 
-  /** How a node that has come to a position differs from what it has to be. */
+  /** Returns how a node at a position differs from the expected state. */
   difference(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string | undefined {
     if (this.#stopped) return undefined
     const picture = this.#pictures[replica.position]
-    if (picture === undefined) return `is further than the stream`
+    if (picture === undefined) return 'is ahead of the stream'
     const state = pictureOf(replica, engine)
     if (state !== picture.state) return `has another state: shows ${state}, not ${picture.state}`
     return replica.digest.value === picture.digest ? undefined : 'has another digest'
   }
 
-  /** Whether a node that has come to a position has all that nodes share beside the engine's state. */
+  /** Returns whether a node at a position has the expected state outside the engine. */
   shares(replica: MessageJudge): boolean {
     const picture = this.#pictures[replica.position]
     return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())
   }
 
-  /** States of a key. */
   of(key: string): KeyState[] {
     let states = this.keys.get(key)
     if (states === undefined) {
@@ -123,7 +122,7 @@ export class ClusterHistory {
     return states
   }
 
-  /** How many changes a key had had when a version was the last of all. */
+  /** Number of changes of a key up to a version. */
   indexAt(key: string, version: Hlc): number {
     const states = this.of(key)
     let index = states.length - 1
@@ -161,7 +160,7 @@ export class ClusterHistory {
       const states = this.of(textOf(key))
       const before = states.at(-1)
       const isEarly = before?.expiresAt === undefined || before.expiresAt > time
-      if (operation === undefined && isEarly) this.violations.push(`a key expired before its time`)
+      if (operation === undefined && isEarly) this.violations.push(`a key expired early`)
       const value = notification.op === 'set' && notification.value ? textOf(notification.value) : undefined
       const expiresAt = value === undefined ? undefined : this.engine.peek(key)?.expiresAt
       states.push({ version, value, expiresAt, operation, time })

@@ -13,7 +13,6 @@ import type { Trouble } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 import { SimStream } from './cluster-stream.js'
 
-/** The world of a node. */
 export interface ClusterSetting {
   readonly cluster: SimCluster
   readonly history: ClusterHistory
@@ -24,7 +23,7 @@ export interface ClusterSetting {
   answered(peer: Client, message: Incoming, content: Content): void
 }
 
-/** Shorter than shipped, so that a schedule may be short, ms. */
+/** Shorter than shipped, for short schedules, ms. */
 const PATIENCE = 1_500
 const SILENCE = 3_000
 const AGAIN = 200
@@ -34,12 +33,12 @@ export class ClusterNode implements LogEvents {
   readonly name: string
   readonly troubles = new Set<Trouble>()
   readonly peers = new Set<Peer>()
-  /** Why it has stopped for good. */
+  /** Why it has stopped permanently. */
   failure: unknown
   opened: OpenedNode<Client> | undefined
-  /** The time of its own machine. */
+  /** The clock of its machine. */
   offset = 0
-  /** Its state has become another one than that of the rest. */
+  /** Whether its state differs from the other nodes'. */
   erred = false
   readonly #errors = { made: false }
   readonly #index: number
@@ -47,7 +46,7 @@ export class ClusterNode implements LogEvents {
   #server: StoreService | undefined
   #stream: SimStream | undefined
   #opening: Subscription | undefined
-  /** Rises when it is killed. */
+  /** Increases when the node is killed. */
   #process = 0
   #alive = false
   #availability: Availability = 'kept'
@@ -58,7 +57,7 @@ export class ClusterNode implements LogEvents {
     this.#setting = setting
   }
 
-  /** Whether it takes clients. */
+  /** Whether it accepts clients. */
   get accepts(): boolean {
     return this.opened !== undefined && this.#availability !== 'away'
   }
@@ -75,7 +74,7 @@ export class ClusterNode implements LogEvents {
     this.#close()
   }
 
-  /** Its feed fails. */
+  /** Makes its feed fail. */
   break(): void {
     this.#stream?.break()
   }
@@ -84,7 +83,7 @@ export class ClusterNode implements LogEvents {
     if (this.accepts && peer.open) this.#server?.handleRequest(peer, message)
   }
 
-  /** The last version of all that it has come to. */
+  /** The last version that it has applied. */
   get version(): ReturnType<typeof lastVersion> {
     return this.opened && lastVersion<Client>(this.opened.engine, NOBODY)
   }
@@ -142,7 +141,7 @@ export class ClusterNode implements LogEvents {
     })
   }
 
-  /** Looks at the node behind each message that it took. */
+  /** Checks the node after each message that it applied. */
   #compared<T>(source: Observable<T>, stream: SimStream): Observable<T> {
     return new Observable(subscriber =>
       source.subscribe({
@@ -189,14 +188,14 @@ export class ClusterNode implements LogEvents {
     })
     this.#server.report(undefined)
     this.#compare()
-    // What else nodes share is the same from here on if it is the same now.
+    // Other shared state stays equal from here on if it is equal now.
     if (!history.shares(opened.judge))
-      history.violations.push(`${this.name} begins with something else than others share`)
+      history.violations.push(`${this.name} starts with other shared state than the other nodes`)
   }
 
   #close(): void {
     this.#sendAway()
-    // What it was goes with it, unless it was stopped for that.
+    // Its state is discarded, unless it stopped because of it.
     this.erred &&= this.failure !== undefined
     this.#server?.stop()
     this.#opening?.unsubscribe()
@@ -216,7 +215,7 @@ export class ClusterNode implements LogEvents {
     })
   }
 
-  /** Of a process: when it is killed, nothing of it runs any more. */
+  /** The process of a node: after a kill, none of its code runs. */
   #clock(process: number): Clock {
     const clock = this.#setting.cluster.time.clock()
     return {

@@ -4,7 +4,7 @@ import { bytes, textOf } from '../support/words.js'
 import type { Operation, Peer, Watch } from './cluster-clients.js'
 import type { ClusterHistory, KeyState } from './cluster-history.js'
 
-/** An operation with its place among the changes of its key. */
+/** An operation with its position among the changes of its key. */
 interface Placed {
   readonly operation: Operation
   readonly end: number
@@ -12,10 +12,10 @@ interface Placed {
   readonly changed: boolean
 }
 
-/** So much later than due may a key be there at the end, by the log's time, ms. */
+/** Tolerance for an expired key at the end, by log time, ms. */
 const OVERDUE = 2_000
 
-/** What was broken of what is promised to clients. */
+/** Returns the violated guarantees. */
 export function* judge(
   history: ClusterHistory,
   operations: readonly Operation[],
@@ -24,7 +24,7 @@ export function* judge(
   const placed = new Map<string, Placed[]>()
   for (const operation of operations) {
     const { id, key, end, peer, rejected } = operation
-    if (rejected && history.outcomes.has(id)) yield `request ${id} took effect though it was said that it never would`
+    if (rejected && history.outcomes.has(id)) yield `request ${id} took effect although the store rejected it`
     if (end === undefined && peer.open) yield `request ${id} was never answered`
     if (end === undefined || rejected) continue
     const place = placeOf(history, operation)
@@ -40,14 +40,14 @@ export function* judge(
   yield* expiries(history)
 }
 
-/** Where an operation took effect: how many changes its key had had. */
+/** Where an operation took effect: the number of changes of its key at that time. */
 function placeOf(history: ClusterHistory, operation: Operation): string | Pick<Placed, 'index' | 'changed'> {
   const { id, words, reply, version, position, key } = operation
   if (words[0] !== 'GET') {
     const outcome = history.outcomes.get(id)
-    if (outcome === undefined) return 'was acknowledged and is lost'
+    if (outcome === undefined) return 'was acknowledged and lost'
     if (outcome.reply !== reply || outcome.version !== version)
-      return `was answered ${reply} ${version}, and came to ${outcome.reply} ${outcome.version}`
+      return `was answered ${reply} ${version} instead of ${outcome.reply} ${outcome.version}`
     return outcome
   }
   const at = version ?? position
@@ -55,16 +55,17 @@ function placeOf(history: ClusterHistory, operation: Operation): string | Pick<P
   const index = history.indexAt(key, Hlc.parse(at))
   const state = history.of(key)[index]
   const expected = state?.value === undefined ? '$-1\r\n' : `$${state.value.length}\r\n${state.value}\r\n`
-  if (reply !== expected) return `read ${reply} where there was ${expected}`
+  if (reply !== expected) return `read ${reply} instead of ${expected}`
   return { index, changed: false }
 }
 
 /**
- * Linearizability of a key. All its states are in one order, by their versions, and every operation has a place in it: a
- * change is its state, and all else is behind the state that it saw. Operations in the order of (place, the change first,
- * start) are a sequential history that a register allows, as replies were compared with those of the places. It keeps to
- * real time unless an operation has ended before another one began that has a smaller place, or the same one and is its
- * change; and unless a read saw a change that was asked for only after the read had ended. So these are all that is looked for.
+ * Checks linearizability of a key. Its states are ordered by version, and every operation has a position in that order:
+ * a write is its state, and anything else follows the state that it saw. Operations in the order of (position, the
+ * write first, start) are a sequential history that a register allows, as replies were compared with those of the
+ * positions. The history respects real time unless an operation ended before another one began that has a smaller
+ * position, or the same one and is its write; and unless a read saw a write that was requested only after the read had
+ * ended. Only these cases are searched for.
  */
 function* order(
   states: readonly KeyState[],
@@ -75,14 +76,14 @@ function* order(
     for (const before of placed) {
       if (before.end >= operation.start) continue
       if (index < before.index || (changed && index === before.index))
-        yield `request ${operation.id} is older than request ${before.operation.id}, which was answered before it was asked`
+        yield `request ${operation.id} is older than request ${before.operation.id}, which was answered before the request`
     }
     const cause = operations[states[index]?.operation ?? -1]
-    if (cause !== undefined && cause.start > end) yield `request ${operation.id} saw what nobody had asked for yet`
+    if (cause !== undefined && cause.start > end) yield `request ${operation.id} saw a write that was not requested yet`
   }
 }
 
-/** A watch is told all changes behind its registration that its node came to, in order and once. */
+/** Checks that a watch was notified of all changes after its registration that its node applied, in order and once. */
 function* told(
   history: ClusterHistory,
   { clientId }: Peer,
@@ -97,7 +98,7 @@ function* told(
     })
   const heard = told.map(({ version, payload }) => `${version} ${payload}`)
   if (heard.join() !== expected.join())
-    yield `${clientId} was not told each change once, in order: shows ${heard} instead of ${expected}`
+    yield `${clientId} was not notified of each change once, in order: shows ${heard} instead of ${expected}`
 }
 
 const isBetween = (version: Hlc | undefined, since: Hlc | undefined, until: Hlc | undefined): boolean =>
@@ -109,6 +110,6 @@ const isBetween = (version: Hlc | undefined, since: Hlc | undefined, until: Hlc 
 function* expiries(history: ClusterHistory): Generator<string, void> {
   for (const [key, states] of history.keys) {
     const due = states.at(-1)?.expiresAt
-    if (due !== undefined && due < history.replica.time - OVERDUE) yield `${key} outlived its time`
+    if (due !== undefined && due < history.replica.time - OVERDUE) yield `${key} outlived its expiry`
   }
 }

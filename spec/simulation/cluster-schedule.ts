@@ -1,9 +1,9 @@
 import { Random } from './random.js'
 
-/** What a client asks for. */
+/** A request of a client. */
 export type Asked = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
 
-/** What happens to the clients and nodes of a store, and to the log they share. */
+/** An event for the clients and nodes of a store, or for the log they share. */
 export type ClusterAction =
   | {
       readonly at: number
@@ -11,30 +11,31 @@ export type ClusterAction =
       readonly client: number
       readonly key: number
       readonly what: Asked
-      /** Of a SET, ms. */
+      /** Expiry of a SET, ms. */
       readonly px?: number
       /** Counter of the fencing token. */
       readonly token?: number
     }
   | { readonly at: number; readonly type: 'watch'; readonly client: number; readonly key: number }
   | { readonly at: number; readonly type: 'hop'; readonly client: number; readonly node: number }
-  /** The node is killed, and starts again so many ms later. */
+  /** The node is killed, and restarts after `for` ms. */
   | { readonly at: number; readonly type: 'crash'; readonly node: number; readonly down: number }
-  /** A node's connection goes wrong for so many ms. */
+  /** A node's connection has a fault for some ms. */
   | { readonly at: number; readonly type: Trouble; readonly node: number; readonly duration: number }
-  /** Nothing is committed for so many ms. */
+  /** Nothing is committed for some ms. */
   | { readonly at: number; readonly type: 'quorum lost'; readonly duration: number }
-  /** Another server leads the stream, whose clock is wrong by so many ms. */
+  /** Another server leads the stream; its clock has this error, ms. */
   | { readonly at: number; readonly type: 'leader'; readonly skew: number }
   | { readonly at: number; readonly type: 'clock'; readonly node: number; readonly offset: number }
-  /** The next snapshot fails, or is not what was written; or whoever reads one gets something else. */
+  /** The next snapshot fails, is written wrongly, or is read wrongly. */
   | { readonly at: number; readonly type: 'snapshot'; readonly what: 'fails' | 'damaged' | 'misread' }
-  /** The stream forgets which messages it has seen. */
+  /** The stream forgets the message ids it has seen. */
   | { readonly at: number; readonly type: 'forget' }
 
 /**
- * `deaf`: messages are lost without an answer; `mute`: their answers are; `late`: they come when they were given up;
- * `lossy`: some are lost, and said to be; `doubled`: they come twice; `stalled`: the feed brings nothing; `broken`: it fails.
+ * `deaf`: messages are lost without a response; `mute`: their responses are; `late`: they arrive after they were given
+ * up; `lossy`: some are lost, with an error; `doubled`: they arrive twice; `stalled`: the feed delivers nothing;
+ * `broken`: it fails.
  */
 export type Trouble = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
 
@@ -43,13 +44,13 @@ export interface ClusterSchedule {
   readonly nodes: number
   readonly clients: number
   readonly keys: number
-  /** What the network takes at most, ms. */
+  /** Maximum delay of the network, ms. */
   readonly latency: number
-  /** A snapshot is worth it after so many messages. */
+  /** Messages after which a snapshot is written. */
   readonly snapshots: number
-  /** Largest message of the stream, bytes: longer entries are cut. */
+  /** Maximum message size of the stream, bytes: longer entries are split. */
   readonly largest: number
-  /** When all that goes wrong ends, ms. */
+  /** When all faults end, ms. */
   readonly end: number
   readonly actions: readonly ClusterAction[]
 }
@@ -58,10 +59,9 @@ const TROUBLES: readonly [Trouble, ...Trouble[]] = ['deaf', 'mute', 'late', 'los
 const WHAT: readonly [Asked, ...Asked[]] = ['set', 'set', 'nx', 'nex', 'del', 'vdel', 'get', 'get', 'get']
 const HOUR = 3_600_000
 
-/** Generators of schedules of stores of several nodes, by number from 1. */
+/** Generators of schedules for stores of several nodes, by number from 1. */
 const GENERATORS = [first]
 
-/** The schedule of a seed, by the latest generator if none is given. */
 export function clusterScheduleOf(seed: number, generator: number = GENERATORS.length): ClusterSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
@@ -77,7 +77,7 @@ function first(seed: number): ClusterSchedule {
     Array.from({ length: random.int(0, most) }, make)
   const node = (): number => random.int(0, nodes - 1)
   const client = (): number => random.int(0, clients - 1)
-  // Requests come in bursts: what nobody else asks for at the same time shows little.
+  // Requests come in bursts: only concurrent ones cause races.
   const bursts = Array.from({ length: random.int(2, 6) }, at)
   const ask = (): ClusterAction => ({
     at: (bursts[random.int(0, bursts.length - 1)] ?? 0) + random.int(0, random.pick([0, 10, 100])),

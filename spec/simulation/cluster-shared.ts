@@ -2,21 +2,21 @@ import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** A stream on virtual time, which all nodes of a simulation share. */
+/** A stream on virtual time, shared by all nodes of a simulation. */
 export class SimCluster {
   readonly time: VirtualTime
   readonly random: Random
   readonly latency: number
   readonly largest: number
   readonly snapshots = new Map<string, Uint8Array[]>()
-  /** Sees each message that is committed, before anybody else. */
+  /** Called for each committed message, before any node. */
   committed: (message: StreamMessage) => void = () => undefined
-  /** How wrong the clock of whoever leads is, ms. */
+  /** Clock error of the leader, ms. */
   skew = 0
   hasQuorum = true
-  /** What becomes of the next snapshot. */
+  /** Fault of the next snapshot. */
   snapshotFate: 'fails' | 'damaged' | 'misread' | undefined
-  /** Snapshots that are not what was written: never all. */
+  /** Corrupt snapshots: never all. */
   readonly damaged = new Set<string>()
   first = 1
   last = 0
@@ -31,7 +31,7 @@ export class SimCluster {
     this.largest = largest
   }
 
-  /** Commits a message, or knows it by its id. */
+  /** Commits a message, or recognises it by its id. */
   put(bytes: Uint8Array, id: string | undefined): number {
     const known = id === undefined ? undefined : this.#ids.get(id)
     if (known !== undefined) return known
@@ -44,7 +44,7 @@ export class SimCluster {
     return this.last
   }
 
-  /** The first message behind a position that is not trimmed. */
+  /** The first retained message after a position. */
   next(after: number): StreamMessage | undefined {
     return this.#messages[Math.max(0, after + 1 - this.first)]
   }

@@ -10,11 +10,11 @@ import {
 import type { Trouble } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 
-/** Whoever publishes without a quorum, or is not heard, learns of it after so many ms. */
+/** ms after which publishing without a quorum or a response fails. */
 const GIVEN_UP = 400
 const lost = (): StreamError => new StreamError('lost', 'no answer')
 
-/** One node's connection to the stream, for one life of the node. */
+/** One node's connection to the stream, for one run of the node. */
 export class SimStream implements Stream {
   readonly maxMessageBytes: number
   readonly #cluster: SimCluster
@@ -23,14 +23,14 @@ export class SimStream implements Stream {
   #arrival = 0
   #feed: Subscriber<StreamMessage> | undefined
 
-  /** @param troubles - what goes wrong with the connection now */
+  /** @param troubles - the current faults of the connection */
   constructor(cluster: SimCluster, troubles: ReadonlySet<Trouble>) {
     this.#cluster = cluster
     this.#troubles = troubles
     this.maxMessageBytes = cluster.largest
   }
 
-  /** The feed fails. */
+  /** Makes the feed fail. */
   break(): void {
     this.#feed?.error(lost())
   }
@@ -55,7 +55,7 @@ export class SimStream implements Stream {
     return new Observable(subscriber => {
       this.#feed = subscriber
       const { random } = this.#cluster
-      // Some of what was seen may come once more.
+      // Some messages may be delivered again.
       let at = random.chance(0.2) ? Math.max(0, after - random.int(1, 2)) : after
       let isOnItsWay = false
       const bring = (): void => {

@@ -11,22 +11,22 @@ import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** What a run came to. */
+/** The result of a run. */
 export interface ClusterVerdict {
   readonly violations: readonly string[]
-  /** What happened, to know that enough does. */
+  /** What happened, to check that enough does. */
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** All that went wrong has ended for so long, ms. */
+/** Fault-free time before the final checks, ms. */
 const RECOVERY = 6_000
-/** And then nobody asks for anything any more, ms. */
+/** Time without requests after that, ms. */
 const QUIET = 1_500
 
 /**
  * Runs a schedule of a store of several nodes.
  *
- * @param isFaulty - whether one engine makes an error, so that the nodes have to find it out
+ * @param isFaulty - whether one engine makes an error that the nodes must detect
  */
 export const simulateCluster = (schedule: ClusterSchedule, isFaulty = false): ClusterVerdict =>
   seeded(schedule.seed, () => new ClusterWorld(schedule, isFaulty).run())
@@ -40,7 +40,7 @@ class ClusterWorld {
   readonly #nodes: ClusterNode[]
   readonly #operations: Operation[] = []
   readonly #peers: Peer[] = []
-  /** The connection of each client, and where it wants to be. */
+  /** The connection of each client, and the node it wants. */
   readonly #clients: { peer: Peer | undefined; node: number }[]
   readonly #waiting = new Map<number, () => void>()
   #lives = 0
@@ -73,7 +73,7 @@ class ClusterWorld {
     this.#time.runUntil(this.#schedule.end)
     this.#recover()
     this.#time.runUntil(this.#schedule.end + RECOVERY)
-    // A store that has recovered serves everybody: all nodes, all keys.
+    // A recovered store serves all clients on all nodes and keys.
     for (const [at] of this.#nodes.entries()) {
       const client = at % this.#clients.length
       this.#hop(client, at)
@@ -107,7 +107,7 @@ class ClusterWorld {
 
   #judgeError(stopped: readonly ClusterNode[]): string[] {
     const isWrong = this.#nodes.some(({ erred }) => erred)
-    return isWrong && stopped.length === 0 ? ['a node came to another state, and nobody found out'] : []
+    return isWrong && stopped.length === 0 ? ['a node diverged, and no node detected it'] : []
   }
 
   #do(action: ClusterAction): void {
@@ -132,7 +132,7 @@ class ClusterWorld {
         })
         return
       case 'leader':
-        // A store that begins an hour too early refuses everybody whose clock is right, as it should.
+        // A store that starts an hour early correctly rejects clients whose clock is right.
         if (this.#cluster.last > 0) this.#cluster.skew = action.skew
         return
       case 'clock': {
@@ -173,7 +173,7 @@ class ClusterWorld {
     state.node = node
   }
 
-  /** The connection of a client; it goes to the next node that takes it. */
+  /** Connects a client to the next node that accepts it. */
   #connected(client: number): Peer | undefined {
     const state = this.#clients[client]
     if (state?.peer?.open) return state.peer

@@ -11,46 +11,46 @@ import type { Random } from './random.js'
 import type { Kind } from './schedule.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** A message on its way, with the place in the history at which the store sent it. */
+/** An outgoing message, with the position in the history at which the store sent it. */
 export interface Delivered {
   readonly message: InboundMessage
   readonly place: number
-  /** What it answers is about, where that has an order of its own. */
+  /** The key that a response is about, if responses are ordered per key. */
   readonly subject?: string | undefined
 }
 
-/** What a client's end of a connection takes. */
+/** The client's end of a connection. */
 export interface ClientEnd {
   readonly clientId: string
   readonly wire: Wire
-  /** Whether the broker keeps the session when the connection is gone. */
+  /** Whether the broker keeps the session after the connection is lost. */
   readonly keepSession: boolean
   deliver(delivered: Delivered): void
-  /** The broker ends the connection: taken over. */
+  /** The broker ends the connection because of a takeover. */
   takenOver(): void
 }
 
-/** What the broker keeps of a client. */
+/** The session that the broker keeps for a client. */
 export interface Session {
-  /** Filters with the identifier of their subscription. */
+  /** Filters with their subscription identifiers. */
   readonly filters: Map<string, number | undefined>
   readonly unacknowledged: Map<number, Delivered>
 }
 
-/** What the parts of a simulation share. */
+/** State shared by the parts of a simulation. */
 export interface Setting {
   readonly kind: Kind
-  /** A store that tells nobody when a key runs out, as some do. */
+  /** The store does not notify of expired keys, as some stores. */
   readonly silentExpiry?: boolean
   readonly time: VirtualTime
   readonly random: Random
   readonly conditions: Conditions
   readonly history: History
-  /** Of a store beside its broker: what its answers name. */
+  /** The instance id that an attached store adds to its responses. */
   readonly life?: { name: string }
 }
 
-/** A client's connection at the broker; delivers in the order its kind of broker keeps. */
+/** A client's connection at the broker; delivers messages in the order that its kind of broker keeps. */
 export class SimConnection implements Client {
   readonly clientId: string
   readonly end: ClientEnd
@@ -58,13 +58,13 @@ export class SimConnection implements Client {
   readonly #setting: Setting
   readonly #nextId: () => number
   readonly #place: () => number
-  /** What requests are about, by correlation data; where answers have an order of their own by that. */
+  /** Keys of requests by correlation data, if responses are ordered per key. */
   readonly #subjects = new Map<string, string>()
-  /** When the last message of an order goes out. */
+  /** When the last message of an order is sent. */
   readonly #last = new Map<string, number>()
   open = true
 
-  /** @param place - how much of the history its store has made */
+  /** @param place - position in the history that its store has reached */
   constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number, place: () => number) {
     this.clientId = end.clientId
     this.end = end
@@ -78,7 +78,6 @@ export class SimConnection implements Client {
     return this.#filterOf(topic) !== undefined
   }
 
-  /** A request has come. */
   asked(request: OutboundRequest): void {
     if (this.#setting.kind.order !== 'key') return
     const command = parseCommand(request.payload)
@@ -110,7 +109,7 @@ export class SimConnection implements Client {
     if (random.chance(conditions.duplicate)) this.transmit(id, delivered, random.int(0, conditions.brokerDelay) + late)
   }
 
-  /** Sends what was not acknowledged on the connection before, as far as the broker still has it. */
+  /** Redelivers messages that were not acknowledged on the previous connection, if the broker still has them. */
   resume(): void {
     const { random, conditions } = this.#setting
     const { unacknowledged } = this.session
@@ -122,7 +121,7 @@ export class SimConnection implements Client {
     }
   }
 
-  /** Sends a message after a delay, unless it was acknowledged by then. */
+  /** Sends a message after a delay, unless it is acknowledged before. */
   transmit(id: number, delivered: Delivered, delay: number): void {
     this.#after(this.#orderOf(delivered), delay, () => {
       this.end.wire.down(() => {
@@ -132,7 +131,7 @@ export class SimConnection implements Client {
     })
   }
 
-  /** Does what a SUBSCRIBE or UNSUBSCRIBE asks for a little later, one after the other. */
+  /** Applies SUBSCRIBE and UNSUBSCRIBE packets with a delay, one after the other. */
   inTurn(task: (connection: this) => void): void {
     const { random, conditions } = this.#setting
     this.#after('subscriptions', random.int(0, conditions.brokerDelay), () => task(this))

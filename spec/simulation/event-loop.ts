@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/core/util/clock.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** What a process that was frozen works off first when it goes on. */
+/** The kind of events that a frozen process handles first when it resumes. */
 export type Thaw = 'timers' | 'messages'
 
 interface Late {
@@ -9,16 +9,16 @@ interface Late {
   readonly task: () => void
 }
 
-/** The event loop of one client: frozen, as by SIGSTOP or a long computation, it runs nothing until it thaws. */
+/** The event loop of one client. While frozen, as by SIGSTOP or a long computation, it runs nothing. */
 export class EventLoop {
   readonly #time: VirtualTime
   #late: Late[] = []
   #frozen = false
   /** Timers that have neither run nor been cancelled. */
   timers = 0
-  /** How wrong the wall clock is, ms. */
+  /** Error of the wall clock, ms. */
   #offset: number
-  /** Whether somebody set the wall clock. */
+  /** Whether the wall clock was set. */
   clockWasSet = false
 
   constructor(time: VirtualTime, offset: number) {
@@ -30,16 +30,16 @@ export class EventLoop {
     return this.#frozen
   }
 
-  /** Makes the wall clock wrong by so many ms. */
+  /** Sets the error of the wall clock, ms. */
   setClock(offset: number): void {
     this.#offset = offset
     this.clockWasSet = true
   }
 
-  /** Runs a task of the client, now or when it may. */
+  /** Runs a task of the client, or queues it while frozen. */
   readonly run = (task: () => void): void => this.#take({ kind: 'messages', task })
 
-  /** Runs nothing for a while; then all that is due, in its order, one kind first. */
+  /** Freezes the loop for a while; then runs all overdue tasks in order, one kind first. */
   freeze(duration: number, first: Thaw): void {
     if (this.#frozen) return
     this.#frozen = true

@@ -2,16 +2,16 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import { type Action, type ClientPlan, KEYS, type Kind, type Schedule, TROUBLE } from './schedule.js'
 
-/** So many keys had the worlds of the first two generators. */
+/** Number of keys in the first two generators. */
 const FEW_KEYS = 2
 
 /**
- * Generators of schedules, by number from 1. What a seed means must not change, or the seeds that once failed would be forgotten:
- * a generator that draws anything else gets a new number, and the older ones stay.
+ * Generators of schedules, by number from 1. The schedule of a seed must not change, or regression seeds would become
+ * meaningless: a generator that draws anything else gets a new number, and older ones stay.
  */
 const GENERATORS = [first, second, third, fourth]
 
-/** The schedule of a seed, by the latest generator if none is given. */
+/** Returns the schedule of a seed, by the latest generator by default. */
 export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
@@ -56,7 +56,10 @@ function firstAction(random: Random, at: number, clients: number): Action {
   }
 }
 
-/** More of what hurt: lost data beside kept sessions, clocks that go back, other orders, remounts, shared connections. */
+/**
+ * More of what caused failures: lost data with kept sessions, clocks set back, other orders, remounts, shared
+ * connections.
+ */
 function second(seed: number): Schedule {
   const random = new Random(seed)
   const kind: Kind = {
@@ -65,7 +68,7 @@ function second(seed: number): Schedule {
     order: random.pick(['topic', 'kind', 'connection']),
   }
   const clients = Array.from({ length: random.int(1, 3) }, () => secondClient(random))
-  // Answers overtake notifications only where the broker takes its time.
+  // Responses overtake notifications only at slow brokers.
   const conditions = { ...conditionsOf(random), brokerDelay: random.pick([0, 5, 40, 150, 400]) }
   const at = burstsOf(random, random.int(1, 4))
   const actions = Array.from({ length: random.int(4, 24) }, () => secondAction(random, at(), clients.length))
@@ -76,7 +79,7 @@ function second(seed: number): Schedule {
   return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
 }
 
-/** Clocks near enough that the store refuses nobody, even when its own goes back. */
+/** Clocks accurate enough that the store rejects no client, even when its own is set back. */
 const secondClient = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.75),
   cleanStart: random.chance(0.1),
@@ -88,7 +91,7 @@ const secondClient = (random: Random): ClientPlan => ({
 
 function secondAction(random: Random, at: number, clients: number): Action {
   const client = random.int(0, clients - 1)
-  // Races need a key of many changes.
+  // Races need a key with many changes.
   const key = random.pick([0, 0, 0, 1])
   const dice = random.int(1, 100)
   if (dice <= 30)
@@ -112,7 +115,7 @@ function secondAction(random: Random, at: number, clients: number): Action {
   }
 }
 
-/** Odd answers, half-kept sessions, lost queues, long ways, clocks that are set while the store runs, more of everything. */
+/** Adds odd replies, half-kept sessions, lost queues, high latency, and clocks that are set at runtime. */
 function third(seed: number): Schedule {
   const random = new Random(seed ^ 0x3d)
   const { kind, ...base } = second(random.int(0, 2 ** 31))
@@ -134,7 +137,7 @@ function third(seed: number): Schedule {
   return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
 }
 
-/** In every second world of those before, handlers call back in; in some the store keeps the order of keys alone. */
+/** In half of the schedules, handlers act reentrantly; in some, the store keeps order only per key. */
 function fourth(seed: number): Schedule {
   const schedule = third(seed)
   const random = new Random(seed ^ 0xca11)
@@ -161,7 +164,7 @@ function thirdAction(random: Random, at: number, clients: number): Action {
   }
 }
 
-/** A key goes while the one who watched it is away for a moment, with a change still on its way. */
+/** A key is deleted while its watcher is briefly gone, with a change still in flight. */
 function returning(random: Random, clients: number): Action[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   let at = random.int(500, TROUBLE - 500)
@@ -177,7 +180,7 @@ function returning(random: Random, clients: number): Action[] {
   ]
 }
 
-/** A store loses its data while the broker keeps what it told. */
+/** A store loses its data while the broker keeps the queued notifications. */
 function forgetting(random: Random, clients: number): Action[] {
   const client = random.int(0, clients - 1)
   const at = random.int(500, TROUBLE - 2_000)
@@ -205,7 +208,7 @@ function conditionsOf(random: Random): Conditions {
   }
 }
 
-/** Times of actions. A burst is where races live: they crowd around a few moments. */
+/** Times of actions. They cluster around a few moments, since bursts cause races. */
 function burstsOf(random: Random, count: number): () => number {
   const moments = Array.from({ length: count }, () => random.int(0, TROUBLE - 1_000))
   return () =>

@@ -6,7 +6,7 @@ import type { ClientEnd, Setting } from './connection.js'
 const encoder = new TextEncoder()
 const UNKNOWN = encodeArray([encoder.encode('NOBODY-KNOWS'), encoder.encode('x')])
 
-/** A broker whose store may be one that has never heard of globs but in SCAN. */
+/** A broker whose store may support globs only in SCAN. */
 export class GlobBroker extends SimBroker {
   readonly #native: boolean
 

@@ -5,7 +5,7 @@ import type { GlobOracle } from './glob-oracle.js'
 import type { GlobSession } from './glob-session.js'
 import type { CountedClock } from './virtual-time.js'
 
-/** One who watches a glob. */
+/** A subscriber of a glob. */
 export interface Watcher {
   readonly glob: string
   readonly oracle: GlobOracle
@@ -13,13 +13,13 @@ export interface Watcher {
   map: ReadonlyMap<string, string> | undefined
 }
 
-/** One who watches a key by itself, beside the globs; steps are for the world of keys. */
+/** A subscriber of a single key, next to the globs; the oracle for keys judges its entries. */
 export interface KeyWatcher {
   readonly subscription: Subscription
   shown: Entry<string> | undefined
 }
 
-/** A client with all who watch by it. */
+/** A client with all its subscribers. */
 export interface Client {
   readonly store: StateStore
   readonly session: GlobSession

@@ -3,28 +3,28 @@ import type { Begun } from './glob-session.js'
 import type { History } from './history.js'
 import { type Circumstances, Oracle, type Terms } from './oracle.js'
 
-/** What the promises of a watched glob depend on, besides those of a key. */
+/** Conditions of the guarantees of a watched glob, in addition to those of a key. */
 export interface GlobTerms extends Terms {
-  /** Of a key that comes, every step is told from the first on: the store tells of keys itself, and all comes in order. */
+  /** Every change of a new key is emitted: the store notifies of keys, and all messages are ordered. */
   readonly arrivals: boolean
   fits(key: string): boolean
 }
 
 export interface GlobCircumstances extends Circumstances {
-  /** Nothing else of this client watches the key, or did since all is told. */
+  /** No other subscriber of this client has watched the key since the glob is complete. */
   readonly alone: boolean
-  /** Another glob of this client has to be scanned for, and has the key watched by itself. */
+  /** Another glob of this client is scanned for, and has the key watched separately. */
   readonly begun: Begun
-  /** The store tells of keys that come: it did not leave the request for that unanswered again and again. */
+  /** The store notifies of new keys: it did not leave the registration unanswered repeatedly. */
   readonly told: boolean
 }
 
-/** Holds one subscriber of a glob to its promises. What is promised of each key is left to the oracle of a key. */
+/** Checks one subscriber of a glob. The entries of each key are left to the oracle for keys. */
 export class GlobOracle {
   readonly #history: History
   readonly #terms: GlobTerms
   readonly #keys = new Map<string, Oracle>()
-  /** Place in the history from which on all is told, while it is live. */
+  /** Position in the history from which all changes are notified, while live. */
   #liveFrom: number | undefined
 
   constructor(history: History, terms: GlobTerms) {
@@ -32,7 +32,7 @@ export class GlobOracle {
     this.#terms = terms
   }
 
-  /** Place in the history from which on all is told; past all of it while that is not so. */
+  /** Position in the history from which all changes are notified; the end of the history if they are not. */
   get liveFrom(): number {
     return this.#liveFrom ?? this.#history.all.length
   }
@@ -41,7 +41,7 @@ export class GlobOracle {
     return this.#liveFrom !== undefined
   }
 
-  /** What was emitted last of a key. */
+  /** The last entry of a key. */
   shown(key: string): Entry<string> | undefined {
     return this.#keys.get(key)?.shown
   }
@@ -51,13 +51,13 @@ export class GlobOracle {
     for (const oracle of this.#keys.values()) oracle.live(isLive, place)
   }
 
-  /** What is wrong with an entry, if anything is. */
+  /** Returns what is wrong with an entry. */
   judge(entry: Entry<string>, circumstances: GlobCircumstances): string | undefined {
     const { key } = entry
-    if (!this.#terms.fits(key)) return 'it does not fit'
+    if (!this.#terms.fits(key)) return 'the key does not match'
     const known = this.#keys.get(key)
     const isThere = known?.shown?.op === 'set'
-    if (entry.op !== 'set' && !isThere) return 'what was not there has gone'
+    if (entry.op !== 'set' && !isThere) return 'an absent key was removed'
     const oracle = known ?? new Oracle(this.#history, key, this.#terms)
     this.#keys.set(key, oracle)
     if (known === undefined && this.isLive) oracle.live(true, undefined)
@@ -65,30 +65,32 @@ export class GlobOracle {
     const begunTo = this.#begunTo(entry, circumstances.begun)
     const arrival = isThere ? undefined : this.#judgeArrival(entry, circumstances, begunTo)
     const complaint = oracle.judge(entry, circumstances)
-    // What it shows of a watch that was there, and how that came by it, is not known.
+    // The origin of an entry of an existing watch is unknown.
     if (known === undefined && !circumstances.alone) {
       oracle.live(false, undefined)
       if (this.isLive) oracle.live(true, undefined)
     }
-    const isGap = complaint?.endsWith('were not told')
+    const isGap = complaint?.endsWith('were not emitted')
     const { alone, told, certain } = circumstances
     const mayMerge = !isThere && !(this.#terms.arrivals && certain && alone && told && begunTo <= toldTo)
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
   }
 
-  /** Place in the history behind what was emitted last of a key. */
+  /** Position in the history after the last entry of a key. */
   #toldTo(key: string): number {
     const last = this.shown(key)?.version
     return last === undefined ? 0 : Math.max(...this.#history.placesOf(key, String(last))) + 1
   }
 
-  /** To where steps may be merged; not of a key that was told of before while it is live: that has a registration. */
+  /**
+   * Position up to which changes may be merged; not for a key that was emitted before while live, as it is registered.
+   */
   #begunTo({ key, source }: Entry<string>, { to, isHandedOver }: Begun): number {
     const hadRegistration = source === 'resync' && this.#toldTo(key) > this.liveFrom
     return hadRegistration && !isHandedOver ? 0 : to
   }
 
-  /** A key that comes while all is told comes with its first step. */
+  /** A key that appears while live appears with its first change. */
   #judgeArrival(
     { key, version }: Entry<string>,
     { certain, place, alone, told }: GlobCircumstances,
@@ -110,6 +112,6 @@ export class GlobOracle {
       .slice(Math.max(this.#liveFrom, this.#toldTo(key), begunTo), to)
       .filter(change => change.key === key)
     const untold = steps[0]?.op === 'delete' ? steps.slice(1) : steps
-    return untold.length > 0 ? `it came, but ${untold.length} steps before it were not told` : undefined
+    return untold.length > 0 ? `the key appeared, but ${untold.length} earlier changes were not emitted` : undefined
   }
 }

@@ -5,13 +5,13 @@ import { type ClientPlan, type Kind, TROUBLE } from './schedule.js'
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
 
-/** Something that happens in a world of globs, `at` ms after the start. Numbers are places in the lists above. */
+/** An event in a glob simulation, `at` ms after the start. Numbers are indices of the lists above. */
 export type GlobAction = { readonly at: number } & (
   | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }
-  /** A key watched or left by itself. */
+  /** Watches or leaves a single key. */
   | { readonly type: 'watchKey' | 'unwatchKey'; readonly client: number; readonly key: number }
   | { readonly type: 'set' | 'delete' | 'expire'; readonly client: number; readonly key: number }
-  /** On a connection that is shared the client ends, and another one begins on it; on any other the connection is cut. */
+  /** On a shared connection, the client closes and another one starts on it; any other connection is cut. */
   | { readonly type: 'cut' | 'reopen'; readonly client: number }
   | {
       readonly type: 'restart'
@@ -22,43 +22,45 @@ export type GlobAction = { readonly at: number } & (
     }
 )
 
-/** Everything that happens in a simulation of globs, given by its seed. */
+/** Everything that happens in a simulation of globs. */
 export interface GlobSchedule {
   readonly seed: number
   readonly kind: Kind
-  /** The store tells of keys by a glob. */
+  /** The store notifies by globs. */
   readonly native: boolean
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
-  /** How often a handler of a subscriber calls back in. */
+  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
-  /** Handlers watch and leave keys, too, and not globs alone. */
+  /** Handlers also watch and leave keys, not only globs. */
   readonly handlersWatchKeys?: boolean
   readonly actions: readonly GlobAction[]
 }
 
-/** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
+/** By number from 1. The schedule of a seed must not change: a generator that draws anything else gets a new number. */
 const GENERATORS = [first, second, third, fourth, fifth]
 
-/** The schedule of a seed, by the latest generator if none is given. */
 export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
 }
 
-/** Handlers that call back in watch and leave keys as well. */
+/** Handlers that act reentrantly also watch and leave keys. */
 function fifth(seed: number): GlobSchedule {
   return { ...fourth(seed), handlersWatchKeys: true }
 }
 
-/** In every second world of those before, handlers call back in. */
+/** In half of the schedules, handlers act reentrantly. */
 function fourth(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0xca11)
   return random.chance(0.5) ? third(seed) : { ...third(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
 }
 
-/** In every third world few keys come and go all the time, while globs that overlap are asked for in vain, and after that. */
+/**
+ * In a third of the schedules, few keys appear and disappear constantly while overlapping globs get no response, and
+ * afterwards.
+ */
 function third(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x3610b)
   const schedule = second(random.int(0, 2 ** 31))
@@ -92,7 +94,7 @@ function busyAction(random: Random, clients: number): GlobAction {
   return { at, type: 'cut', client }
 }
 
-/** Answers that are lost, late and odd so often that a store seems not to know of globs for a while. */
+/** Responses are lost, late and odd so often that a store seems not to support globs for a while. */
 function second(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x2610b)
   const { conditions, ...base } = first(random.int(0, 2 ** 31))
@@ -130,7 +132,7 @@ function first(seed: number): GlobSchedule {
 
 const globOf = (random: Random): number => random.int(0, GLOBS.length - 1)
 
-/** Clocks near enough that the store refuses nobody, even when its own goes back. */
+/** Clocks accurate enough that the store rejects no client, even when its own is set back. */
 const planOf = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.7),
   cleanStart: random.chance(0.1),
@@ -161,7 +163,7 @@ function actionOf(random: Random, at: number, clients: number): GlobAction {
   }
 }
 
-/** What was told of a key that was watched by itself comes when a glob is watched, and what happened in between was not told. */
+/** A late notification of a single key arrives when a glob is watched, and changes in between were not notified. */
 function overtaken(random: Random, clients: number): GlobAction[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   const key = random.int(0, GLOB_KEYS.length - 1)

@@ -5,67 +5,67 @@ import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
-/** What a client asked for a glob on this connection, and whether that was answered. */
+/** A request for a glob on this connection, and its result. */
 interface Asked {
   times: number
   at: number
   correlation: string
-  /** `late`: when the client gave it up, or just before. */
+  /** `late`: answered when the client gave up, or shortly before. */
   isAnswered: boolean | 'late'
 }
 
-/** A key that is watched by itself, for the sake of a glob that has to be scanned for. */
+/** A key that is watched separately because its glob is scanned for. */
 export interface Begun {
-  /** Place in the history to which that was about to be, and its steps may be merged. */
+  /** Position in the history up to which its changes may be merged. */
   readonly to: number
-  /** It may have been lent the registration of a glob before, which has ended. */
+  /** It may have used the registration of a glob that has ended. */
   readonly isHandedOver: boolean
 }
 
 const NEVER: Begun = { to: 0, isHandedOver: false }
 
-/** A key that is read. */
+/** A pending read of a key. */
 interface Read {
   readonly key: string
   readonly at: number
 }
 
-/** So often a client asks to be told of a glob before it scans for a while. */
+/** Registration attempts before a client scans for a while. */
 const PATIENCE = 3
 
-/** Knows by what is sent whether a client has to take its store for one that does not tell of globs. */
+/** Derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
   readonly #asked = new Map<string, Asked>()
-  /** Globs that were left on this connection. */
+  /** Globs that were unsubscribed on this connection. */
   readonly #left = new Set<string>()
   readonly #begun = new Map<string, Begun>()
-  /** By what their answers will have. */
+  /** Pending requests by correlation data. */
   readonly #reads = new Map<string, Read>()
   readonly #setting: Setting
   readonly #timeout: number
 
-  /** @param timeout - how long the client waits for an answer, ms */
+  /** @param timeout - of the client's requests, ms */
   constructor(broker: SimBroker, setting: Setting, options: SessionOptions, timeout: number) {
     super(broker, setting, options)
     this.#setting = setting
     this.#timeout = timeout
   }
 
-  /** Whether it was said of some glob that the store knows none, on this connection; it may have been done all the same. */
+  /** Whether the store reported a glob as unsupported on this connection; it may have registered it anyway. */
   hasRefused = false
 
-  /** How a key came to be watched by itself, if it did on this connection. */
+  /** How a key came to be watched separately on this connection. */
   begun(key: string): Begun {
     return this.#begun.get(key) ?? NEVER
   }
 
-  /** Whether requests for a glob were left unanswered so often that, perhaps, nothing is told of keys that come. */
+  /** Whether so many registrations were unanswered that new keys may not be notified. */
   despairs(glob: string): boolean {
     const asked = this.#asked.get(glob)
     return asked !== undefined && asked.isAnswered !== true && asked.times >= PATIENCE
   }
 
-  /** Whether that goes on. */
+  /** Whether that is still the case. */
   isScannedFor(glob: string): boolean {
     return this.despairs(glob) && this.#asked.get(glob)?.isAnswered === false
   }
@@ -146,7 +146,7 @@ export class GlobSession extends SimSession {
   }
 }
 
-/** That the store knows no globs, and that it has no room. */
+/** Error replies: globs unsupported, quota exceeded. */
 const REFUSALS = ['-ERR syntax error\r\n', '-ERR the quota has been exceeded\r\n']
 const decoder = new TextDecoder()
 const idOf = (correlation: Uint8Array | undefined): string => String(correlation)

@@ -19,23 +19,23 @@ import { type ClientPlan, TROUBLE } from './schedule.js'
 import { seeded } from './simulate.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
 
-/** What came of a simulation. */
+/** The result of a simulation. */
 export interface GlobVerdict {
   readonly violations: readonly string[]
   readonly entries: number
 }
 
-/** How long a client waits for an answer, ms. */
+/** Timeout of a client's requests, ms. */
 const TIMEOUT = 1_000
-/** Long enough for every timeout, backoff and expiry of the troubled time. */
+/** Outlasts every timeout, backoff and expiry of the faulty time. */
 const SETTLE = 90_000
-/** Long enough for what has to be ended. */
+/** Outlasts pending unregistrations. */
 const LEAVE = 5_000
-/** Long enough to give up asking a store that does not understand it. */
+/** Outlasts the requests to a store that does not understand them. */
 const GIVE_UP = 300_000
 const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
 const EXPECTED = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
-/** What answers that make no sense are called. */
+/** Codes of errors caused by odd replies. */
 const ODD = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
 
 /** A store, clients that watch globs, and a network on virtual time. */
@@ -46,9 +46,9 @@ export class GlobWorld {
   readonly #clients: Client[] = []
   readonly #violations: string[] = []
   readonly #handlers: CallingBack
-  /** Clients and keys: a read for a watch of its own may be under way when that has ended. */
+  /** Clients and keys: the read of a separate watch may be pending when that has ended. */
   readonly #watchedByThemselves = new Set<string>()
-  /** Clients that were closed while answers made no sense, on connections that go on: who asks once cannot know that it was heard. */
+  /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
   readonly #closedAmidNonsense = new Set<number>()
   #entries = 0
   #writes = 0
@@ -132,7 +132,7 @@ export class GlobWorld {
       for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
   }
 
-  /** What a subscriber does before its handler returns, if it does. */
+  /** The reentrant actions of a subscriber. */
   #handled(client: Client): void {
     const { now } = this.#setting.time
     const glob = GLOBS[now % GLOBS.length] ?? '*'
@@ -149,11 +149,11 @@ export class GlobWorld {
     )
   }
 
-  /** When everybody has left nothing is left of them. */
+  /** After all subscribers have left, nothing may remain. */
   #judgeRest({ store, clock }: Client): void {
     const { size } = store[HOST].registry
-    if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
-    if (clock.pending > 0) this.#complain(`${store.clientId} has ${clock.pending} timers left`)
+    if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
+    if (clock.pending > 0) this.#complain(`${store.clientId} still has ${clock.pending} timers`)
   }
 
   #touch(client: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
@@ -174,7 +174,7 @@ export class GlobWorld {
       watcher.subscription.add(fresh)
     } else if (type === 'unwatchKey') {
       const watcher = keys.get(name)
-      // First, for what comes of leaving may watch the key once more.
+      // First, as the callback may watch the key again.
       keys.delete(name)
       watcher?.subscription.unsubscribe()
     } else if (type === 'delete') key.delete().subscribe({ error })
@@ -226,7 +226,7 @@ export class GlobWorld {
     const { store, session } = client
     this.#entries++
     const complaint = oracle.judge(entry, {
-      // What is shown to one who subscribes in a handler was known before.
+      // A subscriber that joins in a handler receives what was known before.
       place: this.#handlers.isWithin ? undefined : session.delivering?.place,
       certain: session.fresh || this.#setting.kind.identifiers,
       notified: session.notified.has(String(entry.version)),
@@ -254,11 +254,11 @@ export class GlobWorld {
   }
 
   #judgeRegistrations({ watchers, session }: Client, i: number): void {
-    // A refusal that is no truth leaves open what is registered.
+    // After a false rejection, the registrations are unknown.
     if (session.hasRefused || this.#closedAmidNonsense.has(i)) return
     const { native } = this.#schedule
     for (const { glob } of native ? watchers : [])
-      if (session.isScannedFor(glob)) this.#complain(`client${i} ${glob} is still scanned for`)
+      if (session.isScannedFor(glob)) this.#complain(`client${i} ${glob} is still scanned`)
     const globs = native ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
     const registered = Math.floor(this.#broker.watchesOf(`client${i}`) / 100)
     if (globs !== registered) this.#complain(`client${i} watches ${globs} globs, but ${registered} are registered`)
@@ -282,6 +282,6 @@ export class GlobWorld {
   }
 }
 
-/** Runs a schedule; the backoff's chance is the schedule's too. */
+/** Runs a schedule; backoff draws from its seed. */
 export const simulateGlobs = (schedule: GlobSchedule): GlobVerdict =>
   seeded(schedule.seed, () => new GlobWorld(schedule).run())

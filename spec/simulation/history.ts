@@ -2,31 +2,31 @@ import { type Applied, type Change, Engine } from '../../src/server/engine/engin
 import type { LogEntry } from '../../src/server/engine/entry.js'
 import type { Held } from '../judges/convergence.js'
 
-/** A change the store made: what watchers may see. */
+/** A change that the store made. */
 export interface Happened {
   readonly key: string
   readonly op: 'set' | 'delete'
   readonly value: string | undefined
   readonly version: string
-  /** Which store, when one lost its data. */
+  /** The store instance; increases when data is lost. */
   readonly life: number
-  /** When, ms since the start. */
+  /** ms since the start. */
   readonly at: number
 }
 
-/** All changes of all stores of a simulation, in their order. */
+/** All changes of all store instances of a simulation, in order. */
 export class History {
   readonly all: Happened[] = []
   readonly #places = new Map<string, number>()
   readonly #now: () => number
   life = 0
 
-  /** @param now - ms since the start, for worlds that ask when something happened */
+  /** @param now - ms since the start, for simulations that need the times of changes */
   constructor(now: () => number = () => 0) {
     this.#now = now
   }
 
-  /** Notes a change, if no other node has made it before; returns its place. */
+  /** Records a change, unless another node has made it before. Returns its position. */
   note({ key, notification, version }: Change): number {
     const name = `${this.life} ${version}`
     const known = this.#places.get(name)
@@ -37,7 +37,7 @@ export class History {
     return this.all.push({ ...what, life: this.life, at: this.#now() }) - 1
   }
 
-  /** Places of the changes of a key with a version; more than one when stores that lost their data gave the same. */
+  /** Positions of the changes of a key with a version; several if instances that lost their data reused it. */
   placesOf(key: string, version: string): number[] {
     const places: number[] = []
     for (let life = 0; life <= this.life; life++) {
@@ -47,7 +47,7 @@ export class History {
     return places
   }
 
-  /** Place of the change with a version; the youngest store that gave it. */
+  /** Position of the change with a version, by the latest instance that used it. */
   placeOf(version: string): number | undefined {
     for (let life = this.life; life >= 0; life--) {
       const place = this.#places.get(`${life} ${version}`)
@@ -56,20 +56,20 @@ export class History {
     return undefined
   }
 
-  /** Changes of a key from one place up to, not including, another. */
+  /** Changes of a key from one position up to, but not including, another. */
   between(key: string, from: number, to: number): Happened[] {
     return this.all.slice(from, to).filter(change => change.key === key)
   }
 }
 
-/** The shipped engine, watched by the history. */
+/** The shipped engine, recorded by the history. */
 export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
   readonly #silentExpiry: boolean
-  /** How many of the changes there are it has made. */
+  /** Position in the history that it has reached. */
   place = 0
 
-  /** @param silentExpiry - nobody is told when a key runs out */
+  /** @param silentExpiry - expired keys are not notified */
   constructor(history: History, silentExpiry: boolean) {
     super()
     this.#history = history
@@ -87,7 +87,7 @@ export class RecordedEngine<C> extends Engine<C> {
 const decoder = new TextDecoder()
 const text = (bytes: Uint8Array): string => decoder.decode(bytes)
 
-/** What a store holds of a key. */
+/** Returns the state of a key in a store. */
 export function heldBy(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
   const record = engine.peek(new TextEncoder().encode(key))
   return record ? { op: 'set', value: text(record.value), version: record.version } : { op: 'absent' }

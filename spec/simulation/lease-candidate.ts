@@ -7,7 +7,6 @@ import { type Believer, LOCK, type Referee } from './lease-referee.js'
 import type { CandidatePlan } from './lease-schedule.js'
 import type { LeaseWrites } from './lease-writes.js'
 
-/** A client of a simulation. */
 export interface LeaseClient {
   readonly store: StateStore
   readonly loop: EventLoop
@@ -17,7 +16,7 @@ interface Court {
   readonly referee: Referee
   readonly writes: LeaseWrites
   readonly complain: (what: string) => void
-  /** The end of a handler: it may do something yet, or throw. */
+  /** Called at the end of a handler, which may then act or throw. */
   readonly handled: (candidate: Candidate) => void
 }
 
@@ -25,7 +24,7 @@ type Standing = { readonly status: 'held' | 'waiting'; readonly holder: string }
 
 const NONE: Standing = { status: 'none' }
 
-/** One who asks for the lease now and then, by one of the library's means, and writes while it holds it. */
+/** A candidate that requests the lease from time to time, by one of the APIs, and writes while it holds it. */
 export class Candidate implements Believer {
   readonly name: string
   readonly plan: CandidatePlan
@@ -33,7 +32,7 @@ export class Candidate implements Believer {
   readonly #court: Court
   #run: Subscription | undefined
   #working: Hlc | undefined
-  /** Of its last holding, which may be over. */
+  /** Token of its last holding, which may have ended. */
   #token: Hlc | undefined
   standing = NONE
 
@@ -52,7 +51,7 @@ export class Candidate implements Believer {
     return this.client.loop.clockWasSet
   }
 
-  /** Whether it wants the lease. */
+  /** Whether it currently requests the lease. */
   get asking(): boolean {
     return this.#run !== undefined
   }
@@ -73,15 +72,15 @@ export class Candidate implements Believer {
     const run = this.#run
     this.#run = undefined
     this.standing = NONE
-    // First, for it may hold nothing from the moment on in which it gives back.
+    // First, as it must hold nothing from the moment it releases.
     this.#court.referee.left(this)
     run?.unsubscribe()
-    if (this.#working) this.#complain('works on, though it has left')
+    if (this.#working) this.#complain('continues to work after unsubscribing')
   }
 
-  /** Writes if it may, or with an old token although it may not. */
+  /** Writes if it may, or deliberately with an old token. */
   write(late: boolean): void {
-    if (this.#working && !this.#court.referee.beliefOf(this)) this.#complain('works, but does not hold the lease')
+    if (this.#working && !this.#court.referee.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#working : this.standing.status === 'held' && this.#token
     const token = late ? this.#token : held
     if (token) this.#court.writes.write(this, this.client.store, token)
@@ -119,7 +118,7 @@ export class Candidate implements Believer {
   #work(token: Hlc): Observable<Hlc> {
     return new Observable<Hlc>(subscriber => {
       const belief = this.#court.referee.beliefOf(this)
-      if (belief?.token.compareTo(token) !== 0) this.#complain(`works with ${token}, but holds nothing by it`)
+      if (belief?.token.compareTo(token) !== 0) this.#complain(`works with ${token} without holding the lease by it`)
       this.#working = token
       subscriber.add(() => {
         this.#working = undefined
@@ -129,14 +128,14 @@ export class Candidate implements Believer {
   }
 
   #ended(run: Subscription, error?: unknown): void {
-    if (this.#working) this.#complain('works on, though its stream has ended')
+    if (this.#working) this.#complain('continues to work after its stream has ended')
     this.#court.referee.ended(this)
     if (this.#run !== run) return
     this.#run = undefined
     this.standing = NONE
     const code = error instanceof StateStoreError ? error.code : String(error)
     const lost = error instanceof LeaseLostError && error.reason === 'ended'
-    // A client whose id is taken over before its first connection is refused.
+    // A client whose id is taken over before its first connection is rejected.
     const isExpected = lost || code === 'closed' || code === 'connection-refused'
     if (error !== undefined && !isExpected) this.#complain(`its stream failed: ${code}`)
     this.#court.handled(this)

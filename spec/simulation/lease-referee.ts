@@ -4,28 +4,28 @@ import type { History } from './history.js'
 import type { VirtualTime } from './virtual-time.js'
 
 export const LOCK = 'lock'
-/** ms between looks at one who is frozen. */
+/** Interval of checks on a frozen process, ms. */
 const AWAKE = 50
 
-/** One who may believe to hold the lease. */
+/** A candidate that may believe it holds the lease. */
 export interface Believer {
   readonly name: string
-  /** Whether it has no chance to notice anything. */
+  /** Whether its process is frozen. */
   readonly frozen: boolean
-  /** Whether it may think that it slept. */
+  /** Whether its clocks suggest that it slept. */
   readonly clockWasSet: boolean
 }
 
-/** What one who was told `held` believes, until the time is over or it is told otherwise. */
+/** The belief of a candidate that received `held`, until it expires or is revoked. */
 export interface Belief {
   readonly token: Hlc
   readonly holder: string
   readonly since: number
-  /** ms on virtual time; not known of one that uses `leadership`. */
+  /** ms on virtual time; unknown for `leadership`. */
   readonly expiresAtMonotonic: number
 }
 
-/** When promises do not hold, for somebody deleted the lock key or the store lost it. */
+/** Times at which guarantees do not hold, as the lock key was deleted or the store lost it. */
 interface Disturbance {
   readonly from: number
   until: number
@@ -34,18 +34,18 @@ interface Disturbance {
 interface Parts {
   readonly time: VirtualTime
   readonly history: History
-  /** The longest lease of the world, ms: so long may somebody believe in a lock key that is gone. */
+  /** The longest lease of the simulation, ms: for so long a holder may believe in a deleted lock key. */
   readonly longest: number
   readonly complain: (what: string) => void
 }
 
-/** Holds all contenders of a lease to their promises, state by state. */
+/** Checks all states of all candidates of a lease. */
 export class Referee {
   readonly #parts: Parts
   readonly #beliefs = new Map<Believer, Belief>()
   readonly #waitsFor = new Map<Believer, string>()
   readonly #disturbances: Disturbance[] = []
-  /** Newest token of each life of the store, and all there were. */
+  /** Newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
   readonly #tokens = new Set<string>()
   holdings = 0
@@ -58,13 +58,13 @@ export class Referee {
     return this.#beliefs.get(believer)
   }
 
-  /** Whether it may believe to hold the lease. */
+  /** Whether it may believe it holds the lease. */
   valid(who: Believer): boolean {
     const belief = this.#beliefs.get(who)
     return belief !== undefined && belief.expiresAtMonotonic > this.#parts.time.now
   }
 
-  /** From now on the lock key may be gone; the returned function says that it has happened, or never will. */
+  /** Call before the lock key may be deleted; the returned function says that it was, or never will be. */
   disturb(): () => void {
     const { time, longest } = this.#parts
     const disturbance: Disturbance = { from: time.now, until: Number.POSITIVE_INFINITY }
@@ -74,25 +74,25 @@ export class Referee {
     }
   }
 
-  /** Whether the lock key may have gone by force just now, so that a holder need not have heard of it. */
+  /** Whether the lock key may just have been deleted by force, so that a holder may not know yet. */
   get disturbed(): boolean {
     return this.#disturbances.some(({ until }) => until >= this.#parts.time.now)
   }
 
-  /** A contender was told something. `exact`: with the time at which it is over. */
+  /** A candidate received a state. `exact`: with the time of its expiry. */
   heard(who: Believer, state: LeaseState, exact: boolean): void {
     if (state.status === 'held') this.#held(who, state, exact)
     else if (state.status === 'lost') this.#lost(who, state.cause.reason, exact)
     else this.#waits(who, state.holder)
   }
 
-  /** Its stream ended: then it must have been told before that it holds nothing any more. */
+  /** Its stream ended: before that, it must have received the loss of the lease. */
   ended(who: Believer): void {
-    if (this.#beliefs.has(who)) this.#complain(who, 'its stream ended, but it was not told that the lease is lost')
+    if (this.#beliefs.has(who)) this.#complain(who, 'its stream ended without the loss of the lease')
     this.left(who)
   }
 
-  /** It went by itself. */
+  /** It unsubscribed. */
   left(who: Believer): void {
     this.#beliefs.delete(who)
     this.#waitsFor.delete(who)
@@ -104,7 +104,7 @@ export class Referee {
     const expiresAtMonotonic = exact ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
     if (before) this.#judgeRenewal(who, before, state)
     else this.#judgeHolding(who, state)
-    if (expiresAtMonotonic <= now) this.#complain(who, `was told of a lease that is over since ${expiresAtMonotonic}`)
+    if (expiresAtMonotonic <= now) this.#complain(who, `received a lease that expired at ${expiresAtMonotonic}`)
     this.#judgeRivals(who)
     const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAtMonotonic }
     this.#beliefs.set(who, belief)
@@ -117,10 +117,9 @@ export class Referee {
     before: Belief,
     { token, holder, expiresAtMonotonic }: LeaseState & { status: 'held' },
   ): void {
-    if (token.compareTo(before.token) !== 0) this.#complain(who, 'has another token, though it lost nothing')
-    if (holder !== before.holder) this.#complain(who, 'has another name, though it lost nothing')
-    if (expiresAtMonotonic <= before.expiresAtMonotonic)
-      this.#complain(who, 'was told of a renewal that makes nothing longer')
+    if (token.compareTo(before.token) !== 0) this.#complain(who, 'has another token without a loss')
+    if (holder !== before.holder) this.#complain(who, 'has another name without a loss')
+    if (expiresAtMonotonic <= before.expiresAtMonotonic) this.#complain(who, 'received a renewal that extends nothing')
   }
 
   #judgeHolding(who: Believer, { token, holder }: LeaseState & { status: 'held' }): void {
@@ -129,7 +128,7 @@ export class Referee {
     const place = history.placeOf(String(token))
     const change = place === undefined ? undefined : history.all[place]
     if (change?.key !== LOCK || change.op !== 'set' || change.value !== holder) {
-      this.#complain(who, `holds by ${token}, which is no version of the lock key with its name`)
+      this.#complain(who, `holds by ${token}, which is not a version of the lock key with its name`)
       return
     }
     const id = `${change.life} ${token}`
@@ -137,7 +136,7 @@ export class Referee {
     this.#tokens.add(id)
     const newest = this.#newest.get(change.life)
     if (newest && token.compareTo(newest) < 0 && !this.disturbed)
-      this.#complain(who, `holds by ${token}, older than ${newest} of a holding before`)
+      this.#complain(who, `holds by ${token}, older than ${newest} of an earlier holding`)
     if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.life, token)
   }
 
@@ -153,15 +152,15 @@ export class Referee {
   #judgeEnd(who: Believer, belief: Belief): void {
     if (this.#beliefs.get(who) !== belief) return
     if (who.frozen) this.#parts.time.after(AWAKE, () => this.#judgeEnd(who, belief))
-    else this.#complain(who, 'was not told that its lease is over')
+    else this.#complain(who, 'did not receive the loss of its lease')
   }
 
   #lost(who: Believer, reason: string, exact: boolean): void {
     const belief = this.#beliefs.get(who)
     this.left(who)
-    if (belief === undefined) this.#complain(who, 'lost what it did not hold')
+    if (belief === undefined) this.#complain(who, 'received a loss without holding the lease')
     else if (exact && reason !== 'ended' && this.#tooSoon(who, belief))
-      this.#complain(who, `lost (${reason}) what was its until ${belief.expiresAtMonotonic}`)
+      this.#complain(who, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
   }
 
   #tooSoon(who: Believer, { expiresAtMonotonic }: Belief): boolean {
@@ -169,8 +168,8 @@ export class Referee {
   }
 
   #waits(who: Believer, holder: string): void {
-    if (this.#beliefs.has(who)) this.#complain(who, 'waits, but was not told that the lease is lost')
-    if (this.#waitsFor.get(who) === holder) this.#complain(who, `was told twice that ${holder} holds`)
+    if (this.#beliefs.has(who)) this.#complain(who, 'waits without the loss of its lease')
+    if (this.#waitsFor.get(who) === holder) this.#complain(who, `received the holder ${holder} twice`)
     this.#waitsFor.set(who, holder)
   }
 
@@ -179,5 +178,5 @@ export class Referee {
   }
 }
 
-/** The token that a value of the protected key names. */
+/** The token named in a value of the protected key. */
 export const tokenOf = (value: string): Hlc => Hlc.parse(value.split(' ').at(-1) ?? '')

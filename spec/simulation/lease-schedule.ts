@@ -3,46 +3,46 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import type { ClientPlan, Kind } from './schedule.js'
 
-/** Something that happens in a world of leases, `at` ms after the start. */
+/** An event in a lease simulation, `at` ms after the start. */
 export type LeaseAction = { readonly at: number } & (
   | { readonly type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite'; readonly candidate: number }
   | { readonly type: 'cut' | 'takeover' | 'close' | 'delete'; readonly client: number }
-  /** The client's event loop stands still. */
+  /** The client's event loop freezes. */
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
-  /** Somebody sets the client's wall clock. */
+  /** The client's wall clock is set. */
   | { readonly type: 'jump'; readonly client: number; readonly offset: number }
   | { readonly type: 'restart'; readonly keepSessions: boolean; readonly outage: number }
 )
 
-/** One who wants the lease, and by which of the library's means. */
+/** A candidate, and the API by which it requests the lease. */
 export interface CandidatePlan {
   readonly client: number
   readonly duration: number
   readonly means: 'lease' | 'withLock' | 'leadership'
 }
 
-/** Everything that happens in a simulation of leases, given by its seed. */
+/** Everything that happens in a simulation of leases. */
 export interface LeaseSchedule {
   readonly seed: number
   readonly kind: Kind
   readonly clients: readonly ClientPlan[]
   readonly candidates: readonly CandidatePlan[]
   readonly conditions: Conditions
-  /** The store tells nobody when a key runs out. */
+  /** The store does not notify of expired keys. */
   readonly silentExpiry: boolean
   /** A restart loses the store's data. */
   readonly losesData: boolean
-  /** How often a handler of a subscriber calls back in. */
+  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly LeaseAction[]
 }
 
-/** ms in which things go wrong; after that the world behaves. */
+/** Faulty time, ms; afterwards nothing fails. */
 export const LEASE_TROUBLE = 5_000
 
 /**
- * The schedule of a seed; generators are kept as in `generators.ts`. The second adds kinds of brokers and stores; with the
- * third, handlers call back in, in every second world.
+ * Returns the schedule of a seed; generators work as in `generators.ts`. The second one adds kinds of brokers and
+ * stores; with the third, handlers act reentrantly in half of the schedules.
  */
 export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
   const schedule = withKind(seed, generator)

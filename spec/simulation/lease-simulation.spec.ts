@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('leases keep their promises', SUITES.lease)
+disasters('leases keep their guarantees', SUITES.lease)

@@ -14,7 +14,7 @@ import { Random } from './random.js'
 import { SimSession } from './sim-session.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** What came of a simulation. */
+/** The result of a simulation. */
 export interface LeaseVerdict {
   readonly violations: readonly string[]
   readonly holdings: number
@@ -24,21 +24,21 @@ export interface LeaseVerdict {
 interface Client extends LeaseClient {
   readonly session: SimSession
   readonly index: number
-  /** It is to be closed, and another one to come. */
+  /** The client is to be closed and replaced. */
   isLeaving: boolean
   closed: boolean
 }
 
 const TIMEOUT = 1_000
 /**
- * ms until all are connected, whatever was on its way is answered or has timed out, and watches are there again: an answer
- * that is late, and all behind it, takes 3,000, and a watch that asked in vain five times waits up to 3,200 before it asks
- * again. What a holder left behind is gone a lease later, and whoever has not heard of it asks after one more.
+ * ms until all clients are connected, pending requests have been answered or timed out, and watches are live: a late
+ * response delays all later ones by 3,000, and a watch that failed five times waits up to 3,200 before it retries. The
+ * key of a former holder expires one lease later, and a candidate that was not notified requests it after another one.
  */
 const RECOVERY = 6_500
 const LOCK_KEY = new TextEncoder().encode(LOCK)
 
-/** A store, clients who contend for one lease, and a network, on virtual time. */
+/** A store, clients that compete for one lease, and a network, on virtual time. */
 export class LeaseWorld {
   readonly #schedule: LeaseSchedule
   readonly #setting: Setting
@@ -47,7 +47,7 @@ export class LeaseWorld {
   readonly #referee: Referee
   readonly #writes: LeaseWrites
   readonly #handlers: CallingBack
-  /** All there ever were; the newest of each plan acts. */
+  /** All candidates ever created; the latest of each plan acts. */
   readonly #clients: Client[] = []
   readonly #candidates: Candidate[] = []
   readonly #violations: string[] = []
@@ -78,7 +78,7 @@ export class LeaseWorld {
     this.#handlers.stop()
     Object.assign(conditions, CALM)
     time.runUntil(time.now + 2 * this.#longest + RECOVERY)
-    this.#judgeOrder('at the end of the trouble')
+    this.#judgeOrder('at the end of the faulty time')
     this.#endByForce()
     this.#leave()
     this.#close()
@@ -149,14 +149,14 @@ export class LeaseWorld {
     else loop.run(() => this.#leaveAndReturn(client))
   }
 
-  /** The client is closed; another one comes when that is done. */
+  /** Closes the client, and then replaces it. */
   #leaveAndReturn(client: Client): void {
     const { store, index } = client
     store.status$.subscribe({ complete: () => this.#replace(index) })
     void store.close()
   }
 
-  /** What a subscriber does before its handler returns, if it does: to those of its own process. */
+  /** The reentrant actions of a subscriber, for candidates of its process. */
   #handled(client: Client): void {
     const own = this.#candidates.filter(one => one.client === client)
     const one = own[this.#setting.time.now % Math.max(1, own.length)]
@@ -182,7 +182,7 @@ export class LeaseWorld {
     this.#leaveAndReturn(client)
   }
 
-  /** A new client with the same id; whoever asked at the old one asks here, too. */
+  /** Creates a client with the same id; candidates of the old one continue on it. */
   #replace(index: number): void {
     const first = this.#candidates.length
     const asking = this.#candidates.filter(
@@ -205,28 +205,28 @@ export class LeaseWorld {
     return this.#remaining().find(({ standing }) => standing.status === 'held')
   }
 
-  /** What the lock key says; a restarted store that nobody asks may keep it longer than it is valid. */
+  /** Returns the lock key's holder; a restarted store without requests may keep an expired key. */
   #stored(): string | undefined {
     const record = this.#broker.engine.peek(LOCK_KEY)
     const valid = record && (record.expiresAt ?? 0) > this.#setting.time.clock().now()
     return valid ? new TextDecoder().decode(record.value) : undefined
   }
 
-  /** One holds, in the store too, and the others wait for that one. */
+  /** One candidate holds the lease, also in the store, and the others wait for it. */
   #judgeOrder(when: string): void {
     const remaining = this.#remaining()
     const holder = this.#holder()
     const stored = this.#stored()
     const name = holder?.standing.status === 'held' ? holder.standing.holder : undefined
-    if (stored !== name) this.#complain(`${when}: the store says ${stored} holds, the candidates say ${name}`)
-    if (remaining.length > 0 && holder === undefined) this.#complain(`${when}: nobody holds`)
+    if (stored !== name) this.#complain(`${when}: the holder is ${stored} at the store, but ${name} for the candidates`)
+    if (remaining.length > 0 && holder === undefined) this.#complain(`${when}: no candidate holds the lease`)
     for (const { standing, name: who } of remaining) {
       const fits = standing.status !== 'none' && standing.holder === name
-      if (!fits) this.#complain(`${when}: ${name} holds, but ${who} stands at ${JSON.stringify(standing)}`)
+      if (!fits) this.#complain(`${when}: ${name} holds, but ${who} has state ${JSON.stringify(standing)}`)
     }
   }
 
-  /** Somebody deletes the lock key: the watch tells its holder. */
+  /** The lock key is deleted: the watch notifies its holder. */
   #endByForce(): void {
     const { time } = this.#setting
     const client = this.#clients.find(({ closed }) => !closed)
@@ -234,7 +234,7 @@ export class LeaseWorld {
     this.#delete(client)
     time.runUntil(time.now + SOON)
     const told = this.#holder()?.standing
-    if (told && this.#stored() === undefined) this.#complain('The holder was not told that the lock key was deleted')
+    if (told && this.#stored() === undefined) this.#complain('The holder was not notified of the deleted lock key')
     time.runUntil(time.now + HANDOVER)
     this.#judgeOrder('after the lock key was deleted')
   }
@@ -243,7 +243,7 @@ export class LeaseWorld {
     const { time } = this.#setting
     this.#holder()?.unsubscribe()
     time.runUntil(time.now + HANDOVER)
-    this.#judgeOrder('after the holder left')
+    this.#judgeOrder('after the holder unsubscribed')
   }
 
   #close(): void {
@@ -253,19 +253,19 @@ export class LeaseWorld {
     this.#judgeOrder("after the holder's client was closed")
   }
 
-  /** When everybody has left nothing is left of them. */
+  /** After all subscribers have left, nothing may remain. */
   #judgeRest(): void {
     const { time } = this.#setting
     for (const one of this.#remaining()) one.unsubscribe()
     time.runUntil(time.now + HANDOVER)
-    if (this.#stored()) this.#complain('The lock key was not given back')
+    if (this.#stored()) this.#complain('The lock key was not released')
     for (const { store, loop, closed } of this.#clients) {
-      if (loop.timers > 0) this.#complain(`${store.clientId} has ${loop.timers} timers left`)
+      if (loop.timers > 0) this.#complain(`${store.clientId} still has ${loop.timers} timers`)
       const { size } = store[HOST].registry
-      if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
-      if (store[HOST].closeHooks.size > 0) this.#complain(`${store.clientId} would still say farewell`)
+      if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
+      if (store[HOST].closeHooks.size > 0) this.#complain(`${store.clientId} still has close hooks`)
       const registered = this.#broker.watchesOf(store.clientId)
-      if (!closed && registered > 0) this.#complain(`${store.clientId} has ${registered} registrations left`)
+      if (!closed && registered > 0) this.#complain(`${store.clientId} still has ${registered} registrations`)
       void store.close()
     }
   }
@@ -273,6 +273,6 @@ export class LeaseWorld {
   readonly #complain = (what: string): void => void this.#violations.push(what)
 }
 
-/** ms in which word gets around in calm times, and in which a lease finds its next holder. */
+/** Time for notifications to arrive without faults, and for a lease to find its next holder, ms. */
 const SOON = 20
 const HANDOVER = 100

@@ -12,7 +12,7 @@ interface FencedWrite {
   readonly outcome: string
 }
 
-/** Everybody's writes with a fencing token, and the judgement of them. */
+/** All writes with a fencing token, and their judgement. */
 export class LeaseWrites {
   readonly #referee: Referee
   readonly #history: History
@@ -27,7 +27,7 @@ export class LeaseWrites {
     this.#complain = complain
   }
 
-  /** Writes once with a token, that of now or an old one. */
+  /** Writes once, with the current token or an old one. */
   write(who: Believer, store: StateStore, token: Hlc): void {
     const value = `${this.#count++} ${who.name} ${token}`
     const since = this.#referee.beliefOf(who)?.since
@@ -49,7 +49,7 @@ export class LeaseWrites {
       })
   }
 
-  /** Looks up every write in the history, and the order of their tokens. */
+  /** Looks up every write in the history, and checks the order of their tokens. */
   judge(): void {
     const { all } = this.#history
     for (const { value, outcome, version } of this.#done) {
@@ -67,7 +67,9 @@ export class LeaseWrites {
     }
   }
 
-  /** Excluded: a token of before the store lost its data was used after that, and is newer than those it gives now. */
+  /**
+   * Excluded: a token from before a data loss was used after it, and is newer than those that the store now assigns.
+   */
   #isOvertakenFromBefore(token: Hlc): boolean {
     const { all, life } = this.#history
     const used = all.filter(change => change.key === PROTECTED && change.life === life && change.value !== undefined)
@@ -77,11 +79,14 @@ export class LeaseWrites {
     })
   }
 
-  /** Who held the lease from before the write until after its answer may write, unless force was used. */
+  /**
+   * A candidate that held the lease from before the write until after its response may write, unless the key was
+   * deleted by force.
+   */
   #judgeRefusal(who: Believer, token: Hlc, since: number | undefined): void {
     const belief = this.#referee.beliefOf(who)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
     if (this.#referee.valid(who) && !this.#referee.disturbed && !this.#isOvertakenFromBefore(token))
-      this.#complain(`${who.name} holds the lease by ${token}, but may not write with it`)
+      this.#complain(`${who.name} holds the lease by ${token}, but its write was rejected`)
   }
 }

@@ -7,7 +7,7 @@ import { SUITES, type SuiteName } from './suites.js'
 interface Task {
   readonly suites: readonly SuiteName[]
   readonly first: number
-  /** Which of so many this is; each takes every so-manyth block of seeds. */
+  /** Index of this core; each takes every `cores`-th block of seeds. */
   readonly core: number
   readonly cores: number
   /** ms since the Unix epoch. */
@@ -18,7 +18,7 @@ interface Failure {
   readonly suite: SuiteName
   readonly seed: number
   readonly family: string
-  /** Shrunk; of the first failure of a family on this core. */
+  /** Shrunk; only for the first failure of a family on this core. */
   readonly report: string | undefined
 }
 
@@ -46,7 +46,7 @@ for (let block = core; Date.now() < deadline; block += cores) {
       if (failure) failures.push(failure)
     }
     parentPort?.postMessage({ done: { [suite]: count }, failures })
-    // Promises that nobody waits for are settled between turns, and keep their whole world alive until then.
+    // Unawaited promises settle between turns, and retain their whole world until then.
     await nextTurn()
   }
 }

@@ -1,31 +1,31 @@
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** How bad the network and the broker are. Times in ms, the rest probabilities. */
+/** Faults of the network and the broker. Times in ms, the rest probabilities. */
 export interface Conditions {
   latency: number
-  /** How long the broker keeps a message or a SUBSCRIBE to itself. */
+  /** Delay of messages and SUBSCRIBE in the broker. */
   brokerDelay: number
-  /** How much later than new messages those of a resumed session may come. */
+  /** Additional delay of messages of a resumed session. */
   queueDelay: number
   lostReply: number
   lateReply: number
   duplicate: number
-  /** A request gets an answer that makes no sense, done or not. */
+  /** A request gets an odd reply, whether or not it was executed. */
   oddReply?: number
-  /** A SUBSCRIBE is refused for now. */
+  /** A SUBSCRIBE is rejected transiently. */
   refusedFilter?: number
-  /** What was queued for a session that was kept is lost, all of it. */
+  /** All messages queued for a kept session are lost. */
   lostQueue?: number
-  /** A queued message has lost the identifier of its subscription. */
+  /** A queued message lacks its subscription identifier. */
   lostIdentifier?: number
-  /** How much later than others a node applies what they have appended. */
+  /** Additional delay with which a node applies entries of others. */
   lag?: number
-  /** How long until broker or client notice that a connection is dead. */
+  /** Delay until broker or client notice a dead connection. */
   notice: number
 }
 
-/** A network and a broker that behave. */
+/** A network and a broker without faults. */
 export const CALM: Conditions = {
   latency: 2,
   brokerDelay: 0,
@@ -41,7 +41,7 @@ export const CALM: Conditions = {
   notice: 1,
 }
 
-/** One TCP connection: what is sent arrives in order, or, when it is cut, not at all. */
+/** One TCP connection: data arrives in order, or not at all once it is cut. */
 export class Wire {
   readonly #time: VirtualTime
   readonly #random: Random

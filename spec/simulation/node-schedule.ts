@@ -2,20 +2,19 @@ import { scheduleOf } from './generators.js'
 import { Random } from './random.js'
 import type { Action, Schedule } from './schedule.js'
 
-/** By which generator of watches the rest of the schedule is drawn. */
+/** The generator of watch schedules that draws the rest of the schedule. */
 const WATCH_GENERATOR = 3
 
-/** Generators of schedules of several nodes, by number from 1; see `generators.ts`. */
+/** Generators of schedules for several nodes, by number from 1; see `generators.ts`. */
 const GENERATORS = [first]
 
-/** The schedule of a seed, by the latest generator if none is given. */
 export function nodeScheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
 }
 
-/** Clients that move between nodes, some of which lag. The log of the nodes keeps what they have. */
+/** Clients that move between nodes, some of which lag. Nodes never lose the log. */
 function first(seed: number): Schedule {
   const random = new Random(seed ^ 0x90de)
   const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)
@@ -24,7 +23,7 @@ function first(seed: number): Schedule {
     { length: random.int(1, 8) },
     (): Action => ({ at: random.int(0, 5_900), type: 'move', client: random.int(0, clients.length - 1) }),
   )
-  // A node knows nothing of a client that takes another's id elsewhere.
+  // A node does not notice that another client uses the id on another node.
   const kept = actions.filter(({ type }) => type !== 'takeover')
   const elsewhere = kept.map(
     (action): Action =>

@@ -3,12 +3,12 @@ import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 
-/** The entries of all nodes of a store, in the order that holds. */
+/** The committed entries of all nodes of a store. */
 export class Cluster {
   readonly entries: LogEntry[] = []
   readonly nodes: SimNode[] = []
 
-  /** Whoever appended has applied it; the others will. */
+  /** The appending node has applied it; the others will. */
   append(entry: LogEntry, by: SimNode): void {
     this.entries.push(entry)
     for (const node of this.nodes) if (node !== by) node.follow()
@@ -16,17 +16,17 @@ export class Cluster {
 }
 
 /**
- * A broker of several that share one store: it applies what the others have appended a little later, tells those who watch
- * here then, and answers nobody before it has caught up. Sessions, queues and registrations are its own.
+ * A broker whose store shares its log with others: it applies their entries after a delay, notifies its watchers then,
+ * and answers requests only when it has caught up. It has separate sessions, queues and registrations.
  */
 export class SimNode extends SimBroker {
   readonly #cluster: Cluster
-  /** Entries that are applied here, and those that are due. */
+  /** Entries applied here, and those scheduled. */
   #applied = 0
   #due = 0
-  /** When the last of those that are due will be applied. */
+  /** When the last scheduled entry will be applied. */
   #caughtUp = 0
-  /** Requests that came before it had, in their order. */
+  /** Requests received before that, in order. */
   #waiting: (() => void)[] = []
 
   constructor(setting: Setting, cluster: Cluster) {
@@ -35,7 +35,6 @@ export class SimNode extends SimBroker {
     cluster.nodes.push(this)
   }
 
-  /** There is one entry more. */
   follow(): void {
     const { time, random, conditions } = this.setting
     const due = this.#cluster.entries.length
@@ -67,7 +66,7 @@ export class SimNode extends SimBroker {
     const node = this
     return new (class extends MemoryLog {
       override append(entry: LogEntry): void {
-        // Somebody else may have been faster, and what is answered has to come behind that.
+        // Another node may have been faster, and the response must follow its entry.
         node.#apply(node.#cluster.entries.length)
         node.#applied++
         node.#cluster.append(entry, node)
@@ -83,7 +82,7 @@ export class SimNode extends SimBroker {
     for (const task of waiting) task()
   }
 
-  /** Applies the entries of others, up to the one with a number. */
+  /** Applies the entries of other nodes up to a number. */
   #apply(end: number): void {
     const { server } = this
     while (this.#applied < end) {

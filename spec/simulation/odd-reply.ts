@@ -3,7 +3,7 @@ import type { Random } from './random.js'
 
 const encoder = new TextEncoder()
 
-/** Answers that fit no request: of another protocol, cut off, an error nobody knows, one of another request. */
+/** Replies that fit no request: of another protocol, truncated, an unknown error, or of another request. */
 const ODD = [
   '',
   '!',
@@ -15,7 +15,7 @@ const ODD = [
   '-ERR syntax error\r\n',
 ].map(text => encoder.encode(text))
 
-/** The answer of a store or a broker at fault to a request. */
+/** Returns a faulty store's or broker's response to a request. */
 export function oddReply(
   random: Random,
   { correlationData }: { readonly correlationData?: Uint8Array | undefined },

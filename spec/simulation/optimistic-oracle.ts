@@ -3,32 +3,32 @@ import type { History } from './history.js'
 
 export const KEY = 'setPoint'
 
-/** A write of a user, from the call on. */
+/** A write of a user, from its call on. */
 export interface UserWrite {
   readonly value: string
   readonly by: string
   readonly at: number
-  /** ms after which it must not be done any more. */
+  /** ms after which it must not be executed. */
   readonly limit: number
-  /** There was no connection when it was written. */
+  /** It was written without a connection. */
   readonly offline: boolean
   readonly policy: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly isKept: boolean
-  /** By other pages, too, one of which may send it; or by a storage that fails to remove what is not to be sent. */
+  /** Other pages may send it too, or a storage that fails to remove it. */
   isShared: boolean
-  /** Version on the page when it was written, with nothing of the user's own on top; `absent` for no such key. */
+  /** Version on the page when it was written, without own writes on top; `absent` if there was no key. */
   readonly seen: string | undefined
   outcome: string
   version: string | undefined
   sentLate: boolean
-  /** What it became with a merge, and of what. */
+  /** The result of a merge, and its input. */
   merged: { readonly value: string; readonly theirs: string | undefined } | undefined
-  /** What the user said to a write that was late; `undefined` if nobody asked. */
+  /** The user's answer about a late write; `undefined` if not asked. */
   answer: boolean | undefined
 }
 
-/** Holds a page to what is promised of what it shows, state by state. */
+/** Checks every state that a page shows. */
 export class PageOracle {
   readonly #history: History
   readonly #writes: ReadonlyMap<string, UserWrite>
@@ -44,24 +44,24 @@ export class PageOracle {
     return this.#last
   }
 
-  /** The page looks anew, at what the view knows by then. */
+  /** The page subscribes again, with the current state of the view. */
   begin(): void {
     this.#last = undefined
   }
 
-  /** What is wrong with a state, if anything is. */
+  /** Returns what is wrong with a state. */
   judge(state: OptimisticState<string>): string | undefined {
     const complaint = this.#origin(state) ?? this.#order(state) ?? this.#flicker(state)
     this.#last = state
     return complaint
   }
 
-  /** Nothing is shown that neither the store nor the user wrote. */
+  /** Only values of the store or the user are shown. */
   #origin({ value, state, confirmed, version }: OptimisticState<string>): string | undefined {
     const { all } = this.#history
     const isOwn = value !== undefined && this.#writes.has(value)
     if (value !== undefined && !isOwn && !all.some(change => change.value === value))
-      return `shows ${value}, which nobody wrote`
+      return `shows ${value}, which was never written`
     if (state === 'confirmed' && value !== confirmed) return `says ${value} is confirmed, which is ${confirmed}`
     if (version === undefined || confirmed === undefined) return undefined
     const places = this.#history.placesOf(KEY, String(version))
@@ -70,7 +70,7 @@ export class PageOracle {
       : `says ${confirmed} has ${version}, which it has not`
   }
 
-  /** What is confirmed never gets older. */
+  /** Confirmed values never get older. */
   #order({ version }: OptimisticState<string>): string | undefined {
     if (version === undefined) return undefined
     const place = Math.max(...this.#history.placesOf(KEY, String(version)))
@@ -79,13 +79,13 @@ export class PageOracle {
     return place < before ? `went back to ${version}` : undefined
   }
 
-  /** After an own write nothing older is shown, unless it was not done. */
+  /** After an own write nothing older is shown, unless it was not executed. */
   #flicker({ value, version, confirmed, error, state }: OptimisticState<string>): string | undefined {
     const own = this.#last?.value
     if (own === undefined || value === own || !this.#writes.has(own)) return undefined
     const isPending = this.#last?.state === 'pending' || this.#last?.state === 'unknown'
     if (!isPending || value !== confirmed || state === 'pending') return undefined
-    // Whoever is told that it was not done cannot know better.
+    // A page that was told that it was not executed cannot know better.
     if (this.#writes.get(own)?.isShared || ['quota-exceeded', 'syntax-error'].includes(error?.code ?? ''))
       return undefined
     const places = this.#placesOf(own)
@@ -103,7 +103,7 @@ export class PageOracle {
     )
   }
 
-  /** Where the key was deleted last, if that was later. */
+  /** Position of the last deletion of the key, if that was later. */
   #goneAfter(place: number): number {
     const { all } = this.#history
     const gone = all.map(({ op, key }, i) => (op === 'delete' && key === KEY ? i : -1))

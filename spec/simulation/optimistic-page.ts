@@ -11,21 +11,20 @@ import type { WriterPlan } from './optimistic-schedule.js'
 import type { SimStorage } from './optimistic-storage.js'
 import { SimSession } from './sim-session.js'
 
-/** ms; that of the client. */
+/** Timeout of the client, ms. */
 export const TIMEOUT = 1_000
 
-/** What pages share. */
 export interface PageWorld {
   readonly broker: SimBroker
   readonly setting: Setting
-  /** By value, those that a merge has made as well. */
+  /** Writes by value, including those made by a merge. */
   readonly writes: Map<string, UserWrite>
-  /** Some answers make no sense. */
+  /** Some replies are odd. */
   readonly isOdd: boolean
-  /** Whether several pages keep writes in the same storage. */
+  /** Whether several pages share a storage. */
   readonly isShared: (storage: number | undefined) => boolean
   readonly complain: (what: string) => void
-  /** The end of a handler: it may do something yet, or throw. */
+  /** Called at the end of a handler, which may then act or throw. */
   readonly handlers: CallingBack
   readonly handled: (page: Page) => void
 }
@@ -41,7 +40,7 @@ export class Page {
   readonly #plan: WriterPlan
   readonly #view: Optimistic<string>
   #looking: Subscription | undefined
-  /** Others that look beside it. */
+  /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
   #isUp = false
   isClosed = false
@@ -99,7 +98,7 @@ export class Page {
     looking?.unsubscribe()
   }
 
-  /** Looks beside, until the first state or until it is told to leave. */
+  /** Subscribes additionally, until the first state or until unsubscribed. */
   lookBeside(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
@@ -113,7 +112,7 @@ export class Page {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
-  /** Whoever looks has left; what is left of them? */
+  /** The page unsubscribed: checks that nothing remains. */
   leave(): void {
     this.lookAway()
     this.leaveBeside()
@@ -158,12 +157,12 @@ export class Page {
         this.#world.handled(this)
       },
     })
-    // What comes of a handler is told behind what it was told, and handlers do more.
+    // Effects of a handler are emitted after the current state, and handlers cause more.
     if (isWithin || handlers.count > count) return
     if (offline && policy === 'drop' && write.outcome === 'pending')
       this.#complain(`${value} waits, though it was to be dropped`)
     if (write.outcome === 'pending' && this.isLooking && this.oracle.shown?.value !== value)
-      this.#complain(`${value} is not shown at once`)
+      this.#complain(`${value} is not shown synchronously`)
   }
 
   close(): void {
@@ -173,7 +172,7 @@ export class Page {
   }
 
   #seen(): string | undefined {
-    // Within a handler others may have been told more by then; all know what the view says.
+    // Within a handler other subscribers may have newer states; all of them match the view.
     const latest = this.#world.handlers.isWithin ? this.#view.state : this.oracle.shown
     const shown = this.isLooking ? latest : undefined
     if (shown?.state !== 'confirmed' && shown?.state !== 'refused') return undefined
@@ -190,7 +189,7 @@ export class Page {
     const { writes } = this.#world
     const write = writes.get(mine)
     const value = `${mine}+${writes.size}`
-    if (write === undefined) this.#complain(`merges ${mine}, which nobody wrote`)
+    if (write === undefined) this.#complain(`merges ${mine}, which was never written`)
     else {
       write.merged = { value, theirs }
       writes.set(value, { ...write, value, outcome: 'part' })
@@ -202,10 +201,10 @@ export class Page {
     const { setting, writes } = this.#world
     const { random, time } = setting
     const write = writes.get(value)
-    if (write === undefined) this.#complain(`asks about ${value}, which nobody wrote`)
+    if (write === undefined) this.#complain(`asks about ${value}, which was never written`)
     else if (age > this.#plan.maxAge) this.#complain(`asks about ${value}, which is ${age} ms old`)
     if (current !== undefined && !setting.history.all.some(change => change.value === current))
-      this.#complain(`asks with ${current}, which nobody wrote`)
+      this.#complain(`asks with ${current}, which was never written`)
     const answer = random.chance(this.#plan.yes)
     return new Observable(subscriber => {
       const task = time.after(random.int(0, 400), () => {
@@ -238,5 +237,5 @@ const EXPECTED: readonly ErrorCode[] = [
   'damaged',
   'connection-refused',
 ]
-/** What answers that make no sense are called. */
+/** Codes of errors caused by odd replies. */
 const ODD: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']

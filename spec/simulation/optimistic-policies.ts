@@ -1,10 +1,10 @@
 import type { Happened, History } from './history.js'
 import { KEY, type UserWrite } from './optimistic-oracle.js'
 
-/** ms a message may take beyond its deadline: expiry is told in whole seconds, and the network takes its time. */
+/** Tolerance for a message beyond its deadline, ms: expiry is sent in whole seconds, and the network has latency. */
 const UNDERWAY = 2_500
 
-/** What is wrong with how writes ended, looked up in the history of the store. */
+/** Returns what is wrong with the outcomes of writes, compared with the history of the store. */
 export function judgeWrites(writes: Iterable<UserWrite>, history: History): string[] {
   return Array.from(writes).flatMap(write => {
     const complaint = complaintAbout(write, history)
@@ -14,14 +14,14 @@ export function judgeWrites(writes: Iterable<UserWrite>, history: History): stri
   })
 }
 
-/** What may have happened to the store, by what the user was told. */
+/** Possible effects on the store according to the result that the user received. */
 const POSSIBLE: Record<string, readonly number[]> = {
   applied: [1],
   'outcome-unknown': [0, 1],
   payload: [0, 1],
   hlc: [0, 1],
   'service-unknown': [0, 1],
-  // An earlier answer made no sense, but the request was done.
+  // An earlier reply was odd, but the request was executed.
   'quota-exceeded': [0, 1],
   'syntax-error': [0, 1],
 }
@@ -32,11 +32,11 @@ function complaintAbout(write: UserWrite, history: History): string | undefined 
   const done = history.all.filter(change => change.value === wanted || change.value === value)
   const isKept = write.isKept && (outcome === 'closed' || (write.isShared && outcome !== 'applied'))
   const possible = isKept ? [0, 1] : (POSSIBLE[outcome] ?? [0])
-  if (outcome === 'pending') return 'has not ended'
-  if (!possible.includes(done.length)) return `ended as ${outcome}, but was done ${done.length} times`
+  if (outcome === 'pending') return 'has no outcome'
+  if (!possible.includes(done.length)) return `ended as ${outcome}, but was executed ${done.length} times`
   const [change] = done
   if (change === undefined) return undefined
-  if (outcome === 'applied' && change.version !== version) return `was done as ${change.version}, not as ${version}`
+  if (outcome === 'applied' && change.version !== version) return `was executed as ${change.version}, not as ${version}`
   return timeliness(write, change) ?? condition(write, change, history)
 }
 
@@ -44,10 +44,10 @@ function timeliness(
   { offline, policy, at, limit, answer, sentLate, outcome, isShared }: UserWrite,
   change: Happened,
 ): string | undefined {
-  if (offline && policy === 'drop') return 'was done, though there was no connection'
-  if (change.at > at + limit + UNDERWAY) return `was done ${change.at - at} ms later`
-  if (offline && outcome === 'applied' && !sentLate) return 'was sent late, but does not say so'
-  if (offline && policy === 'ask' && !isShared && answer !== true) return 'was done, though nobody said yes'
+  if (offline && policy === 'drop') return 'was executed although it was to be dropped without a connection'
+  if (change.at > at + limit + UNDERWAY) return `was executed ${change.at - at} ms later`
+  if (offline && outcome === 'applied' && !sentLate) return 'was sent late, but is not marked as late'
+  if (offline && policy === 'ask' && !isShared && answer !== true) return 'was executed without approval'
   return undefined
 }
 
@@ -60,10 +60,10 @@ function condition(write: UserWrite, change: Happened, history: History): string
   const previous = before?.op === 'set' ? before : undefined
   if (write.merged && change.value === write.merged.value) {
     const { theirs } = write.merged
-    return theirs === previous?.value ? undefined : `was merged with ${theirs}, and replaced ${previous?.value}`
+    return theirs === previous?.value ? undefined : `was merged with ${theirs}, but replaced ${previous?.value}`
   }
   const isConditional = write.conflict !== 'last' || (write.offline && write.policy === 'cas')
-  // Another page that found it has sent it as that page does.
+  // Another page that shares the storage sent it under its own policy.
   if (!isConditional || write.isShared || write.seen === undefined) return undefined
   const found = previous?.version ?? 'absent'
   return found === write.seen ? undefined : `replaced ${found}, but its user saw ${write.seen}`

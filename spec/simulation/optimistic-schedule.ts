@@ -3,51 +3,54 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import type { ClientPlan, Kind, Restart } from './schedule.js'
 
-/** ms in which things go wrong; after that the world behaves. */
+/** Faulty time, ms; afterwards nothing fails. */
 export const OPTIMISTIC_TROUBLE = 8_000
 
-/** Something that happens in a world of writers, `at` ms after the start. */
+/** An event in a simulation of writers, `at` ms after the start. */
 export type OptimisticAction = {
   readonly at: number
-} /** The user of a page writes; `times` in quick succession, as a slider does. */ & (
+} /** The user of a page writes; `times` in quick succession, as with a slider. */ & (
   | { readonly type: 'set'; readonly client: number; readonly times: number }
-  /** Somebody writes past the page, by the same client. */
+  /** The same client writes directly, bypassing the page. */
   | { readonly type: 'plain' | 'delete' | 'expiring'; readonly client: number }
-  /** The page looks away, and comes back. */
+  /** The page unsubscribes, and subscribes again. */
   | { readonly type: 'blink'; readonly client: number; readonly pause: number }
-  /** The page is gone; a new one comes, after a while. */
+  /** The page is closed, and a new one opens after a while. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
   | ({ readonly type: 'restart' } & Restart)
 )
 
-/** A page and how it writes. */
+/** A page and its options. */
 export interface WriterPlan extends ClientPlan {
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly offline: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   /** ms */
   readonly maxAge: number
-  /** Which storage it keeps writes in, if any; pages may share one. */
+  /** Index of its storage, if any; pages may share one. */
   readonly storage: number | undefined
-  /** How often its users say yes when asked. */
+  /** Probability that its user approves late writes. */
   readonly yes: number
 }
 
-/** Everything that happens in a world of writers. */
+/** Everything that happens in a simulation of writers. */
 export interface OptimisticSchedule {
   readonly seed: number
   readonly kind: Kind
   readonly clients: readonly WriterPlan[]
   readonly conditions: Conditions
-  /** How often a storage fails. */
+  /** Probability that a storage fails. */
   readonly badStorage: number
-  /** How often a handler of a subscriber calls back in. */
+  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly OptimisticAction[]
 }
 
-/** The schedule of a seed; generators are kept as in `generators.ts`. With the second, handlers call back in, in every second world. */
+/**
+ * Returns the schedule of a seed; generators work as in `generators.ts`. With the second, handlers act reentrantly in
+ * half of the schedules.
+ */
 export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSchedule {
   const schedule = first(seed)
   const random = new Random(seed ^ 0xca11)
@@ -70,7 +73,6 @@ function first(seed: number): OptimisticSchedule {
   return { seed, kind, clients, conditions, badStorage: random.chance(0.2) ? 0.2 : 0, actions }
 }
 
-/** What the broker and the store are like. */
 export function kindOf(random: Random): Kind {
   return {
     identifiers: random.chance(0.7),
@@ -79,7 +81,6 @@ export function kindOf(random: Random): Kind {
   }
 }
 
-/** How bad a network is. */
 export function conditionsOf(random: Random): Conditions {
   const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {

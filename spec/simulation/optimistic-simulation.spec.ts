@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('pages that write keep their promises', SUITES.optimistic)
+disasters('pages with optimistic writes keep their guarantees', SUITES.optimistic)

@@ -3,13 +3,13 @@ import type { StoredWrite, WriteStorage } from '../../src/client/optimistic/inde
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** A storage that outlives pages, takes its time and sometimes fails. */
+/** A storage that outlives pages, is slow and sometimes fails. */
 export class SimStorage {
   readonly #time: VirtualTime
   readonly #random: Random
   readonly #bad: number
   #kept: StoredWrite | undefined
-  /** Whether it works by now. */
+  /** Whether it has stopped failing. */
   calm = false
 
   constructor(time: VirtualTime, random: Random, bad: number) {
@@ -22,7 +22,7 @@ export class SimStorage {
     return this.#kept
   }
 
-  /** As a page sees it, which may be gone before the storage is done. */
+  /** The storage as a page sees it, which may close before an operation is done. */
   port(): WriteStorage {
     return {
       load: () => this.#later(() => this.#kept),

@@ -14,19 +14,19 @@ import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** What came of a simulation. */
+/** The result of a simulation. */
 export interface OptimisticVerdict {
   readonly violations: readonly string[]
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** Long enough for whatever was on its way, what is read again, and what waits for its time to be over. */
+/** Outlasts pending requests, repeated reads and timeouts. */
 const SETTLE = 75_000
 
-/** Long enough for what has to be ended. */
+/** Outlasts pending unregistrations. */
 const LEAVE = 60_000
 
-/** ms in which a storage may not have kept a write yet. */
+/** Time after which a storage has stored a write, ms. */
 const UNDERWAY = 100
 
 /** A store, pages that write one key, and a network, on virtual time. */
@@ -72,7 +72,7 @@ export class OptimisticWorld {
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(OPTIMISTIC_TROUBLE)
     this.#handlers.stop()
-    // Whoever left in a handler comes back.
+    // Subscribers that left in a handler return.
     for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.look())
     Object.assign(conditions, CALM)
     for (const storage of this.#storages) storage.calm = true
@@ -120,7 +120,7 @@ export class OptimisticWorld {
     else if (action.type === 'blink') this.#blink(page, action.pause)
   }
 
-  /** What a subscriber does before its handler returns, if it does. */
+  /** The reentrant actions of a subscriber. */
   #handled(page: Page): void {
     const error = (): void => undefined
     this.#handlers.handle(
@@ -145,20 +145,20 @@ export class OptimisticWorld {
     if (i >= 0 && !page.isClosed) this.#reload(i, page, 50)
   }
 
-  /** When everybody has left nothing is left of them. */
+  /** After all subscribers have left, nothing may remain. */
   #judgeRest(): void {
     const { time } = this.#setting
     for (const page of this.#pages) page?.leave()
-    // Whoever looks but once, with nobody beside, leaves nothing either.
+    // A one-time subscriber without others leaves nothing either.
     for (const page of this.#pages) page?.lookBeside(true)
     time.runUntil(time.now + LEAVE)
     for (const page of this.#everyone) {
       const { size } = page.store[HOST].registry
-      if (size > 0) this.#shared.complain(`${page.name} has ${size} watches left`)
-      if (page.loop.timers > 0) this.#shared.complain(`${page.name} has ${page.loop.timers} timers left`)
+      if (size > 0) this.#shared.complain(`${page.name} still has ${size} watches`)
+      if (page.loop.timers > 0) this.#shared.complain(`${page.name} still has ${page.loop.timers} timers`)
       const registered = this.#shared.broker.watchesOf(page.name)
       if (!page.isClosed && registered > 0 && !this.#shared.isOdd)
-        this.#shared.complain(`${page.name} has ${registered} registrations left`)
+        this.#shared.complain(`${page.name} still has ${registered} registrations`)
     }
   }
 
@@ -170,7 +170,7 @@ export class OptimisticWorld {
 
   #reload(i: number, page: Page, pause: number): void {
     page.close()
-    // What the storage had no time for leaves there what was before.
+    // A storage that was too slow still has the previous content.
     for (const write of this.#writes.values())
       if (write.by === page.name && write.at > this.#setting.time.now - UNDERWAY) write.isShared ||= write.isKept
     this.#pages[i] = undefined
@@ -184,10 +184,10 @@ export class OptimisticWorld {
     if (shown?.state !== 'confirmed' && shown?.state !== 'refused')
       this.#shared.complain(`${page.name} is ${shown?.state} at the end`)
     if (shown?.value !== truth || (record && String(shown?.version) !== String(record.version)))
-      this.#shared.complain(`${page.name} did not agree: shows ${shown?.value}, is ${truth}`)
+      this.#shared.complain(`${page.name} did not converge: shows ${shown?.value}, is ${truth}`)
   }
 }
 
-/** Runs a schedule; every chance is the schedule's. */
+/** Runs a schedule; all randomness draws from its seed. */
 export const simulateOptimistic = (schedule: OptimisticSchedule): OptimisticVerdict =>
   seeded(schedule.seed, () => new OptimisticWorld(schedule).run())

@@ -1,41 +1,43 @@
 import type { Entry } from '../../src/client/index.js'
 import type { History } from './history.js'
 
-/** What is known of a watch when it says something. */
+/** The known circumstances of an entry. */
 export interface Circumstances {
-  /** Place in the history at which the store sent the message that made the watch speak; none for a late subscriber. */
+  /**
+   * Position in the history at which the store sent the message that caused the entry; missing for a late subscriber.
+   */
   readonly place: number | undefined
-  /** What comes on this connection can be told from what was queued before. */
+  /** Messages of this connection can be distinguished from those queued before. */
   readonly certain: boolean
-  /** A message of this connection told of the change: a read that finds it confirms it, and does not only replace another. */
+  /**
+   * A message of this connection carried the change: a read that finds it confirms it, and does not only replace an
+   * earlier value.
+   */
   readonly notified: boolean
 }
 
-/** What the promises depend on in a simulation. */
+/** Conditions of the guarantees in a simulation. */
 export interface Terms {
-  /** The store says the place of an answer that there is no such key. */
+  /** The store sends the version of a not-found response. */
   readonly positions: boolean
   /** The broker repeats messages on the same connection. */
   readonly duplicates: boolean
 }
 
-/**
- * Holds one subscriber of a watch to its promises, entry by entry. It knows all that ever happened at the store, and
- * the place of everything in it.
- */
+/** Checks one subscriber of a watch, entry by entry, against the complete history of the store. */
 export class Oracle {
   readonly #history: History
   readonly #key: string
   readonly #terms: Terms
-  /** Place of the last entry with a version. */
+  /** Position of the last entry with a version. */
   #last: number | undefined
-  /** Where a read found no key, and the watch said so: what follows happened later. */
+  /** Where a read found no key, and that was emitted: later entries happened later. */
   #absentFrom: number | undefined
-  /** Where a read found no key again: what happened before need not be told. */
+  /** Where a later read found no key: earlier changes need not be emitted. */
   #mergedUntil: number | undefined
-  /** A change was emitted since the connection is there, confirmed by a read or certain: then all that follow are. */
+  /** A change on this connection was confirmed by a read or certain: then all later ones are. */
   #believed = false
-  /** It came to a watch that was there, without a value; whether that was read again since is not known. */
+  /** It joined an existing watch without a value; whether that was read since is unknown. */
   #late = false
   #live = false
   #shown: Entry<string> | undefined
@@ -46,7 +48,7 @@ export class Oracle {
     this.#terms = terms
   }
 
-  /** What was emitted last. */
+  /** The last entry. */
   get shown(): Entry<string> | undefined {
     return this.#shown
   }
@@ -55,7 +57,7 @@ export class Oracle {
     return this.#live
   }
 
-  /** A subscriber that came late knows what another one of the same watch knows, if there is one. */
+  /** A late subscriber knows what another subscriber of the same watch knows. */
   joins(other: Oracle | undefined): void {
     this.#late = other === undefined ? this.#shown?.op !== 'set' : other.#late
     if (other === undefined) return
@@ -64,22 +66,19 @@ export class Oracle {
     this.#believed = other.#believed
   }
 
-  /**
-   * The value was read, at a place of the history, and may be relied on; or it may not any more. Returns what is wrong with
-   * that, if anything is.
-   */
+  /** The value became live, as read at a position in the history, or stale. Returns what is wrong with that. */
   live(isLive: boolean, place: number | undefined): string | undefined {
     this.#live = isLive
     if (!isLive) this.#believed = false
     if (!isLive || place === undefined) return undefined
     const complaint = this.#judgeBookmark(place)
-    // A read that finds the key still gone emits nothing; it may have been overtaken by what is told later.
+    // A read that finds the key still absent emits nothing; a later notification may have overtaken it.
     if (this.#shown !== undefined && this.#shown.op !== 'set')
       this.#mergedUntil = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
     return complaint
   }
 
-  /** What is wrong with an entry, if anything is. */
+  /** Returns what is wrong with an entry. */
   judge(entry: Entry<string>, circumstances: Circumstances): string | undefined {
     this.#shown = entry
     if (entry.op === 'absent') return this.#judgeAbsence(circumstances.place)
@@ -94,7 +93,7 @@ export class Oracle {
     return complaint
   }
 
-  /** A store that lost its data and whose clock went back may have given a version twice. */
+  /** A store that lost its data and whose clock was set back may have reused a version. */
   #placeOf({ op, version, value }: Entry<string>): number | undefined {
     const places = version === undefined ? [] : this.#history.placesOf(this.#key, String(version))
     const fits = places.filter(place => {
@@ -110,34 +109,34 @@ export class Oracle {
     if (place === undefined) return undefined
     const { all, life } = this.#history
     const before = this.#history.between(this.#key, 0, place).at(-1)
-    // A store that lost its data forgot whatever an earlier one was told.
+    // A store that lost its data has forgotten earlier registrations.
     if (before?.op !== 'set' || before.life !== life) return undefined
-    // It was there when it was read, but a deletion may have overtaken the answer.
+    // The key existed when it was read, but a deletion may have overtaken the response.
     const deleted = all.findIndex((change, at) => at >= place && change.key === this.#key && change.op === 'delete')
     this.#absentFrom = deleted + 1
-    return deleted < 0 ? 'the key was there' : undefined
+    return deleted < 0 ? 'the key existed' : undefined
   }
 
-  /** Of all that happened before a place the last change is shown, or a later one. */
+  /** The last change before a position, or a later one, must be shown. */
   #judgeBookmark(place: number): string | undefined {
     const { all, life } = this.#history
     const before = this.#history.between(this.#key, 0, place).at(-1)
-    // A store that lost its data knows nothing of what happened at an earlier one.
+    // A store that lost its data does not know earlier changes.
     if (before?.life !== life) return undefined
     const shownTo = Math.max(this.#last ?? -1, (this.#absentFrom ?? 0) - 1)
     if (shownTo >= all.lastIndexOf(before)) return undefined
-    // An answer without a place that there is no such key shows nothing: the deletion is told by its notification.
+    // A not-found response without a version emits nothing: the notification of the deletion does.
     if (before.op === 'delete' && !this.#terms.positions) return undefined
-    // A deletion that is told later may have overtaken the answer.
+    // A later deletion may have overtaken the response.
     const later = this.#history.between(this.#key, place, all.length)
     const mayBeGone = [before, ...later].some(({ op }) => op === 'delete')
     const isGone = this.#shown !== undefined && this.#shown.op !== 'set'
-    return isGone && mayBeGone ? undefined : 'it is live, and the last change before was not told'
+    return isGone && mayBeGone ? undefined : 'it is live, but the last earlier change was not emitted'
   }
 
   #judgeOrder(place: number): string | undefined {
     if (this.#last !== undefined && place <= this.#last) return 'it is not newer than the entry before'
-    if (this.#absentFrom !== undefined && place < this.#absentFrom) return 'it is older than the absence before'
+    if (this.#absentFrom !== undefined && place < this.#absentFrom) return 'it is older than the last absence'
     return undefined
   }
 
@@ -145,14 +144,14 @@ export class Oracle {
     if (!this.#live || this.#mayMerge(circumstances)) return undefined
     const gone = this.#mergedUntil ?? this.#absentFrom
     const from = gone ?? (this.#last === undefined ? place : this.#last + 1)
-    // A key that was not shown cannot be seen to go.
+    // Deleting a key that was not shown is not visible.
     const shown = gone === undefined
     const changes = this.#history.between(this.#key, from, place)
     const missing = shown || changes[0]?.op !== 'delete' ? changes : changes.slice(1)
-    return missing.length > 0 ? `${missing.length} changes before it were not told` : undefined
+    return missing.length > 0 ? `${missing.length} earlier changes were not emitted` : undefined
   }
 
-  /** Documented: where something has no place among the changes a read decides, and merges what changed meanwhile. */
+  /** As documented: a read decides about changes that cannot be ordered, and merges those in between. */
   #mayMerge({ certain }: Circumstances): boolean {
     const { positions, duplicates } = this.#terms
     const gone = this.#absentFrom !== undefined || this.#mergedUntil !== undefined

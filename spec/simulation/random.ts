@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed gives the same numbers (mulberry32). */
+/** A reproducible random generator (mulberry32): the same seed gives the same numbers. */
 export class Random {
   #state: number
 
@@ -24,7 +24,7 @@ export class Random {
     return this.next() < probability
   }
 
-  /** As `chance`, but draws nothing for what never happens: worlds that do not know of it stay what they were. */
+  /** As `chance`, but draws nothing for an undefined or zero probability, so that older schedules stay unchanged. */
   might(probability: number | undefined): boolean {
     return probability !== undefined && probability > 0 && this.chance(probability)
   }

@@ -1,18 +1,18 @@
 import type { SuiteName } from './suites.js'
 
-/** Seeds that once failed, and what was learned of them. */
+/** Seeds that once failed, and their lesson. */
 export interface Regression {
   readonly story: string
   readonly suite: SuiteName
-  /** By which a seed became a schedule; see `generators.ts`. */
+  /** The generator that made the schedule of the seeds; see `generators.ts`. */
   readonly generator: number
   readonly seeds: readonly number[]
 }
 
-/** Every seed that ever failed; add to it, and take nothing away. */
+/** Every seed that ever failed; only add to it. */
 export const REGRESSIONS: readonly Regression[] = [
   {
-    story: 'what a store that lost its data had told before is not taken for new',
+    story: 'notifications from before a data loss do not count as new',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -22,7 +22,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a notification that an answer overtook is not shown after the absence',
+    story: 'a notification overtaken by a not-found response is not emitted after the absence',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -31,7 +31,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a late subscriber of a key that was gone is judged by what its watch knew',
+    story: 'a late subscriber of a deleted key is judged by the state of its watch',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -54,43 +54,43 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a store that is restarted twice at a time runs once',
+    story: 'a store that is restarted twice concurrently runs once',
     suite: 'watch',
     generator: 1,
     seeds: [910_092_454],
   },
   {
-    story: 'a late subscriber of a watch that nobody had for a while does not know the absence before',
+    story: 'a late subscriber of a watch without subscribers does not know the earlier absence',
     suite: 'watch',
     generator: 2,
     seeds: [3_092, 15_590],
   },
   {
-    story: 'a read for the sake of a stale notification does not swallow changes',
+    story: 'a read caused by a stale notification does not swallow changes',
     suite: 'watch',
     generator: 2,
     seeds: [3_000_031_440, 3_000_059_612],
   },
   {
-    story: 'an answer that was overtaken by a deletion says no more than that deletion',
+    story: 'a response overtaken by a deletion proves only that deletion',
     suite: 'watch',
     generator: 2,
     seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
   },
   {
-    story: 'a broker that loses identifiers of some messages may have changes merged as one that has none',
+    story: 'changes may be merged if a broker loses some subscription identifiers, as without them',
     suite: 'watch',
     generator: 3,
     seeds: [3_015_256_823],
   },
   {
-    story: 'a client that is closed on a connection that goes on asks once for the end of its registrations',
+    story: 'a client that closes without its connection sends each STOP once',
     suite: 'watch',
     generator: 3,
     seeds: [3_015_226_975],
   },
   {
-    story: 'the end of a registration is asked for again when the answer makes no sense',
+    story: 'the STOP of a key is sent again after an odd reply',
     suite: 'watch',
     generator: 3,
     seeds: [
@@ -99,38 +99,37 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a token of before a loss of data may be newer than those after it',
+    story: 'a token from before a data loss may be newer than later tokens',
     suite: 'lease',
     generator: 1,
     seeds: [910_006_103, 910_016_442],
   },
   {
-    story:
-      'at a broker without identifiers a key that comes is read where a kept session was resumed, and its steps merge',
+    story: 'without subscription identifiers, a new key is read on a resumed session, and its changes merge',
     suite: 'glob',
     generator: 2,
     seeds: [1_237_369_903, 1_237_372_866],
   },
   {
-    story: 'of two ends of a registration that failed, neither is asked for again once the key is watched anew',
+    story: 'of two failed STOPs of a key, neither is sent again once the key is watched again',
     suite: 'lease',
     generator: 2,
     seeds: [1_396_831_535],
   },
   {
-    story: 'a watch whose answers are late again and again has its pause before it asks once more',
+    story: 'a watch whose responses are repeatedly late waits for its backoff before it retries',
     suite: 'lease',
     generator: 2,
     seeds: [3_999_002_164],
   },
   {
-    story: 'a store whose answers were late three times is asked on, and tells of every step of keys from then on',
+    story: 'registration continues at a store that was late three times, which then notifies of every change',
     suite: 'glob',
     generator: 1,
     seeds: [2_907_166_955],
   },
   {
-    story: 'the end of the registration of a key is asked for again while a glob stands in for it',
+    story: 'the STOP of a key is sent again while a glob serves its watch',
     suite: 'glob',
     generator: 2,
     seeds: [
@@ -138,7 +137,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'the end of the registration for a glob is asked for again when the answer makes no sense',
+    story: 'the STOP of a glob is sent again after an odd reply',
     suite: 'glob',
     generator: 2,
     seeds: [
@@ -147,152 +146,152 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a key that another glob of the client was just reading merged steps, also when that glob was left by then',
+    story: 'a key that another glob was reading merged changes, even if that glob was unsubscribed by then',
     suite: 'glob',
     generator: 2,
     seeds: [871, 600_006_471, 600_010_294],
   },
   {
-    story: 'a glob that forgets a key which is gone goes on to stand in for it where another one has to scan',
+    story: 'a glob that forgets a deleted key still serves its watch if another glob must scan',
     suite: 'glob',
     generator: 2,
     seeds: [189_457_192],
   },
   {
-    story: 'a key of an earlier connection was called live a moment before its next change was told',
+    story: 'a key of an earlier connection was live shortly before its next change was emitted',
     suite: 'glob',
     generator: 2,
     seeds: [19_266],
   },
   {
-    story: 'a read for a change that was queued before found another one, of which no message had told yet',
+    story: 'a read caused by a queued change found a newer one that was not notified yet',
     suite: 'watch',
     generator: 3,
     seeds: [1_759_117_066],
   },
   {
-    story: 'a watch that read again never told of an own write that was gone by then, and a page showed it for ever',
+    story: 'a watch that read again never emitted an own write that was overwritten, and the page showed it forever',
     suite: 'optimistic',
     generator: 1,
     seeds: [1_347, 2_441, 3_045, 8_224, 10_833],
   },
   {
-    story: 'a deletion that was told on an earlier connection was shown with its old version',
+    story: 'a deletion notified on an earlier connection was emitted with its old version',
     suite: 'optimistic',
     generator: 1,
     seeds: [3_668, 7_291],
   },
   {
-    story: 'a write that found no connection while another one was taken out of the storage did not count as late',
+    story: 'a write without a connection did not count as late while another one was removed from the storage',
     suite: 'optimistic',
     generator: 1,
     seeds: [2_358],
   },
   {
-    story: 'writes that were replaced were kept one after the other, and a page that was closed left an old one',
+    story: 'replaced writes were stored one after the other, and a closed page left an old one',
     suite: 'optimistic',
     generator: 1,
     seeds: [44_473],
   },
   {
-    story: 'what was written upon a write that was kept was merged with an empty value',
+    story: 'a write on top of a stored write was merged with an empty value',
     suite: 'optimistic',
     generator: 1,
     seeds: [6_118, 10_729],
   },
   {
-    story: 'a node that is opened anew is not taken for another process because of a start that it sent before',
+    story: 'a reopened node is not mistaken for another process because of its earlier start message',
     suite: 'cluster',
     generator: 1,
     seeds: [700_001_525],
   },
   {
-    story: 'nobody is told that a write is nowhere, because the log refused another one while that was on its way',
+    story: 'no client was told that a write was lost, because the log rejected another one in flight',
     suite: 'cluster',
     generator: 1,
     seeds: [458_935_349, 458_938_851],
   },
   {
-    story: 'a node is not kept from opening by a snapshot that was misread, or replaced by another one meanwhile',
+    story: 'a misread or replaced snapshot does not keep a node from opening',
     suite: 'cluster',
     generator: 1,
     seeds: [1_166_658_505, 1_166_665_691],
   },
   {
-    story: 'a wish whose answer was lost is not sent again with the next one, nor with a late one more than was seen',
+    story:
+      'a desired value with a lost response is not resent with the next one, and a late one sends only the fields seen',
     suite: 'shadow',
     generator: 1,
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
   },
   {
-    story: 'a device does anew what it has reported when the report was deleted before it heard of the answer',
+    story: 'a device repeats a reported action if the report was deleted before its response arrived',
     suite: 'shadow',
     generator: 1,
     seeds: [2_150_741_267, 1_318_445_542],
   },
   {
-    story:
-      'a message that was given its packet id on a connection that ended before it was written goes on when it has expired',
+    story: 'a message that got its packet id on a connection that ended before sending continues after its expiry',
     suite: 'broker',
     generator: 1,
     seeds: [2_916_508_093],
   },
   {
-    story: 'what was too large for a client when it got a shared message is not owed any more',
+    story: 'a shared message that was too large for a client is no longer pending for it',
     suite: 'broker',
     generator: 1,
     seeds: [3_270_097_344],
   },
   {
-    story: 'a client that a handler closes shows the others no entry before those that they have not been told',
+    story: 'a client closed by a handler emits no newer entry to subscribers that lack earlier ones',
     suite: 'watch',
     generator: 4,
     seeds: [1_756_627_366, 1_756_645_855, 1_756_683_597, 1_756_741_671, 1_756_758_507],
   },
   {
-    story: 'a key is not taken for read when the handler that first hears of it ends what its registration was',
+    story: 'a key does not count as read when the handler of its first entry ends its registration',
     suite: 'glob',
     generator: 5,
     seeds: [4_110_211_845, 4_110_214_219, 4_110_218_116],
   },
   {
     story:
-      'a client that was closed without a connection came back while it waited for its storage. It took over the next client of its name, whose watches ended',
+      'a client closed without a connection reconnected while it waited for its storage, and took over the next client of its name, whose watches ended',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_349_591, 2_491],
   },
   {
     story:
-      'a client lost its connection while it waited for its storage to be closed, and came back. It took over the next client of its name, whose watches ended',
+      'a closing client that waited for its storage reconnected after a lost connection, and took over the next client of its name, whose watches ended',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_360_071, 1_863_360_374],
   },
   {
     story:
-      'a handler of status$ looked at a view again when it heard that nobody did. The view left its watch after that, and showed nothing new',
+      'a handler of status$ resubscribed a view that had just lost its last subscriber; the view then left its watch and showed nothing new',
     suite: 'optimistic',
     generator: 2,
     seeds: [473, 474, 843],
   },
   {
     story:
-      'a handler of status$ wrote when it heard that the connection was lost, before the view had heard of it. The write was sent late, and did not say so',
+      'a handler of status$ wrote on a lost connection before the view was notified of it; the write was sent late without being marked as late',
     suite: 'optimistic',
     generator: 2,
     seeds: [376],
   },
   {
     story:
-      'a handler that heard that its stored write was superseded wrote once more, and the storage kept that write. The next page sent it, though newer ones had been done',
+      'a handler notified of a superseded stored write wrote again, and the storage kept that write; the next page sent it although newer ones had been executed',
     suite: 'optimistic',
     generator: 2,
     seeds: [755_569_363, 755_575_585],
   },
   {
     story:
-      'a handler of errors$ left a lease when it heard that a request had failed. The lease was asked for again after that, and nobody gave it back',
+      'a handler of errors$ unsubscribed a lease on a failed request; the lease was requested again and never released',
     suite: 'lease',
     generator: 3,
     seeds: [43, 184, 606, 633],

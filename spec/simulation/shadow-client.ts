@@ -9,18 +9,17 @@ import { type Document, documentOf, placeOf, type Wish } from './shadow-oracle.j
 import { FIELDS, type Field, type ShadowPlan } from './shadow-schedule.js'
 import { SimSession } from './sim-session.js'
 
-/** What clients share. */
 export interface ShadowSetting {
   readonly broker: SimBroker
   readonly setting: Setting
-  /** By value. */
+  /** Wishes by value. */
   readonly wishes: Map<number, Wish>
-  /** How often the device fails; 0 when all is calm. */
+  /** Probability that the device fails; 0 in calm times. */
   readonly fails: () => number
   /** ms */
   readonly work: number
   readonly complain: (what: string) => void
-  /** The end of a handler: it may do something yet, or throw. */
+  /** Called at the end of a handler, which may then act or throw. */
   readonly handled: (client: ShadowClient) => void
 }
 
@@ -33,7 +32,7 @@ const EXPECTED: readonly string[] = [
   'connection-refused',
 ]
 
-/** Somebody who has wishes of a device, or the device. */
+/** An application with desired values, or the device. */
 export class ShadowClient {
   readonly name: string
   readonly loop: EventLoop
@@ -43,9 +42,9 @@ export class ShadowClient {
   readonly #world: ShadowSetting
   #looking: Subscription | undefined
   #following: Subscription | undefined
-  /** Others that look beside it. */
+  /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
-  /** Where what was done last was wished, field by field, and in which life of the store. */
+  /** Position of the desired value that was applied last, per field, and its store instance. */
   readonly #done = new Map<Field, { readonly life: number; readonly place: number }>()
   #isWorking = false
   isClosed = false
@@ -91,7 +90,7 @@ export class ShadowClient {
     looking?.unsubscribe()
   }
 
-  /** Looks beside, until the first state or until it is told to leave. */
+  /** Subscribes additionally, until the first state or until unsubscribed. */
   lookBeside(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
@@ -105,7 +104,7 @@ export class ShadowClient {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
-  /** Is the device from now on. */
+  /** Becomes the device. */
   follow(): void {
     if (this.#following) return
     const { setting } = this.#world
@@ -115,7 +114,7 @@ export class ShadowClient {
     const left$ = new Subject<void>()
     const following = new Subscription(() => left$.next())
     this.#following = following
-    // A handler may leave before the subscription is there to be left.
+    // A handler may unsubscribe before the subscription exists.
     const done = following$.pipe(takeUntil(left$)).subscribe({
       next: () => this.#world.handled(this),
       error: error => this.#expect(error),
@@ -135,7 +134,7 @@ export class ShadowClient {
     this.unfollow()
   }
 
-  /** Reports something that nobody wished. */
+  /** Reports a value that was not desired. */
   measure(measured: number): void {
     this.#shadow.report({ measured }).subscribe({
       next: () => this.#world.handled(this),
@@ -160,7 +159,7 @@ export class ShadowClient {
           const document = documentOf(setting.history.all[place]?.value)
           return fields.every(field => document[field] === patch[field])
         })
-        if (!isKept) this.#complain(`was told that ${JSON.stringify(patch)} was written at ${version}, and it was not`)
+        if (!isKept) this.#complain(`received ${version} for ${JSON.stringify(patch)}, which was not written`)
       },
       error: error => this.#expect(error),
     })
@@ -178,14 +177,14 @@ export class ShadowClient {
     for (const field of FIELDS) {
       const value = state.desired?.[field]
       if (value !== undefined && this.#world.wishes.get(value)?.field !== field)
-        this.#complain(`shows ${field} ${value}, which nobody wished`)
+        this.#complain(`shows ${field} ${value}, which was never desired`)
     }
   }
 
-  /** Does what is wished; takes its time, and may fail. */
+  /** Applies a delta after a delay, or fails. */
   #apply({ delta }: Delta<Required<Document>>): ObservableInput<Document> {
     const { setting, fails, work } = this.#world
-    if (this.#isWorking) this.#complain('does two things at a time')
+    if (this.#isWorking) this.#complain('applies two deltas at a time')
     for (const field of FIELDS) this.#begin(field, delta[field])
     this.#isWorking = true
     return new Observable<Document>(subscriber => {
@@ -205,7 +204,7 @@ export class ShadowClient {
 
   /** Whether it knows on this connection that it has reported that. */
   #hasReported(field: Field, value: number): boolean {
-    // By the views, for who looks may be told after who follows.
+    // From the views, as subscribers of the state may be notified after `follow`.
     const [report, wish] = [this.#shadow.reported.state, this.#shadow.desired.state]
     if (report.freshness.state !== 'live' || wish.freshness.state !== 'live') return false
     return report.confirmed?.[field] === value
@@ -214,11 +213,11 @@ export class ShadowClient {
   #begin(field: Field, value: number | undefined): void {
     const { history } = this.#world.setting
     if (value === undefined) return
-    if (this.#hasReported(field, value)) this.#complain(`does ${field} ${value} again, which it has reported`)
+    if (this.#hasReported(field, value)) this.#complain(`applies ${field} ${value} again after reporting it`)
     const place = placeOf({ field, value }, history)
     const before = this.#done.get(field)
     if (before?.life === history.life && place >= 0 && place < before.place)
-      this.#complain(`does ${field} ${value} after something newer`)
+      this.#complain(`applies ${field} ${value} after a newer value`)
     this.#done.set(field, { life: history.life, place })
   }
 

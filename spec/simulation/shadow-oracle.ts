@@ -1,10 +1,10 @@
 import type { Happened, History } from './history.js'
 import { FIELDS, type Field } from './shadow-schedule.js'
 
-/** What is wished of a device, and what it says. */
+/** Desired or reported state. */
 export type Document = Partial<Record<Field | 'measured', number>>
 
-/** A wish, which nobody else ever has. */
+/** A desired value, unique in the simulation. */
 export interface Wish {
   readonly field: Field
   readonly value: number
@@ -17,21 +17,21 @@ export const REPORTED = 'pump/reported'
 export const documentOf = (value: string | undefined): Document => (value === undefined ? {} : JSON.parse(value))
 
 /**
- * What is wrong with what became of a document: fields that nobody wished, that come back after somebody wished something else,
- * or that are gone though nobody deleted anything.
+ * Returns what is wrong with the history of a document: fields that were never desired, that reappear after another
+ * value was desired, or that disappear without a deletion.
  */
 export function judgeDocument(key: string, history: History, wishes: ReadonlyMap<number, Wish>): string[] {
   const complaints: string[] = []
   let [before, life, former]: [Document, number, Set<number>] = [{}, 0, new Set()]
   for (const change of history.all.filter(one => one.key === key)) {
-    // A store that lost its data knows nothing of before.
+    // A store that lost its data knows no earlier changes.
     if (change.life !== life) [before, life, former] = [{}, change.life, new Set()]
     const after = change.op === 'set' ? documentOf(change.value) : {}
     for (const field of FIELDS) {
       const complaint = judgeField(field, before[field], after[field], { change, former, wishes })
       if (complaint !== undefined) complaints.push(`${key} ${complaint}`)
     }
-    // The device does again what nobody remembers that it has done.
+    // The device repeats an action whose report was lost.
     if (key === REPORTED && change.op === 'delete') former = new Set()
     before = after
   }
@@ -54,11 +54,11 @@ function judgeField(
   if (before === after) return undefined
   if (before !== undefined) former.add(before)
   if (after === undefined) return change.op === 'set' ? `loses ${field} ${before}` : undefined
-  if (wishes.get(after)?.field !== field) return `has ${field} ${after}, which nobody wished`
-  return former.has(after) ? `brings back ${field} ${after}` : undefined
+  if (wishes.get(after)?.field !== field) return `has ${field} ${after}, which was never desired`
+  return former.has(after) ? `restores ${field} ${after}` : undefined
 }
 
-/** Where a field was given a value last, in the life of the store that is. */
+/** Position of the last change of a field, in the current store instance. */
 export function placeOf({ field, value }: Wish, history: History): number {
   const places = history.all.map((change, at) => {
     const isIt = change.key === DESIRED && change.life === history.life && documentOf(change.value)[field] === value

@@ -4,26 +4,26 @@ import { conditionsOf, kindOf } from './optimistic-schedule.js'
 import { Random } from './random.js'
 import type { ClientPlan, Kind, Restart } from './schedule.js'
 
-/** ms in which things go wrong; after that the world behaves. */
+/** Faulty time, ms; afterwards nothing fails. */
 export const SHADOW_TROUBLE = 6_000
-/** What is wished of the device. */
+/** The fields of the device. */
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
 
-/** Something that happens to a device, or to those who have wishes; `at` ms after the start. Client 0 is the device. */
+/** An event for a device or its applications, `at` ms after the start. Client 0 is the device. */
 export type ShadowAction = { readonly at: number } & (
   | { readonly type: 'wish'; readonly client: number; readonly fields: readonly Field[]; readonly times: number }
   | { readonly type: 'delete'; readonly client: number; readonly of: 'desired' | 'reported' }
-  /** The process is gone; a new one comes, after a while. */
+  /** The process ends, and a new one starts after a while. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
-  /** The device tells what it measures, again and again. @param every - ms */
+  /** The device reports a measurement periodically. @param every - ms */
   | { readonly type: 'measure'; readonly client: 0; readonly times: number; readonly every: number }
   | ({ readonly type: 'restart' } & Restart)
 )
 
-/** Somebody who has wishes, or the device. */
+/** An application, or the device. */
 export interface ShadowPlan extends ClientPlan {
   readonly offline: 'latest' | 'cas' | undefined
 }
@@ -34,32 +34,31 @@ export interface ShadowSchedule {
   readonly kind: Kind
   readonly clients: readonly ShadowPlan[]
   readonly conditions: Conditions
-  /** How often the device fails to do what is wished. */
+  /** Probability that the device fails to apply a delta. */
   readonly fails: number
-  /** ms that it takes at most. */
+  /** Maximum duration of applying a delta, ms. */
   readonly work: number
-  /** How often a handler of a subscriber calls back in. */
+  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly ShadowAction[]
 }
 
-/** By number from 1. What a seed means must not change: a generator that draws anything else gets a new number. */
+/** By number from 1. The schedule of a seed must not change: a generator that draws anything else gets a new number. */
 const GENERATORS = [first, second, third]
 
-/** The schedule of a seed, by the latest generator if none is given. */
 export function shadowScheduleOf(seed: number, generator: number = GENERATORS.length): ShadowSchedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
   return generate(seed)
 }
 
-/** In every second world of those before, handlers call back in. */
+/** In half of the schedules, handlers act reentrantly. */
 function third(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0xca11)
   return random.chance(0.5) ? second(seed) : { ...second(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
 }
 
-/** In every other world the device has more to report than what was wished. */
+/** In half of the schedules the device reports more than the desired fields. */
 function second(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0x25ad0)
   const schedule = first(random.int(0, 2 ** 31))

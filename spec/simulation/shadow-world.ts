@@ -13,12 +13,12 @@ import { FIELDS, SHADOW_TROUBLE, type ShadowAction, type ShadowSchedule } from '
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** Long enough for whatever was on its way, what is read again, and a device that fails for a while. */
+/** Outlasts pending requests, repeated reads, and a device that fails for a while. */
 const SETTLE = 75_000
-/** Long enough for what has to be ended. */
+/** Outlasts pending unregistrations. */
 const LEAVE = 60_000
 
-/** A store, a device, those who have wishes of it, and a network, on virtual time. */
+/** A store, a device, its applications, and a network, on virtual time. */
 class ShadowWorld {
   readonly #schedule: ShadowSchedule
   readonly #setting: Setting
@@ -57,7 +57,7 @@ class ShadowWorld {
     Object.assign(conditions, CALM)
     this.#fails = 0
     this.#handlers.stop()
-    // Whoever left in a handler comes back.
+    // Subscribers that left in a handler return.
     for (const client of this.#clients) if (client) client.loop.run(() => this.#comeBack(client))
     time.runUntil(SHADOW_TROUBLE + SETTLE)
     for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))
@@ -106,7 +106,7 @@ class ShadowWorld {
     if (client === this.#clients[0]) client.follow()
   }
 
-  /** What a subscriber does before its handler returns, if it does. */
+  /** The reentrant actions of a subscriber. */
   #handled(client: ShadowClient): void {
     const i = this.#clients.indexOf(client)
     if (i < 0) return
@@ -134,20 +134,20 @@ class ShadowWorld {
     if (this.#clients[i] === client && !client.isClosed) this.#reload(i, client, 50)
   }
 
-  /** When everybody has left nothing is left of them. */
+  /** After all subscribers have left, nothing may remain. */
   #judgeRest(): void {
     const { time } = this.#setting
     const { complain, broker } = this.#shared
     for (const client of this.#clients) client?.leave()
-    // Whoever looks but once, with nobody beside, leaves nothing either.
+    // A one-time subscriber without others leaves nothing either.
     for (const client of this.#clients) client?.lookBeside(true)
     time.runUntil(time.now + LEAVE)
     for (const { name, store, loop, isClosed } of this.#everyone) {
       const { size } = store[HOST].registry
-      if (size > 0) complain(`${name} has ${size} watches left`)
-      if (loop.timers > 0) complain(`${name} has ${loop.timers} timers left`)
+      if (size > 0) complain(`${name} still has ${size} watches`)
+      if (loop.timers > 0) complain(`${name} still has ${loop.timers} timers`)
       const registered = broker.watchesOf(name)
-      if (!isClosed && registered > 0) complain(`${name} has ${registered} registrations left`)
+      if (!isClosed && registered > 0) complain(`${name} still has ${registered} registrations`)
     }
   }
 
@@ -170,18 +170,18 @@ class ShadowWorld {
     return documentOf(record && new TextDecoder().decode(record.value))
   }
 
-  /** All show what there is, and the device is what it is to be. */
+  /** All clients show the stored documents, and the device matches its desired state. */
   #judgeEnd({ name, shown, isIdle }: ShadowClient, desired: Document, reported: Document): void {
     const { complain } = this.#shared
-    if (!isIdle) complain(`${name} is still at work at the end`)
-    if (!isSame(shown?.desired ?? {}, desired)) complain(`${name} did not agree on what is desired`)
-    if (!isSame(shown?.reported ?? {}, reported)) complain(`${name} did not agree on what is reported`)
+    if (!isIdle) complain(`${name} is still busy at the end`)
+    if (!isSame(shown?.desired ?? {}, desired)) complain(`${name} did not converge on the desired state`)
+    if (!isSame(shown?.reported ?? {}, reported)) complain(`${name} did not converge on the reported state`)
     for (const field of FIELDS)
       if (desired[field] !== undefined && desired[field] !== reported[field])
-        complain(`${field} is ${reported[field]} at the end, and to be ${desired[field]}`)
+        complain(`${field} is ${reported[field]} at the end instead of ${desired[field]}`)
   }
 }
 
-/** Runs a schedule; every chance is the schedule's. */
+/** Runs a schedule; all randomness draws from its seed. */
 export const simulateShadows = (schedule: ShadowSchedule): { readonly violations: readonly string[] } =>
   seeded(schedule.seed, () => new ShadowWorld(schedule).run())

@@ -6,18 +6,18 @@ import type { SimBroker } from './broker.js'
 import type { ClientEnd, Delivered, Setting } from './connection.js'
 import { Wire } from './network.js'
 
-/** What a simulated client is like. */
+/** Properties of a simulated client. */
 export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
   readonly cleanStart: boolean
-  /** Somebody else's, who goes on with it. */
+  /** Belongs to the caller, who continues to use it. */
   readonly shared?: boolean | undefined
-  /** Runs what happens in the client's process, when it may; default at once. */
+  /** Runs tasks of the client's process, when it is not frozen; by default synchronously. */
   readonly run?: (task: () => void) => void
 }
 
-/** The MQTT client of a simulation: reconnects by itself, sends nothing again by itself. */
+/** The MQTT client of a simulation: reconnects automatically, but does not resend. */
 export class SimSession implements MqttSession {
   readonly clientId: string
   readonly shared: boolean
@@ -35,9 +35,9 @@ export class SimSession implements MqttSession {
   delivering: Delivered | undefined
   /** Whether the broker kept nothing of an earlier connection. */
   fresh = false
-  /** On this connection a message came without the identifier of its subscription. */
+  /** A message without its subscription identifier arrived on this connection. */
   anonymous = false
-  /** Versions of the changes that messages of this connection told of. */
+  /** Versions of the changes notified on this connection. */
   readonly notified = new Set<string>()
 
   constructor(brokers: SimBroker | readonly SimBroker[], setting: Setting, options: SessionOptions) {
@@ -56,14 +56,14 @@ export class SimSession implements MqttSession {
 
   get #broker(): SimBroker {
     const broker = this.#brokers.get(this.#addressRotation.current)
-    if (broker === undefined) throw new Error('there is no such node')
+    if (broker === undefined) throw new Error('no such node')
     return broker
   }
 
   open(listener: SessionListener): void {
     this.#listener = listener
     if (this.#end === undefined) this.#connect()
-    // What the broker kept of a connection that is there already is not known.
+    // The session state of an existing connection is unknown.
     else if (this.#isUp) this.#tellConnected(true)
   }
 
@@ -89,7 +89,7 @@ export class SimSession implements MqttSession {
     end?.wire.up(() => broker.subscribe(end, filters, subscriptionId, answered))
   }
 
-  /** The broker of the simulation delivers whatever it keeps. */
+  /** Lets the broker deliver its queued messages. */
   verifyConnection(): void {}
 
   close(): void {
@@ -107,7 +107,7 @@ export class SimSession implements MqttSession {
     listener?.closed(undefined)
   }
 
-  /** Breaks the connection; both sides notice in their own time. */
+  /** Cuts the connection; both sides notice independently. */
   cut(): void {
     const end = this.#end
     if (end === undefined || !end.wire.alive) return
@@ -118,7 +118,7 @@ export class SimSession implements MqttSession {
     time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#run(() => this.#lost(end)))
   }
 
-  /** The broker ends the connection and sends the client away. */
+  /** The broker ends the connection and disconnects the client. */
   move(): void {
     const end = this.#end
     if (end === undefined || !end.wire.alive) return
@@ -153,7 +153,7 @@ export class SimSession implements MqttSession {
       if (sessionPresent === undefined) wire.cut()
       else wire.down(() => this.#run(() => this.#connected(end, sessionPresent)))
     })
-    // The client gives up an attempt that leads nowhere, and notices a broker that went away.
+    // The client abandons a hanging attempt, and notices a broker that went down.
     const watchdog = (): void => {
       if (this.#end !== end) return
       if (wire.alive) time.after(500, () => this.#run(watchdog))

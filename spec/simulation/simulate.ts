@@ -2,11 +2,11 @@ import { Random } from './random.js'
 import type { Schedule } from './schedule.js'
 import { type Verdict, World } from './world.js'
 
-/** Runs something whose every chance comes from the seed. */
+/** Runs a function whose randomness draws from the seed. */
 export function seeded<T>(seed: number, run: () => T): T {
   const [chance, { stackTraceLimit }] = [Math.random, Error]
   Math.random = new Random(seed).next
-  // Nobody reads where an expected error was made, and to find that out takes a seventh of the time.
+  // Nothing reads the stacks of expected errors, and capturing them takes a seventh of the time.
   Error.stackTraceLimit = 0
   try {
     return run()
@@ -16,10 +16,10 @@ export function seeded<T>(seed: number, run: () => T): T {
   }
 }
 
-/** Runs a schedule; the backoff's chance is the schedule's too. */
+/** Runs a schedule; backoff draws from its seed. */
 export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
 
-/** The same failure with as few actions as possible. */
+/** Removes actions from a schedule while it still fails. */
 export function shrink<S extends { readonly actions: readonly unknown[] }>(schedule: S, fails: (of: S) => boolean): S {
   let smallest = schedule
   for (let i = 0; i < smallest.actions.length; ) {
@@ -29,7 +29,7 @@ export function shrink<S extends { readonly actions: readonly unknown[] }>(sched
       continue
     }
     smallest = candidate
-    // What could not go before may go now.
+    // An action that was needed before may be removable now.
     i = 0
   }
   return smallest

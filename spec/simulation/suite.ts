@@ -1,7 +1,7 @@
 import { describeAction } from './schedule.js'
 import { shrink } from './simulate.js'
 
-/** What every schedule has. */
+/** The common part of schedules. */
 export interface Scheduled {
   readonly seed: number
   readonly actions: readonly { readonly at: number; readonly type: string }[]
@@ -9,13 +9,13 @@ export interface Scheduled {
 
 /** One kind of simulation. */
 export interface Suite {
-  /** The complaints about a seed, by the latest generator if none is given. */
+  /** Returns the violations of a seed, by the latest generator by default. */
   violations(seed: number, generator?: number): readonly string[]
-  /** What a person needs to understand a failure: the least that still fails alike. */
+  /** Returns a readable report of a failure, with the smallest schedule that fails the same way. */
   report(seed: number, generator?: number): string
 }
 
-/** Makes a suite of a generator of schedules and what runs them. */
+/** Creates a suite from a generator of schedules and a function that runs them. */
 export function suiteOf<S extends Scheduled>(
   scheduleOf: (seed: number, generator: number | undefined) => S,
   run: (schedule: S) => { readonly violations: readonly string[] },
@@ -26,14 +26,14 @@ export function suiteOf<S extends Scheduled>(
   }
 }
 
-/** Failures of one kind have one text, without the names and numbers of their seed. */
+/** Returns the text of a violation without the names and numbers of its seed, to group equal failures. */
 export const familyOf = (violation: string): string =>
   violation
     .replace(/^\d+ ms /, '')
     .replace(/\b(client|candidate|key|v)\d+\S*/g, '$1')
     .replace(/\(\w+ \d+\)/g, '')
     .replace(/\d+(:\d+:\w+)?/g, 'N')
-    .replace(/ shows .*| stands at .*/, '')
+    .replace(/ shows .*| has state .*/, '')
 
 function reportOf<S extends Scheduled>(
   schedule: S,

@@ -10,7 +10,6 @@ import { suite as pubsub } from './suites/pubsub.js'
 import { suite as shadow } from './suites/shadow.js'
 import { suite as watch } from './suites/watch.js'
 
-/** All simulations there are, by name. */
 export const SUITES = {
   watch,
   nodes,

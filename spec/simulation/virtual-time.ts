@@ -4,7 +4,7 @@ import { type Deadline, DeadlineQueue } from '../../src/core/util/deadlines.js'
 /** Wall time at which every simulation starts. */
 const START = 1_800_000_000_000
 
-/** Time that passes only from event to event. */
+/** A clock that advances from event to event. */
 export class VirtualTime {
   readonly #queue = new DeadlineQueue<() => void>()
   #now = 0
@@ -15,7 +15,7 @@ export class VirtualTime {
     return Math.floor(this.#now)
   }
 
-  /** A clock whose wall time is off by so many ms, and that runs so much faster than others. */
+  /** Returns a clock with an offset of its wall time, ms, and a rate relative to other clocks. */
   clock(offset = 0, rate = 1): Clock {
     return {
       now: () => START + Math.floor(this.now * rate) + offset,
@@ -27,12 +27,12 @@ export class VirtualTime {
     }
   }
 
-  /** Runs a task later; tasks of the same time run in the order they were asked for. */
+  /** Schedules a task; tasks of the same time run in the order of scheduling. */
   after(delay: number, task: () => void): Deadline<() => void> {
     return this.#queue.add(this.now + Math.max(0, Math.ceil(delay)) + ++this.#sequence * 1e-7, task)
   }
 
-  /** Lets time pass until `end`, ms since the start. */
+  /** Advances to `end`, ms since the start. */
   runUntil(end: number): void {
     for (let next = this.#queue.peek(); next !== undefined && next.at < end + 1; next = this.#queue.peek()) {
       this.#queue.remove(next)
@@ -43,7 +43,7 @@ export class VirtualTime {
   }
 }
 
-/** A clock that knows how many of its timers have neither run nor been cancelled. */
+/** A clock that counts its timers that have neither run nor been cancelled. */
 export class CountedClock implements Clock {
   readonly #clock: Clock
   pending = 0

@@ -4,28 +4,28 @@ import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
-/** What a session is judged by. */
+/** The criteria for a session. */
 export interface SessionCourt {
-  /** ms a request may take. */
+  /** Timeout of a request, ms. */
   readonly timeout: number
-  /** What was answered may be asked for again, for example as some answers make no sense. */
+  /** Answered requests may be repeated, for example because some replies are odd. */
   readonly isAskedAgain: boolean
   readonly complain: (what: string) => void
-  /** The store's answer to the SET of a value has come to the client that sent it. */
+  /** The store's response to the SET of a value has reached the client that sent it. */
   readonly answered: (value: string) => void
 }
 
-/** A write that was sent by the client that has the session now. */
+/** A write by the client that currently has the session. */
 interface Sent {
   readonly value: string
   readonly connection: number
 }
 
-/** Knows what is sent: that a key is registered once on a connection, and on which one a write was sent. */
+/** Checks sent messages: a key is registered once per connection. Records on which connection a write was sent. */
 export class WatchSession extends SimSession {
   readonly #setting: Setting
   readonly #court: SessionCourt
-  /** Registrations that were asked for on this connection, and when. */
+  /** Registrations requested on this connection, and when. */
   readonly #registered = new Map<string, number>()
   readonly #writes = new Map<string, Sent>()
   readonly #connectionOf = new Map<string, number>()
@@ -37,7 +37,7 @@ export class WatchSession extends SimSession {
     this.#court = court
   }
 
-  /** Whether the write of a value was sent on a connection before this one, by the client that has the session now. */
+  /** Whether the write of a value was sent on an earlier connection, by the client that currently has the session. */
   wasSentEarlier(value: string): boolean {
     const connection = this.#connectionOf.get(value)
     return connection !== undefined && connection < this.#connection
@@ -72,7 +72,7 @@ export class WatchSession extends SimSession {
     super.publish(request, done)
   }
 
-  /** One that is not answered is asked for again when its time is over, and one whose answer makes no sense at once. */
+  /** An unanswered request is retried after its timeout, and one with an odd reply immediately. */
   #register(key: string, stop: boolean): void {
     const { time } = this.#setting
     const { timeout, isAskedAgain, complain } = this.#court
@@ -84,6 +84,6 @@ export class WatchSession extends SimSession {
   }
 }
 
-/** Clocks of clients run at rates of their own. */
+/** Clocks of clients run at different rates. */
 const SLACK = 0.9
 const decoder = new TextDecoder()

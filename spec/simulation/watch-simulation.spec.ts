@@ -1,4 +1,4 @@
 import { disasters } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches keep their promises', SUITES.watch)
+disasters('watches keep their guarantees', SUITES.watch)

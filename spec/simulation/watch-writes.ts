@@ -2,10 +2,10 @@ import { isTrue, type Knowledge } from '../judges/outcomes.js'
 import type { History } from './history.js'
 import type { Write } from './watch-client.js'
 
-/** What answers that make no sense are called. */
+/** Codes of errors caused by odd replies. */
 export const ODD = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
 
-/** What is wrong with what writers were told. */
+/** Returns what is wrong with the results that writers received. */
 export function judgeWrites(writes: readonly Write[], { all }: History): string[] {
   const violations: string[] = []
   for (const { value, outcome, version } of writes) {

@@ -18,7 +18,7 @@ import type { Client, Group, Watcher, Write } from './watch-client.js'
 import { WatchSession } from './watch-session.js'
 import { judgeWrites, ODD } from './watch-writes.js'
 
-/** What came of a simulation. */
+/** The result of a simulation. */
 export interface Verdict {
   readonly violations: readonly string[]
   readonly entries: number
@@ -26,12 +26,12 @@ export interface Verdict {
   readonly changes: number
 }
 
-/** Long enough for every timeout, backoff and expiry of the troubled time. */
+/** Outlasts every timeout, backoff and expiry of the faulty time. */
 const SETTLE = 90_000
-/** Long enough for what has to be ended. */
+/** Outlasts pending unregistrations. */
 const LEAVE = 60_000
 const TIMEOUT = 1_000
-/** A client whose id is taken over before its first connection is refused. */
+/** A client whose id is taken over before its first connection is rejected. */
 const EXPECTED = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
 const KEY_NAMES = Array.from({ length: KEYS }, (_, i) => `key${i}`)
 
@@ -48,12 +48,12 @@ export class World {
   readonly #schedule: Schedule
   readonly #setting: Setting
   readonly #brokers: readonly SimBroker[]
-  /** The client of each plan, and all that ever were: one that was replaced may come back and fight for the session. */
+  /** The client of each plan, and all ever created: a replaced one may return and compete for the session. */
   readonly #clients: Client[] = []
   readonly #everyone: Client[] = []
   readonly #writes: Write[] = []
   readonly #violations: string[] = []
-  /** Clients that were closed while answers made no sense, on connections that go on: who asks once cannot know that it was heard. */
+  /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
   readonly #closedAmidNonsense = new Set<string>()
   readonly #handlers: CallingBack
   #isSettingKeys = false
@@ -94,7 +94,7 @@ export class World {
     const options = { clientId: `client${index}`, ...plan }
     const court = {
       timeout: TIMEOUT,
-      // A store that was away knows no registrations.
+      // A restarted store has no registrations.
       isAskedAgain: (this.#schedule.conditions.oddReply ?? 0) > 0 || this.#schedule.beside === true,
       complain: (what: string) => this.#complain(what),
       answered: (value: string) => this.#answered(value),
@@ -145,13 +145,13 @@ export class World {
     else this.#touch(client, action, client.keys[action.key])
   }
 
-  /** What the store before told may still come, on connections that were new for it. */
+  /** Notifications of the previous store may still arrive, on connections that were fresh for it. */
   #reign(reign: Reign): void {
     for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.reign(reign)
     for (const { session } of this.#everyone) session.fresh = false
   }
 
-  /** Only the client ends, the connection under it goes on. */
+  /** Only the client closes; its connection stays. */
   #reopen(i: number, client: Client, plan: ClientPlan): void {
     if (!client.session.shared) return
     const watched = Array.from(client.watchers, ({ key }) => key)
@@ -183,9 +183,9 @@ export class World {
     this.#observe(client, watcher, key)
   }
 
-  /** Subscribes first and asks for keys then: whoever hears of freshness comes after the entries. */
+  /** Subscribes before it watches keys, so that freshness handlers run after those of entries. */
   #watchAll(client: Client, keys: number): void {
-    // A handler that hears of the change of a set changes it no more.
+    // A handler caused by the change of a set does not change the set again.
     if (client.closed || this.#isSettingKeys) return
     this.#isSettingKeys = true
     const group = client.group ?? this.#group(client)
@@ -258,12 +258,12 @@ export class World {
     }
     subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
     const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
-    // The others may not have been told yet what this one was shown.
+    // Other subscribers may not have received this yet.
     const [other] = this.#handlers.isWithin ? [] : others
     if (oracle.shown || others.length > 0) oracle.joins(other?.oracle)
   }
 
-  /** How many have left; those of a `watchAll` stay. */
+  /** Number of subscribers that left; those of a `watchAll` stay. */
   #unwatch(client: Client, key: Key<string>): number {
     const members = new Set(client.group?.members.values())
     const left = Array.from(client.watchers).filter(watcher => watcher.key === key.name && !members.has(watcher))
@@ -284,11 +284,11 @@ export class World {
     const { store, session } = client
     this.#entries++
     const { delivering } = session
-    if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} said something out of nothing`)
+    if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} emitted without a message`)
     const complaint = oracle.judge(entry, {
-      // What is shown to one who subscribes in a handler was known before.
+      // A subscriber that joins in a handler receives what was known before.
       place: this.#handlers.isWithin ? undefined : delivering?.place,
-      // Where some messages have lost it, it is as with a broker that has none: a read decides, and may merge.
+      // If some messages lack the identifier, a read decides, as with brokers without them, and may merge changes.
       certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
       notified: session.notified.has(String(entry.version)),
     })
@@ -297,7 +297,7 @@ export class World {
     this.#handled(client)
   }
 
-  /** What a subscriber does before its handler returns, if it does. */
+  /** The reentrant actions of a subscriber. */
   #handled(client: Client): void {
     const key = (): Key<string> | undefined => client.keys[this.#setting.time.now % 2]
     const touch = (act: (key: Key<string>) => void) => (): void => {
@@ -317,7 +317,7 @@ export class World {
     )
   }
 
-  /** A handler closes its client; another one comes after a while. */
+  /** A handler closes its client, and another one is created after a while. */
   #leaveAndReturn(client: Client): void {
     const { store, plan, index, session } = client
     if (session.shared || this.#clients[index] !== client || this.#setting.time.now > TROUBLE) return
@@ -327,23 +327,25 @@ export class World {
     })
   }
 
-  /** An answer came for which nobody waits any more, though there was time. */
+  /** A response arrived for an abandoned request, although there was time. */
   #answered(value: string): void {
     const write = this.#writes.find(one => one.value === value)
     if (write === undefined || write.client.closed || write.outcome !== 'outcome-unknown') return
     if (this.#setting.time.now - write.at < TIMEOUT * 0.9)
-      this.#complain(`the answer of ${value} was given up before it came`)
+      this.#complain(`the request for ${value} was abandoned before its response arrived`)
   }
 
-  /** Whoever has read a key on a connection cannot hear any more what became of writes on the one before. */
+  /** A client that has read a key on a connection no longer waits for writes sent on an earlier one. */
   #judgePatience(client: Client, key: string): void {
     if (client.session.delivering === undefined) return
     for (const { value, outcome, client: writer, key: written } of this.#writes)
       if (outcome === 'pending' && writer === client && written === key && client.session.wasSentEarlier(value))
-        this.#complain(`${client.store.clientId} waits for ${value}, though ${key} was read on a later connection`)
+        this.#complain(
+          `${client.store.clientId} still waits for ${value}, although ${key} was read on a later connection`,
+        )
   }
 
-  /** When everybody has left nothing is left of them. */
+  /** After all subscribers have left, nothing may remain. */
   #judgeRest(): void {
     const { time } = this.#setting
     this.#handlers.stop()
@@ -356,8 +358,8 @@ export class World {
     time.runUntil(time.now + LEAVE)
     for (const { store, clock, closed } of this.#everyone) {
       const { size } = store[HOST].registry
-      if (size > 0) this.#complain(`${store.clientId} has ${size} watches left`)
-      if (clock.pending > 0) this.#complain(`${store.clientId} has ${clock.pending} timers left`)
+      if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
+      if (clock.pending > 0) this.#complain(`${store.clientId} still has ${clock.pending} timers`)
       if (!closed) this.#judgeRegistrations(store.clientId)
     }
   }
@@ -410,7 +412,7 @@ export class World {
     const watched = new Set(same.flatMap(({ watchers }) => Array.from(watchers, ({ key }) => key))).size
     const registered = this.#brokers.reduce((sum, broker) => sum + broker.watchesOf(clientId), 0)
     if (registered > watched && this.#closedAmidNonsense.has(clientId)) return
-    // A watch that ends while the store is away has nobody to tell; what it had asked for may be heard by the next one.
+    // A watch that ends while the store is down cannot unregister; the next store may receive its pending request.
     if (registered > watched && this.#schedule.beside) return
     if (watched !== registered) this.#complain(`${clientId} watches ${watched} keys, but ${registered} are registered`)
   }

@@ -1,5 +1,4 @@
 import { reportOf, violationsOf } from '../../server/broker/simulation/simulate.js'
 import type { Suite } from '../suite.js'
 
-/** The MQTT broker. */
 export const suite: Suite = { violations: violationsOf, report: reportOf }

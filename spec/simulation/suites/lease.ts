@@ -2,5 +2,4 @@ import { leaseScheduleOf } from '../lease-schedule.js'
 import { simulateLeases } from '../lease-simulate.js'
 import { suiteOf } from '../suite.js'
 
-/** Leases. */
 export const suite = suiteOf(leaseScheduleOf, simulateLeases)

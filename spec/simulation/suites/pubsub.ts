@@ -2,5 +2,4 @@ import { scheduleOf } from '../../pubsub/simulation/schedule.js'
 import { simulate } from '../../pubsub/simulation/simulate.js'
 import { suiteOf } from '../suite.js'
 
-/** The pub/sub hub and its clients. */
 export const suite = suiteOf(scheduleOf, simulate)

@@ -2,5 +2,4 @@ import { shadowScheduleOf } from '../shadow-schedule.js'
 import { simulateShadows } from '../shadow-world.js'
 import { suiteOf } from '../suite.js'
 
-/** Device shadows. */
 export const suite = suiteOf(shadowScheduleOf, simulateShadows)
