@@ -24,7 +24,7 @@ const versionOf = (place: number): Hlc => Hlc.parse(`${1_800_000_000_000 + place
 function oracleOf(...values: readonly (string | undefined)[]): Oracle {
   const history = new History()
   for (const [place, value] of values.entries())
-    history.note({
+    history.record({
       key: utf8('key'),
       version: versionOf(place),
       notification: value === undefined ? { op: 'delete' } : { op: 'set', value: utf8(value) },
@@ -32,7 +32,7 @@ function oracleOf(...values: readonly (string | undefined)[]): Oracle {
   return new Oracle(history, 'key', { positions: true, duplicates: false })
 }
 
-const CERTAIN = { place: undefined, certain: true, notified: true }
+const CERTAIN = { position: undefined, certain: true, notified: true }
 const set = (value: string, place: number): Entry<string> => ({
   key: 'key',
   op: 'set',
@@ -57,7 +57,7 @@ describe('the oracle of a watch', () => {
   it('the oracle rejects missing changes while the watch is live', () => {
     const [live, stale] = [oracleOf('a', 'b', 'c'), oracleOf('a', 'b', 'c')]
     for (const oracle of [live, stale]) oracle.judge(set('a', 0), CERTAIN)
-    live.live(true, 1)
+    live.setLive(true, 1)
     expect(live.judge(set('c', 2), CERTAIN)).toBe('1 changes before it were not told')
     expect(stale.judge(set('c', 2), CERTAIN)).toBeUndefined()
   })
@@ -70,8 +70,16 @@ describe('the oracle of a watch', () => {
     const wrong = 'it is live, and the last change before was not told'
     const oracle = oracleOf('a', 'b', undefined)
     oracle.judge(set('a', 0), CERTAIN)
-    expect([oracle.live(true, 1), oracle.live(true, 2), oracle.live(true, 3)]).toEqual([undefined, wrong, wrong])
+    expect([oracle.setLive(true, 1), oracle.setLive(true, 2), oracle.setLive(true, 3)]).toEqual([
+      undefined,
+      wrong,
+      wrong,
+    ])
     oracle.judge(set('b', 1), CERTAIN)
-    expect([oracle.live(true, 2), oracle.live(true, 3), oracle.live(false, 3)]).toEqual([undefined, wrong, undefined])
+    expect([oracle.setLive(true, 2), oracle.setLive(true, 3), oracle.setLive(false, 3)]).toEqual([
+      undefined,
+      wrong,
+      undefined,
+    ])
   })
 })

@@ -22,10 +22,10 @@ function first(seed: number): Schedule {
     { length: random.int(1, 5) },
     (): Action => ({
       at: random.int(0, 5_900),
-      type: 'reign',
+      type: 'failover',
       keepData: random.chance(0.7),
       outage: random.pick([0, 0, 20, 300, 1_500]),
-      isTold: random.chance(0.5),
+      isAnnounced: random.chance(0.5),
     }),
   )
   const all = [...actions, ...reigns].sort((a, b) => a.at - b.at)

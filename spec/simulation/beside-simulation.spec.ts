@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches of an attached store keep their guarantees', SUITES.beside)
+simulateSuite('watches of an attached store keep their guarantees', SUITES.beside)

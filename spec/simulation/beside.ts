@@ -2,17 +2,17 @@ import { AWAY, INSTANCE_TOPIC } from '../../src/core/protocol/topics.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
-import type { Reign } from './schedule.js'
+import type { Failover } from './schedule.js'
 
 /** A broker with an attached store, which may be replaced while connections last and announces its instance id. */
 export class BesideBroker extends SimBroker {
-  #lives = 0
+  #instances = 0
   #awayUntil = 0
   /** The retained message. */
-  #announced = this.setting.life?.name ?? ''
+  #announced = this.setting.instanceId?.name ?? ''
 
   /** The store stops, and another one starts after a while. */
-  reign({ keepData, outage, isTold }: Reign): void {
+  failOver({ keepData, outage, isAnnounced: isTold }: Failover): void {
     if (!this.up) return
     const { time } = this.setting
     const until = time.now + outage
@@ -29,8 +29,8 @@ export class BesideBroker extends SimBroker {
   protected override start(): void {
     super.start()
     this.#awayUntil = 0
-    if (this.setting.life) this.setting.life.name = `life ${++this.#lives}`
-    this.#announce(this.setting.life?.name ?? '')
+    if (this.setting.instanceId) this.setting.instanceId.name = `life ${++this.#instances}`
+    this.#announce(this.setting.instanceId?.name ?? '')
   }
 
   protected override get isAway(): boolean {
@@ -38,15 +38,16 @@ export class BesideBroker extends SimBroker {
   }
 
   protected override subscribed(connection: SimConnection, filter: string): void {
-    if (filter === INSTANCE_TOPIC) this.#tell(connection)
+    if (filter === INSTANCE_TOPIC) this.#announceStatus(connection)
   }
 
   #announce(what: string): void {
     this.#announced = what
-    for (const connection of this.connected) if (connection.session.filters.has(INSTANCE_TOPIC)) this.#tell(connection)
+    for (const connection of this.connected)
+      if (connection.session.filters.has(INSTANCE_TOPIC)) this.#announceStatus(connection)
   }
 
-  #tell(connection: SimConnection): void {
+  #announceStatus(connection: SimConnection): void {
     connection.deliver(INSTANCE_TOPIC, { payload: utf8(this.#announced), userProperties: {} })
   }
 }

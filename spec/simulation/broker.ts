@@ -8,10 +8,10 @@ import { oddReply } from './odd-reply.js'
 import type { Restart } from './schedule.js'
 
 /** Limit of the store's clock error, ms; beyond it the store would reject clients whose clock is right. */
-const MOST_OFFSET = 25_000
+const MAX_OFFSET_MS = 25_000
 
 /** MQTT 5.0, section 3.9.3: quota exceeded, which is transient. */
-const REFUSED = 151
+const QUOTA_EXCEEDED = 151
 
 type SubscribeDone = (reasonCodes: readonly number[]) => void
 
@@ -39,7 +39,7 @@ export class SimBroker {
     if (!this.up) return undefined
     const old = this.#connections.get(end.clientId)
     if (old) {
-      old.end.takenOver()
+      old.end.onTakeover()
       this.#drop(old)
     }
     if (cleanStart) this.#sessions.delete(end.clientId)
@@ -51,7 +51,7 @@ export class SimBroker {
       session,
       this.setting,
       () => ++this.#lastId,
-      () => this.place,
+      () => this.position,
     )
     this.#connections.set(end.clientId, connection)
     connection.resume()
@@ -61,9 +61,9 @@ export class SimBroker {
   /** Handles a SUBSCRIBE: it takes effect after a delay, and then the SUBACK is sent. */
   subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: SubscribeDone): void {
     const { random, conditions } = this.setting
-    this.#current(end)?.inTurn(connection => {
+    this.#current(end)?.applyInOrder(connection => {
       const reasonCodes = filters.map(filter => {
-        if (random.might(conditions.refusedFilter)) return REFUSED
+        if (random.might(conditions.refusedFilter)) return QUOTA_EXCEEDED
         connection.session.filters.set(filter, id)
         this.subscribed(connection, filter)
         return 1
@@ -73,7 +73,7 @@ export class SimBroker {
   }
 
   unsubscribe(end: ClientEnd, filters: readonly string[]): void {
-    this.#current(end)?.inTurn(connection => {
+    this.#current(end)?.applyInOrder(connection => {
       for (const filter of filters) connection.session.filters.delete(filter)
     })
   }
@@ -89,7 +89,7 @@ export class SimBroker {
     const connection = this.#current(end)
     if (connection === undefined) return
     end.wire.down(acknowledged)
-    connection.asked(request)
+    connection.onRequest(request)
     if (this.isAway) return
     const { random, conditions } = this.setting
     if (random.might(conditions.oddReply)) {
@@ -125,7 +125,7 @@ export class SimBroker {
 
   /** Sets the store's wall clock back by ms; forward if negative. */
   setClock(back: number): void {
-    this.#clockOffset = Math.min(Math.max(this.#clockOffset - back, -MOST_OFFSET), MOST_OFFSET)
+    this.#clockOffset = Math.min(Math.max(this.#clockOffset - back, -MAX_OFFSET_MS), MAX_OFFSET_MS)
   }
 
   #stop({ keepData, keepSessions, forgotten = 0, clockBack = 0 }: Restart): void {
@@ -144,7 +144,7 @@ export class SimBroker {
   /** Drops all data of the store. */
   protected lose(): void {
     this.engine = this.#emptyEngine()
-    this.setting.history.life++
+    this.setting.history.instance++
   }
 
   protected start(): void {
@@ -165,7 +165,7 @@ export class SimBroker {
   protected subscribed(_connection: SimConnection, _filter: string): void {}
 
   /** Position in the history that its store has reached. */
-  protected get place(): number {
+  protected get position(): number {
     return this.setting.history.all.length
   }
 

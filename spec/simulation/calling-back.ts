@@ -2,22 +2,22 @@ import { config } from 'rxjs'
 import type { Random } from './random.js'
 
 /** Thrown by handlers. Any other error ends the process, as usual. */
-class Mishap extends Error {}
+class HandlerError extends Error {}
 
 config.onUnhandledError = (error: unknown) => {
-  if (!(error instanceof Mishap)) throw error
+  if (!(error instanceof HandlerError)) throw error
 }
 
 /** Bounds the reentrant calls of a simulation, as each may cause others. */
-const MOST = 60
+const MAX_ACTIONS = 60
 /** Bounds the nesting of handlers. */
-const DEEPEST = 3
+const MAX_DEPTH = 3
 
 /** Subscribers that act before their handlers return. */
-export class CallingBack {
+export class ReentrantHandlers {
   readonly #random: Random
   readonly #chance: number | undefined
-  #left = MOST
+  #left = MAX_ACTIONS
   /** Number of reentrant calls so far. */
   count = 0
   #depth = 0
@@ -40,7 +40,7 @@ export class CallingBack {
 
   /** Called at the end of a handler: performs one of these actions, or throws. */
   handle(...actions: readonly [() => void, ...(() => void)[]]): void {
-    if (this.#depth >= DEEPEST || this.#left === 0 || !this.#random.might(this.#chance)) return
+    if (this.#depth >= MAX_DEPTH || this.#left === 0 || !this.#random.might(this.#chance)) return
     this.#left--
     this.count++
     this.#depth++
@@ -53,5 +53,5 @@ export class CallingBack {
 }
 
 function fail(): void {
-  throw new Mishap('a handler throws')
+  throw new HandlerError('a handler throws')
 }

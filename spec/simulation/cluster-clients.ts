@@ -4,7 +4,7 @@ import type { Client } from '../../src/core/mqtt5/peer.js'
 import { PROPERTY, STATUS } from '../../src/core/protocol/properties.js'
 import { notificationPrefix } from '../../src/core/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'
-import type { Asked } from './cluster-schedule.js'
+import type { RequestType } from './cluster-schedule.js'
 
 /** An operation of a client, and its result. */
 export interface Operation {
@@ -28,7 +28,7 @@ export interface Watch {
   readonly key: string
   /** The last version that its node had applied at registration. */
   readonly since: Hlc | undefined
-  readonly told: { readonly version: string; readonly payload: string }[]
+  readonly notifications: { readonly version: string; readonly payload: string }[]
   /** The last version that its node had applied when the connection ended. */
   until: Hlc | undefined
 }
@@ -57,7 +57,7 @@ export class Peer implements Client {
     if (!this.open) return
     const key = Buffer.from(topic.slice(this.#prefix.length), 'hex').toString('latin1')
     const version = String(content.userProperties?.[PROPERTY.timestamp])
-    this.watches.get(key)?.told.push({ version, payload: textOf(content.payload) })
+    this.watches.get(key)?.notifications.push({ version, payload: textOf(content.payload) })
     if (!this.watches.has(key)) this.violations.push(`${this.clientId} was notified of a key that it does not watch`)
   }
 
@@ -77,7 +77,11 @@ export class Peer implements Client {
 }
 
 /** Records a reply. */
-export function hear(operation: Operation, { payload, userProperties, commonProperties }: Content, end: number): void {
+export function receiveReply(
+  operation: Operation,
+  { payload, userProperties, commonProperties }: Content,
+  end: number,
+): void {
   if (operation.end !== undefined) operation.peer.violations.push(`request ${operation.id} was answered twice`)
   operation.end = end
   if (commonProperties?.[PROPERTY.status] !== String(STATUS.ok)) {
@@ -90,7 +94,13 @@ export function hear(operation: Operation, { payload, userProperties, commonProp
 }
 
 /** @param value - the last written value, as far as the client can know */
-export function wordsOf(what: Asked, key: string, id: number, px: number | undefined, value = 'none'): string[] {
+export function requestWords(
+  what: RequestType,
+  key: string,
+  id: number,
+  px: number | undefined,
+  value = 'none',
+): string[] {
   if (what === 'get') return ['GET', key]
   if (what === 'del') return ['DEL', key]
   if (what === 'vdel') return ['VDEL', key, value]
@@ -110,7 +120,7 @@ export function countsOf(
 ): Record<string, number> {
   const ended = operations.filter(({ end }) => end !== undefined)
   const rejected = ended.filter(operation => operation.rejected).length
-  const told = peers.flatMap(({ watches }) => [...watches.values()].flatMap(watch => watch.told)).length
+  const told = peers.flatMap(({ watches }) => [...watches.values()].flatMap(watch => watch.notifications)).length
   const [asked, answered] = [operations.length, ended.length - rejected]
   return { asked, answered, rejected, told, messages: last, trimmed: first - 1 }
 }

@@ -31,7 +31,7 @@ export interface Outcome {
 }
 
 /** The state that every node must have at a position. */
-interface Picture {
+interface ExpectedState {
   readonly digest: number
   readonly state: string
   /** State that nodes share outside the engine. */
@@ -57,7 +57,7 @@ function textOfRecord(record: StoredRecord): string {
 }
 
 /** Returns the state of an engine and the time in comparable form. */
-function pictureOf(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string {
+function expectedStateOf(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string {
   const records = Array.from(engine.records(), ([key, record]) => `${textOf(key)} ${textOfRecord(record)}`)
   return `${replica.time} ${records.sort().join(', ')}`
 }
@@ -73,7 +73,7 @@ export class ClusterHistory {
   readonly outcomes = new Map<number, Outcome>()
   readonly replica = new MessageJudge()
   readonly engine: Engine<never>
-  readonly #pictures: Picture[] = []
+  readonly #expected: ExpectedState[] = []
   #stopped = false
 
   constructor() {
@@ -100,16 +100,16 @@ export class ClusterHistory {
   /** Returns how a node at a position differs from the expected state. */
   difference(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string | undefined {
     if (this.#stopped) return undefined
-    const picture = this.#pictures[replica.position]
+    const picture = this.#expected[replica.position]
     if (picture === undefined) return 'is ahead of the stream'
-    const state = pictureOf(replica, engine)
+    const state = expectedStateOf(replica, engine)
     if (state !== picture.state) return `has another state: shows ${state}, not ${picture.state}`
     return replica.digest.value === picture.digest ? undefined : 'has another digest'
   }
 
   /** Returns whether a node at a position has the expected state outside the engine. */
   shares(replica: MessageJudge): boolean {
-    const picture = this.#pictures[replica.position]
+    const picture = this.#expected[replica.position]
     return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())
   }
 
@@ -133,7 +133,7 @@ export class ClusterHistory {
   #remember(): void {
     const { replica, engine } = this
     const shared = textOf(replica.encode())
-    this.#pictures.push({ digest: replica.digest.value, state: pictureOf(replica, engine), shared })
+    this.#expected.push({ digest: replica.digest.value, state: expectedStateOf(replica, engine), shared })
   }
 
   #apply(entry: LogEntry): void {

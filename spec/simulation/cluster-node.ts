@@ -9,7 +9,7 @@ import { StoreService } from '../../src/server/service/store-service.js'
 import type { Peer } from './cluster-clients.js'
 import { errOnce } from './cluster-error.js'
 import { type ClusterHistory, lastVersion } from './cluster-history.js'
-import type { Trouble } from './cluster-schedule.js'
+import type { StreamFault } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 import { SimStream } from './cluster-stream.js'
 
@@ -24,14 +24,14 @@ export interface ClusterSetting {
 }
 
 /** Shorter than shipped, for short schedules, ms. */
-const PATIENCE = 1_500
-const SILENCE = 3_000
-const AGAIN = 200
+const STALL_TIMEOUT_MS = 1_500
+const SILENCE_MS = 3_000
+const RETRY_MS = 200
 
 /** A node of a store: the shipped log, commit loop, server and engine on virtual time. */
 export class ClusterNode implements LogEvents {
   readonly name: string
-  readonly troubles = new Set<Trouble>()
+  readonly troubles = new Set<StreamFault>()
   readonly peers = new Set<Peer>()
   /** Why it has stopped permanently. */
   failure: unknown
@@ -85,7 +85,7 @@ export class ClusterNode implements LogEvents {
 
   /** The last version that it has applied. */
   get version(): ReturnType<typeof lastVersion> {
-    return this.opened && lastVersion<Client>(this.opened.engine, NOBODY)
+    return this.opened && lastVersion<Client>(this.opened.engine, NO_CLIENT)
   }
 
   leave(peer: Peer): void {
@@ -98,7 +98,7 @@ export class ClusterNode implements LogEvents {
 
   onAvailability(availability: Availability): void {
     this.#availability = availability
-    if (availability === 'away') this.#sendAway()
+    if (availability === 'away') this.#disconnectClients()
   }
 
   onOutrun(): void {
@@ -123,13 +123,13 @@ export class ClusterNode implements LogEvents {
     this.#availability = 'kept'
     this.#opening = openNode<Client>(stream, {
       limits: {},
-      settings: { nodeId: this.name, stallTimeout: PATIENCE, snapshots: { messages: snapshots } },
+      settings: { nodeId: this.name, stallTimeout: STALL_TIMEOUT_MS, snapshots: { messages: snapshots } },
       clock: this.#clock(process),
       random: cluster.random.next,
       newEpochId: newLife,
       countClients: () => this.peers.size,
       events: this,
-      silenceTimeoutMs: SILENCE,
+      silenceTimeoutMs: SILENCE_MS,
     }).subscribe({
       next: opened => this.#serve(opened, process),
       error: error => {
@@ -194,7 +194,7 @@ export class ClusterNode implements LogEvents {
   }
 
   #close(): void {
-    this.#sendAway()
+    this.#disconnectClients()
     // Its state is discarded, unless it stopped because of it.
     this.erred &&= this.failure !== undefined
     this.#server?.stop()
@@ -204,13 +204,13 @@ export class ClusterNode implements LogEvents {
     this.opened = undefined
   }
 
-  #sendAway(): void {
+  #disconnectClients(): void {
     for (const peer of Array.from(this.peers)) this.leave(peer)
   }
 
   #later(task: () => void): void {
     const process = this.#process
-    this.#setting.cluster.time.after(AGAIN, () => {
+    this.#setting.cluster.time.after(RETRY_MS, () => {
       if (process === this.#process) task()
     })
   }
@@ -229,4 +229,4 @@ export class ClusterNode implements LogEvents {
   }
 }
 
-const NOBODY: Client = { clientId: 'nobody', open: false, subscribes: () => false, deliver: () => undefined }
+const NO_CLIENT: Client = { clientId: 'nobody', open: false, subscribes: () => false, deliver: () => undefined }

@@ -5,7 +5,7 @@ import type { Operation, Peer, Watch } from './cluster-clients.js'
 import type { ClusterHistory, KeyState } from './cluster-history.js'
 
 /** An operation with its position among the changes of its key. */
-interface Placed {
+interface PositionedOperation {
   readonly operation: Operation
   readonly end: number
   readonly index: number
@@ -13,7 +13,7 @@ interface Placed {
 }
 
 /** Tolerance for an expired key at the end, by log time, ms. */
-const OVERDUE = 2_000
+const MAX_OVERDUE_MS = 2_000
 
 /** Returns the violated guarantees. */
 export function* judge(
@@ -21,27 +21,30 @@ export function* judge(
   operations: readonly Operation[],
   peers: readonly Peer[],
 ): Generator<string, void> {
-  const placed = new Map<string, Placed[]>()
+  const placed = new Map<string, PositionedOperation[]>()
   for (const operation of operations) {
     const { id, key, end, peer, rejected } = operation
     if (rejected && history.outcomes.has(id)) yield `request ${id} took effect although the store rejected it`
     if (end === undefined && peer.open) yield `request ${id} was never answered`
     if (end === undefined || rejected) continue
-    const place = placeOf(history, operation)
-    if (typeof place === 'string') yield `request ${id} ${place}`
+    const position = positionOf(history, operation)
+    if (typeof position === 'string') yield `request ${id} ${position}`
     else {
       const all = placed.get(key) ?? []
       placed.set(key, all)
-      all.push({ operation, end, ...place })
+      all.push({ operation, end, ...position })
     }
   }
-  for (const [key, all] of placed) yield* order(history.of(key), all, operations)
-  for (const peer of peers) for (const watch of peer.watches.values()) yield* told(history, peer, watch)
-  yield* expiries(history)
+  for (const [key, all] of placed) yield* judgeOrder(history.of(key), all, operations)
+  for (const peer of peers) for (const watch of peer.watches.values()) yield* judgeNotifications(history, peer, watch)
+  yield* judgeExpiries(history)
 }
 
 /** Where an operation took effect: the number of changes of its key at that time. */
-function placeOf(history: ClusterHistory, operation: Operation): string | Pick<Placed, 'index' | 'changed'> {
+function positionOf(
+  history: ClusterHistory,
+  operation: Operation,
+): string | Pick<PositionedOperation, 'index' | 'changed'> {
   const { id, words, reply, version, position, key } = operation
   if (words[0] !== 'GET') {
     const outcome = history.outcomes.get(id)
@@ -67,9 +70,9 @@ function placeOf(history: ClusterHistory, operation: Operation): string | Pick<P
  * position, or the same one and is its write; and unless a read saw a write that was requested only after the read had
  * ended. Only these cases are searched for.
  */
-function* order(
+function* judgeOrder(
   states: readonly KeyState[],
-  placed: readonly Placed[],
+  placed: readonly PositionedOperation[],
   operations: readonly Operation[],
 ): Generator<string, void> {
   for (const { operation, index, changed, end } of placed) {
@@ -84,10 +87,10 @@ function* order(
 }
 
 /** Checks that a watch was notified of all changes after its registration that its node applied, in order and once. */
-function* told(
+function* judgeNotifications(
   history: ClusterHistory,
   { clientId }: Peer,
-  { key, since, until, told }: Watch,
+  { key, since, until, notifications: told }: Watch,
 ): Generator<string, void> {
   const expected = history
     .of(key)
@@ -107,9 +110,9 @@ const isBetween = (version: Hlc | undefined, since: Hlc | undefined, until: Hlc 
   until !== undefined &&
   version.compareTo(until) <= 0
 
-function* expiries(history: ClusterHistory): Generator<string, void> {
+function* judgeExpiries(history: ClusterHistory): Generator<string, void> {
   for (const [key, states] of history.keys) {
     const due = states.at(-1)?.expiresAt
-    if (due !== undefined && due < history.replica.time - OVERDUE) yield `${key} outlived its expiry`
+    if (due !== undefined && due < history.replica.time - MAX_OVERDUE_MS) yield `${key} outlived its expiry`
   }
 }

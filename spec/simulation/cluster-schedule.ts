@@ -1,7 +1,7 @@
 import { Random } from './random.js'
 
 /** A request of a client. */
-export type Asked = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
+export type RequestType = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
 
 /** An event for the clients and nodes of a store, or for the log they share. */
 export type ClusterAction =
@@ -10,7 +10,7 @@ export type ClusterAction =
       readonly type: 'ask'
       readonly client: number
       readonly key: number
-      readonly what: Asked
+      readonly what: RequestType
       /** Expiry of a SET, ms. */
       readonly px?: number
       /** Counter of the fencing token. */
@@ -21,7 +21,7 @@ export type ClusterAction =
   /** The node is killed, and restarts after `for` ms. */
   | { readonly at: number; readonly type: 'crash'; readonly node: number; readonly down: number }
   /** A node's connection has a fault for some ms. */
-  | { readonly at: number; readonly type: Trouble; readonly node: number; readonly duration: number }
+  | { readonly at: number; readonly type: StreamFault; readonly node: number; readonly duration: number }
   /** Nothing is committed for some ms. */
   | { readonly at: number; readonly type: 'quorum lost'; readonly duration: number }
   /** Another server leads the stream; its clock has this error, ms. */
@@ -37,7 +37,7 @@ export type ClusterAction =
  * up; `lossy`: some are lost, with an error; `doubled`: they arrive twice; `stalled`: the feed delivers nothing;
  * `broken`: it fails.
  */
-export type Trouble = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
+export type StreamFault = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
 
 export interface ClusterSchedule {
   readonly seed: number
@@ -55,9 +55,27 @@ export interface ClusterSchedule {
   readonly actions: readonly ClusterAction[]
 }
 
-const TROUBLES: readonly [Trouble, ...Trouble[]] = ['deaf', 'mute', 'late', 'lossy', 'doubled', 'stalled', 'broken']
-const WHAT: readonly [Asked, ...Asked[]] = ['set', 'set', 'nx', 'nex', 'del', 'vdel', 'get', 'get', 'get']
-const HOUR = 3_600_000
+const STREAM_FAULTS: readonly [StreamFault, ...StreamFault[]] = [
+  'deaf',
+  'mute',
+  'late',
+  'lossy',
+  'doubled',
+  'stalled',
+  'broken',
+]
+const REQUEST_TYPES: readonly [RequestType, ...RequestType[]] = [
+  'set',
+  'set',
+  'nx',
+  'nex',
+  'del',
+  'vdel',
+  'get',
+  'get',
+  'get',
+]
+const HOUR_MS = 3_600_000
 
 /** Generators of schedules for stores of several nodes, by number from 1. */
 const GENERATORS = [first]
@@ -84,7 +102,7 @@ function first(seed: number): ClusterSchedule {
     type: 'ask',
     client: client(),
     key: random.int(0, keys - 1),
-    what: random.pick(WHAT),
+    what: random.pick(REQUEST_TYPES),
     ...(random.chance(0.2) ? { px: random.int(1, 1_200) } : {}),
     ...(random.chance(0.15) ? { token: random.int(1, 5) } : {}),
   })
@@ -93,10 +111,10 @@ function first(seed: number): ClusterSchedule {
     ...times(4, () => ({ at: at(), type: 'watch', client: client(), key: random.int(0, keys - 1) })),
     ...times(3, () => ({ at: at(), type: 'hop', client: client(), node: node() })),
     ...times(2, () => ({ at: at(), type: 'crash', node: node(), down: random.int(1, 1_500) })),
-    ...times(4, () => ({ at: at(), type: random.pick(TROUBLES), node: node(), duration: random.int(1, 2_500) })),
+    ...times(4, () => ({ at: at(), type: random.pick(STREAM_FAULTS), node: node(), duration: random.int(1, 2_500) })),
     ...times(1, () => ({ at: at(), type: 'quorum lost', duration: random.int(1, 2_500) })),
-    ...times(2, () => ({ at: at(), type: 'leader', skew: random.pick([0, 0, -HOUR, HOUR, -800, 800]) })),
-    ...times(1, () => ({ at: at(), type: 'clock', node: node(), offset: random.pick([-HOUR, HOUR, -900, 900]) })),
+    ...times(2, () => ({ at: at(), type: 'leader', skew: random.pick([0, 0, -HOUR_MS, HOUR_MS, -800, 800]) })),
+    ...times(1, () => ({ at: at(), type: 'clock', node: node(), offset: random.pick([-HOUR_MS, HOUR_MS, -900, 900]) })),
     ...times(2, () => ({ at: at(), type: 'snapshot', what: random.pick(['fails', 'damaged', 'misread']) })),
     ...times(1, () => ({ at: at(), type: 'forget' })),
   ]

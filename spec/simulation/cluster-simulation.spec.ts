@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('nodes that share a log behave as one store', SUITES.cluster)
+simulateSuite('nodes that share a log behave as one store', SUITES.cluster)

@@ -7,24 +7,24 @@ import {
   StreamError,
   type StreamMessage,
 } from '../../src/server/log/cluster/stream.js'
-import type { Trouble } from './cluster-schedule.js'
+import type { StreamFault } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 
 /** ms after which publishing without a quorum or a response fails. */
-const GIVEN_UP = 400
+const GIVE_UP_MS = 400
 const lost = (): StreamError => new StreamError('lost', 'no answer')
 
 /** One node's connection to the stream, for one run of the node. */
 export class SimStream implements Stream {
   readonly maxMessageBytes: number
   readonly #cluster: SimCluster
-  readonly #troubles: ReadonlySet<Trouble>
+  readonly #troubles: ReadonlySet<StreamFault>
   /** Messages do not overtake each other. */
   #arrival = 0
   #feed: Subscriber<StreamMessage> | undefined
 
   /** @param troubles - the current faults of the connection */
-  constructor(cluster: SimCluster, troubles: ReadonlySet<Trouble>) {
+  constructor(cluster: SimCluster, troubles: ReadonlySet<StreamFault>) {
     this.#cluster = cluster
     this.#troubles = troubles
     this.maxMessageBytes = cluster.largest
@@ -43,10 +43,10 @@ export class SimStream implements Stream {
       }
       const { time, random } = this.#cluster
       const message = new Uint8Array(bytes)
-      if (this.#troubles.has('lossy') && random.chance(0.5)) this.#giveUp(subscriber, random.int(1, GIVEN_UP))
+      if (this.#troubles.has('lossy') && random.chance(0.5)) this.#giveUp(subscriber, random.int(1, GIVE_UP_MS))
       else if (this.#troubles.has('late')) {
-        this.#giveUp(subscriber, random.int(1, GIVEN_UP))
-        time.after(random.int(GIVEN_UP, 3_000), () => this.#commit(message, id))
+        this.#giveUp(subscriber, random.int(1, GIVE_UP_MS))
+        time.after(random.int(GIVE_UP_MS, 3_000), () => this.#commit(message, id))
       } else this.#send(message, id, subscriber)
     })
   }
@@ -147,7 +147,7 @@ export class SimStream implements Stream {
       const position = this.#troubles.has('deaf') ? undefined : this.#commit(message, id)
       const isDuplicate = this.#cluster.last === before
       if (this.#troubles.has('doubled')) time.after(random.int(0, 500), () => this.#commit(message, undefined))
-      if (position === undefined || this.#troubles.has('mute')) this.#giveUp(subscriber, GIVEN_UP)
+      if (position === undefined || this.#troubles.has('mute')) this.#giveUp(subscriber, GIVE_UP_MS)
       else
         this.#later(() => {
           subscriber.next({ position, isDuplicate })
@@ -172,7 +172,7 @@ export class SimStream implements Stream {
     return new Observable(subscriber => {
       this.#later(() => {
         if (this.#troubles.has('deaf') || !this.#cluster.hasQuorum) {
-          this.#giveUp(subscriber, GIVEN_UP)
+          this.#giveUp(subscriber, GIVE_UP_MS)
           return
         }
         subscriber.next(read())
@@ -185,7 +185,7 @@ export class SimStream implements Stream {
     return new Observable(subscriber => {
       this.#later(() => {
         if (this.#troubles.has('deaf') || subscriber.closed) {
-          this.#giveUp(subscriber, GIVEN_UP)
+          this.#giveUp(subscriber, GIVE_UP_MS)
           return
         }
         try {

@@ -1,34 +1,34 @@
 import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { textOf } from '../support/words.js'
-import { countsOf, hear, type Operation, Peer, wordsOf } from './cluster-clients.js'
+import { countsOf, type Operation, Peer, receiveReply, requestWords } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
-import type { Asked, ClusterAction, ClusterSchedule } from './cluster-schedule.js'
+import type { ClusterAction, ClusterSchedule, RequestType } from './cluster-schedule.js'
 import { SimCluster } from './cluster-shared.js'
 import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
 /** The result of a run. */
-export interface ClusterVerdict {
+export interface ClusterResult {
   readonly violations: readonly string[]
   /** What happened, to check that enough does. */
   readonly counts: Readonly<Record<string, number>>
 }
 
 /** Fault-free time before the final checks, ms. */
-const RECOVERY = 6_000
+const RECOVERY_MS = 6_000
 /** Time without requests after that, ms. */
-const QUIET = 1_500
+const QUIET_MS = 1_500
 
 /**
  * Runs a schedule of a store of several nodes.
  *
  * @param isFaulty - whether one engine makes an error that the nodes must detect
  */
-export const simulateCluster = (schedule: ClusterSchedule, isFaulty = false): ClusterVerdict =>
+export const simulateCluster = (schedule: ClusterSchedule, isFaulty = false): ClusterResult =>
   seeded(schedule.seed, () => new ClusterWorld(schedule, isFaulty).run())
 
 class ClusterWorld {
@@ -43,7 +43,7 @@ class ClusterWorld {
   /** The connection of each client, and the node it wants. */
   readonly #clients: { peer: Peer | undefined; node: number }[]
   readonly #waiting = new Map<number, () => void>()
-  #lives = 0
+  #runs = 0
   #order = 0
 
   constructor(schedule: ClusterSchedule, isFaulty: boolean) {
@@ -57,14 +57,14 @@ class ClusterWorld {
       history: this.#history,
       snapshots,
       isFaulty,
-      newLife: () => `life${++this.#lives}`,
+      newLife: () => `life${++this.#runs}`,
       answered: (_: Client, message: Incoming, content: Content) => this.#answered(message, content),
     }
     this.#nodes = Array.from({ length: nodes }, (_, index) => new ClusterNode(index, setting))
     this.#clients = Array.from({ length: clients }, (_, index) => ({ peer: undefined, node: index % nodes }))
   }
 
-  run(): ClusterVerdict {
+  run(): ClusterResult {
     for (const node of this.#nodes) node.start()
     for (const action of this.#schedule.actions) {
       this.#time.runUntil(action.at)
@@ -72,7 +72,7 @@ class ClusterWorld {
     }
     this.#time.runUntil(this.#schedule.end)
     this.#recover()
-    this.#time.runUntil(this.#schedule.end + RECOVERY)
+    this.#time.runUntil(this.#schedule.end + RECOVERY_MS)
     // A recovered store serves all clients on all nodes and keys.
     for (const [at] of this.#nodes.entries()) {
       const client = at % this.#clients.length
@@ -81,9 +81,9 @@ class ClusterWorld {
         this.#ask(client, key, 'set', {})
         this.#ask(client, key, 'get', {})
       }
-      this.#time.runUntil(this.#time.now + QUIET / this.#nodes.length)
+      this.#time.runUntil(this.#time.now + QUIET_MS / this.#nodes.length)
     }
-    this.#time.runUntil(this.#time.now + QUIET)
+    this.#time.runUntil(this.#time.now + QUIET_MS)
     const stopped = this.#nodes.filter(({ failure }) => failure !== undefined)
     const violations = this.#isFaulty ? this.#judgeError(stopped) : this.#judge(stopped)
     return { violations, counts: countsOf(this.#operations, this.#peers, this.#cluster) }
@@ -192,7 +192,7 @@ class ClusterWorld {
   #ask(
     client: number,
     key: number,
-    what: Asked,
+    what: RequestType,
     { px, token }: { readonly px?: number; readonly token?: number },
   ): void {
     const peer = this.#connected(client)
@@ -201,7 +201,7 @@ class ClusterWorld {
     const operation = this.#operation(
       peer,
       `key${key}`,
-      wordsOf(what, `key${key}`, id, px, this.#history.of(`key${key}`).at(-1)?.value),
+      requestWords(what, `key${key}`, id, px, this.#history.of(`key${key}`).at(-1)?.value),
     )
     this.#send(operation, token)
   }
@@ -214,7 +214,12 @@ class ClusterWorld {
     this.#operations.pop()
     this.#waiting.set(operation.id, () => {
       if (peer.open)
-        peer.watches.set(name, { key: name, since: this.#nodes[peer.node]?.version, told: [], until: undefined })
+        peer.watches.set(name, {
+          key: name,
+          since: this.#nodes[peer.node]?.version,
+          notifications: [],
+          until: undefined,
+        })
     })
     this.#send(operation, undefined)
   }
@@ -236,7 +241,7 @@ class ClusterWorld {
     const id = Number(textOf(correlationData ?? new Uint8Array(0)))
     const order = this.#order++
     const operation = this.#operations[id]
-    if (operation) hear(operation, content, order)
+    if (operation) receiveReply(operation, content, order)
     else if (textOf(content.payload) === '+OK\r\n') this.#waiting.get(id)?.()
   }
 }

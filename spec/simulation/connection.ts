@@ -8,13 +8,13 @@ import type { History } from './history.js'
 import type { Conditions, Wire } from './network.js'
 import { oddReply } from './odd-reply.js'
 import type { Random } from './random.js'
-import type { Kind } from './schedule.js'
+import type { BrokerKind } from './schedule.js'
 import type { VirtualTime } from './virtual-time.js'
 
 /** An outgoing message, with the position in the history at which the store sent it. */
-export interface Delivered {
+export interface OutgoingMessage {
   readonly message: InboundMessage
-  readonly place: number
+  readonly position: number
   /** The key that a response is about, if responses are ordered per key. */
   readonly subject?: string | undefined
 }
@@ -25,21 +25,21 @@ export interface ClientEnd {
   readonly wire: Wire
   /** Whether the broker keeps the session after the connection is lost. */
   readonly keepSession: boolean
-  deliver(delivered: Delivered): void
+  deliver(delivered: OutgoingMessage): void
   /** The broker ends the connection because of a takeover. */
-  takenOver(): void
+  onTakeover(): void
 }
 
 /** The session that the broker keeps for a client. */
 export interface Session {
   /** Filters with their subscription identifiers. */
   readonly filters: Map<string, number | undefined>
-  readonly unacknowledged: Map<number, Delivered>
+  readonly unacknowledged: Map<number, OutgoingMessage>
 }
 
 /** State shared by the parts of a simulation. */
 export interface Setting {
-  readonly kind: Kind
+  readonly kind: BrokerKind
   /** The store does not notify of expired keys, as some stores. */
   readonly silentExpiry?: boolean
   readonly time: VirtualTime
@@ -47,7 +47,7 @@ export interface Setting {
   readonly conditions: Conditions
   readonly history: History
   /** The instance id that an attached store adds to its responses. */
-  readonly life?: { name: string }
+  readonly instanceId?: { name: string }
 }
 
 /** A client's connection at the broker; delivers messages in the order that its kind of broker keeps. */
@@ -57,28 +57,28 @@ export class SimConnection implements Client {
   readonly session: Session
   readonly #setting: Setting
   readonly #nextId: () => number
-  readonly #place: () => number
+  readonly #position: () => number
   /** Keys of requests by correlation data, if responses are ordered per key. */
   readonly #subjects = new Map<string, string>()
   /** When the last message of an order is sent. */
   readonly #last = new Map<string, number>()
   open = true
 
-  /** @param place - position in the history that its store has reached */
-  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number, place: () => number) {
+  /** @param position - position in the history that its store has reached */
+  constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number, position: () => number) {
     this.clientId = end.clientId
     this.end = end
     this.session = session
     this.#setting = setting
     this.#nextId = nextId
-    this.#place = place
+    this.#position = position
   }
 
   subscribes(topic: string): boolean {
     return this.#filterOf(topic) !== undefined
   }
 
-  asked(request: OutboundRequest): void {
+  onRequest(request: OutboundRequest): void {
     if (this.#setting.kind.order !== 'key') return
     const command = parseCommand(request.payload)
     const subject = 'key' in command ? toHex(command.key) : 'others'
@@ -86,22 +86,22 @@ export class SimConnection implements Client {
   }
 
   deliver(topic: string, content: Content): void {
-    const { random, conditions, kind, life } = this.#setting
+    const { random, conditions, kind, instanceId } = this.#setting
     if (content.correlationData && random.chance(conditions.lostReply)) return
     const isOdd = content.correlationData && random.might(conditions.oddReply)
     const { payload, correlationData, contentType, userProperties } = isOdd ? oddReply(random, content) : content
-    const { [PROPERTY.position]: _position, ...placeless } = userProperties
-    const own = kind.positions ? userProperties : placeless
+    const { [PROPERTY.position]: _position, ...withoutPosition } = userProperties
+    const own = kind.positions ? userProperties : withoutPosition
     const message = {
       topic,
       payload,
       correlationData,
       contentType,
-      userProperties: life && correlationData ? { ...own, [PROPERTY.instance]: life.name } : own,
+      userProperties: instanceId && correlationData ? { ...own, [PROPERTY.instance]: instanceId.name } : own,
       subscriptionIds: this.#identifiersOf(topic),
     }
     const subject = this.#subjects.get(String(correlationData))
-    const delivered = { message, place: this.#place(), subject }
+    const delivered = { message, position: this.#position(), subject }
     const id = this.#nextId()
     this.session.unacknowledged.set(id, delivered)
     const late = correlationData && random.chance(conditions.lateReply) ? 3_000 : 0
@@ -122,7 +122,7 @@ export class SimConnection implements Client {
   }
 
   /** Sends a message after a delay, unless it is acknowledged before. */
-  transmit(id: number, delivered: Delivered, delay: number): void {
+  transmit(id: number, delivered: OutgoingMessage, delay: number): void {
     this.#after(this.#orderOf(delivered), delay, () => {
       this.end.wire.down(() => {
         this.end.deliver(delivered)
@@ -132,7 +132,7 @@ export class SimConnection implements Client {
   }
 
   /** Applies SUBSCRIBE and UNSUBSCRIBE packets with a delay, one after the other. */
-  inTurn(task: (connection: this) => void): void {
+  applyInOrder(task: (connection: this) => void): void {
     const { random, conditions } = this.#setting
     this.#after('subscriptions', random.int(0, conditions.brokerDelay), () => task(this))
   }
@@ -146,7 +146,7 @@ export class SimConnection implements Client {
     })
   }
 
-  #orderOf({ message: { topic, correlationData }, subject }: Delivered): string {
+  #orderOf({ message: { topic, correlationData }, subject }: OutgoingMessage): string {
     const { order } = this.#setting.kind
     if (order === 'key' && correlationData) return `answers ${subject}`
     if (order === 'topic' || order === 'key') return topic

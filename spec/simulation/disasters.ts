@@ -9,9 +9,9 @@ const SCHEDULES = effort(1_000, 20)
  * Declares a spec that simulates schedules, starting with the seed of the run; `SEED=n` starts with a schedule that
  * failed. Seeds that failed are added to `regressions.ts`.
  */
-export function disasters(what: string, suite: Suite): void {
-  it(`${what} in ${SCHEDULES} simulated schedules`, { timeout: 600_000 }, () => {
-    console.info(`${what}: ${SCHEDULES} schedules from seed ${SEED}`)
+export function simulateSuite(subject: string, suite: Suite): void {
+  it(`${subject} in ${SCHEDULES} simulated schedules`, { timeout: 600_000 }, () => {
+    console.info(`${subject}: ${SCHEDULES} schedules from seed ${SEED}`)
     for (let seed = SEED; seed < SEED + SCHEDULES; seed++) {
       if (suite.violations(seed).length > 0) expect.fail(`${suite.report(seed)}\nreplay: SEED=${seed}`)
     }

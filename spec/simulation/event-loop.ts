@@ -2,17 +2,17 @@ import type { Clock } from '../../src/core/util/clock.js'
 import type { VirtualTime } from './virtual-time.js'
 
 /** The kind of events that a frozen process handles first when it resumes. */
-export type Thaw = 'timers' | 'messages'
+export type ResumeOrder = 'timers' | 'messages'
 
-interface Late {
-  readonly kind: Thaw
+interface DelayedTask {
+  readonly kind: ResumeOrder
   readonly task: () => void
 }
 
 /** The event loop of one client. While frozen, as by SIGSTOP or a long computation, it runs nothing. */
 export class EventLoop {
   readonly #time: VirtualTime
-  #late: Late[] = []
+  #delayed: DelayedTask[] = []
   #frozen = false
   /** Timers that have neither run nor been cancelled. */
   timers = 0
@@ -26,7 +26,7 @@ export class EventLoop {
     this.#offset = offset
   }
 
-  get frozen(): boolean {
+  get isFrozen(): boolean {
     return this.#frozen
   }
 
@@ -40,10 +40,10 @@ export class EventLoop {
   readonly run = (task: () => void): void => this.#take({ kind: 'messages', task })
 
   /** Freezes the loop for a while; then runs all overdue tasks in order, one kind first. */
-  freeze(duration: number, first: Thaw): void {
+  freeze(duration: number, first: ResumeOrder): void {
     if (this.#frozen) return
     this.#frozen = true
-    this.#time.after(duration, () => this.#thaw(first))
+    this.#time.after(duration, () => this.#resume(first))
   }
 
   clock(): Clock {
@@ -74,15 +74,15 @@ export class EventLoop {
     }
   }
 
-  #take(late: Late): void {
-    if (this.#frozen) this.#late.push(late)
+  #take(late: DelayedTask): void {
+    if (this.#frozen) this.#delayed.push(late)
     else late.task()
   }
 
-  #thaw(first: Thaw): void {
+  #resume(first: ResumeOrder): void {
     this.#frozen = false
-    const late = this.#late
-    this.#late = []
+    const late = this.#delayed
+    this.#delayed = []
     for (const { kind, task } of late) if (kind === first) task()
     for (const { kind, task } of late) if (kind !== first) task()
   }

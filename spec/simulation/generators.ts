@@ -1,9 +1,9 @@
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import { type Action, type ClientPlan, KEYS, type Kind, type Schedule, TROUBLE } from './schedule.js'
+import { type Action, type BrokerKind, type ClientPlan, FAULTY_MS, MAX_KEYS, type Schedule } from './schedule.js'
 
 /** Number of keys in the first two generators. */
-const FEW_KEYS = 2
+const FIRST_KEYS = 2
 
 /**
  * Generators of schedules, by number from 1. The schedule of a seed must not change, or regression seeds would become
@@ -29,15 +29,15 @@ function first(seed: number): Schedule {
   const at = burstsOf(random, 4)
   const actions = Array.from({ length: random.int(8, 24) }, () => firstAction(random, at(), clients.length))
   const watches = clients.map(
-    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FEW_KEYS - 1) }),
+    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
   )
-  const kind: Kind = { identifiers: false, positions: false, order: 'kind' }
-  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+  const kind: BrokerKind = { identifiers: false, positions: false, order: 'kind' }
+  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
 function firstAction(random: Random, at: number, clients: number): Action {
   const client = random.int(0, clients - 1)
-  const key = random.int(0, FEW_KEYS - 1)
+  const key = random.int(0, FIRST_KEYS - 1)
   const dice = random.int(1, 100)
   if (dice <= 36)
     return { at, type: 'set', client, key, how: random.pick(['plain', 'plain', 'plain', 'NX', 'NEX', 'PX']) }
@@ -62,7 +62,7 @@ function firstAction(random: Random, at: number, clients: number): Action {
  */
 function second(seed: number): Schedule {
   const random = new Random(seed)
-  const kind: Kind = {
+  const kind: BrokerKind = {
     identifiers: random.chance(0.5),
     positions: random.chance(0.5),
     order: random.pick(['topic', 'kind', 'connection']),
@@ -72,11 +72,12 @@ function second(seed: number): Schedule {
   const conditions = { ...conditionsOf(random), brokerDelay: random.pick([0, 5, 40, 150, 400]) }
   const at = burstsOf(random, random.int(1, 4))
   const actions = Array.from({ length: random.int(4, 24) }, () => secondAction(random, at(), clients.length))
-  for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
+  for (const scene of [rewatchScene, dataLossScene])
+    if (random.chance(0.25)) actions.push(...scene(random, clients.length))
   const watches = clients.map(
-    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FEW_KEYS - 1) }),
+    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
   )
-  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
 /** Clocks accurate enough that the store rejects no client, even when its own is set back. */
@@ -101,7 +102,7 @@ function secondAction(random: Random, at: number, clients: number): Action {
   if (dice <= 56) return { at, type: 'watch', client, key }
   if (dice <= 62) return { at, type: 'unwatch', client, key }
   if (dice <= 68) return { at, type: 'remount', client, key, pause: random.pick([0, 0, 20, 100]) }
-  if (dice <= 72) return { at, type: 'watchAll', client, keys: random.int(0, 2 ** FEW_KEYS - 1) }
+  if (dice <= 72) return { at, type: 'watchAll', client, keys: random.int(0, 2 ** FIRST_KEYS - 1) }
   if (dice <= 87) return { at, type: 'cut', client }
   if (dice <= 89) return { at, type: 'takeover', client }
   if (dice <= 91) return { at, type: 'reopen', client }
@@ -120,21 +121,24 @@ function third(seed: number): Schedule {
   const random = new Random(seed ^ 0x3d)
   const { kind, ...base } = second(random.int(0, 2 ** 31))
   const clients = Array.from({ length: random.int(1, 4) }, () => secondClient(random))
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  const faultRate = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   const conditions: Conditions = {
     ...base.conditions,
     latency: random.pick([0, 2, 20, 60, 250, 700]),
     queueDelay: random.pick([0, 10, 300, 2_000]),
-    oddReply: bad(0.4, random.pick([0.05, 0.3])),
-    refusedFilter: bad(0.3, 0.3),
-    lostQueue: bad(0.3, 0.5),
-    lostIdentifier: bad(0.3, 0.5),
+    oddReply: faultRate(0.4, random.pick([0.05, 0.3])),
+    refusedFilter: faultRate(0.3, 0.3),
+    lostQueue: faultRate(0.3, 0.5),
+    lostIdentifier: faultRate(0.3, 0.5),
   }
   const at = burstsOf(random, random.int(1, 4))
   const actions = Array.from({ length: random.int(4, 30) }, () => thirdAction(random, at(), clients.length))
-  for (const scene of [returning, forgetting]) if (random.chance(0.25)) actions.push(...scene(random, clients.length))
-  const watches = clients.map((_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, KEYS - 1) }))
-  return { seed, kind, clients, conditions, actions: inOrder([...watches, ...actions]) }
+  for (const scene of [rewatchScene, dataLossScene])
+    if (random.chance(0.25)) actions.push(...scene(random, clients.length))
+  const watches = clients.map(
+    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, MAX_KEYS - 1) }),
+  )
+  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
 /** In half of the schedules, handlers act reentrantly; in some, the store keeps order only per key. */
@@ -153,9 +157,10 @@ function fourth(seed: number): Schedule {
 function thirdAction(random: Random, at: number, clients: number): Action {
   const dice = random.int(1, 100)
   if (dice <= 3) return { at, type: 'clock', back: random.int(-15_000, 15_000) }
-  if (dice <= 6) return { at, type: 'watchAll', client: random.int(0, clients - 1), keys: random.int(0, 2 ** KEYS - 1) }
+  if (dice <= 6)
+    return { at, type: 'watchAll', client: random.int(0, clients - 1), keys: random.int(0, 2 ** MAX_KEYS - 1) }
   const action = secondAction(random, at, clients)
-  if ('key' in action) return random.chance(0.2) ? { ...action, key: random.int(0, KEYS - 1) } : action
+  if ('key' in action) return random.chance(0.2) ? { ...action, key: random.int(0, MAX_KEYS - 1) } : action
   if (action.type !== 'restart') return action
   return {
     ...action,
@@ -165,9 +170,9 @@ function thirdAction(random: Random, at: number, clients: number): Action {
 }
 
 /** A key is deleted while its watcher is briefly gone, with a change still in flight. */
-function returning(random: Random, clients: number): Action[] {
+function rewatchScene(random: Random, clients: number): Action[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
-  let at = random.int(500, TROUBLE - 500)
+  let at = random.int(500, FAULTY_MS - 500)
   const later = (): number => {
     at += random.int(0, 60)
     return at
@@ -181,9 +186,9 @@ function returning(random: Random, clients: number): Action[] {
 }
 
 /** A store loses its data while the broker keeps the queued notifications. */
-function forgetting(random: Random, clients: number): Action[] {
+function dataLossScene(random: Random, clients: number): Action[] {
   const client = random.int(0, clients - 1)
-  const at = random.int(500, TROUBLE - 2_000)
+  const at = random.int(500, FAULTY_MS - 2_000)
   const clockBack = random.chance(0.5) ? random.int(0, 2_000) : 0
   const after = at + random.int(300, 1_500)
   return [
@@ -196,25 +201,25 @@ function forgetting(random: Random, clients: number): Action[] {
 }
 
 function conditionsOf(random: Random): Conditions {
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
+  const faultRate = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 60]),
     brokerDelay: random.pick([0, 0, 5, 40]),
     queueDelay: random.pick([0, 10, 300]),
-    lostReply: bad(0.3, 0.1),
-    lateReply: bad(0.3, 0.1),
-    duplicate: bad(0.4, 0.2),
+    lostReply: faultRate(0.3, 0.1),
+    lateReply: faultRate(0.3, 0.1),
+    duplicate: faultRate(0.4, 0.2),
     notice: random.pick([1, 100, 1_500]),
   }
 }
 
 /** Times of actions. They cluster around a few moments, since bursts cause races. */
 function burstsOf(random: Random, count: number): () => number {
-  const moments = Array.from({ length: count }, () => random.int(0, TROUBLE - 1_000))
+  const moments = Array.from({ length: count }, () => random.int(0, FAULTY_MS - 1_000))
   return () =>
     random.chance(0.5)
-      ? random.int(0, TROUBLE)
+      ? random.int(0, FAULTY_MS)
       : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
 }
 
-const inOrder = (actions: readonly Action[]): Action[] => Array.from(actions).sort((a, b) => a.at - b.at)
+const sortByTime = (actions: readonly Action[]): Action[] => Array.from(actions).sort((a, b) => a.at - b.at)

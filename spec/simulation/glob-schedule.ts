@@ -1,6 +1,6 @@
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import { type ClientPlan, type Kind, TROUBLE } from './schedule.js'
+import { type BrokerKind, type ClientPlan, FAULTY_MS } from './schedule.js'
 
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
@@ -25,7 +25,7 @@ export type GlobAction = { readonly at: number } & (
 /** Everything that happens in a simulation of globs. */
 export interface GlobSchedule {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: BrokerKind
   /** The store notifies by globs. */
   readonly native: boolean
   readonly clients: readonly ClientPlan[]
@@ -84,7 +84,7 @@ function third(seed: number): GlobSchedule {
 }
 
 function busyAction(random: Random, clients: number): GlobAction {
-  const [at, client] = [random.int(0, TROUBLE + 1_500), random.int(0, clients - 1)]
+  const [at, client] = [random.int(0, FAULTY_MS + 1_500), random.int(0, clients - 1)]
   const key = random.pick([0, 0, 0, 1, 2])
   const dice = random.int(1, 100)
   if (dice <= 50) return { at, type: 'set', client, key }
@@ -114,15 +114,15 @@ function second(seed: number): GlobSchedule {
 function first(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x610b)
   const native = random.chance(0.7)
-  const kind: Kind = {
+  const kind: BrokerKind = {
     identifiers: random.chance(0.7),
     positions: random.chance(0.8),
     order: random.pick(['topic', 'kind', 'connection', 'connection']),
   }
   const clients = Array.from({ length: random.int(1, 3) }, () => planOf(random))
-  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, TROUBLE - 1_000))
+  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, FAULTY_MS - 1_000))
   const at = (): number =>
-    random.chance(0.4) ? random.int(0, TROUBLE) : random.pick([0, ...moments]) + random.int(0, 80)
+    random.chance(0.4) ? random.int(0, FAULTY_MS) : random.pick([0, ...moments]) + random.int(0, 80)
   const actions = Array.from({ length: random.int(6, 30) }, () => actionOf(random, at(), clients.length))
   for (let n = random.int(0, 3); n > 0; n--) actions.push(...overtaken(random, clients.length))
   const watches = clients.map((_, client): GlobAction => ({ at: 0, type: 'watch', client, glob: globOf(random) }))
@@ -167,7 +167,7 @@ function actionOf(random: Random, at: number, clients: number): GlobAction {
 function overtaken(random: Random, clients: number): GlobAction[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   const key = random.int(0, GLOB_KEYS.length - 1)
-  let at = random.int(500, TROUBLE - 1_000)
+  let at = random.int(500, FAULTY_MS - 1_000)
   const later = (most: number): number => {
     at += random.int(0, most)
     return at

@@ -6,7 +6,7 @@ import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 /** A request for a glob on this connection, and its result. */
-interface Asked {
+interface PendingRequest {
   times: number
   at: number
   correlation: string
@@ -15,32 +15,32 @@ interface Asked {
 }
 
 /** A key that is watched separately because its glob is scanned for. */
-export interface Begun {
+export interface SeparateWatch {
   /** Position in the history up to which its changes may be merged. */
   readonly to: number
   /** It may have used the registration of a glob that has ended. */
   readonly isHandedOver: boolean
 }
 
-const NEVER: Begun = { to: 0, isHandedOver: false }
+const NEVER: SeparateWatch = { to: 0, isHandedOver: false }
 
 /** A pending read of a key. */
-interface Read {
+interface PendingRead {
   readonly key: string
   readonly at: number
 }
 
 /** Registration attempts before a client scans for a while. */
-const PATIENCE = 3
+const MAX_ATTEMPTS = 3
 
 /** Derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, PendingRequest>()
   /** Globs that were unsubscribed on this connection. */
   readonly #left = new Set<string>()
-  readonly #begun = new Map<string, Begun>()
+  readonly #begun = new Map<string, SeparateWatch>()
   /** Pending requests by correlation data. */
-  readonly #reads = new Map<string, Read>()
+  readonly #reads = new Map<string, PendingRead>()
   readonly #setting: Setting
   readonly #timeout: number
 
@@ -55,19 +55,19 @@ export class GlobSession extends SimSession {
   hasRefused = false
 
   /** How a key came to be watched separately on this connection. */
-  begun(key: string): Begun {
+  begun(key: string): SeparateWatch {
     return this.#begun.get(key) ?? NEVER
   }
 
   /** Whether so many registrations were unanswered that new keys may not be notified. */
-  despairs(glob: string): boolean {
+  hasGivenUp(glob: string): boolean {
     const asked = this.#asked.get(glob)
-    return asked !== undefined && asked.isAnswered !== true && asked.times >= PATIENCE
+    return asked !== undefined && asked.isAnswered !== true && asked.times >= MAX_ATTEMPTS
   }
 
   /** Whether that is still the case. */
   isScannedFor(glob: string): boolean {
-    return this.despairs(glob) && this.#asked.get(glob)?.isAnswered === false
+    return this.hasGivenUp(glob) && this.#asked.get(glob)?.isAnswered === false
   }
 
   override open(listener: SessionListener): void {
@@ -101,7 +101,7 @@ export class GlobSession extends SimSession {
 
   #begin(key: string): void {
     const fits = (glob: string): boolean => fitsOf(glob)(key)
-    if (!Array.from(this.#asked.keys()).some(glob => fits(glob) && this.despairs(glob))) return
+    if (!Array.from(this.#asked.keys()).some(glob => fits(glob) && this.hasGivenUp(glob))) return
     this.#begun.set(key, { to: Number.POSITIVE_INFINITY, isHandedOver: Array.from(this.#left).some(fits) })
   }
 
@@ -109,7 +109,7 @@ export class GlobSession extends SimSession {
     const read = this.#reads.get(correlation)
     const begun = read && this.#begun.get(read.key)
     if (read === undefined || begun === undefined || !this.#isInTime(read.at)) return
-    this.#begun.set(read.key, { ...begun, to: this.delivering?.place ?? this.#setting.history.all.length })
+    this.#begun.set(read.key, { ...begun, to: this.delivering?.position ?? this.#setting.history.all.length })
   }
 
   #isInTime(askedAt: number): boolean {
@@ -140,13 +140,13 @@ export class GlobSession extends SimSession {
       const age = this.#setting.time.now - asked.at
       if (asked.correlation !== correlation || age > this.#timeout) continue
       if (payload === '+OK\r\n') asked.isAnswered = age < this.#timeout || 'late'
-      if (REFUSALS.includes(payload)) asked.times = PATIENCE
-      this.hasRefused ||= payload === REFUSALS[0]
+      if (ERROR_REPLIES.includes(payload)) asked.times = MAX_ATTEMPTS
+      this.hasRefused ||= payload === ERROR_REPLIES[0]
     }
   }
 }
 
 /** Error replies: globs unsupported, quota exceeded. */
-const REFUSALS = ['-ERR syntax error\r\n', '-ERR the quota has been exceeded\r\n']
+const ERROR_REPLIES = ['-ERR syntax error\r\n', '-ERR the quota has been exceeded\r\n']
 const decoder = new TextDecoder()
 const idOf = (correlation: Uint8Array | undefined): string => String(correlation)

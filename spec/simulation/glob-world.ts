@@ -5,38 +5,38 @@ import { HOST } from '../../src/client/keys/store-view.js'
 import { matching } from '../../src/client/matching/index.js'
 import { judgeGlobView, judgeShown } from '../judges/convergence.js'
 import { fitsOf } from '../judges/globs.js'
-import { CallingBack } from './calling-back.js'
+import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
 import type { Client, KeyWatcher, Watcher } from './glob-client.js'
 import { GlobOracle } from './glob-oracle.js'
 import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
-import { History, heldBy } from './history.js'
-import { CALM } from './network.js'
+import { History, storedEntry } from './history.js'
+import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
-import { type ClientPlan, TROUBLE } from './schedule.js'
+import { type ClientPlan, FAULTY_MS } from './schedule.js'
 import { seeded } from './simulate.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
 
 /** The result of a simulation. */
-export interface GlobVerdict {
+export interface GlobResult {
   readonly violations: readonly string[]
   readonly entries: number
 }
 
 /** Timeout of a client's requests, ms. */
-const TIMEOUT = 1_000
+const TIMEOUT_MS = 1_000
 /** Outlasts every timeout, backoff and expiry of the faulty time. */
-const SETTLE = 90_000
+const SETTLE_MS = 90_000
 /** Outlasts pending unregistrations. */
-const LEAVE = 5_000
+const TEARDOWN_MS = 5_000
 /** Outlasts the requests to a store that does not understand them. */
-const GIVE_UP = 300_000
-const TERMS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
-const EXPECTED = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
+const GIVE_UP_MS = 300_000
+const GLOB_OPTIONS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
+const EXPECTED_CODES = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
 /** Codes of errors caused by odd replies. */
-const ODD = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
+const ODD_CODES = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
 
 /** A store, clients that watch globs, and a network on virtual time. */
 export class GlobWorld {
@@ -45,7 +45,7 @@ export class GlobWorld {
   readonly #broker: GlobBroker
   readonly #clients: Client[] = []
   readonly #violations: string[] = []
-  readonly #handlers: CallingBack
+  readonly #handlers: ReentrantHandlers
   /** Clients and keys: the read of a separate watch may be pending when that has ended. */
   readonly #watchedByThemselves = new Set<string>()
   /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
@@ -55,7 +55,7 @@ export class GlobWorld {
 
   constructor(schedule: GlobSchedule) {
     this.#schedule = schedule
-    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
       kind: schedule.kind,
       time: new VirtualTime(),
@@ -67,25 +67,25 @@ export class GlobWorld {
     for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
   }
 
-  run(): GlobVerdict {
+  run(): GlobResult {
     const { time, conditions } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(TROUBLE)
-    Object.assign(conditions, CALM)
-    time.runUntil(TROUBLE + SETTLE)
+    time.runUntil(FAULTY_MS)
+    Object.assign(conditions, FAULTLESS)
+    time.runUntil(FAULTY_MS + SETTLE_MS)
     for (const client of this.#clients) this.#judgeConvergence(client)
     for (const [i, client] of this.#clients.entries()) this.#judgeRegistrations(client, i)
     this.#handlers.stop()
     this.#leaveAll()
-    time.runUntil(TROUBLE + SETTLE + LEAVE)
+    time.runUntil(FAULTY_MS + SETTLE_MS + TEARDOWN_MS)
     for (const [i, { session }] of this.#clients.entries()) {
       const left = this.#broker.watchesOf(`client${i}`)
       const isKnown = !session.hasRefused && !this.#closedAmidNonsense.has(i)
       if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
     }
     if (this.#schedule.callingBack) {
-      time.runUntil(TROUBLE + SETTLE + GIVE_UP)
-      for (const client of this.#clients) this.#judgeRest(client)
+      time.runUntil(FAULTY_MS + SETTLE_MS + GIVE_UP_MS)
+      for (const client of this.#clients) this.#judgeLeftovers(client)
     }
     for (const { store } of this.#clients) void store.close()
     return { violations: this.#violations, entries: this.#entries }
@@ -93,9 +93,9 @@ export class GlobWorld {
 
   #open(i: number, plan: ClientPlan, connection?: GlobSession): Client {
     const session =
-      connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT)
+      connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT_MS)
     const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset))
-    const options = { clock, timeout: TIMEOUT, maxQueued: 1_000, stopDelay: plan.stopDelay ?? 0 }
+    const options = { clock, timeout: TIMEOUT_MS, maxQueued: 1_000, stopDelay: plan.stopDelay ?? 0 }
     const store = new StateStore(session, options)
     const client: Client = { store, session, clock, watchers: new Set(), keys: new Map() }
     store.status$.subscribe(() => this.#handled(client))
@@ -114,7 +114,7 @@ export class GlobWorld {
     if (action.type === 'cut' || (action.type === 'reopen' && !plan.shared)) client.session.cut()
     else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
     else if ('glob' in action) this.#glob(client, action.type, GLOBS[action.glob] ?? '*')
-    else if ('key' in action) this.#touch(client, action.type, GLOB_KEYS[action.key] ?? '')
+    else if ('key' in action) this.#actOnKey(client, action.type, GLOB_KEYS[action.key] ?? '')
   }
 
   #reopen(i: number, client: Client, plan: ClientPlan): void {
@@ -137,29 +137,29 @@ export class GlobWorld {
     const { now } = this.#setting.time
     const glob = GLOBS[now % GLOBS.length] ?? '*'
     const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
-    const keys = [() => this.#touch(client, 'watchKey', key), () => this.#touch(client, 'unwatchKey', key)]
+    const keys = [() => this.#actOnKey(client, 'watchKey', key), () => this.#actOnKey(client, 'unwatchKey', key)]
     this.#handlers.handle(
       () => this.#watch(client, glob),
       () => this.#watch(client, glob),
       () => this.#glob(client, 'unwatch', glob),
       () => this.#glob(client, 'unwatch', glob),
       ...(this.#schedule.handlersWatchKeys ? keys : []),
-      () => this.#touch(client, 'set', key),
-      () => this.#touch(client, 'delete', key),
+      () => this.#actOnKey(client, 'set', key),
+      () => this.#actOnKey(client, 'delete', key),
     )
   }
 
   /** After all subscribers have left, nothing may remain. */
-  #judgeRest({ store, clock }: Client): void {
+  #judgeLeftovers({ store, clock }: Client): void {
     const { size } = store[HOST].registry
     if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
     if (clock.pending > 0) this.#complain(`${store.clientId} still has ${clock.pending} timers`)
   }
 
-  #touch(client: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
+  #actOnKey(client: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
     const { store, keys } = client
     const key = store.key(name, text)
-    const error = (cause: unknown): void => this.#expect(cause)
+    const error = (cause: unknown): void => this.#checkError(cause)
     if (type === 'watchKey') {
       if (keys.has(name)) return
       this.#watchedByThemselves.add(`${store.clientId} ${name}`)
@@ -194,18 +194,18 @@ export class GlobWorld {
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
     client.watchers.add(watcher)
     watcher.subscription.add(() => client.watchers.delete(watcher))
-    const keys = matching(client.store, glob, text, TERMS)
+    const keys = matching(client.store, glob, text, GLOB_OPTIONS)
     const error = (cause: unknown): void => {
-      this.#expect(cause)
+      this.#checkError(cause)
       watcher.subscription.unsubscribe()
     }
     const complete = (): void => watcher.subscription.unsubscribe()
-    const next = (entry: Entry<string>): void => this.#hear(client, watcher, entry)
+    const next = (entry: Entry<string>): void => this.#onEntry(client, watcher, entry)
     watcher.subscription.add(keys.entries$.subscribe({ next, error, complete }))
     watcher.subscription.add(
       keys.freshness$.subscribe({
         next: ({ state }) => {
-          oracle.live(state === 'live', this.#handlers.isWithin ? undefined : client.session.delivering?.place)
+          oracle.setLive(state === 'live', this.#handlers.isWithin ? undefined : client.session.delivering?.position)
           this.#handled(client)
         },
         error: () => undefined,
@@ -222,15 +222,15 @@ export class GlobWorld {
     )
   }
 
-  #hear(client: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #onEntry(client: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
     const { store, session } = client
     this.#entries++
     const complaint = oracle.judge(entry, {
       // A subscriber that joins in a handler receives what was known before.
-      place: this.#handlers.isWithin ? undefined : session.delivering?.place,
+      position: this.#handlers.isWithin ? undefined : session.delivering?.position,
       certain: session.fresh || this.#setting.kind.identifiers,
       notified: session.notified.has(String(entry.version)),
-      told: !session.despairs(glob),
+      told: !session.hasGivenUp(glob),
       begun: session.begun(entry.key),
       alone: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
@@ -240,11 +240,11 @@ export class GlobWorld {
   }
 
   #judgeConvergence({ store, watchers, keys }: Client): void {
-    const stored = new Map(GLOB_KEYS.map(key => [key, heldBy(this.#broker.engine, key)]))
+    const stored = new Map(GLOB_KEYS.map(key => [key, storedEntry(this.#broker.engine, key)]))
     const complain = (what: string, wrong: string) =>
       this.#complain(`${store.clientId} ${what} did not converge: ${wrong}`)
     for (const [key, { shown }] of keys) {
-      const wrong = judgeShown(shown ?? { op: 'absent' }, heldBy(this.#broker.engine, key))
+      const wrong = judgeShown(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
       if (wrong) complain(key, wrong)
     }
     for (const { glob, oracle, map } of watchers) {
@@ -271,10 +271,10 @@ export class GlobWorld {
     }
   }
 
-  #expect(error: unknown): void {
+  #checkError(error: unknown): void {
     const code = error instanceof StateStoreError ? error.code : String(error)
-    const isOdd = this.#schedule.conditions.oddReply && ODD.includes(code)
-    if (!EXPECTED.includes(code) && !isOdd) this.#complain(`unexpected error ${code}`)
+    const isOdd = this.#schedule.conditions.oddReply && ODD_CODES.includes(code)
+    if (!EXPECTED_CODES.includes(code) && !isOdd) this.#complain(`unexpected error ${code}`)
   }
 
   #complain(what: string): void {
@@ -283,5 +283,5 @@ export class GlobWorld {
 }
 
 /** Runs a schedule; backoff draws from its seed. */
-export const simulateGlobs = (schedule: GlobSchedule): GlobVerdict =>
+export const simulateGlobs = (schedule: GlobSchedule): GlobResult =>
   seeded(schedule.seed, () => new GlobWorld(schedule).run())

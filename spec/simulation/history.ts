@@ -3,23 +3,23 @@ import type { LogEntry } from '../../src/server/engine/entry.js'
 import type { Held } from '../judges/convergence.js'
 
 /** A change that the store made. */
-export interface Happened {
+export interface RecordedChange {
   readonly key: string
   readonly op: 'set' | 'delete'
   readonly value: string | undefined
   readonly version: string
   /** The store instance; increases when data is lost. */
-  readonly life: number
+  readonly instance: number
   /** ms since the start. */
   readonly at: number
 }
 
 /** All changes of all store instances of a simulation, in order. */
 export class History {
-  readonly all: Happened[] = []
-  readonly #places = new Map<string, number>()
+  readonly all: RecordedChange[] = []
+  readonly #positions = new Map<string, number>()
   readonly #now: () => number
-  life = 0
+  instance = 0
 
   /** @param now - ms since the start, for simulations that need the times of changes */
   constructor(now: () => number = () => 0) {
@@ -27,37 +27,37 @@ export class History {
   }
 
   /** Records a change, unless another node has made it before. Returns its position. */
-  note({ key, notification, version }: Change): number {
-    const name = `${this.life} ${version}`
-    const known = this.#places.get(name)
+  record({ key, notification, version }: Change): number {
+    const name = `${this.instance} ${version}`
+    const known = this.#positions.get(name)
     if (known !== undefined) return known
-    this.#places.set(name, this.all.length)
+    this.#positions.set(name, this.all.length)
     const value = notification.op === 'set' && notification.value ? text(notification.value) : undefined
     const what = { key: text(key), op: notification.op, value, version: String(version) }
-    return this.all.push({ ...what, life: this.life, at: this.#now() }) - 1
+    return this.all.push({ ...what, instance: this.instance, at: this.#now() }) - 1
   }
 
   /** Positions of the changes of a key with a version; several if instances that lost their data reused it. */
-  placesOf(key: string, version: string): number[] {
-    const places: number[] = []
-    for (let life = 0; life <= this.life; life++) {
-      const place = this.#places.get(`${life} ${version}`)
-      if (place !== undefined && this.all[place]?.key === key) places.push(place)
+  positionsOf(key: string, version: string): number[] {
+    const positions: number[] = []
+    for (let instance = 0; instance <= this.instance; instance++) {
+      const position = this.#positions.get(`${instance} ${version}`)
+      if (position !== undefined && this.all[position]?.key === key) positions.push(position)
     }
-    return places
+    return positions
   }
 
   /** Position of the change with a version, by the latest instance that used it. */
-  placeOf(version: string): number | undefined {
-    for (let life = this.life; life >= 0; life--) {
-      const place = this.#places.get(`${life} ${version}`)
-      if (place !== undefined) return place
+  positionOf(version: string): number | undefined {
+    for (let instance = this.instance; instance >= 0; instance--) {
+      const position = this.#positions.get(`${instance} ${version}`)
+      if (position !== undefined) return position
     }
     return undefined
   }
 
   /** Changes of a key from one position up to, but not including, another. */
-  between(key: string, from: number, to: number): Happened[] {
+  between(key: string, from: number, to: number): RecordedChange[] {
     return this.all.slice(from, to).filter(change => change.key === key)
   }
 }
@@ -67,7 +67,7 @@ export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
   readonly #silentExpiry: boolean
   /** Position in the history that it has reached. */
-  place = 0
+  position = 0
 
   /** @param silentExpiry - expired keys are not notified */
   constructor(history: History, silentExpiry: boolean) {
@@ -78,7 +78,7 @@ export class RecordedEngine<C> extends Engine<C> {
 
   override *apply(entry: LogEntry): Generator<Applied, void> {
     for (const result of super.apply(entry)) {
-      for (const change of result.changes) this.place = Math.max(this.place, this.#history.note(change) + 1)
+      for (const change of result.changes) this.position = Math.max(this.position, this.#history.record(change) + 1)
       if (result.type !== 'expired' || !this.#silentExpiry) yield result
     }
   }
@@ -88,7 +88,7 @@ const decoder = new TextDecoder()
 const text = (bytes: Uint8Array): string => decoder.decode(bytes)
 
 /** Returns the state of a key in a store. */
-export function heldBy(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
+export function storedEntry(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
   const record = engine.peek(new TextEncoder().encode(key))
   return record ? { op: 'set', value: text(record.value), version: record.version } : { op: 'absent' }
 }

@@ -5,13 +5,13 @@ import type { VirtualTime } from './virtual-time.js'
 
 export const LOCK = 'lock'
 /** Interval of checks on a frozen process, ms. */
-const AWAKE = 50
+const AWAKE_CHECK_MS = 50
 
 /** A candidate that may believe it holds the lease. */
-export interface Believer {
+export interface LeaseParticipant {
   readonly name: string
   /** Whether its process is frozen. */
-  readonly frozen: boolean
+  readonly isFrozen: boolean
   /** Whether its clocks suggest that it slept. */
   readonly clockWasSet: boolean
 }
@@ -31,7 +31,7 @@ interface Disturbance {
   until: number
 }
 
-interface Parts {
+interface RefereeHost {
   readonly time: VirtualTime
   readonly history: History
   /** The longest lease of the simulation, ms: for so long a holder may believe in a deleted lock key. */
@@ -41,32 +41,32 @@ interface Parts {
 
 /** Checks all states of all candidates of a lease. */
 export class Referee {
-  readonly #parts: Parts
-  readonly #beliefs = new Map<Believer, Belief>()
-  readonly #waitsFor = new Map<Believer, string>()
+  readonly #host: RefereeHost
+  readonly #beliefs = new Map<LeaseParticipant, Belief>()
+  readonly #waitsFor = new Map<LeaseParticipant, string>()
   readonly #disturbances: Disturbance[] = []
   /** Newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
   readonly #tokens = new Set<string>()
   holdings = 0
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(host: RefereeHost) {
+    this.#host = host
   }
 
-  beliefOf(believer: Believer): Belief | undefined {
+  beliefOf(believer: LeaseParticipant): Belief | undefined {
     return this.#beliefs.get(believer)
   }
 
   /** Whether it may believe it holds the lease. */
-  valid(who: Believer): boolean {
-    const belief = this.#beliefs.get(who)
-    return belief !== undefined && belief.expiresAtMonotonic > this.#parts.time.now
+  valid(participant: LeaseParticipant): boolean {
+    const belief = this.#beliefs.get(participant)
+    return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
   }
 
   /** Call before the lock key may be deleted; the returned function says that it was, or never will be. */
   disturb(): () => void {
-    const { time, longest } = this.#parts
+    const { time, longest } = this.#host
     const disturbance: Disturbance = { from: time.now, until: Number.POSITIVE_INFINITY }
     this.#disturbances.push(disturbance)
     return () => {
@@ -75,106 +75,107 @@ export class Referee {
   }
 
   /** Whether the lock key may just have been deleted by force, so that a holder may not know yet. */
-  get disturbed(): boolean {
-    return this.#disturbances.some(({ until }) => until >= this.#parts.time.now)
+  get isDisturbed(): boolean {
+    return this.#disturbances.some(({ until }) => until >= this.#host.time.now)
   }
 
   /** A candidate received a state. `exact`: with the time of its expiry. */
-  heard(who: Believer, state: LeaseState, exact: boolean): void {
-    if (state.status === 'held') this.#held(who, state, exact)
-    else if (state.status === 'lost') this.#lost(who, state.cause.reason, exact)
-    else this.#waits(who, state.holder)
+  onState(participant: LeaseParticipant, state: LeaseState, exact: boolean): void {
+    if (state.status === 'held') this.#held(participant, state, exact)
+    else if (state.status === 'lost') this.#lost(participant, state.cause.reason, exact)
+    else this.#waits(participant, state.holder)
   }
 
   /** Its stream ended: before that, it must have received the loss of the lease. */
-  ended(who: Believer): void {
-    if (this.#beliefs.has(who)) this.#complain(who, 'its stream ended without the loss of the lease')
-    this.left(who)
+  onEnd(participant: LeaseParticipant): void {
+    if (this.#beliefs.has(participant)) this.#complain(participant, 'its stream ended without the loss of the lease')
+    this.onUnsubscribe(participant)
   }
 
   /** It unsubscribed. */
-  left(who: Believer): void {
-    this.#beliefs.delete(who)
-    this.#waitsFor.delete(who)
+  onUnsubscribe(participant: LeaseParticipant): void {
+    this.#beliefs.delete(participant)
+    this.#waitsFor.delete(participant)
   }
 
-  #held(who: Believer, state: LeaseState & { status: 'held' }, exact: boolean): void {
-    const { now } = this.#parts.time
-    const before = this.#beliefs.get(who)
+  #held(participant: LeaseParticipant, state: LeaseState & { status: 'held' }, exact: boolean): void {
+    const { now } = this.#host.time
+    const before = this.#beliefs.get(participant)
     const expiresAtMonotonic = exact ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
-    if (before) this.#judgeRenewal(who, before, state)
-    else this.#judgeHolding(who, state)
-    if (expiresAtMonotonic <= now) this.#complain(who, `received a lease that expired at ${expiresAtMonotonic}`)
-    this.#judgeRivals(who)
+    if (before) this.#judgeRenewal(participant, before, state)
+    else this.#judgeHolding(participant, state)
+    if (expiresAtMonotonic <= now) this.#complain(participant, `received a lease that expired at ${expiresAtMonotonic}`)
+    this.#judgeRivals(participant)
     const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAtMonotonic }
-    this.#beliefs.set(who, belief)
-    this.#waitsFor.delete(who)
-    if (exact) this.#parts.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(who, belief))
+    this.#beliefs.set(participant, belief)
+    this.#waitsFor.delete(participant)
+    if (exact) this.#host.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(participant, belief))
   }
 
   #judgeRenewal(
-    who: Believer,
+    participant: LeaseParticipant,
     before: Belief,
     { token, holder, expiresAtMonotonic }: LeaseState & { status: 'held' },
   ): void {
-    if (token.compareTo(before.token) !== 0) this.#complain(who, 'has another token without a loss')
-    if (holder !== before.holder) this.#complain(who, 'has another name without a loss')
-    if (expiresAtMonotonic <= before.expiresAtMonotonic) this.#complain(who, 'received a renewal that extends nothing')
+    if (token.compareTo(before.token) !== 0) this.#complain(participant, 'has another token without a loss')
+    if (holder !== before.holder) this.#complain(participant, 'has another name without a loss')
+    if (expiresAtMonotonic <= before.expiresAtMonotonic)
+      this.#complain(participant, 'received a renewal that extends nothing')
   }
 
-  #judgeHolding(who: Believer, { token, holder }: LeaseState & { status: 'held' }): void {
-    const { history } = this.#parts
+  #judgeHolding(participant: LeaseParticipant, { token, holder }: LeaseState & { status: 'held' }): void {
+    const { history } = this.#host
     this.holdings++
-    const place = history.placeOf(String(token))
-    const change = place === undefined ? undefined : history.all[place]
+    const position = history.positionOf(String(token))
+    const change = position === undefined ? undefined : history.all[position]
     if (change?.key !== LOCK || change.op !== 'set' || change.value !== holder) {
-      this.#complain(who, `holds by ${token}, which is not a version of the lock key with its name`)
+      this.#complain(participant, `holds by ${token}, which is not a version of the lock key with its name`)
       return
     }
-    const id = `${change.life} ${token}`
-    if (this.#tokens.has(id)) this.#complain(who, `holds by ${token}, the token of another holding`)
+    const id = `${change.instance} ${token}`
+    if (this.#tokens.has(id)) this.#complain(participant, `holds by ${token}, the token of another holding`)
     this.#tokens.add(id)
-    const newest = this.#newest.get(change.life)
-    if (newest && token.compareTo(newest) < 0 && !this.disturbed)
-      this.#complain(who, `holds by ${token}, older than ${newest} of an earlier holding`)
-    if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.life, token)
+    const newest = this.#newest.get(change.instance)
+    if (newest && token.compareTo(newest) < 0 && !this.isDisturbed)
+      this.#complain(participant, `holds by ${token}, older than ${newest} of an earlier holding`)
+    if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.instance, token)
   }
 
-  #judgeRivals(who: Believer): void {
-    const { now } = this.#parts.time
+  #judgeRivals(participant: LeaseParticipant): void {
+    const { now } = this.#host.time
     for (const [rival, { expiresAtMonotonic }] of this.#beliefs) {
-      const unaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.frozen
-      if (rival === who || expiresAtMonotonic <= now || unaware || this.disturbed) continue
-      this.#complain(who, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
+      const unaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.isFrozen
+      if (rival === participant || expiresAtMonotonic <= now || unaware || this.isDisturbed) continue
+      this.#complain(participant, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
     }
   }
 
-  #judgeEnd(who: Believer, belief: Belief): void {
-    if (this.#beliefs.get(who) !== belief) return
-    if (who.frozen) this.#parts.time.after(AWAKE, () => this.#judgeEnd(who, belief))
-    else this.#complain(who, 'did not receive the loss of its lease')
+  #judgeEnd(participant: LeaseParticipant, belief: Belief): void {
+    if (this.#beliefs.get(participant) !== belief) return
+    if (participant.isFrozen) this.#host.time.after(AWAKE_CHECK_MS, () => this.#judgeEnd(participant, belief))
+    else this.#complain(participant, 'did not receive the loss of its lease')
   }
 
-  #lost(who: Believer, reason: string, exact: boolean): void {
-    const belief = this.#beliefs.get(who)
-    this.left(who)
-    if (belief === undefined) this.#complain(who, 'received a loss without holding the lease')
-    else if (exact && reason !== 'ended' && this.#tooSoon(who, belief))
-      this.#complain(who, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
+  #lost(participant: LeaseParticipant, reason: string, exact: boolean): void {
+    const belief = this.#beliefs.get(participant)
+    this.onUnsubscribe(participant)
+    if (belief === undefined) this.#complain(participant, 'received a loss without holding the lease')
+    else if (exact && reason !== 'ended' && this.#isTooEarly(participant, belief))
+      this.#complain(participant, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
   }
 
-  #tooSoon(who: Believer, { expiresAtMonotonic }: Belief): boolean {
-    return expiresAtMonotonic > this.#parts.time.now && !who.clockWasSet && !this.disturbed
+  #isTooEarly(participant: LeaseParticipant, { expiresAtMonotonic }: Belief): boolean {
+    return expiresAtMonotonic > this.#host.time.now && !participant.clockWasSet && !this.isDisturbed
   }
 
-  #waits(who: Believer, holder: string): void {
-    if (this.#beliefs.has(who)) this.#complain(who, 'waits without the loss of its lease')
-    if (this.#waitsFor.get(who) === holder) this.#complain(who, `received the holder ${holder} twice`)
-    this.#waitsFor.set(who, holder)
+  #waits(participant: LeaseParticipant, holder: string): void {
+    if (this.#beliefs.has(participant)) this.#complain(participant, 'waits without the loss of its lease')
+    if (this.#waitsFor.get(participant) === holder) this.#complain(participant, `received the holder ${holder} twice`)
+    this.#waitsFor.set(participant, holder)
   }
 
-  #complain(who: Believer, what: string): void {
-    this.#parts.complain(`${this.#parts.time.now} ms ${who.name}: ${what}`)
+  #complain(participant: LeaseParticipant, what: string): void {
+    this.#host.complain(`${this.#host.time.now} ms ${participant.name}: ${what}`)
   }
 }
 

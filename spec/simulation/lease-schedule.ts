@@ -1,14 +1,14 @@
-import type { Thaw } from './event-loop.js'
+import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import type { ClientPlan, Kind } from './schedule.js'
+import type { BrokerKind, ClientPlan } from './schedule.js'
 
 /** An event in a lease simulation, `at` ms after the start. */
 export type LeaseAction = { readonly at: number } & (
   | { readonly type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite'; readonly candidate: number }
   | { readonly type: 'cut' | 'takeover' | 'close' | 'delete'; readonly client: number }
   /** The client's event loop freezes. */
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
   /** The client's wall clock is set. */
   | { readonly type: 'jump'; readonly client: number; readonly offset: number }
   | { readonly type: 'restart'; readonly keepSessions: boolean; readonly outage: number }
@@ -24,7 +24,7 @@ export interface CandidatePlan {
 /** Everything that happens in a simulation of leases. */
 export interface LeaseSchedule {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: BrokerKind
   readonly clients: readonly ClientPlan[]
   readonly candidates: readonly CandidatePlan[]
   readonly conditions: Conditions
@@ -38,7 +38,7 @@ export interface LeaseSchedule {
 }
 
 /** Faulty time, ms; afterwards nothing fails. */
-export const LEASE_TROUBLE = 5_000
+export const LEASE_FAULTY_MS = 5_000
 
 /**
  * Returns the schedule of a seed; generators work as in `generators.ts`. The second one adds kinds of brokers and
@@ -64,10 +64,10 @@ function withKind(seed: number, generator: number): LeaseSchedule {
   })
   const losesData = random.chance(0.15)
   const dice = { random, clients: clients.length, candidates, deletes: random.chance(0.3), jumps: random.chance(0.2) }
-  const moments = [0, 1, 2].map(() => random.int(0, LEASE_TROUBLE - 1_000))
+  const moments = [0, 1, 2].map(() => random.int(0, LEASE_FAULTY_MS - 1_000))
   const actions = Array.from({ length: random.int(6, 20) }, () => {
     const at = random.chance(0.5)
-      ? random.int(0, LEASE_TROUBLE)
+      ? random.int(0, LEASE_FAULTY_MS)
       : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
     return actionOf(dice, at)
   })
@@ -77,13 +77,13 @@ function withKind(seed: number, generator: number): LeaseSchedule {
   const conditions = conditionsOf(random)
   const all = [...entries, ...actions].sort((a, b) => a.at - b.at)
   const silentExpiry = random.chance(0.2)
-  const kind = generator === 1 ? LEAST : kindOf(random)
+  const kind = generator === 1 ? MIN_INDEX : kindOf(random)
   return { seed, kind, clients, candidates, conditions, silentExpiry, losesData, actions: all }
 }
 
-const LEAST: Kind = { identifiers: false, positions: false, order: 'kind' }
+const MIN_INDEX: BrokerKind = { identifiers: false, positions: false, order: 'kind' }
 
-const kindOf = (random: Random): Kind => ({
+const kindOf = (random: Random): BrokerKind => ({
   identifiers: random.chance(0.5),
   positions: random.chance(0.5),
   order: random.pick(['topic', 'kind', 'connection']),
@@ -121,7 +121,7 @@ function actionOf({ random, clients, candidates, deletes, jumps }: Dice, at: num
   if (dice <= 54) return { at, type: 'lateWrite', candidate }
   if (dice <= 68) return { at, type: 'cut', client }
   if (dice <= 84) {
-    const time = Math.min(random.int(20, 2 * duration), LEASE_TROUBLE - at)
+    const time = Math.min(random.int(20, 2 * duration), LEASE_FAULTY_MS - at)
     return { at, type: 'freeze', client, time, first: random.pick(['timers', 'messages']) }
   }
   if (dice <= 88) return { at, type: 'close', client }

@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('leases keep their guarantees', SUITES.lease)
+simulateSuite('leases keep their guarantees', SUITES.lease)

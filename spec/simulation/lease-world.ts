@@ -1,21 +1,21 @@
 import { StateStore } from '../../src/client/connect/client.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
-import { CallingBack } from './calling-back.js'
+import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { History } from './history.js'
 import { Candidate, type LeaseClient } from './lease-candidate.js'
 import { LOCK, Referee } from './lease-referee.js'
-import { LEASE_TROUBLE, type LeaseAction, type LeaseSchedule } from './lease-schedule.js'
+import { LEASE_FAULTY_MS, type LeaseAction, type LeaseSchedule } from './lease-schedule.js'
 import { LeaseWrites } from './lease-writes.js'
-import { CALM } from './network.js'
+import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
 import { SimSession } from './sim-session.js'
 import { VirtualTime } from './virtual-time.js'
 
 /** The result of a simulation. */
-export interface LeaseVerdict {
+export interface LeaseResult {
   readonly violations: readonly string[]
   readonly holdings: number
   readonly writes: Readonly<Record<string, number>>
@@ -29,13 +29,13 @@ interface Client extends LeaseClient {
   closed: boolean
 }
 
-const TIMEOUT = 1_000
+const TIMEOUT_MS = 1_000
 /**
  * ms until all clients are connected, pending requests have been answered or timed out, and watches are live: a late
  * response delays all later ones by 3,000, and a watch that failed five times waits up to 3,200 before it retries. The
  * key of a former holder expires one lease later, and a candidate that was not notified requests it after another one.
  */
-const RECOVERY = 6_500
+const RECOVERY_MS = 6_500
 const LOCK_KEY = new TextEncoder().encode(LOCK)
 
 /** A store, clients that compete for one lease, and a network, on virtual time. */
@@ -46,7 +46,7 @@ export class LeaseWorld {
   readonly #broker: SimBroker
   readonly #referee: Referee
   readonly #writes: LeaseWrites
-  readonly #handlers: CallingBack
+  readonly #handlers: ReentrantHandlers
   /** All candidates ever created; the latest of each plan acts. */
   readonly #clients: Client[] = []
   readonly #candidates: Candidate[] = []
@@ -54,7 +54,7 @@ export class LeaseWorld {
 
   constructor(schedule: LeaseSchedule) {
     this.#schedule = schedule
-    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     const [time, history] = [new VirtualTime(), new History()]
     this.#longest = Math.max(...schedule.candidates.map(({ duration }) => duration))
     this.#setting = {
@@ -71,18 +71,18 @@ export class LeaseWorld {
     for (const index of schedule.clients.keys()) this.#open(index)
   }
 
-  run(): LeaseVerdict {
+  run(): LeaseResult {
     const { time, conditions } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(LEASE_TROUBLE)
+    time.runUntil(LEASE_FAULTY_MS)
     this.#handlers.stop()
-    Object.assign(conditions, CALM)
-    time.runUntil(time.now + 2 * this.#longest + RECOVERY)
+    Object.assign(conditions, FAULTLESS)
+    time.runUntil(time.now + 2 * this.#longest + RECOVERY_MS)
     this.#judgeOrder('at the end of the faulty time')
     this.#endByForce()
     this.#leave()
     this.#close()
-    this.#judgeRest()
+    this.#judgeLeftovers()
     this.#writes.judge()
     return { violations: this.#violations, holdings: this.#referee.holdings, writes: this.#writes.outcomes }
   }
@@ -93,7 +93,7 @@ export class LeaseWorld {
     const { time } = this.#setting
     const loop = new EventLoop(time, plan.clockOffset)
     const session = new SimSession(this.#broker, this.#setting, { clientId: `client${index}`, run: loop.run, ...plan })
-    const settings = { clock: loop.clock(), timeout: TIMEOUT, maxQueued: 1_000, stopDelay: 0 }
+    const settings = { clock: loop.clock(), timeout: TIMEOUT_MS, maxQueued: 1_000, stopDelay: 0 }
     const client: Client = {
       store: new StateStore(session, settings),
       session,
@@ -126,7 +126,7 @@ export class LeaseWorld {
     } else if ('candidate' in action) this.#act(action.type, action.candidate)
     else {
       const client = this.#clients.filter(({ index }) => index === action.client).at(-1)
-      if (client) this.#strike(client, action)
+      if (client) this.#actReentrantly(client, action)
     }
   }
 
@@ -139,7 +139,7 @@ export class LeaseWorld {
     })
   }
 
-  #strike(client: Client, action: Exclude<LeaseAction, { type: 'restart' } | { candidate: number }>): void {
+  #actReentrantly(client: Client, action: Exclude<LeaseAction, { type: 'restart' } | { candidate: number }>): void {
     const { session, loop, index } = client
     if (action.type === 'cut') session.cut()
     else if (action.type === 'freeze') loop.freeze(action.time, action.first)
@@ -186,7 +186,7 @@ export class LeaseWorld {
   #replace(index: number): void {
     const first = this.#candidates.length
     const asking = this.#candidates.filter(
-      ({ client, asking: asks }) => asks && client.store.clientId === `client${index}`,
+      ({ client, isSubscribed }) => isSubscribed && client.store.clientId === `client${index}`,
     )
     this.#open(index)
     for (const one of this.#candidates.slice(first)) if (asking.some(({ plan }) => plan === one.plan)) one.subscribe()
@@ -198,11 +198,11 @@ export class LeaseWorld {
   }
 
   #remaining(): Candidate[] {
-    return this.#candidates.filter(({ asking }) => asking)
+    return this.#candidates.filter(({ isSubscribed }) => isSubscribed)
   }
 
   #holder(): Candidate | undefined {
-    return this.#remaining().find(({ standing }) => standing.status === 'held')
+    return this.#remaining().find(({ state }) => state.status === 'held')
   }
 
   /** Returns the lock key's holder; a restarted store without requests may keep an expired key. */
@@ -217,12 +217,12 @@ export class LeaseWorld {
     const remaining = this.#remaining()
     const holder = this.#holder()
     const stored = this.#stored()
-    const name = holder?.standing.status === 'held' ? holder.standing.holder : undefined
+    const name = holder?.state.status === 'held' ? holder.state.holder : undefined
     if (stored !== name) this.#complain(`${when}: the holder is ${stored} at the store, but ${name} for the candidates`)
     if (remaining.length > 0 && holder === undefined) this.#complain(`${when}: no candidate holds the lease`)
-    for (const { standing, name: who } of remaining) {
-      const fits = standing.status !== 'none' && standing.holder === name
-      if (!fits) this.#complain(`${when}: ${name} holds, but ${who} has state ${JSON.stringify(standing)}`)
+    for (const { state, name: other } of remaining) {
+      const fits = state.status !== 'none' && state.holder === name
+      if (!fits) this.#complain(`${when}: ${name} holds, but ${other} has state ${JSON.stringify(state)}`)
     }
   }
 
@@ -232,32 +232,32 @@ export class LeaseWorld {
     const client = this.#clients.find(({ closed }) => !closed)
     if (client === undefined || this.#holder() === undefined) return
     this.#delete(client)
-    time.runUntil(time.now + SOON)
-    const told = this.#holder()?.standing
+    time.runUntil(time.now + SETTLE_MS)
+    const told = this.#holder()?.state
     if (told && this.#stored() === undefined) this.#complain('The holder was not notified of the deleted lock key')
-    time.runUntil(time.now + HANDOVER)
+    time.runUntil(time.now + HANDOVER_MS)
     this.#judgeOrder('after the lock key was deleted')
   }
 
   #leave(): void {
     const { time } = this.#setting
     this.#holder()?.unsubscribe()
-    time.runUntil(time.now + HANDOVER)
+    time.runUntil(time.now + HANDOVER_MS)
     this.#judgeOrder('after the holder unsubscribed')
   }
 
   #close(): void {
     const { time } = this.#setting
     void this.#holder()?.client.store.close()
-    time.runUntil(time.now + HANDOVER)
+    time.runUntil(time.now + HANDOVER_MS)
     this.#judgeOrder("after the holder's client was closed")
   }
 
   /** After all subscribers have left, nothing may remain. */
-  #judgeRest(): void {
+  #judgeLeftovers(): void {
     const { time } = this.#setting
     for (const one of this.#remaining()) one.unsubscribe()
-    time.runUntil(time.now + HANDOVER)
+    time.runUntil(time.now + HANDOVER_MS)
     if (this.#stored()) this.#complain('The lock key was not released')
     for (const { store, loop, closed } of this.#clients) {
       if (loop.timers > 0) this.#complain(`${store.clientId} still has ${loop.timers} timers`)
@@ -274,5 +274,5 @@ export class LeaseWorld {
 }
 
 /** Time for notifications to arrive without faults, and for a lease to find its next holder, ms. */
-const SOON = 20
-const HANDOVER = 100
+const SETTLE_MS = 20
+const HANDOVER_MS = 100

@@ -1,7 +1,7 @@
 import { type Hlc, type StateStore, StateStoreError, text } from '../../src/client/index.js'
 import { fenced } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
-import { type Believer, type Referee, tokenOf } from './lease-referee.js'
+import { type LeaseParticipant, type Referee, tokenOf } from './lease-referee.js'
 
 /** The key that only holders of the lease may write. */
 export const PROTECTED = 'protected'
@@ -28,9 +28,9 @@ export class LeaseWrites {
   }
 
   /** Writes once, with the current token or an old one. */
-  write(who: Believer, store: StateStore, token: Hlc): void {
-    const value = `${this.#count++} ${who.name} ${token}`
-    const since = this.#referee.beliefOf(who)?.since
+  write(participant: LeaseParticipant, store: StateStore, token: Hlc): void {
+    const value = `${this.#count++} ${participant.name} ${token}`
+    const since = this.#referee.beliefOf(participant)?.since
     const end = (outcome: string, version?: string): void => {
       this.outcomes[outcome] = (this.outcomes[outcome] ?? 0) + 1
       this.#done.push({ value, outcome, version })
@@ -43,7 +43,7 @@ export class LeaseWrites {
         error: error => {
           const code = error instanceof StateStoreError ? error.code : String(error)
           end(code)
-          if (code === 'fencing-token-stale') this.#judgeRefusal(who, token, since)
+          if (code === 'fencing-token-stale') this.#judgeRefusal(participant, token, since)
           else if (!['timeout', 'outcome-unknown', 'closed'].includes(code)) this.#complain(`a write failed: ${code}`)
         },
       })
@@ -54,16 +54,16 @@ export class LeaseWrites {
     const { all } = this.#history
     for (const { value, outcome, version } of this.#done) {
       const applied = all.filter(change => change.value === value)
-      const most = outcome === 'applied' || outcome === 'outcome-unknown' ? 1 : 0
-      if (applied.length > most || (outcome === 'applied' && applied[0]?.version !== version))
+      const maxApplied = outcome === 'applied' || outcome === 'outcome-unknown' ? 1 : 0
+      if (applied.length > maxApplied || (outcome === 'applied' && applied[0]?.version !== version))
         this.#complain(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
     }
     const newest = new Map<number, Hlc>()
-    for (const { key, value, life } of all) {
+    for (const { key, value, instance } of all) {
       if (key !== PROTECTED || value === undefined) continue
-      const [token, before] = [tokenOf(value), newest.get(life)]
+      const [token, before] = [tokenOf(value), newest.get(instance)]
       if (before && token.compareTo(before) < 0) this.#complain(`${value} was written after ${before} had been used`)
-      newest.set(life, token)
+      newest.set(instance, token)
     }
   }
 
@@ -71,11 +71,13 @@ export class LeaseWrites {
    * Excluded: a token from before a data loss was used after it, and is newer than those that the store now assigns.
    */
   #isOvertakenFromBefore(token: Hlc): boolean {
-    const { all, life } = this.#history
-    const used = all.filter(change => change.key === PROTECTED && change.life === life && change.value !== undefined)
+    const { all, instance } = this.#history
+    const used = all.filter(
+      change => change.key === PROTECTED && change.instance === instance && change.value !== undefined,
+    )
     return used.some(({ value = '' }) => {
-      const place = this.#history.placeOf(String(tokenOf(value)))
-      return place !== undefined && all[place]?.life !== life && tokenOf(value).compareTo(token) > 0
+      const position = this.#history.positionOf(String(tokenOf(value)))
+      return position !== undefined && all[position]?.instance !== instance && tokenOf(value).compareTo(token) > 0
     })
   }
 
@@ -83,10 +85,10 @@ export class LeaseWrites {
    * A candidate that held the lease from before the write until after its response may write, unless the key was
    * deleted by force.
    */
-  #judgeRefusal(who: Believer, token: Hlc, since: number | undefined): void {
-    const belief = this.#referee.beliefOf(who)
+  #judgeRefusal(participant: LeaseParticipant, token: Hlc, since: number | undefined): void {
+    const belief = this.#referee.beliefOf(participant)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.valid(who) && !this.#referee.disturbed && !this.#isOvertakenFromBefore(token))
-      this.#complain(`${who.name} holds the lease by ${token}, but its write was rejected`)
+    if (this.#referee.valid(participant) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
+      this.#complain(`${participant.name} holds the lease by ${token}, but its write was rejected`)
   }
 }

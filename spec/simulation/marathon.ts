@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { familyOf } from './suite.js'
+import { normalizeViolation } from './suite.js'
 import { SUITES, type SuiteName } from './suites.js'
 
 /** One core's share of `npm run simulate`. */
@@ -22,8 +22,8 @@ interface Failure {
   readonly report: string | undefined
 }
 
-const SEEDS = 2 ** 32
-const BLOCK = 250
+const SEED_COUNT = 2 ** 32
+const BLOCK_SIZE = 250
 
 const { suites, first, core, cores, deadline }: Task = workerData
 const families = new Set<string>()
@@ -31,7 +31,7 @@ const families = new Set<string>()
 function failureOf(suite: SuiteName, seed: number): Failure | undefined {
   const [violation] = SUITES[suite].violations(seed)
   if (violation === undefined) return undefined
-  const family = familyOf(violation)
+  const family = normalizeViolation(violation)
   const isNew = !families.has(`${suite} ${family}`)
   families.add(`${suite} ${family}`)
   return { suite, seed, family, report: isNew ? SUITES[suite].report(seed) : undefined }
@@ -41,8 +41,8 @@ for (let block = core; Date.now() < deadline; block += cores) {
   for (const suite of suites) {
     const failures: Failure[] = []
     let count = 0
-    for (; count < BLOCK && Date.now() < deadline; count++) {
-      const failure = failureOf(suite, (first + block * BLOCK + count) % SEEDS)
+    for (; count < BLOCK_SIZE && Date.now() < deadline; count++) {
+      const failure = failureOf(suite, (first + block * BLOCK_SIZE + count) % SEED_COUNT)
       if (failure) failures.push(failure)
     }
     parentPort?.postMessage({ done: { [suite]: count }, failures })

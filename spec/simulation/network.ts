@@ -26,7 +26,7 @@ export interface Conditions {
 }
 
 /** A network and a broker without faults. */
-export const CALM: Conditions = {
+export const FAULTLESS: Conditions = {
   latency: 2,
   brokerDelay: 0,
   queueDelay: 0,

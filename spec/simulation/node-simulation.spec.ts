@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches that move between nodes keep their guarantees', SUITES.nodes)
+simulateSuite('watches that move between nodes keep their guarantees', SUITES.nodes)

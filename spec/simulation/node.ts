@@ -4,7 +4,7 @@ import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 
 /** The committed entries of all nodes of a store. */
-export class Cluster {
+export class SharedEntries {
   readonly entries: LogEntry[] = []
   readonly nodes: SimNode[] = []
 
@@ -20,7 +20,7 @@ export class Cluster {
  * and answers requests only when it has caught up. It has separate sessions, queues and registrations.
  */
 export class SimNode extends SimBroker {
-  readonly #cluster: Cluster
+  readonly #cluster: SharedEntries
   /** Entries applied here, and those scheduled. */
   #applied = 0
   #due = 0
@@ -29,7 +29,7 @@ export class SimNode extends SimBroker {
   /** Requests received before that, in order. */
   #waiting: (() => void)[] = []
 
-  constructor(setting: Setting, cluster: Cluster) {
+  constructor(setting: Setting, cluster: SharedEntries) {
     super(setting)
     this.#cluster = cluster
     cluster.nodes.push(this)
@@ -47,8 +47,8 @@ export class SimNode extends SimBroker {
     })
   }
 
-  protected override get place(): number {
-    return this.engine.place
+  protected override get position(): number {
+    return this.engine.position
   }
 
   protected override inTime(task: () => void): void {

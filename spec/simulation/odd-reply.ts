@@ -4,7 +4,7 @@ import type { Random } from './random.js'
 const encoder = new TextEncoder()
 
 /** Replies that fit no request: of another protocol, truncated, an unknown error, or of another request. */
-const ODD = [
+const ODD_REPLIES = [
   '',
   '!',
   '$5\r\nab',
@@ -20,6 +20,6 @@ export function oddReply(
   random: Random,
   { correlationData }: { readonly correlationData?: Uint8Array | undefined },
 ): Content {
-  const payload = ODD[random.int(0, ODD.length - 1)] ?? new Uint8Array()
+  const payload = ODD_REPLIES[random.int(0, ODD_REPLIES.length - 1)] ?? new Uint8Array()
   return { payload, correlationData, contentType: undefined, userProperties: {} }
 }

@@ -33,7 +33,7 @@ export class PageOracle {
   readonly #history: History
   readonly #writes: ReadonlyMap<string, UserWrite>
   #last: OptimisticState<string> | undefined
-  #lastPlace = -1
+  #lastPosition = -1
 
   constructor(history: History, writes: ReadonlyMap<string, UserWrite>) {
     this.#history = history
@@ -51,36 +51,36 @@ export class PageOracle {
 
   /** Returns what is wrong with a state. */
   judge(state: OptimisticState<string>): string | undefined {
-    const complaint = this.#origin(state) ?? this.#order(state) ?? this.#flicker(state)
+    const complaint = this.#judgeOrigin(state) ?? this.#judgeOrder(state) ?? this.#judgeOwnWrite(state)
     this.#last = state
     return complaint
   }
 
   /** Only values of the store or the user are shown. */
-  #origin({ value, state, confirmed, version }: OptimisticState<string>): string | undefined {
+  #judgeOrigin({ value, state, confirmed, version }: OptimisticState<string>): string | undefined {
     const { all } = this.#history
     const isOwn = value !== undefined && this.#writes.has(value)
     if (value !== undefined && !isOwn && !all.some(change => change.value === value))
       return `shows ${value}, which was never written`
     if (state === 'confirmed' && value !== confirmed) return `says ${value} is confirmed, which is ${confirmed}`
     if (version === undefined || confirmed === undefined) return undefined
-    const places = this.#history.placesOf(KEY, String(version))
-    return places.some(place => all[place]?.value === confirmed)
+    const positions = this.#history.positionsOf(KEY, String(version))
+    return positions.some(position => all[position]?.value === confirmed)
       ? undefined
       : `says ${confirmed} has ${version}, which it has not`
   }
 
   /** Confirmed values never get older. */
-  #order({ version }: OptimisticState<string>): string | undefined {
+  #judgeOrder({ version }: OptimisticState<string>): string | undefined {
     if (version === undefined) return undefined
-    const place = Math.max(...this.#history.placesOf(KEY, String(version)))
-    const before = this.#lastPlace
-    this.#lastPlace = Math.max(place, before)
-    return place < before ? `went back to ${version}` : undefined
+    const position = Math.max(...this.#history.positionsOf(KEY, String(version)))
+    const before = this.#lastPosition
+    this.#lastPosition = Math.max(position, before)
+    return position < before ? `went back to ${version}` : undefined
   }
 
   /** After an own write nothing older is shown, unless it was not executed. */
-  #flicker({ value, version, confirmed, error, state }: OptimisticState<string>): string | undefined {
+  #judgeOwnWrite({ value, version, confirmed, error, state }: OptimisticState<string>): string | undefined {
     const own = this.#last?.value
     if (own === undefined || value === own || !this.#writes.has(own)) return undefined
     const isPending = this.#last?.state === 'pending' || this.#last?.state === 'unknown'
@@ -88,15 +88,17 @@ export class PageOracle {
     // A page that was told that it was not executed cannot know better.
     if (this.#writes.get(own)?.isShared || ['quota-exceeded', 'syntax-error'].includes(error?.code ?? ''))
       return undefined
-    const places = this.#placesOf(own)
-    const place = places.at(-1)
-    if (place === undefined || this.#history.all[place]?.life !== this.#history.life) return undefined
+    const positions = this.#positionsOf(own)
+    const position = positions.at(-1)
+    if (position === undefined || this.#history.all[position]?.instance !== this.#history.instance) return undefined
     const shown =
-      version === undefined ? this.#goneAfter(place) : Math.max(...this.#history.placesOf(KEY, String(version)))
-    return shown >= place ? undefined : `showed ${own} and then older ${value} (${error?.code ?? 'no error'})`
+      version === undefined
+        ? this.#deletedAfter(position)
+        : Math.max(...this.#history.positionsOf(KEY, String(version)))
+    return shown >= position ? undefined : `showed ${own} and then older ${value} (${error?.code ?? 'no error'})`
   }
 
-  #placesOf(value: string): number[] {
+  #positionsOf(value: string): number[] {
     const merged = this.#writes.get(value)?.merged?.value
     return this.#history.all.flatMap((change, i) =>
       change.value === value || (merged && change.value === merged) ? [i] : [],
@@ -104,10 +106,10 @@ export class PageOracle {
   }
 
   /** Position of the last deletion of the key, if that was later. */
-  #goneAfter(place: number): number {
+  #deletedAfter(position: number): number {
     const { all } = this.#history
-    const gone = all.map(({ op, key }, i) => (op === 'delete' && key === KEY ? i : -1))
-    const last = Math.max(-1, ...gone)
-    return last > place ? last : -1
+    const deletions = all.map(({ op, key }, i) => (op === 'delete' && key === KEY ? i : -1))
+    const last = Math.max(-1, ...deletions)
+    return last > position ? last : -1
   }
 }

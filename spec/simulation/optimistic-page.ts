@@ -3,7 +3,7 @@ import { StateStore } from '../../src/client/connect/client.js'
 import { type ErrorCode, StateStoreError, text } from '../../src/client/index.js'
 import { type LateWrite, type Optimistic, type OptimisticState, optimistic } from '../../src/client/optimistic/index.js'
 import type { SimBroker } from './broker.js'
-import type { CallingBack } from './calling-back.js'
+import type { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { KEY, PageOracle, type UserWrite } from './optimistic-oracle.js'
@@ -12,7 +12,7 @@ import type { SimStorage } from './optimistic-storage.js'
 import { SimSession } from './sim-session.js'
 
 /** Timeout of the client, ms. */
-export const TIMEOUT = 1_000
+export const TIMEOUT_MS = 1_000
 
 export interface PageWorld {
   readonly broker: SimBroker
@@ -25,7 +25,7 @@ export interface PageWorld {
   readonly isShared: (storage: number | undefined) => boolean
   readonly complain: (what: string) => void
   /** Called at the end of a handler, which may then act or throw. */
-  readonly handlers: CallingBack
+  readonly handlers: ReentrantHandlers
   readonly handled: (page: Page) => void
 }
 
@@ -39,7 +39,7 @@ export class Page {
   readonly #world: PageWorld
   readonly #plan: WriterPlan
   readonly #view: Optimistic<string>
-  #looking: Subscription | undefined
+  #subscription: Subscription | undefined
   /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
   #isUp = false
@@ -52,7 +52,7 @@ export class Page {
     this.#plan = plan
     this.loop = new EventLoop(setting.time, plan.clockOffset)
     this.session = new SimSession(broker, setting, { clientId: name, run: this.loop.run, ...plan })
-    const settings = { clock: this.loop.clock(), timeout: TIMEOUT, maxQueued: 1_000, stopDelay: 0 }
+    const settings = { clock: this.loop.clock(), timeout: TIMEOUT_MS, maxQueued: 1_000, stopDelay: 0 }
     this.store = new StateStore(this.session, settings)
     this.store.status$.subscribe(({ state }) => {
       this.#isUp = state === 'connected'
@@ -70,36 +70,36 @@ export class Page {
     this.store.errors$.subscribe(() => world.handled(this))
   }
 
-  get isLooking(): boolean {
-    return this.#looking !== undefined
+  get isSubscribed(): boolean {
+    return this.#subscription !== undefined
   }
 
-  look(): void {
-    if (this.#looking) return
+  subscribe(): void {
+    if (this.#subscription) return
     this.oracle.begin()
     const looking = new Subscription()
-    this.#looking = looking
+    this.#subscription = looking
     const states = this.#view.state$.subscribe({
       next: state => {
-        if (this.#looking === looking) this.#see(state)
+        if (this.#subscription === looking) this.#onState(state)
         this.#world.handled(this)
       },
       error: error => {
-        this.#expect(error)
+        this.#checkError(error)
         this.#world.handled(this)
       },
     })
     looking.add(states)
   }
 
-  lookAway(): void {
-    const looking = this.#looking
-    this.#looking = undefined
+  unsubscribe(): void {
+    const looking = this.#subscription
+    this.#subscription = undefined
     looking?.unsubscribe()
   }
 
   /** Subscribes additionally, until the first state or until unsubscribed. */
-  lookBeside(isOnce: boolean): void {
+  subscribeAgain(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
     beside.add(() => this.#besides.delete(beside))
@@ -108,14 +108,14 @@ export class Page {
     beside.add(states$.subscribe({ next: () => this.#world.handled(this), error: end, complete: end }))
   }
 
-  leaveBeside(): void {
+  unsubscribeExtra(): void {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
   /** The page unsubscribed: checks that nothing remains. */
   leave(): void {
-    this.lookAway()
-    this.leaveBeside()
+    this.unsubscribe()
+    this.unsubscribeExtra()
   }
 
   /** The user writes. */
@@ -129,7 +129,7 @@ export class Page {
       value,
       by: this.name,
       at: setting.time.now,
-      limit: waits ? (offline ? maxAge : Math.max(maxAge, TIMEOUT)) : TIMEOUT,
+      limit: waits ? (offline ? maxAge : Math.max(maxAge, TIMEOUT_MS)) : TIMEOUT_MS,
       offline,
       policy,
       conflict,
@@ -153,7 +153,7 @@ export class Page {
         this.#world.handled(this)
       },
       error: error => {
-        write.outcome = this.#expect(error)
+        write.outcome = this.#checkError(error)
         this.#world.handled(this)
       },
     })
@@ -161,7 +161,7 @@ export class Page {
     if (isWithin || handlers.count > count) return
     if (offline && policy === 'drop' && write.outcome === 'pending')
       this.#complain(`${value} waits, though it was to be dropped`)
-    if (write.outcome === 'pending' && this.isLooking && this.oracle.shown?.value !== value)
+    if (write.outcome === 'pending' && this.isSubscribed && this.oracle.shown?.value !== value)
       this.#complain(`${value} is not shown synchronously`)
   }
 
@@ -174,13 +174,13 @@ export class Page {
   #seen(): string | undefined {
     // Within a handler other subscribers may have newer states; all of them match the view.
     const latest = this.#world.handlers.isWithin ? this.#view.state : this.oracle.shown
-    const shown = this.isLooking ? latest : undefined
+    const shown = this.isSubscribed ? latest : undefined
     if (shown?.state !== 'confirmed' && shown?.state !== 'refused') return undefined
     if (shown.freshness.state === 'connecting') return undefined
     return shown.confirmed === undefined ? 'absent' : String(shown.version)
   }
 
-  #see(state: OptimisticState<string>): void {
+  #onState(state: OptimisticState<string>): void {
     const complaint = this.oracle.judge(state)
     if (complaint !== undefined) this.#complain(complaint)
   }
@@ -205,7 +205,7 @@ export class Page {
     else if (age > this.#plan.maxAge) this.#complain(`asks about ${value}, which is ${age} ms old`)
     if (current !== undefined && !setting.history.all.some(change => change.value === current))
       this.#complain(`asks with ${current}, which was never written`)
-    const answer = random.chance(this.#plan.yes)
+    const answer = random.chance(this.#plan.approval)
     return new Observable(subscriber => {
       const task = time.after(random.int(0, 400), () => {
         if (subscriber.closed) return
@@ -216,10 +216,11 @@ export class Page {
     })
   }
 
-  #expect(error: unknown): string {
+  #checkError(error: unknown): string {
     const code = error instanceof StateStoreError ? error.code : String(error)
-    const known: readonly string[] = EXPECTED
-    if (!known.includes(code) && !(this.#world.isOdd && ODD.includes(code))) this.#complain(`unexpected error ${code}`)
+    const known: readonly string[] = EXPECTED_CODES
+    if (!known.includes(code) && !(this.#world.isOdd && ODD_CODES.includes(code)))
+      this.#complain(`unexpected error ${code}`)
     return code
   }
 
@@ -228,7 +229,7 @@ export class Page {
   }
 }
 
-const EXPECTED: readonly ErrorCode[] = [
+const EXPECTED_CODES: readonly ErrorCode[] = [
   'timeout',
   'outcome-unknown',
   'closed',
@@ -238,4 +239,4 @@ const EXPECTED: readonly ErrorCode[] = [
   'connection-refused',
 ]
 /** Codes of errors caused by odd replies. */
-const ODD: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
+const ODD_CODES: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']

@@ -1,13 +1,13 @@
-import type { Happened, History } from './history.js'
+import type { History, RecordedChange } from './history.js'
 import { KEY, type UserWrite } from './optimistic-oracle.js'
 
 /** Tolerance for a message beyond its deadline, ms: expiry is sent in whole seconds, and the network has latency. */
-const UNDERWAY = 2_500
+const MAX_DELAY_MS = 2_500
 
 /** Returns what is wrong with the outcomes of writes, compared with the history of the store. */
 export function judgeWrites(writes: Iterable<UserWrite>, history: History): string[] {
   return Array.from(writes).flatMap(write => {
-    const complaint = complaintAbout(write, history)
+    const complaint = judgeWrite(write, history)
     return complaint === undefined
       ? []
       : [`${write.by} ${write.value} (${write.conflict}, ${write.policy}): ${complaint}`]
@@ -15,7 +15,7 @@ export function judgeWrites(writes: Iterable<UserWrite>, history: History): stri
 }
 
 /** Possible effects on the store according to the result that the user received. */
-const POSSIBLE: Record<string, readonly number[]> = {
+const POSSIBLE_COUNTS: Record<string, readonly number[]> = {
   applied: [1],
   'outcome-unknown': [0, 1],
   payload: [0, 1],
@@ -26,37 +26,37 @@ const POSSIBLE: Record<string, readonly number[]> = {
   'syntax-error': [0, 1],
 }
 
-function complaintAbout(write: UserWrite, history: History): string | undefined {
+function judgeWrite(write: UserWrite, history: History): string | undefined {
   const { outcome, version, merged, value } = write
   const wanted = outcome === 'applied' && merged ? merged.value : value
   const done = history.all.filter(change => change.value === wanted || change.value === value)
   const isKept = write.isKept && (outcome === 'closed' || (write.isShared && outcome !== 'applied'))
-  const possible = isKept ? [0, 1] : (POSSIBLE[outcome] ?? [0])
+  const possible = isKept ? [0, 1] : (POSSIBLE_COUNTS[outcome] ?? [0])
   if (outcome === 'pending') return 'has no outcome'
   if (!possible.includes(done.length)) return `ended as ${outcome}, but was executed ${done.length} times`
   const [change] = done
   if (change === undefined) return undefined
   if (outcome === 'applied' && change.version !== version) return `was executed as ${change.version}, not as ${version}`
-  return timeliness(write, change) ?? condition(write, change, history)
+  return judgeTime(write, change) ?? judgeCondition(write, change, history)
 }
 
-function timeliness(
+function judgeTime(
   { offline, policy, at, limit, answer, sentLate, outcome, isShared }: UserWrite,
-  change: Happened,
+  change: RecordedChange,
 ): string | undefined {
   if (offline && policy === 'drop') return 'was executed although it was to be dropped without a connection'
-  if (change.at > at + limit + UNDERWAY) return `was executed ${change.at - at} ms later`
+  if (change.at > at + limit + MAX_DELAY_MS) return `was executed ${change.at - at} ms later`
   if (offline && outcome === 'applied' && !sentLate) return 'was sent late, but is not marked as late'
   if (offline && policy === 'ask' && !isShared && answer !== true) return 'was executed without approval'
   return undefined
 }
 
-function condition(write: UserWrite, change: Happened, history: History): string | undefined {
-  const place = history.all.indexOf(change)
+function judgeCondition(write: UserWrite, change: RecordedChange, history: History): string | undefined {
+  const position = history.all.indexOf(change)
   const before = history.all
-    .slice(0, place)
+    .slice(0, position)
     .reverse()
-    .find(({ key, life }) => key === KEY && life === change.life)
+    .find(({ key, instance }) => key === KEY && instance === change.instance)
   const previous = before?.op === 'set' ? before : undefined
   if (write.merged && change.value === write.merged.value) {
     const { theirs } = write.merged

@@ -1,10 +1,10 @@
-import type { Thaw } from './event-loop.js'
+import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import type { ClientPlan, Kind, Restart } from './schedule.js'
+import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
 
 /** Faulty time, ms; afterwards nothing fails. */
-export const OPTIMISTIC_TROUBLE = 8_000
+export const OPTIMISTIC_FAULTY_MS = 8_000
 
 /** An event in a simulation of writers, `at` ms after the start. */
 export type OptimisticAction = {
@@ -18,7 +18,7 @@ export type OptimisticAction = {
   /** The page is closed, and a new one opens after a while. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
   | ({ readonly type: 'restart' } & Restart)
 )
 
@@ -31,17 +31,17 @@ export interface WriterPlan extends ClientPlan {
   /** Index of its storage, if any; pages may share one. */
   readonly storage: number | undefined
   /** Probability that its user approves late writes. */
-  readonly yes: number
+  readonly approval: number
 }
 
 /** Everything that happens in a simulation of writers. */
 export interface OptimisticSchedule {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: BrokerKind
   readonly clients: readonly WriterPlan[]
   readonly conditions: Conditions
   /** Probability that a storage fails. */
-  readonly badStorage: number
+  readonly storageFailure: number
   /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly OptimisticAction[]
@@ -63,17 +63,17 @@ function first(seed: number): OptimisticSchedule {
   const kind = kindOf(random)
   const clients = Array.from({ length: random.int(1, 3) }, (_, i) => writerOf(random, i))
   const conditions = conditionsOf(random)
-  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, OPTIMISTIC_TROUBLE - 1_000))
+  const moments = Array.from({ length: random.int(1, 4) }, () => random.int(0, OPTIMISTIC_FAULTY_MS - 1_000))
   const at = (): number =>
     random.chance(0.4)
-      ? random.int(0, OPTIMISTIC_TROUBLE)
+      ? random.int(0, OPTIMISTIC_FAULTY_MS)
       : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
   const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
   actions.sort((a, b) => a.at - b.at)
-  return { seed, kind, clients, conditions, badStorage: random.chance(0.2) ? 0.2 : 0, actions }
+  return { seed, kind, clients, conditions, storageFailure: random.chance(0.2) ? 0.2 : 0, actions }
 }
 
-export function kindOf(random: Random): Kind {
+export function kindOf(random: Random): BrokerKind {
   return {
     identifiers: random.chance(0.7),
     positions: random.chance(0.7),
@@ -107,7 +107,7 @@ function writerOf(random: Random, i: number): WriterPlan {
     offline,
     maxAge: random.pick([300, 1_500, 60_000]),
     storage: isKept ? random.int(0, i) : undefined,
-    yes: random.pick([0, 0.5, 1]),
+    approval: random.pick([0, 0.5, 1]),
   }
 }
 

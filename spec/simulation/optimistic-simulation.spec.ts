@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('pages with optimistic writes keep their guarantees', SUITES.optimistic)
+simulateSuite('pages with optimistic writes keep their guarantees', SUITES.optimistic)

@@ -7,7 +7,7 @@ import type { VirtualTime } from './virtual-time.js'
 export class SimStorage {
   readonly #time: VirtualTime
   readonly #random: Random
-  readonly #bad: number
+  readonly #failure: number
   #kept: StoredWrite | undefined
   /** Whether it has stopped failing. */
   calm = false
@@ -15,7 +15,7 @@ export class SimStorage {
   constructor(time: VirtualTime, random: Random, bad: number) {
     this.#time = time
     this.#random = random
-    this.#bad = bad
+    this.#failure = bad
   }
 
   get kept(): StoredWrite | undefined {
@@ -41,7 +41,7 @@ export class SimStorage {
 
   #later<R>(run: () => R): Observable<R> {
     return new Observable(subscriber => {
-      const fails = !this.calm && this.#random.chance(this.#bad)
+      const fails = !this.calm && this.#random.chance(this.#failure)
       this.#time.after(this.#random.int(0, 30), () => {
         if (fails) {
           subscriber.error(new Error('the disk is full'))

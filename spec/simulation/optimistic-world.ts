@@ -1,33 +1,33 @@
 import { text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
-import { CallingBack } from './calling-back.js'
+import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
-import { CALM } from './network.js'
+import { FAULTLESS } from './network.js'
 import { KEY, type UserWrite } from './optimistic-oracle.js'
 import { Page, type PageWorld } from './optimistic-page.js'
 import { judgeWrites } from './optimistic-policies.js'
-import { OPTIMISTIC_TROUBLE, type OptimisticAction, type OptimisticSchedule } from './optimistic-schedule.js'
+import { OPTIMISTIC_FAULTY_MS, type OptimisticAction, type OptimisticSchedule } from './optimistic-schedule.js'
 import { SimStorage } from './optimistic-storage.js'
 import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
 /** The result of a simulation. */
-export interface OptimisticVerdict {
+export interface OptimisticResult {
   readonly violations: readonly string[]
   readonly outcomes: Readonly<Record<string, number>>
 }
 
 /** Outlasts pending requests, repeated reads and timeouts. */
-const SETTLE = 75_000
+const SETTLE_MS = 75_000
 
 /** Outlasts pending unregistrations. */
-const LEAVE = 60_000
+const TEARDOWN_MS = 60_000
 
 /** Time after which a storage has stored a write, ms. */
-const UNDERWAY = 100
+const STORAGE_DELAY_MS = 100
 
 /** A store, pages that write one key, and a network, on virtual time. */
 export class OptimisticWorld {
@@ -36,7 +36,7 @@ export class OptimisticWorld {
   readonly #shared: PageWorld
   readonly #storages: readonly SimStorage[]
   readonly #writes = new Map<string, UserWrite>()
-  readonly #handlers: CallingBack
+  readonly #handlers: ReentrantHandlers
   /** The page of each plan. */
   readonly #pages: (Page | undefined)[] = []
   readonly #everyone: Page[] = []
@@ -45,7 +45,7 @@ export class OptimisticWorld {
 
   constructor(schedule: OptimisticSchedule) {
     this.#schedule = schedule
-    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
     const conditions = { ...schedule.conditions }
@@ -58,29 +58,29 @@ export class OptimisticWorld {
       isOdd: (conditions.oddReply ?? 0) > 0,
       isShared: storage =>
         storage !== undefined &&
-        (schedule.badStorage > 0 || schedule.clients.filter(plan => plan.storage === storage).length > 1),
+        (schedule.storageFailure > 0 || schedule.clients.filter(plan => plan.storage === storage).length > 1),
       complain,
       handlers: this.#handlers,
       handled: page => this.#handled(page),
     }
-    this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.badStorage))
+    this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.storageFailure))
     for (const i of schedule.clients.keys()) this.#open(i)
   }
 
-  run(): OptimisticVerdict {
+  run(): OptimisticResult {
     const { time, conditions, history } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(OPTIMISTIC_TROUBLE)
+    time.runUntil(OPTIMISTIC_FAULTY_MS)
     this.#handlers.stop()
     // Subscribers that left in a handler return.
-    for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.look())
-    Object.assign(conditions, CALM)
+    for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.subscribe())
+    Object.assign(conditions, FAULTLESS)
     for (const storage of this.#storages) storage.calm = true
-    time.runUntil(OPTIMISTIC_TROUBLE + SETTLE)
+    time.runUntil(OPTIMISTIC_FAULTY_MS + SETTLE_MS)
     for (const page of this.#pages) if (page) this.#judgeEnd(page)
     const writes = Array.from(this.#writes.values()).filter(({ outcome }) => outcome !== 'part')
     this.#violations.push(...judgeWrites(writes, history))
-    if (this.#schedule.callingBack) this.#judgeRest()
+    if (this.#schedule.callingBack) this.#judgeLeftovers()
     for (const page of this.#pages) page?.close()
     const outcomes: Record<string, number> = {}
     for (const { outcome } of writes) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
@@ -94,7 +94,7 @@ export class OptimisticWorld {
     const page = new Page(`client${i}`, plan, storage, this.#shared)
     this.#pages[i] = page
     this.#everyone.push(page)
-    page.look()
+    page.subscribe()
   }
 
   #do(action: OptimisticAction): void {
@@ -117,22 +117,22 @@ export class OptimisticWorld {
     else if (action.type === 'plain') key.set(`o${++this.#others}`).subscribe({ error })
     else if (action.type === 'expiring') key.set(`o${++this.#others}`, { expiresIn: 200 }).subscribe({ error })
     else if (action.type === 'delete') key.delete().subscribe({ error })
-    else if (action.type === 'blink') this.#blink(page, action.pause)
+    else if (action.type === 'blink') this.#resubscribe(page, action.pause)
   }
 
   /** The reentrant actions of a subscriber. */
   #handled(page: Page): void {
     const error = (): void => undefined
     this.#handlers.handle(
-      () => page.lookAway(),
-      () => page.look(),
+      () => page.unsubscribe(),
+      () => page.subscribe(),
       () => {
-        page.lookAway()
-        page.look()
+        page.unsubscribe()
+        page.subscribe()
       },
-      () => page.lookBeside(true),
-      () => page.lookBeside(false),
-      () => page.leaveBeside(),
+      () => page.subscribeAgain(true),
+      () => page.subscribeAgain(false),
+      () => page.unsubscribeExtra(),
       () => page.set(),
       () => page.set(),
       () => page.store.key(KEY, text).delete().subscribe({ error }),
@@ -146,12 +146,12 @@ export class OptimisticWorld {
   }
 
   /** After all subscribers have left, nothing may remain. */
-  #judgeRest(): void {
+  #judgeLeftovers(): void {
     const { time } = this.#setting
     for (const page of this.#pages) page?.leave()
     // A one-time subscriber without others leaves nothing either.
-    for (const page of this.#pages) page?.lookBeside(true)
-    time.runUntil(time.now + LEAVE)
+    for (const page of this.#pages) page?.subscribeAgain(true)
+    time.runUntil(time.now + TEARDOWN_MS)
     for (const page of this.#everyone) {
       const { size } = page.store[HOST].registry
       if (size > 0) this.#shared.complain(`${page.name} still has ${size} watches`)
@@ -162,17 +162,18 @@ export class OptimisticWorld {
     }
   }
 
-  #blink(page: Page, pause: number): void {
-    page.lookAway()
-    if (pause === 0) page.look()
-    else this.#setting.time.after(pause, () => page.loop.run(() => page.look()))
+  #resubscribe(page: Page, pause: number): void {
+    page.unsubscribe()
+    if (pause === 0) page.subscribe()
+    else this.#setting.time.after(pause, () => page.loop.run(() => page.subscribe()))
   }
 
   #reload(i: number, page: Page, pause: number): void {
     page.close()
     // A storage that was too slow still has the previous content.
     for (const write of this.#writes.values())
-      if (write.by === page.name && write.at > this.#setting.time.now - UNDERWAY) write.isShared ||= write.isKept
+      if (write.by === page.name && write.at > this.#setting.time.now - STORAGE_DELAY_MS)
+        write.isShared ||= write.isKept
     this.#pages[i] = undefined
     this.#setting.time.after(pause, () => this.#open(i))
   }
@@ -189,5 +190,5 @@ export class OptimisticWorld {
 }
 
 /** Runs a schedule; all randomness draws from its seed. */
-export const simulateOptimistic = (schedule: OptimisticSchedule): OptimisticVerdict =>
+export const simulateOptimistic = (schedule: OptimisticSchedule): OptimisticResult =>
   seeded(schedule.seed, () => new OptimisticWorld(schedule).run())

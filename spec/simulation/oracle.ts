@@ -2,11 +2,11 @@ import type { Entry } from '../../src/client/index.js'
 import type { History } from './history.js'
 
 /** The known circumstances of an entry. */
-export interface Circumstances {
+export interface EntryContext {
   /**
    * Position in the history at which the store sent the message that caused the entry; missing for a late subscriber.
    */
-  readonly place: number | undefined
+  readonly position: number | undefined
   /** Messages of this connection can be distinguished from those queued before. */
   readonly certain: boolean
   /**
@@ -17,7 +17,7 @@ export interface Circumstances {
 }
 
 /** Conditions of the guarantees in a simulation. */
-export interface Terms {
+export interface Guarantees {
   /** The store sends the version of a not-found response. */
   readonly positions: boolean
   /** The broker repeats messages on the same connection. */
@@ -28,7 +28,7 @@ export interface Terms {
 export class Oracle {
   readonly #history: History
   readonly #key: string
-  readonly #terms: Terms
+  readonly #guarantees: Guarantees
   /** Position of the last entry with a version. */
   #last: number | undefined
   /** Where a read found no key, and that was emitted: later entries happened later. */
@@ -42,10 +42,10 @@ export class Oracle {
   #live = false
   #shown: Entry<string> | undefined
 
-  constructor(history: History, key: string, terms: Terms) {
+  constructor(history: History, key: string, terms: Guarantees) {
     this.#history = history
     this.#key = key
-    this.#terms = terms
+    this.#guarantees = terms
   }
 
   /** The last entry. */
@@ -67,25 +67,25 @@ export class Oracle {
   }
 
   /** The value became live, as read at a position in the history, or stale. Returns what is wrong with that. */
-  live(isLive: boolean, place: number | undefined): string | undefined {
+  setLive(isLive: boolean, position: number | undefined): string | undefined {
     this.#live = isLive
     if (!isLive) this.#believed = false
-    if (!isLive || place === undefined) return undefined
-    const complaint = this.#judgeBookmark(place)
+    if (!isLive || position === undefined) return undefined
+    const complaint = this.#judgeVersion(position)
     // A read that finds the key still absent emits nothing; a later notification may have overtaken it.
     if (this.#shown !== undefined && this.#shown.op !== 'set')
-      this.#mergedUntil = Math.max(place, this.#last === undefined ? 0 : this.#last + 1)
+      this.#mergedUntil = Math.max(position, this.#last === undefined ? 0 : this.#last + 1)
     return complaint
   }
 
   /** Returns what is wrong with an entry. */
-  judge(entry: Entry<string>, circumstances: Circumstances): string | undefined {
+  judge(entry: Entry<string>, circumstances: EntryContext): string | undefined {
     this.#shown = entry
-    if (entry.op === 'absent') return this.#judgeAbsence(circumstances.place)
-    const place = this.#placeOf(entry)
-    if (place === undefined) return 'it never happened'
-    const complaint = this.#judgeOrder(place) ?? this.#judgeGap(place, circumstances)
-    this.#last = place
+    if (entry.op === 'absent') return this.#judgeAbsence(circumstances.position)
+    const position = this.#placeOf(entry)
+    if (position === undefined) return 'it never happened'
+    const complaint = this.#judgeOrder(position) ?? this.#judgeGap(position, circumstances)
+    this.#last = position
     this.#absentFrom = undefined
     this.#mergedUntil = undefined
     this.#late = false
@@ -95,65 +95,65 @@ export class Oracle {
 
   /** A store that lost its data and whose clock was set back may have reused a version. */
   #placeOf({ op, version, value }: Entry<string>): number | undefined {
-    const places = version === undefined ? [] : this.#history.placesOf(this.#key, String(version))
-    const fits = places.filter(place => {
-      const happened = this.#history.all[place]
+    const positions = version === undefined ? [] : this.#history.positionsOf(this.#key, String(version))
+    const fits = positions.filter(position => {
+      const happened = this.#history.all[position]
       return happened?.op === op && happened.value === value
     })
-    return fits.find(place => this.#judgeOrder(place) === undefined) ?? fits[0]
+    return fits.find(position => this.#judgeOrder(position) === undefined) ?? fits[0]
   }
 
-  #judgeAbsence(place: number | undefined): string | undefined {
-    this.#absentFrom = place
+  #judgeAbsence(position: number | undefined): string | undefined {
+    this.#absentFrom = position
     this.#mergedUntil = undefined
-    if (place === undefined) return undefined
-    const { all, life } = this.#history
-    const before = this.#history.between(this.#key, 0, place).at(-1)
+    if (position === undefined) return undefined
+    const { all, instance } = this.#history
+    const before = this.#history.between(this.#key, 0, position).at(-1)
     // A store that lost its data has forgotten earlier registrations.
-    if (before?.op !== 'set' || before.life !== life) return undefined
+    if (before?.op !== 'set' || before.instance !== instance) return undefined
     // The key existed when it was read, but a deletion may have overtaken the response.
-    const deleted = all.findIndex((change, at) => at >= place && change.key === this.#key && change.op === 'delete')
+    const deleted = all.findIndex((change, at) => at >= position && change.key === this.#key && change.op === 'delete')
     this.#absentFrom = deleted + 1
     return deleted < 0 ? 'the key existed' : undefined
   }
 
   /** The last change before a position, or a later one, must be shown. */
-  #judgeBookmark(place: number): string | undefined {
-    const { all, life } = this.#history
-    const before = this.#history.between(this.#key, 0, place).at(-1)
+  #judgeVersion(position: number): string | undefined {
+    const { all, instance } = this.#history
+    const before = this.#history.between(this.#key, 0, position).at(-1)
     // A store that lost its data does not know earlier changes.
-    if (before?.life !== life) return undefined
+    if (before?.instance !== instance) return undefined
     const shownTo = Math.max(this.#last ?? -1, (this.#absentFrom ?? 0) - 1)
     if (shownTo >= all.lastIndexOf(before)) return undefined
     // A not-found response without a version emits nothing: the notification of the deletion does.
-    if (before.op === 'delete' && !this.#terms.positions) return undefined
+    if (before.op === 'delete' && !this.#guarantees.positions) return undefined
     // A later deletion may have overtaken the response.
-    const later = this.#history.between(this.#key, place, all.length)
+    const later = this.#history.between(this.#key, position, all.length)
     const mayBeGone = [before, ...later].some(({ op }) => op === 'delete')
     const isGone = this.#shown !== undefined && this.#shown.op !== 'set'
     return isGone && mayBeGone ? undefined : 'it is live, but the last earlier change was not emitted'
   }
 
-  #judgeOrder(place: number): string | undefined {
-    if (this.#last !== undefined && place <= this.#last) return 'it is not newer than the entry before'
-    if (this.#absentFrom !== undefined && place < this.#absentFrom) return 'it is older than the last absence'
+  #judgeOrder(position: number): string | undefined {
+    if (this.#last !== undefined && position <= this.#last) return 'it is not newer than the entry before'
+    if (this.#absentFrom !== undefined && position < this.#absentFrom) return 'it is older than the last absence'
     return undefined
   }
 
-  #judgeGap(place: number, circumstances: Circumstances): string | undefined {
+  #judgeGap(position: number, circumstances: EntryContext): string | undefined {
     if (!this.#live || this.#mayMerge(circumstances)) return undefined
     const gone = this.#mergedUntil ?? this.#absentFrom
-    const from = gone ?? (this.#last === undefined ? place : this.#last + 1)
+    const from = gone ?? (this.#last === undefined ? position : this.#last + 1)
     // Deleting a key that was not shown is not visible.
     const shown = gone === undefined
-    const changes = this.#history.between(this.#key, from, place)
+    const changes = this.#history.between(this.#key, from, position)
     const missing = shown || changes[0]?.op !== 'delete' ? changes : changes.slice(1)
     return missing.length > 0 ? `${missing.length} earlier changes were not emitted` : undefined
   }
 
   /** As documented: a read decides about changes that cannot be ordered, and merges those in between. */
-  #mayMerge({ certain }: Circumstances): boolean {
-    const { positions, duplicates } = this.#terms
+  #mayMerge({ certain }: EntryContext): boolean {
+    const { positions, duplicates } = this.#guarantees
     const gone = this.#absentFrom !== undefined || this.#mergedUntil !== undefined
     if (this.#late || (!positions && gone)) return true
     return !certain && (!this.#believed || duplicates)

@@ -23,12 +23,12 @@ export interface Restart {
 }
 
 /** An attached store stops, and after a while another one starts, without registrations. */
-export interface Reign {
+export interface Failover {
   readonly keepData: boolean
   /** ms until the other one starts. */
   readonly outage: number
   /** Whether the broker announces the outage. */
-  readonly isTold: boolean
+  readonly isAnnounced: boolean
 }
 
 /** An event in the simulation, `at` ms after the start. */
@@ -45,7 +45,7 @@ export type Action =
   /** The store's wall clock is set back at runtime by ms; forward if negative. */
   | { readonly at: number; readonly type: 'clock'; readonly back: number }
   | ({ readonly at: number; readonly type: 'restart' } & Restart)
-  | ({ readonly at: number; readonly type: 'reign' } & Reign)
+  | ({ readonly at: number; readonly type: 'failover' } & Failover)
 
 export interface ClientPlan {
   readonly keepSession: boolean
@@ -61,7 +61,7 @@ export interface ClientPlan {
 }
 
 /** Properties of broker and store. */
-export interface Kind {
+export interface BrokerKind {
   /** The broker adds subscription identifiers. */
   readonly identifiers: boolean
   /** The store sends the version of a not-found response. */
@@ -76,7 +76,7 @@ export interface Kind {
 /** Everything that happens in a simulation. */
 export interface Schedule {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: BrokerKind
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
   /** Number of brokers that share the store; default one. */
@@ -89,9 +89,9 @@ export interface Schedule {
 }
 
 /** Faulty time, ms; afterwards nothing fails. */
-export const TROUBLE = 6_000
+export const FAULTY_MS = 6_000
 /** Maximum number of keys; older generators use fewer. */
-export const KEYS = 4
+export const MAX_KEYS = 4
 
 /** Formats an action for reports. */
 export const describeAction = ({ at, type, ...rest }: { readonly at: number; readonly type: string }): string =>

@@ -5,7 +5,7 @@ import { type Delta, type Shadow, type ShadowState, shadow } from '../../src/cli
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
-import { type Document, documentOf, placeOf, type Wish } from './shadow-oracle.js'
+import { type Document, documentOf, positionOf, type Wish } from './shadow-oracle.js'
 import { FIELDS, type Field, type ShadowPlan } from './shadow-schedule.js'
 import { SimSession } from './sim-session.js'
 
@@ -23,7 +23,7 @@ export interface ShadowSetting {
   readonly handled: (client: ShadowClient) => void
 }
 
-const EXPECTED: readonly string[] = [
+const EXPECTED_CODES: readonly string[] = [
   'timeout',
   'outcome-unknown',
   'closed',
@@ -40,12 +40,12 @@ export class ShadowClient {
   readonly store: StateStore
   readonly #shadow: Shadow<Required<Document>>
   readonly #world: ShadowSetting
-  #looking: Subscription | undefined
+  #subscription: Subscription | undefined
   #following: Subscription | undefined
   /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
   /** Position of the desired value that was applied last, per field, and its store instance. */
-  readonly #done = new Map<Field, { readonly life: number; readonly place: number }>()
+  readonly #done = new Map<Field, { readonly instance: number; readonly position: number }>()
   #isWorking = false
   isClosed = false
   shown: ShadowState<Required<Document>> | undefined
@@ -62,36 +62,36 @@ export class ShadowClient {
     this.#shadow = shadow<Required<Document>>(this.store, 'pump', undefined, waiting)
     this.store.status$.subscribe(() => world.handled(this))
     this.store.errors$.subscribe(() => world.handled(this))
-    this.look()
+    this.subscribe()
   }
 
   get isIdle(): boolean {
     return !this.#isWorking
   }
 
-  look(): void {
-    if (this.#looking) return
+  subscribe(): void {
+    if (this.#subscription) return
     const looking = new Subscription()
-    this.#looking = looking
+    this.#subscription = looking
     const states = this.#shadow.state$.subscribe({
       next: state => {
-        if (this.#looking === looking) this.#see(state)
+        if (this.#subscription === looking) this.#onState(state)
         this.#world.handled(this)
       },
-      error: error => this.#expect(error),
+      error: error => this.#checkError(error),
     })
     looking.add(states)
   }
 
-  lookAway(): void {
-    const looking = this.#looking
-    this.#looking = undefined
+  unsubscribe(): void {
+    const looking = this.#subscription
+    this.#subscription = undefined
     this.shown = undefined
     looking?.unsubscribe()
   }
 
   /** Subscribes additionally, until the first state or until unsubscribed. */
-  lookBeside(isOnce: boolean): void {
+  subscribeAgain(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
     beside.add(() => this.#besides.delete(beside))
@@ -100,7 +100,7 @@ export class ShadowClient {
     beside.add(states$.subscribe({ next: () => this.#world.handled(this), error: end, complete: end }))
   }
 
-  leaveBeside(): void {
+  unsubscribeExtra(): void {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
@@ -117,7 +117,7 @@ export class ShadowClient {
     // A handler may unsubscribe before the subscription exists.
     const done = following$.pipe(takeUntil(left$)).subscribe({
       next: () => this.#world.handled(this),
-      error: error => this.#expect(error),
+      error: error => this.#checkError(error),
     })
     following.add(done)
   }
@@ -129,8 +129,8 @@ export class ShadowClient {
   }
 
   leave(): void {
-    this.lookAway()
-    this.leaveBeside()
+    this.unsubscribe()
+    this.unsubscribeExtra()
     this.unfollow()
   }
 
@@ -138,7 +138,7 @@ export class ShadowClient {
   measure(measured: number): void {
     this.#shadow.report({ measured }).subscribe({
       next: () => this.#world.handled(this),
-      error: error => this.#expect(error),
+      error: error => this.#checkError(error),
     })
   }
 
@@ -154,14 +154,14 @@ export class ShadowClient {
       next: ({ outcome, version }) => {
         this.#world.handled(this)
         if (outcome !== 'applied') return
-        const places = setting.history.placesOf('pump/desired', String(version))
-        const isKept = places.some(place => {
-          const document = documentOf(setting.history.all[place]?.value)
+        const positions = setting.history.positionsOf('pump/desired', String(version))
+        const isKept = positions.some(position => {
+          const document = documentOf(setting.history.all[position]?.value)
           return fields.every(field => document[field] === patch[field])
         })
         if (!isKept) this.#complain(`received ${version} for ${JSON.stringify(patch)}, which was not written`)
       },
-      error: error => this.#expect(error),
+      error: error => this.#checkError(error),
     })
   }
 
@@ -172,7 +172,7 @@ export class ShadowClient {
     void this.store.close()
   }
 
-  #see(state: ShadowState<Required<Document>>): void {
+  #onState(state: ShadowState<Required<Document>>): void {
     this.shown = state
     for (const field of FIELDS) {
       const value = state.desired?.[field]
@@ -214,15 +214,15 @@ export class ShadowClient {
     const { history } = this.#world.setting
     if (value === undefined) return
     if (this.#hasReported(field, value)) this.#complain(`applies ${field} ${value} again after reporting it`)
-    const place = placeOf({ field, value }, history)
+    const position = positionOf({ field, value }, history)
     const before = this.#done.get(field)
-    if (before?.life === history.life && place >= 0 && place < before.place)
+    if (before?.instance === history.instance && position >= 0 && position < before.position)
       this.#complain(`applies ${field} ${value} after a newer value`)
-    this.#done.set(field, { life: history.life, place })
+    this.#done.set(field, { instance: history.instance, position })
   }
 
-  #expect(error: unknown): void {
-    if (error instanceof StateStoreError && EXPECTED.includes(error.code)) return
+  #checkError(error: unknown): void {
+    if (error instanceof StateStoreError && EXPECTED_CODES.includes(error.code)) return
     this.#complain(`unexpected ${String(error)}`)
   }
 

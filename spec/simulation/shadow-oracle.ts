@@ -1,4 +1,4 @@
-import type { Happened, History } from './history.js'
+import type { History, RecordedChange } from './history.js'
 import { FIELDS, type Field } from './shadow-schedule.js'
 
 /** Desired or reported state. */
@@ -22,10 +22,10 @@ export const documentOf = (value: string | undefined): Document => (value === un
  */
 export function judgeDocument(key: string, history: History, wishes: ReadonlyMap<number, Wish>): string[] {
   const complaints: string[] = []
-  let [before, life, former]: [Document, number, Set<number>] = [{}, 0, new Set()]
+  let [before, instance, former]: [Document, number, Set<number>] = [{}, 0, new Set()]
   for (const change of history.all.filter(one => one.key === key)) {
     // A store that lost its data knows no earlier changes.
-    if (change.life !== life) [before, life, former] = [{}, change.life, new Set()]
+    if (change.instance !== instance) [before, instance, former] = [{}, change.instance, new Set()]
     const after = change.op === 'set' ? documentOf(change.value) : {}
     for (const field of FIELDS) {
       const complaint = judgeField(field, before[field], after[field], { change, former, wishes })
@@ -38,8 +38,8 @@ export function judgeDocument(key: string, history: History, wishes: ReadonlyMap
   return complaints
 }
 
-interface Circumstances {
-  readonly change: Happened
+interface FieldContext {
+  readonly change: RecordedChange
   /** Values that were replaced or deleted. */
   readonly former: Set<number>
   readonly wishes: ReadonlyMap<number, Wish>
@@ -49,7 +49,7 @@ function judgeField(
   field: Field,
   before: number | undefined,
   after: number | undefined,
-  { change, former, wishes }: Circumstances,
+  { change, former, wishes }: FieldContext,
 ): string | undefined {
   if (before === after) return undefined
   if (before !== undefined) former.add(before)
@@ -59,10 +59,11 @@ function judgeField(
 }
 
 /** Position of the last change of a field, in the current store instance. */
-export function placeOf({ field, value }: Wish, history: History): number {
-  const places = history.all.map((change, at) => {
-    const isIt = change.key === DESIRED && change.life === history.life && documentOf(change.value)[field] === value
+export function positionOf({ field, value }: Wish, history: History): number {
+  const positions = history.all.map((change, at) => {
+    const isIt =
+      change.key === DESIRED && change.instance === history.instance && documentOf(change.value)[field] === value
     return isIt ? at : -1
   })
-  return Math.max(-1, ...places)
+  return Math.max(-1, ...positions)
 }

@@ -1,11 +1,11 @@
-import type { Thaw } from './event-loop.js'
+import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { conditionsOf, kindOf } from './optimistic-schedule.js'
 import { Random } from './random.js'
-import type { ClientPlan, Kind, Restart } from './schedule.js'
+import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
 
 /** Faulty time, ms; afterwards nothing fails. */
-export const SHADOW_TROUBLE = 6_000
+export const SHADOW_FAULTY_MS = 6_000
 /** The fields of the device. */
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
@@ -17,7 +17,7 @@ export type ShadowAction = { readonly at: number } & (
   /** The process ends, and a new one starts after a while. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: Thaw }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
   /** The device reports a measurement periodically. @param every - ms */
   | { readonly type: 'measure'; readonly client: 0; readonly times: number; readonly every: number }
   | ({ readonly type: 'restart' } & Restart)
@@ -31,7 +31,7 @@ export interface ShadowPlan extends ClientPlan {
 /** Everything that happens to a device. */
 export interface ShadowSchedule {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: BrokerKind
   readonly clients: readonly ShadowPlan[]
   readonly conditions: Conditions
   /** Probability that the device fails to apply a delta. */
@@ -64,7 +64,7 @@ function second(seed: number): ShadowSchedule {
   const schedule = first(random.int(0, 2 ** 31))
   if (random.chance(0.5)) return { ...schedule, seed }
   const measure = (): ShadowAction => ({
-    at: random.int(0, SHADOW_TROUBLE),
+    at: random.int(0, SHADOW_FAULTY_MS),
     type: 'measure',
     client: 0,
     times: random.pick([1, 5, 100]),
@@ -79,9 +79,9 @@ function first(seed: number): ShadowSchedule {
   const kind = kindOf(random)
   const clients = Array.from({ length: random.int(2, 4) }, () => planOf(random))
   const conditions = { ...conditionsOf(random), oddReply: 0 }
-  const moments = [random.int(0, SHADOW_TROUBLE - 1_000), random.int(0, SHADOW_TROUBLE - 1_000)] as const
+  const moments = [random.int(0, SHADOW_FAULTY_MS - 1_000), random.int(0, SHADOW_FAULTY_MS - 1_000)] as const
   const at = (): number =>
-    random.chance(0.4) ? random.int(0, SHADOW_TROUBLE) : random.pick(moments) + random.int(0, random.pick([60, 400]))
+    random.chance(0.4) ? random.int(0, SHADOW_FAULTY_MS) : random.pick(moments) + random.int(0, random.pick([60, 400]))
   const actions = Array.from({ length: random.int(4, 24) }, () => actionOf(random, at(), clients.length))
   actions.sort((a, b) => a.at - b.at)
   return { seed, kind, clients, conditions, fails: random.pick([0, 0, 0.3]), work: random.pick([0, 20, 600]), actions }

@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('shadows of devices keep their guarantees', SUITES.shadow)
+simulateSuite('shadows of devices keep their guarantees', SUITES.shadow)

@@ -2,21 +2,21 @@ import { bytes } from '../../src/client/keys/codec.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { isSame } from '../../src/client/shadow/fields.js'
 import { SimBroker } from './broker.js'
-import { CallingBack } from './calling-back.js'
+import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
-import { CALM } from './network.js'
+import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
 import { ShadowClient, type ShadowSetting } from './shadow-client.js'
 import { DESIRED, type Document, documentOf, judgeDocument, REPORTED, type Wish } from './shadow-oracle.js'
-import { FIELDS, SHADOW_TROUBLE, type ShadowAction, type ShadowSchedule } from './shadow-schedule.js'
+import { FIELDS, SHADOW_FAULTY_MS, type ShadowAction, type ShadowSchedule } from './shadow-schedule.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
 /** Outlasts pending requests, repeated reads, and a device that fails for a while. */
-const SETTLE = 75_000
+const SETTLE_MS = 75_000
 /** Outlasts pending unregistrations. */
-const LEAVE = 60_000
+const TEARDOWN_MS = 60_000
 
 /** A store, a device, its applications, and a network, on virtual time. */
 class ShadowWorld {
@@ -27,12 +27,12 @@ class ShadowWorld {
   readonly #clients: (ShadowClient | undefined)[] = []
   readonly #everyone: ShadowClient[] = []
   readonly #violations: string[] = []
-  readonly #handlers: CallingBack
+  readonly #handlers: ReentrantHandlers
   #fails: number
 
   constructor(schedule: ShadowSchedule) {
     this.#schedule = schedule
-    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#fails = schedule.fails
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
@@ -53,17 +53,17 @@ class ShadowWorld {
   run(): { readonly violations: readonly string[] } {
     const { time, conditions, history } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(SHADOW_TROUBLE)
-    Object.assign(conditions, CALM)
+    time.runUntil(SHADOW_FAULTY_MS)
+    Object.assign(conditions, FAULTLESS)
     this.#fails = 0
     this.#handlers.stop()
     // Subscribers that left in a handler return.
-    for (const client of this.#clients) if (client) client.loop.run(() => this.#comeBack(client))
-    time.runUntil(SHADOW_TROUBLE + SETTLE)
+    for (const client of this.#clients) if (client) client.loop.run(() => this.#resubscribe(client))
+    time.runUntil(SHADOW_FAULTY_MS + SETTLE_MS)
     for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))
     const [desired, reported] = [this.#stored(DESIRED), this.#stored(REPORTED)]
     for (const client of this.#clients) if (client) this.#judgeEnd(client, desired, reported)
-    if (this.#schedule.callingBack) this.#judgeRest()
+    if (this.#schedule.callingBack) this.#judgeLeftovers()
     for (const client of this.#clients) client?.close()
     return { violations: this.#violations }
   }
@@ -100,9 +100,9 @@ class ShadowWorld {
         .subscribe({ error: () => undefined })
   }
 
-  #comeBack(client: ShadowClient): void {
+  #resubscribe(client: ShadowClient): void {
     if (client.isClosed) return
-    client.look()
+    client.subscribe()
     if (client === this.#clients[0]) client.follow()
   }
 
@@ -117,15 +117,15 @@ class ShadowWorld {
         : [() => client.wish([field]), () => client.wish([field]), () => client.wish(FIELDS)]
     this.#handlers.handle(
       ...own,
-      () => client.lookAway(),
-      () => client.look(),
+      () => client.unsubscribe(),
+      () => client.subscribe(),
       () => {
-        client.lookAway()
-        client.look()
+        client.unsubscribe()
+        client.subscribe()
       },
-      () => client.lookBeside(true),
-      () => client.lookBeside(false),
-      () => client.leaveBeside(),
+      () => client.subscribeAgain(true),
+      () => client.subscribeAgain(false),
+      () => client.unsubscribeExtra(),
       () => this.#reloadInHandler(i, client),
     )
   }
@@ -135,13 +135,13 @@ class ShadowWorld {
   }
 
   /** After all subscribers have left, nothing may remain. */
-  #judgeRest(): void {
+  #judgeLeftovers(): void {
     const { time } = this.#setting
     const { complain, broker } = this.#shared
     for (const client of this.#clients) client?.leave()
     // A one-time subscriber without others leaves nothing either.
-    for (const client of this.#clients) client?.lookBeside(true)
-    time.runUntil(time.now + LEAVE)
+    for (const client of this.#clients) client?.subscribeAgain(true)
+    time.runUntil(time.now + TEARDOWN_MS)
     for (const { name, store, loop, isClosed } of this.#everyone) {
       const { size } = store[HOST].registry
       if (size > 0) complain(`${name} still has ${size} watches`)

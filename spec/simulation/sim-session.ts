@@ -3,7 +3,7 @@ import type { MqttSession, OutboundRequest, SessionListener } from '../../src/cl
 import { PROPERTY } from '../../src/core/protocol/properties.js'
 import { ConnectionLostError, ConnectionRefusedError, type RequestRejectedError } from '../../src/core/util/errors.js'
 import type { SimBroker } from './broker.js'
-import type { ClientEnd, Delivered, Setting } from './connection.js'
+import type { ClientEnd, OutgoingMessage, Setting } from './connection.js'
 import { Wire } from './network.js'
 
 /** Properties of a simulated client. */
@@ -32,7 +32,7 @@ export class SimSession implements MqttSession {
   readonly #filters = new Set<string>()
   #isUp = false
   /** The message being delivered. */
-  delivering: Delivered | undefined
+  delivering: OutgoingMessage | undefined
   /** Whether the broker kept nothing of an earlier connection. */
   fresh = false
   /** A message without its subscription identifier arrived on this connection. */
@@ -64,7 +64,7 @@ export class SimSession implements MqttSession {
     this.#listener = listener
     if (this.#end === undefined) this.#connect()
     // The session state of an existing connection is unknown.
-    else if (this.#isUp) this.#tellConnected(true)
+    else if (this.#isUp) this.#notifyConnected(true)
   }
 
   sizeOf(): number {
@@ -142,7 +142,7 @@ export class SimSession implements MqttSession {
       wire,
       keepSession: this.#options.keepSession,
       deliver: delivered => this.#run(() => this.#deliver(end, delivered)),
-      takenOver: () => this.#takenOver(end),
+      onTakeover: () => this.#takenOver(end),
     }
     this.#end = end
     this.#isUp = false
@@ -167,10 +167,10 @@ export class SimSession implements MqttSession {
     this.#attempt = 0
     this.#isUp = true
     this.#addressRotation.markConnected()
-    this.#tellConnected(sessionPresent)
+    this.#notifyConnected(sessionPresent)
   }
 
-  #tellConnected(sessionPresent: boolean): void {
+  #notifyConnected(sessionPresent: boolean): void {
     this.fresh = !sessionPresent
     this.anonymous = false
     this.notified.clear()
@@ -184,7 +184,7 @@ export class SimSession implements MqttSession {
     })
   }
 
-  #deliver(end: ClientEnd, delivered: Delivered): void {
+  #deliver(end: ClientEnd, delivered: OutgoingMessage): void {
     if (this.#end !== end) return
     this.delivering = delivered
     this.anonymous ||= delivered.message.subscriptionIds.length === 0

@@ -1,6 +1,6 @@
 import { Random } from './random.js'
 import type { Schedule } from './schedule.js'
-import { type Verdict, World } from './world.js'
+import { type SimulationResult, World } from './world.js'
 
 /** Runs a function whose randomness draws from the seed. */
 export function seeded<T>(seed: number, run: () => T): T {
@@ -17,7 +17,7 @@ export function seeded<T>(seed: number, run: () => T): T {
 }
 
 /** Runs a schedule; backoff draws from its seed. */
-export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
+export const simulate = (schedule: Schedule): SimulationResult => seeded(schedule.seed, () => new World(schedule).run())
 
 /** Removes actions from a schedule while it still fails. */
 export function shrink<S extends { readonly actions: readonly unknown[] }>(schedule: S, fails: (of: S) => boolean): S {

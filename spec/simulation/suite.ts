@@ -27,7 +27,7 @@ export function suiteOf<S extends Scheduled>(
 }
 
 /** Returns the text of a violation without the names and numbers of its seed, to group equal failures. */
-export const familyOf = (violation: string): string =>
+export const normalizeViolation = (violation: string): string =>
   violation
     .replace(/^\d+ ms /, '')
     .replace(/\b(client|candidate|key|v)\d+\S*/g, '$1')
@@ -40,8 +40,10 @@ function reportOf<S extends Scheduled>(
   run: (schedule: S) => { readonly violations: readonly string[] },
   generator: number | undefined,
 ): string {
-  const families = new Set(run(schedule).violations.map(familyOf))
-  const small = shrink(schedule, candidate => run(candidate).violations.some(one => families.has(familyOf(one))))
+  const families = new Set(run(schedule).violations.map(normalizeViolation))
+  const small = shrink(schedule, candidate =>
+    run(candidate).violations.some(one => families.has(normalizeViolation(one))),
+  )
   const { seed, actions, ...circumstances } = small
   return [
     `seed ${seed}${generator === undefined ? '' : ` of generator ${generator}`}`,

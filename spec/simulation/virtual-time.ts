@@ -2,7 +2,7 @@ import type { Clock } from '../../src/core/util/clock.js'
 import { type Deadline, DeadlineQueue } from '../../src/core/util/deadlines.js'
 
 /** Wall time at which every simulation starts. */
-const START = 1_800_000_000_000
+const START_MS = 1_800_000_000_000
 
 /** A clock that advances from event to event. */
 export class VirtualTime {
@@ -18,7 +18,7 @@ export class VirtualTime {
   /** Returns a clock with an offset of its wall time, ms, and a rate relative to other clocks. */
   clock(offset = 0, rate = 1): Clock {
     return {
-      now: () => START + Math.floor(this.now * rate) + offset,
+      now: () => START_MS + Math.floor(this.now * rate) + offset,
       monotonic: () => this.now * rate,
       schedule: (delay, task) => {
         const entry = this.after(delay / rate, task)

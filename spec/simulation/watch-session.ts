@@ -5,7 +5,7 @@ import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 /** The criteria for a session. */
-export interface SessionCourt {
+export interface SessionJudge {
   /** Timeout of a request, ms. */
   readonly timeout: number
   /** Answered requests may be repeated, for example because some replies are odd. */
@@ -16,7 +16,7 @@ export interface SessionCourt {
 }
 
 /** A write by the client that currently has the session. */
-interface Sent {
+interface SentWrite {
   readonly value: string
   readonly connection: number
 }
@@ -24,17 +24,17 @@ interface Sent {
 /** Checks sent messages: a key is registered once per connection. Records on which connection a write was sent. */
 export class WatchSession extends SimSession {
   readonly #setting: Setting
-  readonly #court: SessionCourt
+  readonly #judge: SessionJudge
   /** Registrations requested on this connection, and when. */
   readonly #registered = new Map<string, number>()
-  readonly #writes = new Map<string, Sent>()
+  readonly #writes = new Map<string, SentWrite>()
   readonly #connectionOf = new Map<string, number>()
   #connection = 0
 
-  constructor(brokers: readonly SimBroker[], setting: Setting, options: SessionOptions, court: SessionCourt) {
+  constructor(brokers: readonly SimBroker[], setting: Setting, options: SessionOptions, court: SessionJudge) {
     super(brokers, setting, options)
     this.#setting = setting
-    this.#court = court
+    this.#judge = court
   }
 
   /** Whether the write of a value was sent on an earlier connection, by the client that currently has the session. */
@@ -55,7 +55,7 @@ export class WatchSession extends SimSession {
       },
       message: message => {
         const sent = message.correlationData && this.#writes.get(String(message.correlationData))
-        if (sent) this.#court.answered(sent.value)
+        if (sent) this.#judge.answered(sent.value)
         listener.message(message)
       },
     })
@@ -75,15 +75,16 @@ export class WatchSession extends SimSession {
   /** An unanswered request is retried after its timeout, and one with an odd reply immediately. */
   #register(key: string, stop: boolean): void {
     const { time } = this.#setting
-    const { timeout, isAskedAgain, complain } = this.#court
+    const { timeout, isAskedAgain, complain } = this.#judge
     const before = this.#registered.get(key)
     if (stop) this.#registered.delete(key)
     else this.#registered.set(key, time.now)
     if (stop || before === undefined || isAskedAgain) return
-    if (time.now - before < timeout * SLACK) complain(`${time.now} ms ${this.clientId} ${key} is registered twice`)
+    if (time.now - before < timeout * CLOCK_SLACK)
+      complain(`${time.now} ms ${this.clientId} ${key} is registered twice`)
   }
 }
 
 /** Clocks of clients run at different rates. */
-const SLACK = 0.9
+const CLOCK_SLACK = 0.9
 const decoder = new TextDecoder()

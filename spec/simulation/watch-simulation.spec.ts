@@ -1,4 +1,4 @@
-import { disasters } from './disasters.js'
+import { simulateSuite } from './disasters.js'
 import { SUITES } from './suites.js'
 
-disasters('watches keep their guarantees', SUITES.watch)
+simulateSuite('watches keep their guarantees', SUITES.watch)

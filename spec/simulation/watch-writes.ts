@@ -3,7 +3,7 @@ import type { History } from './history.js'
 import type { Write } from './watch-client.js'
 
 /** Codes of errors caused by odd replies. */
-export const ODD = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
+export const ODD_CODES = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
 
 /** Returns what is wrong with the results that writers received. */
 export function judgeWrites(writes: readonly Write[], { all }: History): string[] {
@@ -11,14 +11,14 @@ export function judgeWrites(writes: readonly Write[], { all }: History): string[
   for (const { value, outcome, version } of writes) {
     const applied = all.filter(change => change.value === value)
     const right =
-      isTrue(knowledgeOf(outcome), applied.length) && (outcome !== 'applied' || applied[0]?.version === version)
+      isTrue(expectedEffect(outcome), applied.length) && (outcome !== 'applied' || applied[0]?.version === version)
     if (outcome === 'pending') violations.push(`write ${value} has not ended`)
     if (!right) violations.push(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
   }
   return violations
 }
 
-function knowledgeOf(outcome: string): Knowledge {
+function expectedEffect(outcome: string): Knowledge {
   if (outcome === 'applied') return 'done'
-  return outcome === 'outcome-unknown' || ODD.has(outcome) ? 'open' : 'not done'
+  return outcome === 'outcome-unknown' || ODD_CODES.has(outcome) ? 'open' : 'not done'
 }

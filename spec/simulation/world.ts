@@ -5,21 +5,29 @@ import { HOST } from '../../src/client/keys/store-view.js'
 import { judgeShown } from '../judges/convergence.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
-import { CallingBack } from './calling-back.js'
+import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
-import { History, heldBy } from './history.js'
-import { CALM } from './network.js'
-import { Cluster, SimNode } from './node.js'
+import { History, storedEntry } from './history.js'
+import { FAULTLESS } from './network.js'
+import { SharedEntries, SimNode } from './node.js'
 import { Oracle } from './oracle.js'
 import { Random } from './random.js'
-import { type Action, type ClientPlan, KEYS, type KeyAction, type Reign, type Schedule, TROUBLE } from './schedule.js'
+import {
+  type Action,
+  type ClientPlan,
+  FAULTY_MS,
+  type Failover,
+  type KeyAction,
+  MAX_KEYS,
+  type Schedule,
+} from './schedule.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
 import type { Client, Group, Watcher, Write } from './watch-client.js'
 import { WatchSession } from './watch-session.js'
-import { judgeWrites, ODD } from './watch-writes.js'
+import { judgeWrites, ODD_CODES } from './watch-writes.js'
 
 /** The result of a simulation. */
-export interface Verdict {
+export interface SimulationResult {
   readonly violations: readonly string[]
   readonly entries: number
   readonly writes: Readonly<Record<string, number>>
@@ -27,19 +35,19 @@ export interface Verdict {
 }
 
 /** Outlasts every timeout, backoff and expiry of the faulty time. */
-const SETTLE = 90_000
+const SETTLE_MS = 90_000
 /** Outlasts pending unregistrations. */
-const LEAVE = 60_000
-const TIMEOUT = 1_000
+const TEARDOWN_MS = 60_000
+const TIMEOUT_MS = 1_000
 /** A client whose id is taken over before its first connection is rejected. */
-const EXPECTED = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
-const KEY_NAMES = Array.from({ length: KEYS }, (_, i) => `key${i}`)
+const EXPECTED_CODES = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
+const KEY_NAMES = Array.from({ length: MAX_KEYS }, (_, i) => `key${i}`)
 
 /** One broker, or several nodes that share a store. */
 function brokersOf(setting: Setting, { nodes, beside }: Schedule): readonly SimBroker[] {
   if (beside) return [new BesideBroker(setting)]
   if (nodes === undefined) return [new SimBroker(setting)]
-  const cluster = new Cluster()
+  const cluster = new SharedEntries()
   return Array.from({ length: nodes }, () => new SimNode(setting, cluster))
 }
 
@@ -55,35 +63,35 @@ export class World {
   readonly #violations: string[] = []
   /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
   readonly #closedAmidNonsense = new Set<string>()
-  readonly #handlers: CallingBack
+  readonly #handlers: ReentrantHandlers
   #isSettingKeys = false
   #entries = 0
 
   constructor(schedule: Schedule) {
     this.#schedule = schedule
     const random = new Random(schedule.seed ^ 0x5eed)
-    this.#handlers = new CallingBack(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
     this.#setting = {
       kind: schedule.kind,
       time: new VirtualTime(),
       random,
       conditions: { ...schedule.conditions },
       history: new History(),
-      ...(schedule.beside && { life: { name: 'life 0' } }),
+      ...(schedule.beside && { instanceId: { name: 'life 0' } }),
     }
     this.#brokers = brokersOf(this.#setting, schedule)
     for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
   }
 
-  run(): Verdict {
+  run(): SimulationResult {
     const { time, conditions, history } = this.#setting
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
-    time.runUntil(TROUBLE)
-    Object.assign(conditions, CALM)
-    time.runUntil(TROUBLE + SETTLE)
+    time.runUntil(FAULTY_MS)
+    Object.assign(conditions, FAULTLESS)
+    time.runUntil(FAULTY_MS + SETTLE_MS)
     this.#judgeConvergence()
     this.#violations.push(...judgeWrites(this.#writes, history))
-    if (this.#schedule.callingBack) this.#judgeRest()
+    if (this.#schedule.callingBack) this.#judgeLeftovers()
     for (const { store } of this.#everyone) void store.close()
     const writes: Record<string, number> = {}
     for (const { outcome } of this.#writes) writes[outcome] = (writes[outcome] ?? 0) + 1
@@ -93,7 +101,7 @@ export class World {
   #open(index: number, plan: ClientPlan, connection?: WatchSession): Client {
     const options = { clientId: `client${index}`, ...plan }
     const court = {
-      timeout: TIMEOUT,
+      timeout: TIMEOUT_MS,
       // A restarted store has no registrations.
       isAskedAgain: (this.#schedule.conditions.oddReply ?? 0) > 0 || this.#schedule.beside === true,
       complain: (what: string) => this.#complain(what),
@@ -103,7 +111,7 @@ export class World {
     const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset, plan.clockRate))
     const store = new StateStore(session, {
       clock,
-      timeout: TIMEOUT,
+      timeout: TIMEOUT_MS,
       maxQueued: 1_000,
       stopDelay: plan.stopDelay ?? 0,
     })
@@ -126,8 +134,8 @@ export class World {
       this.#brokers[action.node ?? 0]?.restart(action)
       return
     }
-    if (action.type === 'reign') {
-      this.#reign(action)
+    if (action.type === 'failover') {
+      this.#failOver(action)
       return
     }
     if (action.type === 'clock') {
@@ -142,12 +150,12 @@ export class World {
     else if (action.type === 'takeover') this.#clients[action.client] = this.#open(action.client, plan)
     else if (action.type === 'watchAll') this.#watchAll(client, action.keys)
     else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
-    else this.#touch(client, action, client.keys[action.key])
+    else this.#actOnKey(client, action, client.keys[action.key])
   }
 
   /** Notifications of the previous store may still arrive, on connections that were fresh for it. */
-  #reign(reign: Reign): void {
-    for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.reign(reign)
+  #failOver(reign: Failover): void {
+    for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.failOver(reign)
     for (const { session } of this.#everyone) session.fresh = false
   }
 
@@ -162,7 +170,7 @@ export class World {
     for (const key of next.keys) if (watched.includes(key.name)) this.#watch(next, key)
   }
 
-  #touch(client: Client, action: KeyAction, key: Key<string> | undefined): void {
+  #actOnKey(client: Client, action: KeyAction, key: Key<string> | undefined): void {
     if (key === undefined) return
     const error = (cause: unknown): void => void this.#expectError(cause)
     if (action.type === 'watch') this.#watch(client, key)
@@ -215,7 +223,7 @@ export class World {
     client.store.watchAll(group.keys$, text).subscribe({
       next: entry => {
         const watcher = group.members.get(entry.key)
-        if (watcher) this.#hear(client, watcher, entry)
+        if (watcher) this.#onEntry(client, watcher, entry)
         else this.#complain(`${client.store.clientId} ${entry.key} is not watched, but emits`)
       },
       error: cause => {
@@ -238,7 +246,7 @@ export class World {
 
   #listen(client: Client, watcher: Watcher): Observer<Entry<string>> {
     return {
-      next: entry => this.#hear(client, watcher, entry),
+      next: entry => this.#onEntry(client, watcher, entry),
       error: cause => {
         this.#expectError(cause)
         watcher.subscription.unsubscribe()
@@ -251,9 +259,12 @@ export class World {
     const { session, watchers } = client
     const { oracle, subscription } = watcher
     const fresh = ({ state }: Freshness): void => {
-      const complaint = oracle.live(state === 'live', this.#handlers.isWithin ? undefined : session.delivering?.place)
+      const complaint = oracle.setLive(
+        state === 'live',
+        this.#handlers.isWithin ? undefined : session.delivering?.position,
+      )
       if (complaint) this.#complain(`${this.#setting.time.now} ms ${client.store.clientId} ${key.name}: ${complaint}`)
-      if (state === 'live') this.#judgePatience(client, key.name)
+      if (state === 'live') this.#judgePendingWrites(client, key.name)
       this.#handled(client)
     }
     subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
@@ -280,14 +291,14 @@ export class World {
     else this.#setting.time.after(pause, back)
   }
 
-  #hear(client: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
+  #onEntry(client: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
     const { store, session } = client
     this.#entries++
     const { delivering } = session
     if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} emitted without a message`)
     const complaint = oracle.judge(entry, {
       // A subscriber that joins in a handler receives what was known before.
-      place: this.#handlers.isWithin ? undefined : delivering?.place,
+      position: this.#handlers.isWithin ? undefined : delivering?.position,
       // If some messages lack the identifier, a read decides, as with brokers without them, and may merge changes.
       certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
       notified: session.notified.has(String(entry.version)),
@@ -312,7 +323,7 @@ export class World {
       touch(one => this.#remount(client, one, 0)),
       touch(one => this.#write(client, one, 'plain')),
       touch(one => one.delete().subscribe({ error: error => void this.#expectError(error) })),
-      () => this.#watchAll(client, this.#setting.time.now % 2 ** KEYS),
+      () => this.#watchAll(client, this.#setting.time.now % 2 ** MAX_KEYS),
       () => this.#leaveAndReturn(client),
     )
   }
@@ -320,7 +331,7 @@ export class World {
   /** A handler closes its client, and another one is created after a while. */
   #leaveAndReturn(client: Client): void {
     const { store, plan, index, session } = client
-    if (session.shared || this.#clients[index] !== client || this.#setting.time.now > TROUBLE) return
+    if (session.shared || this.#clients[index] !== client || this.#setting.time.now > FAULTY_MS) return
     void store.close()
     this.#setting.time.after(50, () => {
       if (this.#clients[index] === client) this.#clients[index] = this.#open(index, plan)
@@ -331,12 +342,12 @@ export class World {
   #answered(value: string): void {
     const write = this.#writes.find(one => one.value === value)
     if (write === undefined || write.client.closed || write.outcome !== 'outcome-unknown') return
-    if (this.#setting.time.now - write.at < TIMEOUT * 0.9)
+    if (this.#setting.time.now - write.at < TIMEOUT_MS * 0.9)
       this.#complain(`the request for ${value} was abandoned before its response arrived`)
   }
 
   /** A client that has read a key on a connection no longer waits for writes sent on an earlier one. */
-  #judgePatience(client: Client, key: string): void {
+  #judgePendingWrites(client: Client, key: string): void {
     if (client.session.delivering === undefined) return
     for (const { value, outcome, client: writer, key: written } of this.#writes)
       if (outcome === 'pending' && writer === client && written === key && client.session.wasSentEarlier(value))
@@ -346,7 +357,7 @@ export class World {
   }
 
   /** After all subscribers have left, nothing may remain. */
-  #judgeRest(): void {
+  #judgeLeftovers(): void {
     const { time } = this.#setting
     this.#handlers.stop()
     for (const { watchers } of this.#everyone)
@@ -355,7 +366,7 @@ export class World {
       group?.keys$.next([])
       group?.keys$.complete()
     }
-    time.runUntil(time.now + LEAVE)
+    time.runUntil(time.now + TEARDOWN_MS)
     for (const { store, clock, closed } of this.#everyone) {
       const { size } = store[HOST].registry
       if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
@@ -391,7 +402,7 @@ export class World {
   #expectError(error: unknown): string {
     const code = error instanceof StateStoreError ? error.code : String(error)
     const { oddReply } = this.#schedule.conditions
-    if (!EXPECTED.has(code) && !(oddReply && ODD.has(code))) this.#complain(`unexpected error ${code}`)
+    if (!EXPECTED_CODES.has(code) && !(oddReply && ODD_CODES.has(code))) this.#complain(`unexpected error ${code}`)
     return code
   }
 
@@ -399,7 +410,7 @@ export class World {
     for (const client of this.#everyone) {
       for (const { key, oracle } of client.watchers) {
         const { engine } = this.#brokers[0] ?? {}
-        const wrong = judgeShown(oracle.shown, engine ? heldBy(engine, key) : { op: 'absent' })
+        const wrong = judgeShown(oracle.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
         if (!oracle.isLive) this.#complain(`${client.store.clientId} ${key} is not live`)
         if (wrong) this.#complain(`${client.store.clientId} ${key} did not converge: ${wrong}`)
       }

@@ -6,7 +6,7 @@ import { PubSubClient } from '../../../src/pubsub/client/pubsub-client.js'
 import type { Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
-import { EventLoop, type Thaw } from '../../simulation/event-loop.js'
+import { EventLoop, type ResumeOrder } from '../../simulation/event-loop.js'
 import type { Ledger, SentMessage } from './ledger.js'
 import { LinkWitness } from './link-witness.js'
 import type { SimulationContext } from './pipe.js'
@@ -128,8 +128,8 @@ export class SimClient {
     this.#wire?.silence(direction)
   }
 
-  freeze(duration: number, first: Thaw): void {
-    if (!this.loop.frozen) this.#linkWitness.onFrozen(duration)
+  freeze(duration: number, first: ResumeOrder): void {
+    if (!this.loop.isFrozen) this.#linkWitness.onFrozen(duration)
     this.loop.freeze(duration, first)
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { disasters } from '../../../simulation/disasters.js'
+import { simulateSuite } from '../../../simulation/disasters.js'
 import { SUITES } from '../../../simulation/suites.js'
 import { simulateAll } from './simulate.js'
 
@@ -24,7 +24,7 @@ const REGRESSIONS: Record<string, number> = {
   'a received message that is discarded as too large for the next connection and requested again': 3_191_966_410,
 }
 
-disasters('the broker keeps the guarantees of its sessions', SUITES.broker)
+simulateSuite('the broker keeps the guarantees of its sessions', SUITES.broker)
 
 describe('The broker keeps the guarantees of its sessions', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {
