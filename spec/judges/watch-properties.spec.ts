@@ -58,7 +58,7 @@ describe('the oracle of a watch', () => {
     const [live, stale] = [oracleOf('a', 'b', 'c'), oracleOf('a', 'b', 'c')]
     for (const oracle of [live, stale]) oracle.judge(set('a', 0), CERTAIN)
     live.setLive(true, 1)
-    expect(live.judge(set('c', 2), CERTAIN)).toBe('1 changes before it were not told')
+    expect(live.judge(set('c', 2), CERTAIN)).toBe('1 earlier changes were not emitted')
     expect(stale.judge(set('c', 2), CERTAIN)).toBeUndefined()
   })
 
@@ -67,7 +67,7 @@ describe('the oracle of a watch', () => {
   })
 
   it('the oracle rejects a watch that is live before it has shown everything that was read', () => {
-    const wrong = 'it is live, and the last change before was not told'
+    const wrong = 'it is live, but the last earlier change was not emitted'
     const oracle = oracleOf('a', 'b', undefined)
     oracle.judge(set('a', 0), CERTAIN)
     expect([oracle.setLive(true, 1), oracle.setLive(true, 2), oracle.setLive(true, 3)]).toEqual([
