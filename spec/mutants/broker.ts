@@ -28,7 +28,7 @@ export const broker: Mutants = {
     },
     'PUBREC is processed': {
       seed: 10,
-      code: "if (item === undefined || item.qos !== 2 || item.state === 'turn') return false",
+      code: "if (item === undefined || item.qos !== 2 || item.state === 'resend') return false",
       becomes: 'return true',
     },
     'PUBACK acknowledges the packet that it names': {

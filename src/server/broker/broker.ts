@@ -56,7 +56,7 @@ export class Broker {
     this.#listeners = new Listeners(options, {
       ...this.#links,
       maxFrameBytes: options.maximumPacketSize + FRAME_MARGIN_BYTES,
-      accept: arrival => this.#accept(arrival),
+      accept: incoming => this.#accept(incoming),
       onConnectionCut: cut => handler.onConnectionCut?.(cut),
     })
     this.freezer = new ConnectionFreezer(this.#listeners.servers)
@@ -138,8 +138,8 @@ export class Broker {
     await this.#listeners.close()
   }
 
-  #accept(arrival: IncomingConnection): void {
-    const link = new SocketLink(arrival, this.#links)
+  #accept(incoming: IncomingConnection): void {
+    const link = new SocketLink(incoming, this.#links)
     link.attach(this.#core.accept(link))
   }
 }

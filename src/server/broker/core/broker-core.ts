@@ -40,7 +40,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
-  /** Includes unauthenticated connections, but not one that is being admitted: evicting it then would be too early. */
+  /** Includes unauthenticated connections. A connection is absent during its admission, which may cause evictions. */
   readonly #allConnections = new Set<Connection>()
   readonly #offlineSessions: OfflineSessions
   #closing = false
@@ -234,9 +234,9 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (owner === undefined) return false
     session.discard(({ topic }) => !owner.canReceive(topic))
     const filters = Array.from(session.subscriptions.keys())
-    const withdrawn = filters.filter(filter => !owner.maySubscribe(sharedFilter(filter) ?? filter))
-    for (const filter of withdrawn) this.#unsubscribe(session, filter)
-    return withdrawn.length > 0
+    const revoked = filters.filter(filter => !owner.maySubscribe(sharedFilter(filter) ?? filter))
+    for (const filter of revoked) this.#unsubscribe(session, filter)
+    return revoked.length > 0
   }
 
   #unsubscribe(session: Session, filter: string): void {
@@ -280,6 +280,7 @@ export class DeferredTasks {
 }
 
 export interface CoreOptions {
+  /** Of packets from clients, bytes. */
   readonly maximumPacketSize: number
   /** Maximum keep-alive, s; 0 for any. */
   readonly maxKeepAliveSeconds: number

@@ -41,4 +41,5 @@ export const LIMIT = {
 /** Approximate memory of an item in addition to its data, bytes. */
 export const OVERHEAD_BYTES = 200
 
+/** Approximate memory of a topic level that has its own trie branch, bytes. */
 export const LEVEL_BYTES = 250

@@ -139,9 +139,9 @@ export function reserveWill(
   { handler, budget }: ConnectionHost<never>,
 ): Will | undefined {
   if (will === undefined) return undefined
-  const refusal = handler.checkPublish(client, will)
-  if (refusal)
-    throw new PacketError(refusal.disconnect ?? REASON.notAuthorized, `the will is rejected: ${refusal.reason}`)
+  const rejection = handler.checkPublish(client, will)
+  if (rejection)
+    throw new PacketError(rejection.disconnect ?? REASON.notAuthorized, `the will is rejected: ${rejection.reason}`)
   if (!budget.tryReserve(willSize(will)))
     throw new PacketError(REASON.quotaExceeded, 'the broker has no memory left for the will')
   const { payload, correlationData, carried } = copyContentIfSparse({ ...will, userProperties: NO_PROPERTIES })
@@ -172,7 +172,7 @@ type Step =
   | { readonly type: 'none' }
   | { readonly type: 'deciding'; readonly abort: AbortController }
   /** Opaque state of the handler. */
-  | { readonly type: 'asked'; readonly state: unknown }
+  | { readonly type: 'challenged'; readonly state: unknown }
 
 /**
  * Authentication of one client: a step with CONNECT, further ones with AUTH (MQTT 5.0, section 4.12), at most one at a
@@ -214,7 +214,7 @@ export class AuthenticationExchange {
       throw protocolError('AUTH requires a CONNECT with an authentication method')
     if (auth.authenticationMethod !== this.#connect.authenticationMethod)
       throw protocolError('AUTH and CONNECT have different authentication methods')
-    if (this.#step.type !== (isReauthentication ? 'none' : 'asked')) throw protocolError('unexpected AUTH')
+    if (this.#step.type !== (isReauthentication ? 'none' : 'challenged')) throw protocolError('unexpected AUTH')
     this.#requestVerdict(auth.authenticationData, onVerdict, onError)
   }
 
@@ -224,7 +224,7 @@ export class AuthenticationExchange {
     onError: (error: unknown) => void,
   ): void {
     const abort = new AbortController()
-    const state = this.#step.type === 'asked' ? this.#step.state : undefined
+    const state = this.#step.type === 'challenged' ? this.#step.state : undefined
     const credentials = { connect: this.#connect, link: this.#link, data, state, signal: abort.signal }
     const verdict = this.#handler.authenticate?.(this.#client, credentials)
     if (verdict === undefined) return
@@ -237,7 +237,7 @@ export class AuthenticationExchange {
   }
 
   #applyVerdict(verdict: Verdict, onVerdict: (verdict: Verdict) => void): void {
-    this.#step = verdict.type === 'continue' ? { type: 'asked', state: verdict.state } : { type: 'none' }
+    this.#step = verdict.type === 'continue' ? { type: 'challenged', state: verdict.state } : { type: 'none' }
     onVerdict(verdict)
   }
 }

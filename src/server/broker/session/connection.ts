@@ -35,7 +35,7 @@ const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
  */
 export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evictable {
   account: QuotaAccount | undefined
-  #state: 'entering' | 'open' | 'ended' = 'entering'
+  #state: 'connecting' | 'open' | 'ended' = 'connecting'
   #clientId = ''
   readonly #link: Link
   readonly #host: ConnectionHost<Connection>
@@ -208,7 +208,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     const { authenticationMethod } = pendingClient.connect
     if (verdict.type === 'refused')
       this.disconnect(this.open ? disconnectCode(verdict) : verdict.reasonCode, verdict.reason, verdict.serverReference)
-    else if (verdict.type === 'accepted' && this.#state === 'entering') this.#admit(pendingClient, verdict)
+    else if (verdict.type === 'accepted' && this.#state === 'connecting') this.#admit(pendingClient, verdict)
     else {
       if (verdict.type === 'accepted' && !this.#reauthenticate(verdict)) return
       const reasonCode = verdict.type === 'continue' ? REASON.continueAuthentication : REASON.success
@@ -256,7 +256,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   #onKeepAliveTimeout(): void {
-    if (this.#state === 'entering') this.cutOverdue('the login')
+    if (this.#state === 'connecting') this.cutOverdue('the login')
     // The client may have sent packets that were not read.
     else if (!this.isStalled)
       this.disconnect(REASON.keepAliveTimeout, 'no packet arrived within one and a half times the keep-alive')

@@ -19,8 +19,8 @@ interface InFlight {
   /** Increases with each message. Packet ids do not, because they are reused. */
   readonly sequence: number
   packetId: number
-  /** The awaited packet; `turn` if the message awaits retransmission on this connection. */
-  state: 'turn' | 'puback' | 'pubrec' | 'pubcomp'
+  /** The awaited packet; `resend` if the message awaits retransmission on this connection. */
+  state: 'resend' | 'puback' | 'pubrec' | 'pubcomp'
   /** Whether it counts against the client's receive maximum. */
   isCounted: boolean
 }
@@ -75,7 +75,7 @@ export class DeliveryQueue {
       item.isCounted = false
       if (item.state === 'pubcomp') sender.pubrel(item.packetId)
       else {
-        item.state = 'turn'
+        item.state = 'resend'
         this.#toResend.push(item)
       }
     }
@@ -123,7 +123,7 @@ export class DeliveryQueue {
   /** Returns whether the packet id belongs to a QoS 2 message sent on this connection. */
   pubrec(packetId: number, isAccepted: boolean): boolean {
     const item = this.#inFlight.get(packetId - 1)
-    if (item === undefined || item.qos !== 2 || item.state === 'turn') return false
+    if (item === undefined || item.qos !== 2 || item.state === 'resend') return false
     if (!isAccepted) this.#finish(item, packetId)
     else this.#awaitPubcomp(item)
     return true

@@ -12,6 +12,7 @@ export interface ConnectCredentials {
   readonly data: Uint8Array | undefined
   /** State returned by the previous step; `undefined` in the first. */
   readonly state: unknown
+  /** Aborted when the connection ends. */
   readonly signal: AbortSignal
 }
 

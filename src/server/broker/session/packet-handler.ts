@@ -43,7 +43,7 @@ export interface PacketHandlerParts {
 }
 
 /** How the client ended its input: by DISCONNECT, or by closing its side of the connection. */
-type InputEnd = Disconnect | 'silent' | undefined
+type InputEnd = Disconnect | 'closed' | undefined
 
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
@@ -83,7 +83,7 @@ export class PacketHandler {
 
   /** Marks the end of input. Queued packets are still processed, but no longer wait for acknowledgements. */
   endInput(): void {
-    this.#inputEnd ??= 'silent'
+    this.#inputEnd ??= 'closed'
   }
 
   /** Processes one queued item if possible; returns whether it did. */
@@ -136,7 +136,7 @@ export class PacketHandler {
 
   /** Takes effect after the queued packets. */
   get #pendingDisconnect(): Disconnect | undefined {
-    return this.#inputEnd === 'silent' ? undefined : this.#inputEnd
+    return this.#inputEnd === 'closed' ? undefined : this.#inputEnd
   }
 
   get #hasEarlierWork(): boolean {

@@ -62,13 +62,14 @@ export class ReceiveBuffer implements IncompletePacketReader {
     return frame
   }
 
+  /** Returns 0 unless the next packet is a plain PUBACK; see {@link FrameCutter.nextPuback}. */
   nextPuback(): number {
     const packetId = this.#cutter.nextPuback()
     if (packetId !== 0) this.#completePacket()
     return packetId
   }
 
-  /** Passes the next chunk to the cutter. Raises `PacketError` for too many short fragments. */
+  /** Passes the next chunk to the cutter; returns `false` without one. Raises `PacketError` for too many fragments. */
   feed(): boolean {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return false

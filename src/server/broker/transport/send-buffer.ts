@@ -14,10 +14,10 @@ const HIGH_WATER_MARK_BYTES = 65_536
 const EMPTY = Buffer.alloc(0)
 
 /**
- * When data is flushed: `due` after this event loop iteration, `held` on `release`, `lingering` after the iteration of
+ * When data is flushed: `due` after this event loop iteration, `held` on `release`, `delayed` after the iteration of
  * `release`.
  */
-type FlushState = 'none' | 'due' | 'held' | 'lingering'
+type FlushState = 'none' | 'due' | 'held' | 'delayed'
 
 /**
  * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection has no
@@ -94,11 +94,11 @@ export class SendBuffer implements WriteBuffer {
   }
 
   delayFlush(): void {
-    if (this.#flushState === 'held') this.#flushState = 'lingering'
+    if (this.#flushState === 'held') this.#flushState = 'delayed'
   }
 
   release(): void {
-    if (this.#flushState !== 'lingering') {
+    if (this.#flushState !== 'delayed') {
       this.flush()
       return
     }

@@ -51,8 +51,8 @@ export class SocketLink implements Link {
     this.#sendBuffer = new SendBuffer(stream, socket, host.budget, () => this.#onDrained())
     this.#receiveBuffer = new ReceiveBuffer(host, () => this.#connection?.cutOverdue('a packet'))
     this.#webSocketMeter = upgraded?.meter
-    this.#readThrottle = new ReadThrottle(host, host.accounts.rateAccountsOf(this.remoteAddress), paused =>
-      this.#resume(paused),
+    this.#readThrottle = new ReadThrottle(host, host.accounts.rateAccountsOf(this.remoteAddress), pausedMs =>
+      this.#resume(pausedMs),
     )
     this.writeBuffer = this.#sendBuffer
   }
