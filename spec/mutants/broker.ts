@@ -77,7 +77,7 @@ export const broker: Mutants = {
       becomes: 'for (const each of [member, this.#nextReady()]) if (each) this.#deliverTo(message, each)',
     },
   },
-  'src/server/broker/routing/retained.ts': {
+  'src/server/broker/routing/retained-messages.ts': {
     'a retained message is deleted': {
       seed: 4,
       code: 'delete(topic: string): void {',

@@ -2,11 +2,11 @@ import type { IConnectPacket, IDisconnectPacket, IPublishPacket, Packet } from '
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
+import { type ConnectionRecord, connectionRecordOf, topicOf } from './connection-record.js'
 import { count, numberIn, numberOf, type Publication, SMALL_PACKET } from './publication.js'
 import { differences, type Expected, type InFlight, keyOf, SessionModel, type Subscribed } from './session-model.js'
 import { SharedModel } from './shared-model.js'
 import type { Sent, SimLink } from './sim-link.js'
-import { type ConnectionRecord, connectionRecordOf, topicOf } from './talk.js'
 import { WillModel } from './will-model.js'
 
 type Qos = 0 | 1 | 2
