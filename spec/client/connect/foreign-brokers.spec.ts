@@ -98,7 +98,10 @@ describe('a broker with limitations in CONNACK', () => {
     const status = record(openClient(broker.url).status$)
     await status.until(({ completed }) => completed)
     expect([status.values.at(-1), broker.sides.length]).toMatchObject([
-      { state: 'closed', cause: { code: 'connection-refused', reasonCode: 155, message: /QoS 0 alone/ } },
+      {
+        state: 'closed',
+        cause: { code: 'connection-refused', reasonCode: 155, message: expect.stringMatching(/only QoS 0/) },
+      },
       1,
     ])
   })
@@ -113,7 +116,11 @@ describe('a broker with limitations in CONNACK', () => {
     const store = openClient(broker.url)
     expect(await store.key('a', text).get()).toMatchObject({ value: 'v' })
     const seen = record(store.key('a', text).entries$)
-    expect(seen.error).toMatchObject({ code: 'request-rejected', status: 162, message: /wildcards/ })
+    expect(seen.error).toMatchObject({
+      code: 'request-rejected',
+      status: 162,
+      message: expect.stringMatching(/wildcard/),
+    })
     expect(filters).toEqual([expect.not.stringContaining('+')])
   })
 

@@ -17,11 +17,10 @@ import { openStore } from '../../support/open-store.js'
 
 const HOUR = 3_600_000
 
-/** The machine's clock, of which hours pass at once while nothing runs. */
+/** The system clock, which can skip hours while nothing runs. */
 class Hours implements Clock {
   #passed = 0
 
-  /** ms */
   pass(time: number): void {
     this.#passed += time
   }
@@ -32,15 +31,15 @@ class Hours implements Clock {
 }
 
 interface Afternoon {
-  /** Somebody else writes 30 meanwhile. Default `true`. */
+  /** Whether another client writes 30 in the meantime. Default `true`. */
   readonly others?: boolean
-  /** Until the process is back and connected, ms. Default three hours. */
+  /** Time until the restart and reconnect, ms. Default three hours. */
   readonly away?: number
-  /** By how much the clock is set while it is away, ms. */
+  /** Adjustment of the wall clock in the meantime, ms. */
   readonly set?: number
 }
 
-/** A process that writes 24 and 25 without a connection, and ends; hours later the next one finds what was kept. */
+/** One run writes 24 and 25 while disconnected and ends. Hours later the next run loads what was stored. */
 async function afternoon(
   options: OptimisticOptions<number>,
   { others = true, away = 3 * HOUR, set = 0 }: Afternoon = {},
@@ -89,14 +88,14 @@ async function afternoon(
 
 const isRestored = ({ late }: OptimisticState<number>): boolean => late?.restored === true
 
-it('drop: was refused at once, and nothing comes later', async () => {
+it('drop: a write fails immediately, and nothing is sent later', async () => {
   const { shown, results, ends, stored } = await afternoon({ offline: 'drop' })
   expect([shown?.value, shown?.state, results]).toEqual([20, 'refused', ['offline', 'offline']])
   expect(await ends()).toEqual([30, 'confirmed', undefined, undefined])
   expect(await stored()).toBe(30)
 })
 
-it('without a policy: failed when its process ended, and nothing comes later', async () => {
+it('without a policy a write fails when its client closes, and nothing is sent later', async () => {
   const { shown, results, ends, stored } = await afternoon({})
   expect([shown?.value, shown?.state]).toEqual([25, 'pending'])
   expect(results).toEqual(['superseded', 'closed'])
@@ -104,7 +103,7 @@ it('without a policy: failed when its process ended, and nothing comes later', a
   expect(await stored()).toBe(30)
 })
 
-it('latest: the newest is sent, and says how late it is', async () => {
+it('latest: the newest write is sent and reports its delay', async () => {
   const { shown, results, becomes, ends, stored } = await afternoon({ offline: 'latest', maxAge: 4 * HOUR })
   expect([shown?.value, shown?.state, results]).toEqual([25, 'pending', ['superseded', 'closed']])
   await becomes(isRestored)
@@ -114,23 +113,23 @@ it('latest: the newest is sent, and says how late it is', async () => {
 })
 
 it.each([
-  { why: 'it is older than maxAge', away: 3 * HOUR, set: 0, maxAge: 2 * HOUR },
-  { why: 'it is older than a minute, and nobody said otherwise', away: 61_000, set: 0, maxAge: undefined },
-  { why: 'the clock was set back behind it, so that nobody knows', away: HOUR, set: -2 * HOUR, maxAge: 4 * HOUR },
-])('latest: is not sent when $why', async ({ away, set, maxAge }) => {
+  { why: 'it exceeds maxAge', away: 3 * HOUR, set: 0, maxAge: 2 * HOUR },
+  { why: 'it exceeds the default maxAge', away: 61_000, set: 0, maxAge: undefined },
+  { why: 'the clock was set back before it', away: HOUR, set: -2 * HOUR, maxAge: 4 * HOUR },
+])('latest: a write is not sent when $why', async ({ away, set, maxAge }) => {
   const { becomes, stored } = await afternoon({ offline: 'latest', maxAge }, { others: set === 0, away, set })
   await becomes(({ state, error }) => state === 'refused' && error?.code === 'offline')
   expect(await stored()).toBe(set === 0 ? 30 : 20)
 })
 
-it.each([true, false])('ask: the user hears how old it is and what there is, and says %s', async yes => {
+it.each([true, false])('ask: receives the age and the current value, and decides %s', async yes => {
   const asked: LateWrite<number>[] = []
   const ask = (late: LateWrite<number>): boolean[] => {
     asked.push(late)
     return [yes]
   }
   const { becomes, stored } = await afternoon({ offline: 'ask', maxAge: 4 * HOUR, ask })
-  // Asked at once when the key is read by then: no state need follow a no.
+  // Called as soon as the key has been read; a refusal emits no state.
   await expect.poll(() => asked.length).toBe(1)
   await becomes(({ state, value }) => state === 'confirmed' && value === (yes ? 25 : 30))
   expect(asked).toEqual([expect.objectContaining({ key: 'valve', value: 25, current: 30 })])
@@ -138,13 +137,13 @@ it.each([true, false])('ask: the user hears how old it is and what there is, and
   expect(await stored()).toBe(yes ? 25 : 30)
 })
 
-it('cas: is sent when nobody has written the key meanwhile', async () => {
+it('cas: a write is sent if the key is unchanged', async () => {
   const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR }, { others: false })
   await becomes(({ state, value, late }) => state === 'confirmed' && value === 25 && (late?.sentAfter ?? 0) >= 3 * HOUR)
   expect(await stored()).toBe(25)
 })
 
-it('cas: is refused when somebody has', async () => {
+it('cas: a write conflicts if another client changed the key', async () => {
   const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR })
   await becomes(({ state, value, error }) => state === 'refused' && value === 30 && error?.code === 'conflict')
   expect(await stored()).toBe(30)

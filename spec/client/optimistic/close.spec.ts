@@ -13,7 +13,7 @@ import { writeBench } from '../../support/write-bench.js'
 
 const inWords = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
 
-/** A storage that takes its time. */
+/** A storage that completes saves later. */
 function slowStorage(save: () => Observable<unknown>) {
   const kept: string[] = []
   const storage: WriteStorage = {
@@ -24,8 +24,8 @@ function slowStorage(save: () => Observable<unknown>) {
   return { storage, kept }
 }
 
-describe('close()', () => {
-  it('resolves when a write that waits for the connection is in its storage', async () => {
+describe('close', () => {
+  it('close waits until a waiting write is stored', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'close-'))
     onTestFinished(async () => rm(directory, { recursive: true }))
     const storage = fileStorage(directory)
@@ -39,7 +39,7 @@ describe('close()', () => {
   })
 
   it(
-    'waits for the storage without a connection and with one',
+    'close waits for the storage whether connected or not',
     marbles(m => {
       for (const isUp of [false, true]) {
         const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
@@ -60,7 +60,7 @@ describe('close()', () => {
   )
 
   it(
-    'gives a storage 10 s, and reports what it could not keep',
+    'close gives the storage 10 s, and reports what was not saved',
     marbles(m => {
       const { storage } = slowStorage(() => NEVER)
       const { store, view, disconnect, at } = writeBench(m, { offline: 'latest', storage })
@@ -68,7 +68,7 @@ describe('close()', () => {
       store.errors$.subscribe(({ message }) => errors.push(message))
       view.state$.subscribe()
       at(40, disconnect)
-      // The storage has its own 10 s for each request, of which there are two here.
+      // The timeout of 10 s applies to each of the two requests.
       at(50, () => view.next('b'))
       at(5_000, () => view.next('c'))
       at(6_000, () => void store.close())
@@ -84,7 +84,7 @@ describe('close()', () => {
   )
 
   it(
-    'asks a storage nothing more once it has waited 10 s, so that the process may end',
+    'the storage gets no further requests after 10 s',
     marbles(m => {
       let asked = 0
       const never = new Observable<never>(() => {
@@ -105,12 +105,12 @@ describe('close()', () => {
   )
 
   it(
-    'a client that waits for a storage without a connection connects no more, lest it take over its successor',
+    "a closing client does not reconnect, to not take over its successor's session",
     marbles(m => {
       for (const [lostAt, endsAt, keeps] of [
-        // Before it is closed.
+        // Lost before close.
         [40, 531, ['b']],
-        // Afterwards, when the write was about to be sent: it is stored once more.
+        // Lost after close, when the write was about to be sent: it is stored again.
         [70, 1_031, ['b', 'b']],
       ] as const) {
         const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
@@ -132,7 +132,7 @@ describe('close()', () => {
   )
 
   it(
-    'waits for no storage that has nothing to do',
+    'close does not wait for an idle storage',
     marbles(m => {
       const { storage } = slowStorage(() => EMPTY)
       const { store, view, at } = writeBench(m, { offline: 'latest', storage })

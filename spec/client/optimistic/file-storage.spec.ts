@@ -26,27 +26,27 @@ const write = (id: string, at = 1, seen?: string | null): StoredWrite => ({
   ...(seen !== undefined && { seen }),
 })
 
-describe('a storage of files', () => {
-  it('has nothing before anything was kept', async () => {
+describe('fileStorage', () => {
+  it('an empty storage loads and removes nothing', async () => {
     const { load, remove } = await open()
     expect([await load('6B'), await remove('6B', 'a')]).toEqual([undefined, false])
   })
 
-  it.each([undefined, null, '1:0:S'])('gives back what was kept, seen %s', async seen => {
+  it.each([undefined, null, '1:0:S'])('a saved write is loaded, seen %s', async seen => {
     const { load, save } = await open()
     await save('6B', write('a', 1, seen))
     expect(await load('6B')).toEqual(write('a', 1, seen))
     expect(await load('6C')).toBeUndefined()
   })
 
-  it('gives back what a value was made from', async () => {
+  it('the base of a write is stored', async () => {
     const { load, save } = await open()
     const made = { ...write('a'), base: new Uint8Array([9, 0, 255]) }
     await save('6B', made)
     expect(await load('6B')).toEqual(made)
   })
 
-  it('keeps the newest of a key alone, whatever keys are called', async () => {
+  it('only the newest write of each key is kept, with any key name', async () => {
     const { load, save, directory } = await open()
     const long = 'FF'.repeat(30_000)
     await save(long, write('a'))
@@ -57,7 +57,7 @@ describe('a storage of files', () => {
     expect((await stat(join(directory, (await readdir(directory))[0] ?? ''))).mode & 0o777).toBe(0o600)
   })
 
-  it('gives a write to one of those who take it, and not to one who means another', async () => {
+  it('a write is removed by exactly one caller, and only by its id', async () => {
     const { load, save, remove } = await open()
     await save('6B', write('a'))
     expect(await remove('6B', 'b')).toBe(false)
@@ -66,7 +66,7 @@ describe('a storage of files', () => {
     expect(await load('6B')).toBeUndefined()
   })
 
-  it('gives nothing older once the newest was taken, of two processes that kept one at the same time', async () => {
+  it('after concurrent saves nothing older reappears once the newest is removed', async () => {
     const { load, save, remove } = await open()
     await Promise.all([save('6B', write('a')), save('6B', write('b', 2)), save('6B', write('c', 1))])
     expect(await load('6B')).toEqual(write('b', 2))
@@ -74,7 +74,7 @@ describe('a storage of files', () => {
     expect(await load('6B')).toBeUndefined()
   })
 
-  it('leaves nothing behind when it cannot keep one', async () => {
+  it('a failed save leaves no files', async () => {
     const { save, directory } = await open()
     await save('6B', write('a'))
     const [file = ''] = await readdir(directory)
@@ -84,7 +84,7 @@ describe('a storage of files', () => {
     expect(await readdir(directory)).toEqual([file])
   })
 
-  it('says which file it cannot read', async () => {
+  it('a read error names the file', async () => {
     const { load, save, directory } = await open()
     await save('6B', write('a'))
     const [file = ''] = await readdir(directory)
@@ -92,7 +92,7 @@ describe('a storage of files', () => {
     await expect(load('6B')).rejects.toThrow(file)
   })
 
-  it('asks for a directory', () => {
+  it('an empty directory is rejected', () => {
     expect(() => fileStorage('')).toThrow('Expected the directory to be a path')
   })
 })

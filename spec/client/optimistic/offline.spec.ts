@@ -14,12 +14,12 @@ const VALUES = {
   X: 'x confirmed',
   d: 'a refused: offline',
 }
-// Read, then 40 ms later without a connection.
+// The key is read first; 40 ms later the connection is lost.
 const START = 'c 19ms A 19ms S'
 
 describe('a write without a connection', () => {
   it(
-    'fails at its deadline, as any other, unless a policy says otherwise',
+    'without a policy a write fails at its deadline',
     marbles(m => {
       const { state$, view, writes, disconnect, connect, at } = writeBench(m)
       at(40, disconnect)
@@ -32,7 +32,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'is sent when the connection comes before that, and says that it was late',
+    'a write is sent if the connection returns before its deadline, and marked late',
     marbles(m => {
       const { state$, view, writes, disconnect, connect, at } = writeBench(m)
       at(40, disconnect)
@@ -46,7 +46,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'drop: fails at once',
+    'drop: a write fails immediately',
     marbles(m => {
       const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'drop' })
       at(40, disconnect)
@@ -59,7 +59,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'latest: the newest waits, and is sent late',
+    'latest: the newest write waits and is sent late',
     marbles(m => {
       const { state$, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
       const results: string[] = []
@@ -76,7 +76,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'latest: is not sent when it is older than maxAge, and says so when that is over',
+    'latest: a write fails after maxAge and is not sent',
     marbles(m => {
       const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest', maxAge: 500 })
       at(40, disconnect)
@@ -89,7 +89,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'cas: is sent if the key is what the user saw',
+    'cas: a write is sent if the key is what the user saw',
     marbles(m => {
       const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
       view.state$.subscribe()
@@ -97,13 +97,13 @@ describe('a write without a connection', () => {
       at(50, () => view.next('b'))
       at(100, connect)
       m.flush()
-      // Not before the key was read again.
+      // Only after the key has been read again.
       expect(writes()).toEqual(['120 SET b IFVER 1:0:S'])
     }),
   )
 
   it(
-    'cas: is refused if somebody has written the key meanwhile',
+    'cas: a write conflicts if another client changed the key',
     marbles(m => {
       const { state$, view, change, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
       at(40, disconnect)
@@ -116,7 +116,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'cas: with a connection it writes as ever',
+    'cas: a write with a connection is unconditional',
     marbles(m => {
       const { view, writes, at } = writeBench(m, { offline: 'cas' })
       at(50, () => view.next('b'))
@@ -128,7 +128,7 @@ describe('a write without a connection', () => {
 
 describe('ask', () => {
   it(
-    'asks when the key was read again, with what it has now, and sends on yes',
+    'ask is called with the current value after the key has been read, and true sends',
     marbles(m => {
       const asked: LateWrite<string>[] = []
       const ask = (late: LateWrite<string>) => {
@@ -148,7 +148,7 @@ describe('ask', () => {
   )
 
   it(
-    'sends nothing on no, and the write is withdrawn',
+    'false withdraws the write',
     marbles(m => {
       const { view, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask: () => of(false) })
       view.state$.subscribe()
@@ -162,7 +162,7 @@ describe('ask', () => {
   )
 
   it(
-    'asks again on the next connection when one went while the user thought, and not about what is too old by then',
+    'ask is called again on the next connection, but not beyond maxAge',
     marbles(m => {
       let asked = 0
       const ask = () => {
@@ -182,7 +182,7 @@ describe('ask', () => {
   )
 
   it(
-    'a newer write with a connection needs no answer',
+    'a newer write with a connection needs no approval',
     marbles(m => {
       const { view, writes, disconnect, connect, at } = writeBench(m, {
         offline: 'ask',

@@ -8,7 +8,7 @@ const { store } = fakeStore(() => NEVER)
 const key = store.key('k', text)
 const storage = { load: () => of(undefined), save: () => of(0), remove: () => of(true) }
 
-describe('options of a writable key', () => {
+describe('options of optimistic', () => {
   it.each([
     [{ conflict: 'first' }, "Expected `conflict` to be 'last', 'refuse' or a function, got `first`"],
     [{ offline: 'queue' }, "Expected `offline` to be 'drop', 'latest', 'ask' or 'cas', got `queue`"],
@@ -21,17 +21,17 @@ describe('options of a writable key', () => {
     [{ persist: 'yes' }, 'Expected `persist` to be true or false'],
     [{ merge: () => 'a' }, 'Unknown option `merge` of optimistic: did you mean `conflict`?'],
     [{ offlin: 'drop' }, 'did you mean `offline`?'],
-  ])('%o are refused', (options, message) => {
-    // @ts-expect-error some of them do not compile either
+  ])('%o are rejected', (options, message) => {
+    // @ts-expect-error some of them do not compile
     expect(() => optimistic(key, options)).toThrow(message)
   })
 
-  it('are for a key', () => {
-    // @ts-expect-error a name is no key
+  it('a value that is not a key is rejected', () => {
+    // @ts-expect-error a name is not a key
     expect(() => optimistic('k')).toThrow('Expected a key of a store, got `k` (string)')
   })
 
-  it('time to live, disk and timeout go with every write', async () => {
+  it('expiresIn, persist and timeout apply to every write', async () => {
     const { store, session } = fakeStore(({ verb }) => (verb === 'SET' ? of('v') : NEVER))
     const view = optimistic(store.key('k', text), { expiresIn: 5_000, persist: true, timeout: 3_000 })
     await lastValueFrom(view.set('a'))
@@ -42,13 +42,13 @@ describe('options of a writable key', () => {
 })
 
 describe('ifVersion', () => {
-  it('asks for this very version', async () => {
+  it('a write requires exactly this version', async () => {
     const { store, session } = fakeStore(() => of(':-1'))
     const { applied } = await store.key('n', number).set(1, { ifVersion: '12:3:S' })
     expect([applied, session.requests.at(-1)?.rest]).toEqual([false, ['1', 'IFVER', '12:3:S']])
   })
 
-  it('is a version, and no condition beside another', async () => {
+  it('ifVersion must be a version, and excludes other conditions', async () => {
     const n = store.key('n', number)
     await expect(n.set(1, { ifVersion: '12' })).rejects.toThrow('Expected `ifVersion` to be a version such as')
     await expect(n.set(1, { ifVersion: '12:3:S', ifAbsent: true })).rejects.toThrow(

@@ -13,12 +13,12 @@ const VALUES = {
   y: 'y pending',
   Y: 'y confirmed',
 }
-// Until the key was read.
+// The key is read first.
 const START = 'c 19ms A'
 
 describe('a write', () => {
   it(
-    'is shown at once, and confirmed by the answer; its echo says nothing more',
+    'a write is shown immediately and confirmed by the response; its notification changes nothing',
     marbles(m => {
       const { state$, view, at } = writeBench(m)
       at(50, () => view.next('b'))
@@ -27,7 +27,7 @@ describe('a write', () => {
   )
 
   it(
-    'is not confirmed by its echo, which may be that of somebody who wrote the same',
+    'a notification alone does not confirm a write, as another client may have written the same value',
     marbles(m => {
       const { state$, view, at } = writeBench(m, {}, { echo: 5 })
       at(50, () => view.next('b'))
@@ -37,7 +37,7 @@ describe('a write', () => {
   )
 
   it(
-    'is not followed by what was there before it, however late that is told',
+    'a late notification of an earlier value is not shown after a write',
     marbles(m => {
       const { state$, view, tell, at } = writeBench(m)
       at(45, () => tell('x', 30))
@@ -47,18 +47,18 @@ describe('a write', () => {
   )
 
   it(
-    'gives way to what came after it, also if that was told before the answer',
+    'a later value replaces the write, even if it arrives before the response',
     marbles(m => {
       const { state$, view, tell, at } = writeBench(m, {}, { echo: 2 })
       at(50, () => view.next('b'))
       at(53, () => tell('x'))
-      // Told of twice meanwhile, which changes what is confirmed behind it.
+      // Two notifications in between change the confirmed value.
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms b b 6ms X`, VALUES)
     }),
   )
 
   it(
-    'is taken back when the store refuses it, with the reason, until the next one',
+    'a refused write is reverted with the error, until the next write',
     marbles(m => {
       const { state$, view, answers, at } = writeBench(m)
       answers.set('SET', '-ERR the quota has been exceeded')
@@ -73,7 +73,7 @@ describe('a write', () => {
   )
 
   it(
-    'that does not encode is refused, and nothing is sent',
+    'a value that does not encode is refused and not sent',
     marbles(m => {
       const { state$, view, writes, at } = writeBench(m)
       at(50, () => view.next('\ud800'))
@@ -84,7 +84,7 @@ describe('a write', () => {
   )
 
   it(
-    'that nobody wants any more while it waits is not sent, and shown no longer',
+    'a write that is withdrawn while it waits is not sent',
     marbles(m => {
       const { state$, view, writes, at } = writeBench(m)
       at(50, () => view.next('b'))
@@ -98,7 +98,7 @@ describe('a write', () => {
 
 describe('many writes', () => {
   it(
-    'are one at a time: the newest waits, those between are superseded',
+    'one write is in flight at a time, the newest waits, and those in between are superseded',
     marbles(m => {
       const { state$, result, writes, at } = writeBench(m)
       const results: string[] = []
@@ -121,7 +121,7 @@ describe('many writes', () => {
 
 describe('conflict', () => {
   it(
-    'refuse: writes if nobody has, since the user saw the key',
+    'refuse: a write succeeds if the key is unchanged since the user saw it',
     marbles(m => {
       const { state$, view, writes, at } = writeBench(m, { conflict: 'refuse' })
       at(50, () => view.next('b'))
@@ -133,7 +133,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: is refused otherwise, though the page has heard of it behind what it shows',
+    'refuse: a write conflicts otherwise, even if the page received the change while it showed the write',
     marbles(m => {
       const { state$, view, tell, at } = writeBench(m, { conflict: 'refuse' })
       at(50, () => tell('x', 5))
@@ -145,7 +145,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: of a key that is not there it makes one, unless somebody else has',
+    'refuse: a missing key is created if no other client has',
     marbles(m => {
       const { view, change, writes, at } = writeBench(m, { conflict: 'refuse' })
       change(undefined)
@@ -157,7 +157,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: is refused before anything was read, for the user has seen nothing',
+    'refuse: a write before the first read conflicts, as the user saw nothing',
     marbles(m => {
       const { view } = writeBench(m, { conflict: 'refuse' })
       const code$ = view.set('b').pipe(
@@ -169,7 +169,7 @@ describe('conflict', () => {
   )
 
   it(
-    'a function: merges with what is there, as often as somebody else was quicker, and shows the own value until then',
+    'a function merges with the current value until it succeeds, and shows the own value until then',
     marbles(m => {
       const { state$, view, change, writes, at } = writeBench(m, { conflict: (mine, theirs) => `${theirs}+${mine}` })
       at(45, () => change('x'))
@@ -183,7 +183,7 @@ describe('conflict', () => {
   )
 
   it(
-    'a function that throws refuses the write, and nothing is sent',
+    'a function that throws refuses the write',
     marbles(m => {
       const merge = (): string => {
         throw new Error('no way')

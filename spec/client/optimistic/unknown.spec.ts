@@ -13,9 +13,9 @@ const VALUES = {
 }
 const START = 'c 19ms A'
 
-describe('a write whose connection broke', () => {
+describe('a write whose connection was lost', () => {
   it(
-    'is not merged in once more with the next one',
+    'a write is not merged again with the next one',
     marbles(m => {
       const merged: string[] = []
       const conflict = (mine: string, theirs: string | undefined, base: string | undefined): string => {
@@ -37,14 +37,14 @@ describe('a write whose connection broke', () => {
   )
 
   it(
-    'is confirmed by the read of the next connection, if that finds it',
+    "the next connection's read confirms the write if it finds it",
     marbles(m => {
       const { state$, view, unanswered, connect, disconnect, at } = writeBench(m)
       unanswered.add('SET')
       at(50, () => view.next('b'))
       at(55, disconnect)
       at(100, connect)
-      // Its answer cannot come any more when the broker has lost the session.
+      // A lost session rules out its response.
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms B`, {
         ...VALUES,
         p: 'b pending',
@@ -54,7 +54,7 @@ describe('a write whose connection broke', () => {
   )
 
   it(
-    'gives way to what somebody else has written since',
+    "the write is replaced by another client's later value",
     marbles(m => {
       const { state$, view, lost, change, connect, disconnect, at } = writeBench(m)
       lost.add('SET')
@@ -71,14 +71,14 @@ describe('a write whose connection broke', () => {
   )
 
   it(
-    'is shown as unknown while the key is what it was, until a read after its time says that it was not done',
+    'the write is unknown while the key is unchanged, and refused by a read after its expiry',
     marbles(m => {
       const { state$, view, lost, connect, disconnect, sent, at } = writeBench(m)
       lost.add('SET')
       at(50, () => view.next('b'))
       at(55, disconnect)
       at(100, connect)
-      // The time of a write from the connection on, a second by which expiry is rounded, and the read.
+      // The timeout of a write after the reconnect, one second of expiry rounding, and the read.
       m.expect(state$, '5s !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms w 1989ms r`, {
         ...VALUES,
         p: 'b pending',
@@ -91,7 +91,7 @@ describe('a write whose connection broke', () => {
   )
 
   it(
-    'that is done later yet is shown by its notification',
+    'a write that is applied late is shown by its notification',
     marbles(m => {
       const { state$, view, lost, tell, connect, disconnect, at } = writeBench(m)
       lost.add('SET')
@@ -109,9 +109,9 @@ describe('a write whose connection broke', () => {
   )
 })
 
-describe('a write that was not answered in time', () => {
+describe('a write that timed out', () => {
   it(
-    'is unknown until a read a second later tells',
+    'the write is unknown until a read one second later',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m, {}, { echo: 100_000 })
       unanswered.add('SET')
@@ -121,7 +121,7 @@ describe('a write that was not answered in time', () => {
   )
 
   it(
-    'is confirmed at once if it was told of before',
+    'the write is confirmed immediately if its notification arrived',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m)
       unanswered.add('SET')
@@ -131,7 +131,7 @@ describe('a write that was not answered in time', () => {
   )
 
   it(
-    'does not matter any more when the next one was sent',
+    'the outcome no longer matters once the next write is sent',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m, {}, { echo: 100_000 })
       unanswered.add('SET')

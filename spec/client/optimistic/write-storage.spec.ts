@@ -7,12 +7,12 @@ import { inWords, writeBench } from '../../support/write-bench.js'
 
 const VALUE = new TextEncoder().encode('b')
 
-/** A storage that has what somebody left there. */
+/** A storage that already contains a record. */
 function storageOf(found: unknown) {
   const kept: StoredWrite[] = []
   const removed: string[] = []
   const storage: WriteStorage = {
-    // @ts-expect-error storages have whatever was left there
+    // @ts-expect-error storages may contain anything
     load: () => [found],
     save: (_, write) => [kept.push(write)],
     remove: (_, id) => [removed.push(id) > 0],
@@ -20,14 +20,14 @@ function storageOf(found: unknown) {
   return { storage, kept, removed }
 }
 
-describe('a storage of writes', () => {
+describe('a write storage', () => {
   it.each([
     ['no time', { id: 'x', value: VALUE }],
-    ['a time that is none', { id: 'x', at: Number.NaN, value: VALUE }],
+    ['an invalid time', { id: 'x', at: Number.NaN, value: VALUE }],
     ['a text for a value', { id: 'x', at: 1, value: 'b' }],
     ['a number for a version', { id: 'x', at: 1, value: VALUE, seen: 7 }],
     ['a text', 'x'],
-  ])('that has %s sends nothing of it, and tells', (_, found) =>
+  ])('a record with %s is not sent and is reported', (_, found) =>
     marbles(m => {
       const { state$, store, writes } = writeBench(m, { offline: 'latest', storage: storageOf(found).storage })
       const errors: string[] = []
@@ -40,7 +40,7 @@ describe('a storage of writes', () => {
   )
 
   it(
-    'that does not answer keeps nothing from being sent for longer than 10 s',
+    'a storage that never responds delays writes by at most 10 s',
     marbles(m => {
       const removed: string[] = []
       const storage: WriteStorage = {
@@ -62,13 +62,13 @@ describe('a storage of writes', () => {
       m.flush()
       expect(writes()).toEqual(['10050 SET b', '70000 SET c'])
       expect(errors[0]).toBe('The write storage failed: it did not respond within 10000 ms')
-      // What it keeps after all is not to be found later.
+      // A save that completes later must not be found.
       expect(removed).toHaveLength(1)
     }),
   )
 
   it(
-    'a stored write is removed although a handler replaces the write that replaced it',
+    'a stored write is removed even if a handler replaces its successor',
     marbles(m => {
       const { storage, kept, removed } = storageOf(undefined)
       const options = { offline: 'latest', conflict: 'refuse', storage } as const
@@ -77,7 +77,7 @@ describe('a storage of writes', () => {
       at(40, disconnect)
       at(50, () => view.set('b').subscribe(() => view.next('d')))
       at(60, connect)
-      // It waits until the key has been read again.
+      // Waits until the key has been read again.
       at(61, () => view.next('c'))
       m.flush()
       expect(writes()).toEqual(['80 SET d IFVER 1:0:S'])
@@ -87,7 +87,7 @@ describe('a storage of writes', () => {
   )
 
   it(
-    'keeps what the user wrote, not what it was merged to',
+    'the storage keeps what the user wrote, not the merged value',
     marbles(m => {
       const { storage, kept } = storageOf(undefined)
       const conflict = (mine: string, theirs?: string) => `${mine}+${theirs}`
@@ -108,7 +108,7 @@ describe('a storage of writes', () => {
 
 describe('a write', () => {
   it(
-    'without a policy has its one deadline, also when it found no connection first',
+    'a write without a policy has one deadline, even if it starts without a connection',
     marbles(m => {
       const { view, disconnect, connect, at, lost } = writeBench(m)
       view.state$.subscribe()
@@ -123,7 +123,7 @@ describe('a write', () => {
   )
 
   it(
-    'that somebody makes while told of the first state is told to them, too',
+    'a write made in the handler of the first state is shown to that subscriber',
     marbles(m => {
       const { view, at, disconnect } = writeBench(m, { offline: 'drop' })
       const told: string[] = []

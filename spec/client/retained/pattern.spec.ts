@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parsePattern } from '../../../src/client/retained/pattern.js'
 
-describe('A pattern of topics and keys', () => {
+describe('parsePattern', () => {
   it.each([
     ['plant/+/temp', 'plant/{1}/temp', 'plant/7/temp', 'plant/7/temp'],
     ['plant/+/+', 'of {2}/{1}', 'plant/7/temp', 'of temp/7'],
@@ -12,13 +12,13 @@ describe('A pattern of topics and keys', () => {
     ['one', 'another', 'one', 'another'],
     ['+/x', '{1}', '/x', ''],
     ['a.b/+', 'a*b/{1}', 'a.b/c?', 'a*b/c?'],
-  ])('%s is %s', (filter, key, topic, itsKey) => {
+  ])('%s maps to %s and back', (filter, key, topic, itsKey) => {
     const pattern = parsePattern(filter, key)
     expect(pattern.toKey(topic)).toBe(itsKey)
     expect(pattern.toTopic(itsKey)).toBe(topic)
   })
 
-  it('knows nothing of what it does not fit', () => {
+  it('other topics and keys are not mapped', () => {
     const { toKey, toTopic } = parsePattern('plant/+/temp', 'plant/{1}/temp')
     expect(toKey('plant/7/8/temp')).toBeUndefined()
     expect(toKey('plant/7')).toBeUndefined()
@@ -26,7 +26,7 @@ describe('A pattern of topics and keys', () => {
     expect(toTopic('xplant/7/temp')).toBeUndefined()
   })
 
-  it('leaves the topics of the store and of the broker alone', () => {
+  it('topics of the store and the broker are not mapped', () => {
     const { toKey, toTopic } = parsePattern('#', '{#}')
     for (const topic of [
       '$SYS/x',
@@ -40,7 +40,7 @@ describe('A pattern of topics and keys', () => {
     expect(toKey('clients/a/state')).toBe('clients/a/state')
   })
 
-  it('lets a store look for its keys by a glob', () => {
+  it('a pattern has a glob that matches its keys', () => {
     expect(parsePattern('plant/+/temp', 'a*[b]/{1}/temp').glob).toBe('a\\*\\[b\\]/*/temp')
     expect(parsePattern('plant/+/#', '{1}/{#}').glob).toBe('*/*')
   })
@@ -60,11 +60,11 @@ describe('A pattern of topics and keys', () => {
     ['+/+', '{1}{2}', 'a / between'],
     ['+/+', '{1}-{2}', 'a / between'],
     ['a', '', '`keys`'],
-  ])('refuses %s with %s', (filter, key, words) => {
+  ])('%s with %s is rejected', (filter, key, words) => {
     expect(() => parsePattern(filter, key)).toThrow(words)
   })
 
-  it('gives each topic a key of its own, and back', () => {
+  it('topics and keys are mapped one to one', () => {
     const level = fc.string({ unit: 'grapheme-ascii', maxLength: 4 }).filter(text => !/[+#\0/$\p{Cs}]/u.test(text))
     fc.assert(
       fc.property(level, level, fc.array(level, { minLength: 1, maxLength: 3 }), (one, two, rest) => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { held, openTopics } from '../../support/retained-bench.js'
 
-describe('A retained sync', () => {
-  it('both ways: has both agree when somebody publishes while its own message is on its way', async () => {
+describe('races of a retained sync', () => {
+  it("both: topic and key agree after a publish while the sync's message is in flight", async () => {
     const { sync, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -16,12 +16,12 @@ describe('A retained sync', () => {
     await publish('a', 'topic')
     await expect.poll(() => key('a')).toBe('topic')
     link.resume()
-    // The message that was on its way is the last one of the topic.
+    // The in-flight message is the last one on the topic.
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('key')
     await expect.poll(() => key('a')).toBe('key')
   })
 
-  it('both ways: has both agree after many who write both at the same time', { tags: 'slow' }, async () => {
+  it('both: topics and keys agree after many concurrent writes', { tags: 'slow' }, async () => {
     const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -39,7 +39,7 @@ describe('A retained sync', () => {
   })
 
   it.each(['to-keys', 'both'] as const)(
-    '%s: carries what a broker has lost before it could be written',
+    '%s: a value that the broker lost before it was written is still transferred',
     { tags: 'slow' },
     async direction => {
       const { sync, publish, key, keysLink, topics, publisher } = await openTopics({ direction })
@@ -68,7 +68,7 @@ describe('A retained sync', () => {
     },
   )
 
-  it('to keys: deletes the key of a topic that is cleared, also of one that it has not heard of', async () => {
+  it('to-keys: clearing a topic deletes its key, even if the topic was unknown', async () => {
     const { sync, client, publish, key } = await openTopics()
     await client.key('of/a', text).set('left over')
     const { live } = sync()
@@ -77,7 +77,7 @@ describe('A retained sync', () => {
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
-  it('to topics: ends with a cause when there are too many keys', async () => {
+  it('to-topics: too many keys end the sync with overflow', async () => {
     const { sync, client } = await openTopics({ direction: 'to-topics', maxTopics: 2 })
     for (const name of ['a', 'b', 'c']) await client.key(`of/${name}`, text).set('1')
     const { status, errors } = sync()

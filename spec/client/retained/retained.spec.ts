@@ -5,8 +5,8 @@ import { retained } from '../../../src/client/retained/index.js'
 import { record } from '../../support/open-client.js'
 import { held, openTopics, TERMS } from '../../support/retained-bench.js'
 
-describe('A retained sync, to keys', () => {
-  it('carries what is retained, and what comes', async () => {
+describe('a retained sync to keys', () => {
+  it('retained and live messages are written to keys', async () => {
     const { sync, publish, key } = await openTopics()
     await publish('a', '20')
     const { live } = sync()
@@ -17,7 +17,7 @@ describe('A retained sync, to keys', () => {
     await expect.poll(() => key('b')).toBe('21')
   })
 
-  it('deletes the key of a topic that is cleared', async () => {
+  it('clearing a topic deletes its key', async () => {
     const { sync, publish, key } = await openTopics()
     await publish('a', '20')
     sync()
@@ -26,7 +26,7 @@ describe('A retained sync, to keys', () => {
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
-  it('leaves alone what is not retained', async () => {
+  it('messages without the retain flag are ignored', async () => {
     const { sync, publish, key } = await openTopics()
     const { live } = sync()
     await live()
@@ -36,7 +36,7 @@ describe('A retained sync, to keys', () => {
     expect(await key('a')).toBeUndefined()
   })
 
-  it('carries after a cut what has changed meanwhile, and nothing else', async () => {
+  it('after a disconnect only changed values are written', async () => {
     const { sync, publish, key, link, client } = await openTopics()
     await publish('a', '1')
     await publish('b', '1')
@@ -53,7 +53,7 @@ describe('A retained sync, to keys', () => {
     expect(seen.values).toHaveLength(1)
   })
 
-  it('carries what came while the store was away', async () => {
+  it('the latest value is written after the store was unavailable', async () => {
     const { sync, publish, key, keys } = await openTopics()
     const { live, sync: one } = sync()
     await live()
@@ -64,7 +64,7 @@ describe('A retained sync, to keys', () => {
     expect(one.stats.topics).toBe(1)
   })
 
-  it('takes nothing for deleted that a broker has lost', async () => {
+  it('a message that the broker lost does not delete its key', async () => {
     const { sync, publish, key, topics } = await openTopics()
     await publish('a', '1')
     const { live, status } = sync()
@@ -81,7 +81,7 @@ describe('A retained sync, to keys', () => {
     expect(await key('a')).toBe('1')
   })
 
-  it('lets keys live as long as their topics are published', async () => {
+  it('a repeated message renews the expiry of its key', async () => {
     const { sync, publish, key, client } = await openTopics({ expiresIn: 300 })
     const { live } = sync()
     await live()
@@ -94,7 +94,7 @@ describe('A retained sync, to keys', () => {
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
-  it('tells of what has no room, and carries all else', async () => {
+  it('values over the limit are reported, and others still synced', async () => {
     const { sync, publish, key } = await openTopics({ maxTopics: 2 })
     const { live, errors } = sync()
     await live()
@@ -109,7 +109,7 @@ describe('A retained sync, to keys', () => {
     await expect.poll(() => key('c')).toBe('2')
   })
 
-  it('ends when it is closed, and leaves the store open', async () => {
+  it('close ends the sync and leaves the store open', async () => {
     const { sync, publish, key } = await openTopics()
     const { sync: one, live, status } = sync()
     await live()
@@ -122,8 +122,8 @@ describe('A retained sync, to keys', () => {
   })
 })
 
-describe('A retained sync, to topics', () => {
-  it('publishes what keys have, retained, and clears what is deleted', async () => {
+describe('a retained sync to topics', () => {
+  it('values are published retained, and deletions clear topics', async () => {
     const { sync, client, publisher } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     const { live } = sync()
@@ -137,7 +137,7 @@ describe('A retained sync, to topics', () => {
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('')
   })
 
-  it('gives a topic back what its key has, and the broker what it has lost', async () => {
+  it('foreign values on a topic are overwritten, and lost ones published again', async () => {
     const { sync, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     sync()
@@ -149,8 +149,8 @@ describe('A retained sync, to topics', () => {
   })
 })
 
-describe('A retained sync, both ways', () => {
-  it('carries each change to the other side, once', async () => {
+describe('a retained sync in both directions', () => {
+  it('each change is transferred once to the other side', async () => {
     const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -163,7 +163,7 @@ describe('A retained sync, both ways', () => {
     expect(one.stats).toMatchObject({ written: 1, published: 2 })
   })
 
-  it('comes to rest on one value when both are written at the same time', async () => {
+  it('concurrent writes to both sides converge', async () => {
     const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -183,11 +183,11 @@ describe('A retained sync, both ways', () => {
         return isQuiet && (await key('a')) === (await held(publisher, 'plant/a/temp'))
       })
       .toBe(true)
-    // Each change is carried once at most, and back once at most.
+    // Each change is transferred at most once in each direction.
     expect(before).toBeLessThanOrEqual(20 * 6)
   })
 
-  it('gives the store back what it has lost', async () => {
+  it('values that the store lost are written again', async () => {
     const { sync, publish, key, keys } = await openTopics({ direction: 'both' })
     sync()
     await publish('a', '1')
@@ -196,7 +196,7 @@ describe('A retained sync, both ways', () => {
     await expect.poll(() => key('a')).toBe('1')
   })
 
-  it('after a cut carries what was written to one side, and the topic where it was both', async () => {
+  it('after a disconnect each change is transferred, and the topic wins conflicts', async () => {
     const { sync, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
     const { live, status } = sync()
     await live()
@@ -217,8 +217,8 @@ describe('A retained sync, both ways', () => {
   })
 })
 
-describe('What a sync is told wrong', () => {
-  it('is refused at once', async () => {
+describe('invalid options', () => {
+  it('invalid options are rejected by the call', async () => {
     const { client } = await openTopics()
     const wrong = (options: object) => () => retained(client, 'mqtt://localhost', { ...TERMS, ...options })
     expect(() => retained(client, 'nonsense', TERMS)).toThrow('broker URL')

@@ -12,8 +12,8 @@ function conveyor() {
   return { clock, belt, carried, parcel }
 }
 
-describe('A conveyor', () => {
-  it('carries a parcel once, however often it is put there meanwhile, and then once more', () => {
+describe('SyncQueue', () => {
+  it('a task enqueued while it runs, even repeatedly, runs once more', () => {
     const { belt, parcel, carried } = conveyor()
     const ways: Subject<void>[] = []
     const one = parcel('one', () => {
@@ -31,7 +31,7 @@ describe('A conveyor', () => {
     expect(one.isBusy).toBe(false)
   })
 
-  it('carries 64 at a time, in their order', () => {
+  it('64 tasks run concurrently, in order', () => {
     const { belt, parcel } = conveyor()
     const begun: number[] = []
     const ways: Subject<void>[] = []
@@ -49,7 +49,7 @@ describe('A conveyor', () => {
     expect(begun.at(-1)).toBe(64)
   })
 
-  it('needs no stack for those that are carried at once', () => {
+  it('synchronous tasks do not grow the stack', () => {
     const { belt, parcel, carried } = conveyor()
     belt.stop()
     for (let i = 0; i < 50_000; i++) belt.enqueue(parcel('x', () => of(1)))
@@ -57,7 +57,7 @@ describe('A conveyor', () => {
     expect(carried).toHaveLength(50_000)
   })
 
-  it('waits after a fault that passes, ever longer, and goes on with all', () => {
+  it('a transient error pauses the queue with backoff, then all tasks continue', () => {
     const chance = vi.spyOn(Math, 'random').mockReturnValue(0)
     onTestFinished(() => chance.mockRestore())
     const { clock, belt, parcel, carried } = conveyor()
@@ -73,13 +73,13 @@ describe('A conveyor', () => {
     expect([attempts, carried]).toEqual([2, []])
     clock.advance(1)
     expect([attempts, carried]).toEqual([3, ['easy']])
-    // One was carried, so that the pauses begin anew.
+    // A completed task resets the backoff.
     clock.advance(50)
     expect([attempts, carried]).toEqual([4, ['easy', 'hard']])
     expect(clock.pending).toBe(0)
   })
 
-  it('gives up what fails for good, but carries what is newer', () => {
+  it('a permanent error drops the value, but a newer one is transferred', () => {
     const { belt, parcel, carried } = conveyor()
     const way = new Subject<void>()
     let attempts = 0
@@ -91,7 +91,7 @@ describe('A conveyor', () => {
     expect(carried).toContain('one')
   })
 
-  it('goes on after one that throws', () => {
+  it('the queue continues after a task that throws', () => {
     const { belt, parcel, carried } = conveyor()
     belt.enqueue(
       parcel('bad', () => {
@@ -102,7 +102,7 @@ describe('A conveyor', () => {
     expect(carried).toEqual(['bad', 'good'])
   })
 
-  it('stands still until it is started again, and then carries again what was under way', () => {
+  it('a stopped queue reruns its running tasks after the restart', () => {
     const { clock, belt, parcel, carried } = conveyor()
     let left = 0
     let isHere = false
@@ -118,7 +118,7 @@ describe('A conveyor', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('finds the parcel that stops it: carried again first, and alone in the end', () => {
+  it('a task that causes stops is found, as it runs first and finally alone', () => {
     const { belt, carried } = conveyor()
     const ways = new Map<number, Subject<void>>()
     const lost: unknown[] = []
@@ -141,7 +141,7 @@ describe('A conveyor', () => {
       ways.clear()
       if (underway.some(([i]) => i === 40) && !isConvicted) {
         stops++
-        // Those before it have arrived by then.
+        // Earlier tasks have completed by then.
         for (const [i, way] of underway) if (stops > 1 && i < 40) way.complete()
         ways.clear()
         belt.stop('why')

@@ -28,7 +28,7 @@ const stateOf = (
   freshness: isLive ? { state: 'live' } : { state: 'connecting' },
 })
 
-/** Speed 2 is desired; what was reported and when, 0 for never, and what is known of the last report. */
+/** Speed 2 is desired. `speed` was reported with `version`, 0 for never; `word` is the state of the last report. */
 const both = (
   speed: number | undefined,
   version: number,
@@ -59,7 +59,7 @@ const REPORTS = {
 }
 const DELTAS = { t: '{"speed":2}', e: '{}', w: '{"speed":3}' }
 
-/** What a device is told, by states and by the answers to its reports. */
+/** Compares the emitted deltas for given states and responses to reports. */
 const behaves = (states: string, reports: string, told: string) =>
   marbles(m => {
     const delta$ = deltas<Pump>(
@@ -69,26 +69,41 @@ const behaves = (states: string, reports: string, told: string) =>
     m.expect(delta$.pipe(map(({ delta }) => JSON.stringify(delta)))).toBeObservable(told, DELTAS)
   })
 
-describe('deltas', () => {
-  it('are told when they are others', behaves('n-n-d-d-g|', '---------|', 't---e---t|'))
-  it('are told when they are others while a report is on its way', behaves('n-p-w-p-|', '--------|', 't---w-t-|'))
-  it('are told again when what was reported was taken back unseen', behaves('n-p-x-n-|', '---d----|', 't-----t-|'))
-  it('are told again when that was heard before the answer', behaves('n-p-g---|', '-----d--|', 't----t--|'))
+describe('delta$', () => {
+  it('a delta is emitted when it changes', behaves('n-n-d-d-g|', '---------|', 't---e---t|'))
+  it('a delta is emitted when it changes during a report', behaves('n-p-w-p-|', '--------|', 't---w-t-|'))
+  it('a delta is repeated when the report was reverted unseen', behaves('n-p-x-n-|', '---d----|', 't-----t-|'))
   it(
-    'are told again when that was heard, and the next report is on its way',
+    'a delta is repeated when the reversal arrives before the response',
+    behaves('n-p-g---|', '-----d--|', 't----t--|'),
+  )
+  it(
+    'a delta is repeated when the reversal arrives during the next report',
     behaves('n-p-G---|', '-----d--|', 't----t--|'),
   )
-  it('are told once when both were heard before the answer', behaves('n-D-G---|', '-----d--|', 't-e-t---|'))
-  it('are told once when the answer comes behind what is read', behaves('n-p-d-d-|', '-----d--|', 't---e---|'))
-  it('are not told again by what the store had before a report', behaves('n-p-p-d-|', '---d----|', 't-----e-|'))
-  it('are not told again while nobody knows what became of a later one', behaves('n-p-u-d-|', '---d----|', 't-----e-|'))
-  it('are not told again when the report left them as they are', behaves('n-p-l-g-|', '---l----|', 't-------|'))
-  it('are not told again when nobody knows what became of a report', behaves('n-p-u-n-|', '--------|', 't-------|'))
   it(
-    'are told again when the report went with a later one that is lost',
+    'a delta is emitted once when report and reversal arrive before the response',
+    behaves('n-D-G---|', '-----d--|', 't-e-t---|'),
+  )
+  it('a delta is emitted once when the response arrives after the read', behaves('n-p-d-d-|', '-----d--|', 't---e---|'))
+  it('a delta is not repeated by a state older than the report', behaves('n-p-p-d-|', '---d----|', 't-----e-|'))
+  it(
+    'a delta is not repeated while the outcome of a later report is unknown',
+    behaves('n-p-u-d-|', '---d----|', 't-----e-|'),
+  )
+  it('a delta is not repeated when the report does not change it', behaves('n-p-l-g-|', '---l----|', 't-------|'))
+  it('a delta is not repeated when the outcome of a report is unknown', behaves('n-p-u-n-|', '--------|', 't-------|'))
+  it(
+    'a delta is repeated when the report was superseded by one that is lost',
     behaves('n-p-p-u-n|', '---s-----|', 't-------t|'),
   )
-  it('are told again when one behind that is done', behaves('n-p-p-G-p|', '---s---m-|', 't------t-|'))
-  it('are told once when it went with a later one that is done', behaves('n-p-p-D-d|', '---s---d-|', 't-----e--|'))
-  it('end with the states, and fail as they do', behaves('n-#', '---', 't-#'))
+  it(
+    'a delta is repeated when a later report overwrites the superseded one',
+    behaves('n-p-p-G-p|', '---s---m-|', 't------t-|'),
+  )
+  it(
+    'a delta is emitted once when the superseding report is applied',
+    behaves('n-p-p-D-d|', '---s---d-|', 't-----e--|'),
+  )
+  it('deltas complete and error with the states', behaves('n-#', '---', 't-#'))
 })

@@ -8,26 +8,26 @@ const document = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min:
   noNullPrototype: true,
 })
 
-describe('the difference', () => {
-  it('is what is wanted and is not so; what is not wanted may be as it is', () => {
+describe('difference', () => {
+  it('the difference contains desired values that differ, and ignores other fields', () => {
     expect(difference<Document>({ a: 1, b: 2 }, { a: 1, b: 3, c: 4 })).toEqual({ b: 2 })
     expect(difference<Document>({ a: 1 }, undefined)).toEqual({ a: 1 })
     expect(difference<Document>(undefined, { a: 1 })).toEqual({})
   })
 
-  it('has fields that are named as what every object has', () => {
+  it('the difference may contain fields named like Object members', () => {
     const hostile: object = JSON.parse('{"__proto__":{"x":1}}')
     const delta = difference<object>(hostile, {})
     expect(JSON.stringify(delta)).toBe(JSON.stringify(hostile))
     expect(Reflect.get(delta, 'x')).toBeUndefined()
   })
 
-  it('is by value, whatever the order of fields', () => {
+  it('values are compared deeply, ignoring the order of fields', () => {
     expect(isSame({ x: [1, { y: 2, z: 3 }] }, { x: [1, { z: 3, y: 2 }] })).toBe(true)
     expect([isSame([1], { 0: 1 }), isSame([1, 2], [2, 1]), isSame(null, {})]).toEqual([false, false, false])
   })
 
-  it('is gone when it is reported', () =>
+  it('a reported difference leaves no difference', () =>
     fc.assert(
       fc.property(document, document, (wanted, actual) => {
         const delta = difference(wanted, actual)
@@ -36,8 +36,8 @@ describe('the difference', () => {
     ))
 })
 
-describe('merging', () => {
-  it('keeps what two have changed in different fields', () =>
+describe('mergedFields', () => {
+  it('concurrent changes to different fields are both kept', () =>
     fc.assert(
       fc.property(document, fc.integer({ min: 4, max: 9 }), fc.integer({ min: 4, max: 9 }), (base, mine, theirs) => {
         const [one, other] = [applyPatch(base, { a: mine }), applyPatch(base, { b: theirs })]
@@ -45,13 +45,13 @@ describe('merging', () => {
       }),
     ))
 
-  it('takes out what one of them took out, and brings nothing back of what was deleted', () => {
+  it('removed fields stay removed, and nothing of a deleted document returns', () => {
     expect(mergedFields<Document>({ b: 2 }, { a: 1, b: 2, c: 3 }, { a: 1, b: 2 })).toEqual({ b: 2, c: 3 })
     expect(mergedFields<Document>({ a: 1, b: 5 }, undefined, { a: 1, b: 2 })).toEqual({ b: 5 })
     expect(mergedFields<Document>({ a: 1 }, { c: 3 }, undefined)).toEqual({ a: 1, c: 3 })
   })
 
-  it('keeps fields that are named as what every object has', () => {
+  it('fields named like Object members are kept', () => {
     const hostile: object = JSON.parse('{"__proto__":{"x":1},"constructor":2}')
     expect(JSON.stringify(mergedFields<object>(hostile, undefined, undefined))).toBe(JSON.stringify(hostile))
     expect(Object.hasOwn({}, 'x')).toBe(false)

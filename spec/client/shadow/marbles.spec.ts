@@ -8,7 +8,7 @@ interface Pump {
   readonly speed: number
 }
 
-/** The deltas of a pump in words. */
+/** Deltas of a pump as JSON. */
 function open(m: Parameters<typeof globBench>[0]) {
   const bench = globBench(m)
   const pump = shadow<Pump>(bench.store, 'pump')
@@ -17,7 +17,7 @@ function open(m: Parameters<typeof globBench>[0]) {
 
 describe('delta$', () => {
   it(
-    'says nothing before both were read, then what differs, whenever that is something else',
+    'deltas start once both keys have been read, and follow changes',
     marbles(m => {
       const { delta$, change, tell, at } = open(m)
       change('pump/desired', '{"speed":1}')
@@ -30,7 +30,7 @@ describe('delta$', () => {
   )
 
   it(
-    'says nothing while there is no connection, and then what there is to do by now',
+    'no delta is emitted while disconnected, then the current one',
     marbles(m => {
       const { delta$, change, at, connect, disconnect } = open(m)
       change('pump/desired', '{"speed":1}')
@@ -43,7 +43,7 @@ describe('delta$', () => {
   )
 
   it(
-    'is empty when what was desired is deleted',
+    'the delta is empty after the desired state is deleted',
     marbles(m => {
       const { delta$, change, tell, at } = open(m)
       change('pump/desired', '{"speed":1}')
@@ -55,7 +55,7 @@ describe('delta$', () => {
   )
 
   it(
-    'ends as its watches do',
+    'delta$ completes with its watches',
     marbles(m => {
       const { delta$, store, at, disconnect } = open(m)
       at(40, () => {

@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('a shadow', () => {
-  it('has what is desired, what is reported, and the difference, and is settled by the device', async () => {
+  it('a device follows the desired state, and the shadow shows both states and their difference', async () => {
     const { ann, device } = await open()
     const states = record(ann.state$)
     const done = record(device.follow(({ delta }) => [delta]))
@@ -40,7 +40,7 @@ describe('a shadow', () => {
     expect(states.values.some(({ delta }) => delta.speed === 1_200)).toBe(true)
   })
 
-  it('loses no wish when two wish for different fields at the same time', async () => {
+  it('concurrent changes to different fields are both kept', async () => {
     const { ann, bob } = await open()
     const [anns, bobs] = [record(ann.state$), record(bob.state$)]
     for (const { until } of [anns, bobs]) await until(({ values }) => values.at(-1)?.wish.state === 'confirmed')
@@ -52,7 +52,7 @@ describe('a shadow', () => {
       })
   })
 
-  it('keeps wishes in quick succession together, also before anything was read', async () => {
+  it('changes in quick succession are combined, even before the first read', async () => {
     const { ann, client } = await open()
     await client.key('pump-7/desired', bytes).set(new TextEncoder().encode('{"mode":"eco"}'))
     const states = record(ann.state$)
@@ -62,7 +62,7 @@ describe('a shadow', () => {
     expect(states.values.at(-1)?.desired).toEqual({ mode: 'eco', speed: 2 })
   })
 
-  it('has a device that was away do what is desired by now, once, and nothing of what was wished between', async () => {
+  it('a device that was offline applies only the current desired state', async () => {
     const { ann, device, link, status$ } = await open()
     const applied: Delta<Pump>[] = []
     const done = record(
@@ -81,7 +81,7 @@ describe('a shadow', () => {
     expect(applied.map(({ delta }) => delta)).toEqual([{ speed: 1 }, { speed: 4 }])
   })
 
-  it('looks at what was wished while the device worked when it is done, and does not report that as done', async () => {
+  it('changes during apply are applied afterwards and are not reported as done', async () => {
     const { ann, device } = await open()
     const finish = new Subject<Partial<Pump>>()
     const applied: Partial<Pump>[] = []
@@ -101,7 +101,7 @@ describe('a shadow', () => {
     expect(applied).toEqual([{ speed: 1 }, { speed: 2, mode: 'eco' }])
   })
 
-  it('does not try again what the device cannot do, until something else is desired', async () => {
+  it('a value that the device cannot reach is not retried until the desired state changes', async () => {
     const { ann, device } = await open()
     const applied: Partial<Pump>[] = []
     const done = record(
@@ -117,7 +117,7 @@ describe('a shadow', () => {
     expect(applied.filter(({ speed }) => speed === 500).length).toBeLessThanOrEqual(2)
   })
 
-  it('goes on with newer versions after it was deleted, and does nothing old', async () => {
+  it('versions keep rising after a deletion, and old values do not return', async () => {
     const { ann, device, client } = await open()
     const deltas = record(device.delta$)
     const { version: first } = await ann.desire({ speed: 1 })
@@ -130,7 +130,7 @@ describe('a shadow', () => {
     expect(first && second?.compareTo(first)).toBeGreaterThan(0)
   })
 
-  it.each(['"abc"', '7', 'null', '[1]', '{'])('goes on when somebody writes %s', async nonsense => {
+  it.each(['"abc"', '7', 'null', '[1]', '{'])('a shadow recovers after another client writes %s', async nonsense => {
     const { ann, device, client } = await open()
     const [states, deltas] = [record(ann.state$), record(device.delta$)]
     await client.key('pump-7/desired', text).set(nonsense)
@@ -141,29 +141,29 @@ describe('a shadow', () => {
     expect(deltas.values.at(-1)?.delta).toEqual({ speed: 3 })
   })
 
-  it('refuses anything but fields', async () => {
+  it('a patch that is not an object is rejected', async () => {
     const { ann, device } = await open()
     for (const wrong of ['abc', undefined, null, [1]]) {
       // @ts-expect-error a patch is an object
       await expect(ann.desire(wrong)).rejects.toThrow('Expected an object of fields')
     }
-    // @ts-expect-error what was done is to be reported
+    // @ts-expect-error apply must return the fields to report
     const done = record(device.follow(() => [undefined]))
     await ann.desire({ speed: 3 })
     await expect.poll(() => String(done.error)).toContain('Expected an object of fields')
   })
 
-  it('refuses anything but a store and a name', async () => {
+  it('an invalid store or name is rejected', async () => {
     const { client } = await open()
     expect(() => shadow(client, '')).toThrow('Expected the name of a device')
-    // @ts-expect-error a name is no store
+    // @ts-expect-error a name is not a store
     expect(() => shadow('pump-7')).toThrow('Expected a store')
   })
 
-  it('a codec or options in place of the schema are rejected with a hint', async () => {
+  it('a codec or options instead of the schema are rejected with a hint', async () => {
     const { client } = await open()
     const hint = 'pass the schema itself instead of `json()`, and options as the fourth argument'
-    // @ts-expect-error a codec is no schema
+    // @ts-expect-error a codec is not a schema
     expect(() => shadow(client, 'pump-7', json())).toThrow(hint)
     // @ts-expect-error options are the fourth argument
     expect(() => shadow(client, 'pump-7', { timeout: 1_000 })).toThrow(hint)

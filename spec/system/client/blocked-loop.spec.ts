@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { openClient } from '../../support/open-client.js'
 
-/** A store in a process of its own, which answers while this one is blocked. */
+/** A store in another process, which responds while this one is blocked. */
 async function storeElsewhere(): Promise<string> {
   const child = fork(new URL('../../../bench/store-process.js', import.meta.url), { stdio: 'inherit' })
   onTestFinished(() => void child.kill())
@@ -13,12 +13,12 @@ async function storeElsewhere(): Promise<string> {
   return String(url)
 }
 
-it('a loop that is blocked for longer than the timeout takes the answers that arrived meanwhile', async () => {
+it('a loop blocked beyond the timeout still receives responses that have arrived', async () => {
   const store = openClient(await storeElsewhere(), { timeout: 300 })
   await store.key('first', text).set('there')
   const writes = ['a', 'b', 'c'].map(name => store.key(name, text).set('value'))
   const results = Promise.all(writes.map(write$ => firstValueFrom(write$)))
-  // They leave at the end of this turn.
+  // The requests leave at the end of this turn.
   await new Promise(resolve => setImmediate(resolve))
   const end = performance.now() + 700
   while (performance.now() < end);

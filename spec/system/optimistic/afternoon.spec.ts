@@ -19,13 +19,13 @@ const look = (one: Page, terms: PageTerms) => one.evaluate(how => page.open('set
 const shown = (one: Page) => one.evaluate(() => page.told().at(-1))
 const settled = (one: Page) => one.evaluate(() => page.settled())
 
-describeInBrowser('An offline afternoon of a page', openPage => {
+describeInBrowser('a page that is offline for an afternoon', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
   }, 60_000)
 
-  /** A page that writes 25 without a connection, and is closed; the store is restarted, and maybe somebody else writes 30. */
+  /** A page writes 25 while disconnected and is closed. The store restarts, and another client may write 30. */
   async function afternoon(terms: PageTerms, others: boolean) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
@@ -40,13 +40,13 @@ describeInBrowser('An offline afternoon of a page', openPage => {
     await first.evaluate(() => page.until('reconnecting'))
     await first.evaluate(() => page.write([24, 25]))
     const before = await shown(first)
-    // What is kept is kept when the next one that asks is answered.
+    // IndexedDB has completed earlier requests once this one completes.
     await first.evaluate(() => indexedDB.databases())
     const second = await first.context().newPage()
     if (terms.isKept) await expect.poll(() => keptIn(second, address)).toBe(1)
     await first.close()
     await store.restart({ keys: 'kept' })
-    // A read is sent again by itself, when the connection is back.
+    // A read is resent after the reconnect.
     await setPoint.get()
     if (others) await setPoint.set(30)
     link.restore()
@@ -57,21 +57,21 @@ describeInBrowser('An offline afternoon of a page', openPage => {
     return { before, becomes, stored, asked: () => second.evaluate(() => page.asked()) }
   }
 
-  it('drop: nothing waited, and nothing is sent', async () => {
+  it('drop: a write fails immediately, and nothing is sent later', async () => {
     const { before, becomes, stored } = await afternoon({ offline: 'drop' }, true)
     expect(before).toMatchObject({ value: 20, state: 'refused', error: 'offline' })
     await becomes({ value: 30, state: 'confirmed', late: undefined })
     expect(await stored()).toBe(30)
   })
 
-  it('latest: the newest is sent late, over what somebody else has written', async () => {
+  it("latest: the newest write is sent late and overwrites another client's value", async () => {
     const { before, becomes, stored } = await afternoon({ offline: 'latest', maxAge: HOUR, isKept: true }, true)
     expect(before).toMatchObject({ value: 25, state: 'pending', late: { restored: false } })
     await becomes({ value: 25, state: 'confirmed', late: { restored: true } })
     expect(await stored()).toBe(25)
   })
 
-  it('latest: nothing is sent that is older than maxAge, and the page says so', async () => {
+  it('latest: a write beyond maxAge is not sent', async () => {
     const { becomes, stored } = await afternoon({ offline: 'latest', maxAge: 1, isKept: false }, true)
     await becomes({ value: 30, state: 'confirmed' })
     expect(await stored()).toBe(30)
@@ -80,7 +80,7 @@ describeInBrowser('An offline afternoon of a page', openPage => {
   it.each([
     { yes: true, stored: 25 },
     { yes: false, stored: 30 },
-  ])('ask: the user is told what there is, and says $yes', async ({ yes, stored: expected }) => {
+  ])('ask: the user sees the current value and decides $yes', async ({ yes, stored: expected }) => {
     const { becomes, stored, asked } = await afternoon({ offline: 'ask', maxAge: HOUR, isKept: true, yes }, true)
     await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
     await becomes({ value: expected, state: 'confirmed' })
@@ -90,14 +90,17 @@ describeInBrowser('An offline afternoon of a page', openPage => {
   it.each([
     { others: true, stored: 30, state: 'refused', error: 'conflict' },
     { others: false, stored: 25, state: 'confirmed', error: undefined },
-  ])('cas: is sent if nobody else has written ($others)', async ({ others, stored: expected, state, error }) => {
-    const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, others)
-    await becomes({ value: expected, state, error })
-    expect(await stored()).toBe(expected)
-  })
+  ])(
+    'cas: a write is sent only if no other client has written ($others)',
+    async ({ others, stored: expected, state, error }) => {
+      const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, others)
+      await becomes({ value: expected, state, error })
+      expect(await stored()).toBe(expected)
+    },
+  )
 })
 
-/** How many writes the origin keeps. */
+/** Number of writes stored for the origin. */
 async function keptIn(other: Page, address: string): Promise<number> {
   if (other.url() === 'about:blank') await other.goto(new URL(address).origin)
   return other.evaluate(

@@ -15,9 +15,9 @@ import type { Controls, PageTerms, Told } from './support/page-program.js'
 declare const page: Controls
 
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
-/** What chromium says of bytes for a connection that was just cut. */
+/** Chromium's message for writes to a connection that was just lost. */
 const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
-/** Of writes on both pages, with a cut or without. */
+/** Rounds of writes on both pages, some with a lost connection. */
 const ROUNDS = nightly(40, 8)
 
 const TERMS: readonly [PageTerms, ...PageTerms[]] = [
@@ -35,16 +35,17 @@ const open = (one: Page, key: string, terms: PageTerms) =>
   one.evaluate(([name, how]) => page.open(name, how), [key, terms] as const)
 const settled = (one: Page) => one.evaluate(() => page.settled())
 const told = (one: Page): Promise<readonly Told[]> => one.evaluate(() => page.told())
-/** Values in quick succession. */
 const write = (one: Page, values: readonly number[]) => one.evaluate(all => page.write(all), values)
 
-describeInBrowser('Two browsers that fight over one set point', openPage => {
+describeInBrowser('two browsers writing one set point', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
   }, 60_000)
 
-  it(`agree in the end, ${ROUNDS} times out of ${ROUNDS}`, { timeout: 60_000 + ROUNDS * 3_000 }, async () => {
+  it(`both browsers and the store agree after each of ${ROUNDS} rounds`, {
+    timeout: 60_000 + ROUNDS * 3_000,
+  }, async () => {
     const random = new Random(SEED)
     console.info(`${ROUNDS} rounds, SEED=${SEED}`)
     const { store } = await openStore({ clock: systemClock })
@@ -59,7 +60,7 @@ describeInBrowser('Two browsers that fight over one set point', openPage => {
     let value = 0
     const next = () => ++value
 
-    /** One thing that goes wrong, or a few more words in the fight. */
+    /** Causes a random fault or writes more values. */
     async function strike(): Promise<void> {
       const i = random.int(0, 1)
       const [one, link] = [pages[i], links[i]]
@@ -81,7 +82,7 @@ describeInBrowser('Two browsers that fight over one set point', openPage => {
       await Promise.all(pages.map(settled))
       for (let i = random.int(3, 8); i > 0; i--) await strike()
       for (const link of links) link.restore()
-      // What one of them writes last is told to the other a little later.
+      // The last write of one page reaches the other a little later.
       await expect
         .poll(
           async () => {
@@ -97,7 +98,7 @@ describeInBrowser('Two browsers that fight over one set point', openPage => {
   })
 })
 
-/** Versions on a page that are older than one before. */
+/** Returns versions older than an earlier one. */
 function wentBack(states: readonly Told[]): string[] {
   let newest = [0, 0]
   return states.flatMap(({ version }) => {

@@ -21,7 +21,7 @@ declare const unmount: () => void
 
 const PROGRAM = new URL('support/react-program.ts', import.meta.url).pathname
 
-describeInBrowser('A component that writes a key', open => {
+describeInBrowser('a component that writes a key', open => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
@@ -43,7 +43,7 @@ describeInBrowser('A component that writes a key', open => {
     return { store, setPoint, link, page, dial, requests }
   }
 
-  it('shows what is written at once, by one registration, with one function that writes', async () => {
+  it('a write is shown immediately, with one registration and a stable setter', async () => {
     const { setPoint, link, page, dial, requests } = await start()
     link.stall('down')
     await dial().click()
@@ -64,7 +64,7 @@ describeInBrowser('A component that writes a key', open => {
     ).toBe('KEYNOTIFY setPoint STOP')
   })
 
-  it('merges by the function of its latest rendering', async () => {
+  it('conflicts are merged by the function of the latest render', async () => {
     const { setPoint, link, page, dial } = await start()
     await page.evaluate(() => rerender(100))
     await page.getByTitle('step 100').waitFor()
@@ -75,7 +75,7 @@ describeInBrowser('A component that writes a key', open => {
     await reads(dial(), /^1121 confirmed$/)
   })
 
-  it('shares the writes of a view with others', async () => {
+  it('components that share a view share its writes', async () => {
     const { link, dial } = await start(true)
     link.stall('down')
     await dial('one').click()
@@ -95,13 +95,13 @@ describe('useWritableKey', () => {
     return renderToString(createElement(Dial))
   }
 
-  it('renders on a server what it does before the first value, with a key and without', () => {
+  it('rendering on a server returns the initial state, with and without a key', () => {
     expect(rendered(store.key('a', number))).toBe('<output>undefined connecting false</output>')
     expect(rendered(undefined)).toBe('<output>undefined connecting false</output>')
   })
 
-  it('refuses anything but a key', () => {
-    // @ts-expect-error a name is no key
+  it('a value that is not a key is rejected', () => {
+    // @ts-expect-error a name is not a key
     expect(() => rendered('a')).toThrow('Expected a key of a store')
   })
 })

@@ -15,7 +15,7 @@ const pressed = (page: Page) =>
 const saved = (page: Page) => page.locator('#saved').textContent()
 const noted = (page: Page) => page.locator('#note').textContent()
 
-describeInBrowser('The recipes for writing', openPage => {
+describeInBrowser('the recipes for writing', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(ENTRY, { plugins: [recipes()] })
@@ -32,7 +32,7 @@ describeInBrowser('The recipes for writing', openPage => {
     return { page, client, link }
   }
 
-  it('a slider: writes where it was moved to, and goes where others move it', async () => {
+  it('the slider writes its position and follows other clients', async () => {
     const { page, client } = await open()
     const brightness = client.key('lamp/brightness', number)
     await page.locator('#slider').fill('70')
@@ -41,7 +41,7 @@ describeInBrowser('The recipes for writing', openPage => {
     await expect.poll(() => page.locator('#slider').inputValue()).toBe('30')
   })
 
-  it('a switch: is on at once, busy until it is, and does not turn on tomorrow', async () => {
+  it('the switch shows its state immediately, is busy until confirmed, and is not turned on later', async () => {
     const { page, client, link } = await open()
     const pump = client.key('pump/on', boolean)
     await page.locator('#button').click()
@@ -57,7 +57,7 @@ describeInBrowser('The recipes for writing', openPage => {
     expect((await lastValueFrom(pump.get())).value).toBe(true)
   })
 
-  it('a form: is saved and closed, unless somebody else has saved what its user has not seen', async () => {
+  it('the form is saved and closed unless another client saved an unseen change', async () => {
     const { page, client } = await open()
     const recipe = client.key('oven/recipe', json())
     await expect.poll(() => saved(page)).toBe('"nothing yet"')
@@ -68,7 +68,7 @@ describeInBrowser('The recipes for writing', openPage => {
     expect(await noted(page)).toBe('')
   })
 
-  it('a form: says what somebody else has saved first', async () => {
+  it('the form shows what another client saved first', async () => {
     const { page, client, link } = await open()
     const recipe = client.key('oven/recipe', json())
     await expect.poll(() => saved(page)).toBe('"nothing yet"')
@@ -85,7 +85,7 @@ describeInBrowser('The recipes for writing', openPage => {
     expect((await lastValueFrom(recipe.get())).value).toEqual({ degrees: '180' })
   })
 
-  it('a list: keeps what others have added meanwhile', async () => {
+  it('the list keeps items that others added', async () => {
     const { page, client } = await open()
     const shopping = client.key('shopping', json<readonly string[]>())
     await shopping.set(['bread'])

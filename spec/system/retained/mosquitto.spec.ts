@@ -12,7 +12,7 @@ import { openStore } from '../../support/open-store.js'
 
 const TOPICS = 10_000
 
-/** Writes to all topics that are wanted, and knows what they have; an empty text clears them. */
+/** Writes to the wanted topics and records their values; an empty text clears them. */
 async function openWriter(url: string, truth: Map<string, string>) {
   const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0 })
   const write = (value: string, wanted: (i: number) => boolean) => {
@@ -29,10 +29,10 @@ async function openWriter(url: string, truth: Map<string, string>) {
   return { write, end: () => client.endAsync(true) }
 }
 
-describe('A retained sync with Mosquitto', () => {
-  it('carries the last value of 10,000 topics through a cut and a broker that is killed', async () => {
+describe('a retained sync with Mosquitto', () => {
+  it('the last values of 10,000 topics survive a lost connection and a killed broker', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'retained-'))
-    // Mosquitto gives up root.
+    // Mosquitto drops root privileges.
     await chmod(folder, 0o777)
     const lines = ['persistence true', `persistence_location ${folder}/`, 'autosave_interval 0']
     let broker = await Mosquitto.start({ lines })
@@ -53,7 +53,7 @@ describe('A retained sync with Mosquitto', () => {
     await before.write('first', () => true)
     const second = before.write('second', () => true)
     await status.until(({ values }) => values.some(({ state }) => state === 'live'))
-    // In the middle of what comes.
+    // While messages are arriving.
     link.cut()
     await second
     await before.write('third', i => i % 3 === 0)

@@ -10,8 +10,8 @@ import { SERVICES } from '../../support/services.js'
 
 const TERMS = { topic: 'plant/#', keys: '{#}' }
 
-describe('What a retained sync cannot carry', () => {
-  it('is told, and nothing else is lost: a key without a name, one too long, a value too large', async () => {
+describe('values that a retained sync cannot transfer', () => {
+  it('missing key names, oversized keys and oversized values are reported, and others synced', async () => {
     const { store: topics } = await openStore({ clock: systemClock })
     const { store: keys } = await openStore({ clock: systemClock, maxPacketSize: 4_096 })
     const publisher = await connectAsync(topics.url, { protocolVersion: 5 })
@@ -35,20 +35,17 @@ describe('What a retained sync cannot carry', () => {
     await expect.poll(async () => (await lastValueFrom(client.key('large', bytes).get())).value?.length).toBe(5)
   })
 
-  it.runIf(SERVICES.mosquitto.present)(
-    'is nothing at all at a broker that retains nothing, which ends it',
-    async () => {
-      const broker = await Mosquitto.start({ lines: ['retain_available false'] })
-      onTestFinished(async () => broker.stop())
-      const { store } = await openStore({ clock: systemClock })
-      const sync = retained(openClient(store.url), broker.url, TERMS)
-      const end = await lastValueFrom(sync.status$)
-      expect(end).toMatchObject({ state: 'closed', cause: { code: 'connection-refused' } })
-      await sync.close()
-    },
-  )
+  it.runIf(SERVICES.mosquitto.present)('a broker without retained messages ends the sync', async () => {
+    const broker = await Mosquitto.start({ lines: ['retain_available false'] })
+    onTestFinished(async () => broker.stop())
+    const { store } = await openStore({ clock: systemClock })
+    const sync = retained(openClient(store.url), broker.url, TERMS)
+    const end = await lastValueFrom(sync.status$)
+    expect(end).toMatchObject({ state: 'closed', cause: { code: 'connection-refused' } })
+    await sync.close()
+  })
 
-  it.runIf(SERVICES.mosquitto.present)('is what the broker refuses to be published, of which it tells', async () => {
+  it.runIf(SERVICES.mosquitto.present)('publishes that the broker rejects are reported', async () => {
     const acl = ['topic read plant/#', 'topic readwrite rx-statestore/v1/retained/+']
     const broker = await Mosquitto.start({ acl })
     onTestFinished(async () => broker.stop())

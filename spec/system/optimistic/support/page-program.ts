@@ -1,4 +1,4 @@
-// What the browser runs: a page that writes one key, of a store that is named in its address.
+// Runs in the browser: a page that writes one key of the store in its address.
 
 import { filter, firstValueFrom, type Subscription } from 'rxjs'
 import { connect, number, StateStoreError } from '../../../../src/client/index.js'
@@ -11,15 +11,15 @@ import {
   optimistic,
 } from '../../../../src/client/optimistic/index.js'
 
-/** How a page writes, as far as that can be told from outside. */
+/** Serializable options of a page. */
 export type PageTerms = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> & {
   readonly conflict?: 'last' | 'refuse' | 'sum'
-  /** What the user says when asked. */
+  /** Result of `ask`. */
   readonly yes?: boolean
   readonly isKept?: boolean
 }
 
-/** A state, as far as it can be told to the outside. */
+/** A serializable state. */
 export interface Told {
   readonly value: number | undefined
   readonly state: string
@@ -37,7 +37,7 @@ let view: Optimistic<number> | undefined
 let looking: Subscription | undefined
 
 const controls = {
-  /** Looks at a key anew. */
+  /** Subscribes to a key, replacing the previous one. */
   open(key: string, { conflict, yes = false, isKept = false, ...terms }: PageTerms): void {
     looking?.unsubscribe()
     told = []
@@ -63,11 +63,10 @@ const controls = {
       })
     })
   },
-  /** Writes values in quick succession. */
   write(values: readonly number[]): void {
     for (const value of values) view?.next(value)
   },
-  /** Writes, and says what it came to. */
+  /** Writes a value and returns the outcome or the error code. */
   set: async (value: number): Promise<string> => {
     if (view === undefined) return 'no view'
     try {
@@ -79,7 +78,7 @@ const controls = {
   },
   told: (): readonly Told[] => told,
   asked: (): readonly LateWrite<number>[] => asked,
-  /** The state, as soon as nothing is under way and the key has been read on this connection. */
+  /** Resolves with the state once no write is pending and the key has been read on this connection. */
   settled: async (): Promise<Told | undefined> => {
     if (view === undefined) return undefined
     const isSettled = filter(
@@ -89,7 +88,7 @@ const controls = {
     await firstValueFrom(view.state$.pipe(isSettled))
     return told.at(-1)
   },
-  /** Settles when the connection is in a state. */
+  /** Resolves when the connection has the state. */
   until: async (wanted: string): Promise<void> => {
     await firstValueFrom(store.status$.pipe(filter(({ state }) => state === wanted)))
   },
@@ -97,5 +96,5 @@ const controls = {
 
 Reflect.set(globalThis, 'page', controls)
 
-/** What specs call in the page. */
+/** Functions for specs to call in the page. */
 export type Controls = typeof controls

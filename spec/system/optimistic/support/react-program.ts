@@ -1,4 +1,4 @@
-// What the browser runs: components that write a key, of a store that is named in the page's address.
+// Runs in the browser: components that write a key of the store in the page's address.
 
 import { createElement as h, type ReactNode, StrictMode, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -19,7 +19,7 @@ interface DialProps {
   readonly step?: number | undefined
 }
 
-/** A set point as everybody would write it: key and options made while rendering. */
+/** A dial as in typical applications: key and options are created on every render. */
 function Dial({ title, view, step = 1 }: DialProps): ReactNode {
   const [value, set, { state, error, isPending }] = useWritableKey(view ?? store.key('setPoint', number), {
     conflict: (mine, theirs = 0) => mine + theirs + step,
@@ -59,5 +59,5 @@ const controls = {
 
 Reflect.set(globalThis, 'bench', controls)
 
-/** What specs call in the page. */
+/** Functions for specs to call in the page. */
 export type Controls = typeof controls

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 const DOCUMENT = readFileSync(new URL('../../../../docs/writing.md', import.meta.url), 'utf8')
 /** The entry of a bundle that {@link recipes} provides. */
 export const ENTRY = 'recipes'
-/** What the recipes take for granted. */
+/** Declarations that the recipes assume. */
 const PRELUDE = `
   import { fromEvent, map } from 'rxjs'
   import { boolean, connect, json, number } from 'rx-statestore'
@@ -14,7 +14,7 @@ const PRELUDE = `
   store.status$.subscribe(({ state }) => { document.title = state })
   const schema = { '~standard': { version: 1, vendor: 'page', validate: value => ({ value }) } }
 `
-/** The elements they work with. */
+/** Elements that the recipes use. */
 export const BODY = `
   <input id="slider" type="range" min="0" max="100" value="50">
   <button id="button">pump</button>
@@ -23,7 +23,7 @@ export const BODY = `
   <p id="note"></p>
 `
 
-/** The recipes of the page about writing, one program of all. */
+/** The recipes of `docs/writing.md` as one program. */
 export function recipes(): Plugin {
   const [, section = ''] = DOCUMENT.split('\n## Recipes\n')
   const snippets = Array.from(section.matchAll(/```js\n([\s\S]*?)```/g), ([, code = '']) => `{\n${code}}\n`)
