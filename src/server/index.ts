@@ -46,10 +46,9 @@ export type { RecoveryProgress, StorageOptions } from './storage/storage-options
 
 /**
  * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. Keys live in memory, and with
- * `data` also
- * on disk. Rejects with the system's error when a port is in use, `in-use` when another process uses the directory,
- * `damaged` or
- * `format` when its content was not written by a store; throws {@link ArgumentError} for an invalid option.
+ * `data` also on disk. Rejects with the system's error when a port is in use, `in-use` when another process uses the
+ * directory, `damaged` or `format` when its content was not written by a store; throws {@link ArgumentError} for an
+ * invalid option.
  *
  * @example
  * ```ts

@@ -43,38 +43,38 @@ function open(nameOf: (username: string | undefined) => string | undefined) {
   const guess = async (username: string): Promise<void> => {
     for (let n = 0; n < 5; n++) await login(username, 'guess')
   }
-  return { login, guess, isKept: (username: string) => logins.rejectionFor(requestOf({ username })) !== undefined }
+  return { login, guess, isThrottled: (username: string) => logins.rejectionFor(requestOf({ username })) !== undefined }
 }
 
 describe('the login service', () => {
   it('a user name that has logged in from an address is not delayed by failed guesses at other names', async () => {
-    const { login, guess, isKept } = open(username => username)
+    const { login, guess, isThrottled } = open(username => username)
     await login('panel')
     await guess('reader')
-    expect([isKept('panel'), isKept('reader'), isKept('another')]).toEqual([false, true, true])
+    expect([isThrottled('panel'), isThrottled('reader'), isThrottled('another')]).toEqual([false, true, true])
     await guess('panel')
-    expect(isKept('panel')).toBe(true)
+    expect(isThrottled('panel')).toBe(true)
   })
 
   it.each([['token'], [undefined]])(
     'a success of a principal named %s does not reset the throttle of another user name',
     async own => {
-      const { login, guess, isKept } = open(() => own)
+      const { login, guess, isThrottled } = open(() => own)
       await login('panel')
       await guess('reader')
-      expect(isKept('panel')).toBe(true)
+      expect(isThrottled('panel')).toBe(true)
     },
   )
 
   it('a verifiable proof is neither throttled nor queued behind guessable ones, and its failures are not counted', async () => {
     let pending = 0
-    const look = async ({ password }: LoginRequest): Promise<LoginResult> => {
+    const authenticate = async ({ password }: LoginRequest): Promise<LoginResult> => {
       if (password === undefined) return { refused: 'credentials', reason: 'the token is invalid' }
       pending++
       return new Promise(() => undefined)
     }
     const proofOf: ProofOf = ({ method }) => (method === undefined ? 'guessable' : 'verifiable')
-    const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
+    const logins = new LoginService(Object.assign(authenticate, { proofOf }), new ManualClock())
     const token = requestOf({ method: 'K8S-SAT' })
     for (let n = 0; n < 10; n++) expect(await logins.login(token)).toMatchObject({ refused: 'credentials' })
     expect([...logins.failedLogins.failures()]).toEqual([])
@@ -118,12 +118,12 @@ describe('the login service', () => {
 describe('checks of certificates and tokens', () => {
   it('at most four run per address, and other addresses do not wait for them', async () => {
     const open: (() => void)[] = []
-    const look = async (): Promise<LoginResult> => {
+    const authenticate = async (): Promise<LoginResult> => {
       await new Promise<void>(resolve => open.push(resolve))
       return { refused: 'credentials', reason: 'wrong' }
     }
     const proofOf: ProofOf = () => 'verifiable'
-    const logins = new LoginService(Object.assign(look, { proofOf }), new ManualClock())
+    const logins = new LoginService(Object.assign(authenticate, { proofOf }), new ManualClock())
     const asked = Array.from({ length: 64 }, async () => logins.login(requestOf({})))
     expect(open).toHaveLength(4)
     const other = logins.login(requestOf({ remoteAddress: '198.51.100.1' }))

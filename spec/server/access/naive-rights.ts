@@ -13,26 +13,26 @@ export interface PlainRule {
 export type Question = { readonly what: 'Connect' | 'Publish' | 'Subscribe' | 'Read' | 'Write'; readonly name: string }
 
 /** Independent second evaluation, by regular expressions and enumeration, that shares no code with the tested one. */
-export function naivelyAllowed(rules: readonly PlainRule[], subject: Subject, { what, name }: Question): boolean {
+export function isAllowedNaively(rules: readonly PlainRule[], subject: Subject, { what, name }: Question): boolean {
   return rules
-    .filter(rule => concerns(rule, subject))
+    .filter(rule => appliesTo(rule, subject))
     .some(rule => {
       const resources =
         what === 'Read' || what === 'Write' ? (rule.stateStoreResources ?? []) : (rule.brokerResources ?? [])
       return resources.some(resource => {
         if ('keyType' in resource) {
           if (!resource.method.includes(what)) return false
-          return resource.keys.some(key => keyFits(resource.keyType, key, subject, name))
+          return resource.keys.some(key => keyMatches(resource.keyType, key, subject, name))
         }
         if (resource.method !== what) return false
-        if (what !== 'Connect') return (resource.topics ?? []).some(topic => topicFits(topic, subject, name))
+        if (what !== 'Connect') return (resource.topics ?? []).some(topic => topicMatches(topic, subject, name))
         const ids = resource.clientIds ?? []
-        return ids.length === 0 || ids.some(id => globFits(id, subject, subject.clientId))
+        return ids.length === 0 || ids.some(id => globMatches(id, subject, subject.clientId))
       })
     })
 }
 
-function concerns({ principals }: PlainRule, { username, clientId, attributes = {} }: Subject): boolean {
+function appliesTo({ principals }: PlainRule, { username, clientId, attributes = {} }: Subject): boolean {
   const { usernames = [], clientIds = [], attributes: maps = [] } = principals
   if (clientIds.includes(clientId) || (username !== undefined && usernames.includes(username))) return true
   const mine = new Map(Object.entries(attributes))
@@ -42,8 +42,8 @@ function concerns({ principals }: PlainRule, { username, clientId, attributes = 
 const PLACES = /\{principal\.([a-zA-Z.]+)\}/g
 
 /** Fills placeholders with `quote(value)`; undefined if a value is missing. */
-function filled(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
-  let lacking = false
+function fillPlaceholders(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
+  let isIncomplete = false
   const whole = text.replace(PLACES, (_, place: string) => {
     const attribute = place.split('.')[1] ?? ''
     const value =
@@ -52,16 +52,16 @@ function filled(text: string, subject: Subject, quote: (value: string) => string
         : place === 'username'
           ? subject.username
           : subject.attributes?.[attribute]
-    if (value === undefined || value === '') lacking = true
+    if (value === undefined || value === '') isIncomplete = true
     return quote(value ?? '')
   })
-  return lacking ? undefined : whole
+  return isIncomplete ? undefined : whole
 }
 
 // Supports only what the generators produce: `*`, `?`, two classes and an escaped star.
-function globFits(glob: string, subject: Subject, name: string): boolean {
+function globMatches(glob: string, subject: Subject, name: string): boolean {
   const classes = glob.replaceAll('[ab]', '\u0003').replaceAll('[^a]', '\u0004').replaceAll('\\*', '\u0001')
-  const marked = filled(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
+  const marked = fillPlaceholders(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
   if (marked === undefined) return false
   const source = marked
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -74,16 +74,19 @@ function globFits(glob: string, subject: Subject, name: string): boolean {
   return new RegExp(`^${source}$`).test(name)
 }
 
-function keyFits(type: string, key: string, subject: Subject, name: string): boolean {
-  if (type === 'Pattern') return globFits(key, subject, name)
-  return (type === 'String' ? filled(key, subject, value => value) : Buffer.from(key, 'base64').toString()) === name
+function keyMatches(type: string, key: string, subject: Subject, name: string): boolean {
+  if (type === 'Pattern') return globMatches(key, subject, name)
+  return (
+    (type === 'String' ? fillPlaceholders(key, subject, value => value) : Buffer.from(key, 'base64').toString()) ===
+    name
+  )
 }
 
 const LEVELS = ['a', 'b', 'c', '$x', '', 'new']
 
 /** A filter is allowed if every topic that it matches is, among all topics of these levels and one unused level. */
-function topicFits(topic: string, subject: Subject, filter: string): boolean {
-  const pattern = filled(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
+function topicMatches(topic: string, subject: Subject, filter: string): boolean {
+  const pattern = fillPlaceholders(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
   if (pattern === undefined || pattern.includes('\0')) return false
   const topics = allTopics(5).filter(candidate => matches(filter, candidate))
   return topics.length > 0 && topics.every(candidate => matches(pattern, candidate))

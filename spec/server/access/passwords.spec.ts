@@ -73,18 +73,18 @@ describe('password authentication', () => {
 
   it('a reload during a check counts as far as it changes the entry of that user', async () => {
     const other = await hashPassword(utf8('another'))
-    const meanwhile = async (password: string, file: string) => {
+    const checkDuringReload = async (password: string, file: string) => {
       const passwords = new Passwords(`alice:${HASH}`)
       const verdict = passwords.method(login('alice', password))
       passwords.load(file)
       return verdict
     }
-    expect(await meanwhile('wonder', `bob:${HASH}\nalice:${HASH}:site=b`)).toMatchObject({
+    expect(await checkDuringReload('wonder', `bob:${HASH}\nalice:${HASH}:site=b`)).toMatchObject({
       principal: { username: 'alice', attributes: { site: 'b' } },
     })
-    expect(await meanwhile('wonder', `alice:${other}`)).toEqual(WRONG)
-    expect(await meanwhile('another', `alice:${other}`)).toMatchObject({ principal: { username: 'alice' } })
-    expect(await meanwhile('wonder', `bob:${HASH}`)).toEqual(WRONG)
+    expect(await checkDuringReload('wonder', `alice:${other}`)).toEqual(WRONG)
+    expect(await checkDuringReload('another', `alice:${other}`)).toMatchObject({ principal: { username: 'alice' } })
+    expect(await checkDuringReload('wonder', `bob:${HASH}`)).toEqual(WRONG)
   })
 
   it('one password has different hashes, and each matches', async () => {

@@ -4,7 +4,7 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import { parsePolicy } from '../../../src/server/access/policy.js'
 import { type Action, Rights } from '../../../src/server/access/rights.js'
 import { effort } from '../../support/effort.js'
-import { naivelyAllowed, type PlainRule, type Question } from './naive-rights.js'
+import { isAllowedNaively, type PlainRule, type Question } from './naive-rights.js'
 
 const SIGNS = ['\\', '[', ']', '-', '^', '!']
 // Words without special characters are frequent, otherwise nothing would match.
@@ -117,7 +117,7 @@ describe('a random policy', () => {
         (rules, who, questions) => {
           const rights = new Rights(parsePolicy(JSON.stringify({ authorizationPolicies: { rules } })), who)
           for (const asked of questions) {
-            const expected = naivelyAllowed(rules, who, asked)
+            const expected = isAllowedNaively(rules, who, asked)
             if (expected) allowed++
             expect({ ...asked, allowed: rights.allows(actionOf(asked)) }).toEqual({ ...asked, allowed: expected })
             if (asked.what === 'Read') expect(rights.readable.matches(utf8(asked.name))).toBe(expected)

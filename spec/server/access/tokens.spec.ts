@@ -11,8 +11,8 @@ const AUDIENCES = ['aio-internal', 'my-audience']
 const SUBJECT = 'system:serviceaccount:line-1:panel'
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>
-let mine: Keys
-let others: Keys
+let issuerKeys: Keys
+let otherKeys: Keys
 let jwks: string
 
 const jwksOf = async (...keys: readonly Keys[]): Promise<string> => {
@@ -21,14 +21,14 @@ const jwksOf = async (...keys: readonly Keys[]): Promise<string> => {
 }
 
 beforeAll(async () => {
-  mine = await generateKeyPair('ES256', { extractable: true })
-  others = await generateKeyPair('ES256', { extractable: true })
-  jwks = await jwksOf(mine)
+  issuerKeys = await generateKeyPair('ES256', { extractable: true })
+  otherKeys = await generateKeyPair('ES256', { extractable: true })
+  jwks = await jwksOf(issuerKeys)
 })
 
 const inAnHour = (): number => Math.floor(Date.now() / 1_000) + 3_600
 
-async function sign(claims: { readonly [name: string]: unknown } = {}, key: Keys = mine): Promise<string> {
+async function sign(claims: { readonly [name: string]: unknown } = {}, key: Keys = issuerKeys): Promise<string> {
   const all = { iss: 'https://kubernetes', sub: SUBJECT, aud: 'my-audience', exp: inAnHour(), ...claims }
   return new SignJWT(all).setProtectedHeader({ alg: 'ES256', kid: 'key-0' }).sign(key.privateKey)
 }
@@ -46,14 +46,14 @@ const login = (of: Partial<LoginRequest>): LoginRequest => ({
   ...of,
 })
 
-const bySat = (token: string): LoginRequest => login({ method: 'K8S-SAT', data: utf8(token) })
+const loginBySat = (token: string): LoginRequest => login({ method: 'K8S-SAT', data: utf8(token) })
 const REFUSED = { refused: 'credentials', reason: expect.stringMatching(/^the token is invalid: /) }
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('token authentication', () => {
   it.each([
-    ['as enhanced authentication K8S-SAT', (token: string) => bySat(token)],
-    ['with a trailing newline, as in files', (token: string) => bySat(`${token}\n`)],
+    ['as enhanced authentication K8S-SAT', (token: string) => loginBySat(token)],
+    ['with a trailing newline, as in files', (token: string) => loginBySat(`${token}\n`)],
     ['as a password without user name', (token: string) => login({ password: utf8(token) })],
     ['as a password of the user K8S-SAT', (token: string) => login({ username: 'K8S-SAT', password: utf8(token) })],
   ])('a token is accepted %s', async (_, request) => {
@@ -85,49 +85,49 @@ describe('token authentication', () => {
     ['has another audience', async () => sign({ aud: 'another-audience' })],
     ['has no audience', async () => sign({ aud: undefined })],
     ['is not valid yet', async () => sign({ nbf: inAnHour() })],
-    ['is signed by another issuer', async () => sign({}, others)],
+    ['is signed by another issuer', async () => sign({}, otherKeys)],
     [
       'is not signed',
       async () => `${base64({ alg: 'none' })}.${base64({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })}.`,
     ],
     ['is signed with our public key as a secret', async () => signedByPublicKey()],
-    ['was changed after signing', async () => changed(await sign())],
+    ['was changed after signing', async () => tamper(await sign())],
     [
       'names an unknown key',
       async () =>
         new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
           .setProtectedHeader({ alg: 'ES256', kid: 'other' })
-          .sign(mine.privateKey),
+          .sign(issuerKeys.privateKey),
     ],
-    ['brings its own key', async () => withOwnKey()],
+    ['brings its own key', async () => signedByEmbeddedKey()],
     ['is malformed', async () => 'a.b.c'],
     ['is empty', async () => ''],
     ['is very long', async () => 'x'.repeat(65_535)],
   ])('a token that %s is rejected', async (_, token) => {
-    expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(bySat(await token()))).toEqual(REFUSED)
+    expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(loginBySat(await token()))).toEqual(REFUSED)
   })
 
   it('a token of another issuer is rejected if the issuer is configured', async () => {
     const options = { jwks, audiences: AUDIENCES, issuer: 'https://kubernetes' }
     const { method } = new Tokens(options)
-    expect(await method(bySat(await sign()))).toHaveProperty('principal')
-    expect(await method(bySat(await sign({ iss: 'https://elsewhere' })))).toEqual(REFUSED)
+    expect(await method(loginBySat(await sign()))).toHaveProperty('principal')
+    expect(await method(loginBySat(await sign({ iss: 'https://elsewhere' })))).toEqual(REFUSED)
   })
 
   it('tokens of different subjects or issuers belong to different principals', async () => {
     const { method } = new Tokens({ jwks, audiences: AUDIENCES })
     const claims = [{}, { sub: 'a","b' }, { iss: 'x' }, { iss: 'x","y' }]
-    const results = await Promise.all(claims.map(async claim => method(bySat(await sign(claim)))))
+    const results = await Promise.all(claims.map(async claim => method(loginBySat(await sign(claim)))))
     expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(4)
   })
 
   it('keys can be replaced, and invalid new keys leave the previous ones in place', async () => {
     const tokens = new Tokens({ jwks, audiences: AUDIENCES })
     expect(() => tokens.load('{')).toThrow(ArgumentError)
-    expect(await tokens.method(bySat(await sign()))).toHaveProperty('principal')
-    tokens.load(await jwksOf(others))
-    expect(await tokens.method(bySat(await sign()))).toEqual(REFUSED)
-    expect(await tokens.method(bySat(await sign({}, others)))).toHaveProperty('principal')
+    expect(await tokens.method(loginBySat(await sign()))).toHaveProperty('principal')
+    tokens.load(await jwksOf(otherKeys))
+    expect(await tokens.method(loginBySat(await sign()))).toEqual(REFUSED)
+    expect(await tokens.method(loginBySat(await sign({}, otherKeys)))).toHaveProperty('principal')
   })
 
   it('keys are fetched from a URL, and logins are refused while it is unavailable', async () => {
@@ -137,7 +137,7 @@ describe('token authentication', () => {
     })
     const port = await listen(server)
     const tokens = new Tokens({ jwks: `http://127.0.0.1:${port}/`, audiences: AUDIENCES })
-    const request = bySat(await sign())
+    const request = loginBySat(await sign())
     expect(await tokens.method(request)).toMatchObject({ refused: 'unavailable' })
     answer = jwks
     expect(await tokens.method(request)).toHaveProperty('principal')
@@ -154,19 +154,19 @@ describe('token authentication', () => {
 
 /** Algorithm confusion: the public key as the secret of HS256. */
 async function signedByPublicKey(): Promise<string> {
-  const secret = utf8(JSON.stringify(await exportJWK(mine.publicKey)))
+  const secret = utf8(JSON.stringify(await exportJWK(issuerKeys.publicKey)))
   return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
     .setProtectedHeader({ alg: 'HS256', kid: 'key-0' })
     .sign(secret)
 }
 
-async function withOwnKey(): Promise<string> {
+async function signedByEmbeddedKey(): Promise<string> {
   return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })
-    .setProtectedHeader({ alg: 'ES256', kid: 'key-0', jwk: await exportJWK(others.publicKey) })
-    .sign(others.privateKey)
+    .setProtectedHeader({ alg: 'ES256', kid: 'key-0', jwk: await exportJWK(otherKeys.publicKey) })
+    .sign(otherKeys.privateKey)
 }
 
-function changed(token: string): string {
+function tamper(token: string): string {
   const [header, , signature] = token.split('.')
   return `${header}.${base64({ sub: 'admin', aud: 'my-audience', exp: inAnHour() })}.${signature}`
 }

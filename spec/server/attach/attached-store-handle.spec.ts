@@ -15,7 +15,7 @@ import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 const EVENTS = 'events/+/disconnected'
 
 /** A store whose clock `wait` advances. */
-async function opened(options: AttachOptions = {}) {
+async function openAttachedStore(options: AttachOptions = {}) {
   const broker = await openBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
   let later = 0
@@ -45,7 +45,7 @@ describe('an attached store', () => {
   })
 
   it('lists clients that watch or sent a request in the last minute, with the time of their first request', async () => {
-    const { url, store, clock, wait } = await opened()
+    const { url, store, clock, wait } = await openAttachedStore()
     const before = clock.now()
     const [alice, bob] = [await RawClient.ready(url, 'alice'), await RawClient.ready(url, 'bob')]
     await alice.request(command('KEYNOTIFY k'))
@@ -71,7 +71,7 @@ describe('an attached store', () => {
   })
 
   it('removes a client from the list as soon as the broker reports its disconnect', async () => {
-    const { url, store, wait } = await opened({ disconnectEvents: EVENTS })
+    const { url, store, wait } = await openAttachedStore({ disconnectEvents: EVENTS })
     const alice = await RawClient.ready(url, 'alice')
     await alice.request(command('GET k'))
     wait(10_000)
@@ -80,7 +80,7 @@ describe('an attached store', () => {
   })
 
   it('loads a dump and notifies watchers', async () => {
-    const { url, store } = await opened()
+    const { url, store } = await openAttachedStore()
     const seen = record(openClient(url).key('a', text).value$)
     await seen.until(({ values }) => values.length > 0)
     const result = await store.load([{ key: 'a', value: '1' }])
@@ -96,7 +96,7 @@ describe('an attached store', () => {
   })
 
   it('has no keys and rejects a load on standby and when it is closed', async () => {
-    const { url } = await opened()
+    const { url } = await openAttachedStore()
     const store = await attach(url, { reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => store.close())
     await expect(store.load([])).rejects.toMatchObject({
@@ -116,7 +116,7 @@ describe('an attached store', () => {
   })
 
   it('loads nothing if it stops serving before the dump is complete', async () => {
-    const { store } = await opened()
+    const { store } = await openAttachedStore()
     let finish = (): void => undefined
     async function* lines(): AsyncGenerator<DumpLine> {
       yield { key: 'a', value: '1' }
@@ -140,7 +140,7 @@ describe('an attached store', () => {
       settings: { nodeId: 'a', stallTimeout: 60_000 },
       connect: () => of(Object.assign(stream, { close: () => EMPTY })),
     }
-    const { store } = await opened({ log })
+    const { store } = await openAttachedStore({ log })
     expect(store.cluster).toMatchObject({ name: 'spec', nodeId: 'a' })
     await store.load([{ key: 'a', value: '1' }])
     stream.faults.isDeaf = true

@@ -13,7 +13,7 @@ const EVENT = (clientId: string): string => `events/brokers/emqx@127.0.0.1/clien
 const PAYLOAD = JSON.stringify({ clientid: 'alice', reason: 'tcp_closed', disconnected_at: 1_700_000_000_000 })
 
 /** A store that handles these events, with three keys watched by `alice`. */
-async function watched() {
+async function openWithWatches() {
   const { port } = await openBroker()
   const url = `mqtt://127.0.0.1:${port}`
   let later = 0
@@ -50,7 +50,7 @@ describe('a notification without a receiver', () => {
 
 describe('a disconnect message of the broker', () => {
   it('ends all registrations of that client and of no other', async () => {
-    const { store, broker, wait } = await watched()
+    const { store, broker, wait } = await openWithWatches()
     await broker.request(command('KEYNOTIFY d'))
     wait(10_000)
     await broker.publish(EVENT('alice'), PAYLOAD)
@@ -58,7 +58,7 @@ describe('a disconnect message of the broker', () => {
   })
 
   it('is ignored shortly after a request of the client, which has reconnected', async () => {
-    const { store, alice, broker, wait } = await watched()
+    const { store, alice, broker, wait } = await openWithWatches()
     wait(10_000)
     await alice.request(command('KEYNOTIFY a'))
     wait(4_000)
@@ -69,7 +69,7 @@ describe('a disconnect message of the broker', () => {
   })
 
   it('with malformed or foreign content has no effect', async () => {
-    const { store, broker, wait } = await watched()
+    const { store, broker, wait } = await openWithWatches()
     wait(10_000)
     const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]
     for (const name of names) await broker.publish(EVENT(name), '\0{"clientid":"alice"')

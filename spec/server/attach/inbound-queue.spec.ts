@@ -13,21 +13,21 @@ const messageOf = (packetId: number, bytes = 1): InboundMessage => ({
 
 function open() {
   const acknowledged: number[] = []
-  const dealt = new Map<string, () => void>()
+  const handled = new Map<string, () => void>()
   const gate = { isOpen: true }
-  const inward = new InboundQueue(
+  const inbound = new InboundQueue(
     id => acknowledged.push(id),
     () => gate.isOpen,
-    ({ topic }, done) => dealt.set(topic, done),
+    ({ topic }, done) => handled.set(topic, done),
   )
-  return { inward, acknowledged, dealt, gate, done: (id: number) => dealt.get(String(id))?.() }
+  return { inbound, acknowledged, handled, gate, done: (id: number) => handled.get(String(id))?.() }
 }
 
 describe('the inbound queue', () => {
   it('acknowledges messages in order of arrival, once they are handled', () => {
-    const { inward, acknowledged, done } = open()
-    for (const id of [1, 2, 3]) inward.push(messageOf(id))
-    inward.skip(messageOf(4))
+    const { inbound, acknowledged, done } = open()
+    for (const id of [1, 2, 3]) inbound.push(messageOf(id))
+    inbound.skip(messageOf(4))
     done(3)
     done(2)
     expect(acknowledged).toEqual([])
@@ -36,28 +36,28 @@ describe('the inbound queue', () => {
   })
 
   it('does not acknowledge QoS 0', () => {
-    const { inward, acknowledged, done } = open()
-    inward.push(messageOf(0))
+    const { inbound, acknowledged, done } = open()
+    inbound.push(messageOf(0))
     done(0)
     expect(acknowledged).toEqual([])
   })
 
   it('keeps messages in order while it is closed', () => {
-    const { inward, dealt, gate } = open()
+    const { inbound, handled, gate } = open()
     gate.isOpen = false
-    inward.push(messageOf(1))
+    inbound.push(messageOf(1))
     gate.isOpen = true
-    inward.push(messageOf(2))
-    expect([...dealt.keys()]).toEqual([])
-    inward.resume()
-    expect([...dealt.keys()]).toEqual(['1', '2'])
+    inbound.push(messageOf(2))
+    expect([...handled.keys()]).toEqual([])
+    inbound.resume()
+    expect([...handled.keys()]).toEqual(['1', '2'])
   })
 
   it('does not acknowledge a message of a previous connection', () => {
-    const { inward, acknowledged, done } = open()
-    inward.push(messageOf(1))
-    inward.clear()
-    inward.push(messageOf(2))
+    const { inbound, acknowledged, done } = open()
+    inbound.push(messageOf(1))
+    inbound.clear()
+    inbound.push(messageOf(2))
     done(1)
     expect(acknowledged).toEqual([])
     done(2)
@@ -65,13 +65,13 @@ describe('the inbound queue', () => {
   })
 
   it('drops and acknowledges messages above its limit', () => {
-    const { inward, acknowledged, dealt, done, gate } = open()
+    const { inbound, acknowledged, handled, done, gate } = open()
     gate.isOpen = false
-    inward.push(messageOf(1, 100 * 1024 * 1024))
-    inward.push(messageOf(2, 100 * 1024 * 1024))
+    inbound.push(messageOf(1, 100 * 1024 * 1024))
+    inbound.push(messageOf(2, 100 * 1024 * 1024))
     gate.isOpen = true
-    inward.resume()
+    inbound.resume()
     done(1)
-    expect([[...dealt.keys()], acknowledged]).toEqual([['1'], [1, 2]])
+    expect([[...handled.keys()], acknowledged]).toEqual([['1'], [1, 2]])
   })
 })

@@ -10,26 +10,26 @@ const messageOf = (topic: string, bytes = 1): Publish => ({ topic, payload: new 
 function open() {
   const sent: { topic: string; done: Done }[] = []
   let drained = 0
-  const told: string[] = []
+  const outcomes: string[] = []
   const session = {
     sizeOf: ({ payload }: Publish) => payload.length,
     publish: ({ topic }: Publish, done: Done) => void sent.push({ topic, done }),
   }
   const drops: string[] = []
-  const outgoing = new OutboundQueue(
+  const outbound = new OutboundQueue(
     session,
     () => drained++,
     ({ message, reasonCode, cause }) => drops.push(`${message.topic} ${cause} ${reasonCode}`),
   )
-  const connect = (info: Partial<ConnectionInfo> = {}): void => outgoing.onConnected({ ...CONNECTION, ...info })
+  const connect = (info: Partial<ConnectionInfo> = {}): void => outbound.onConnected({ ...CONNECTION, ...info })
   const push = (topic: string, bytes?: number, handling?: Handling): void =>
-    outgoing.push(messageOf(topic, bytes), refusal => told.push(`${topic} ${refusal?.status ?? 'ok'}`), handling)
+    outbound.push(messageOf(topic, bytes), refusal => outcomes.push(`${topic} ${refusal?.status ?? 'ok'}`), handling)
   return {
     drops,
-    outgoing,
+    outbound,
     connect,
     push,
-    told,
+    outcomes,
     topics: () => sent.map(({ topic }) => topic),
     sent,
     drained: () => drained,
@@ -40,29 +40,29 @@ const MiB = 1024 * 1024
 
 describe('the outbound queue', () => {
   it("sends once connected, within the broker's receive maximum", () => {
-    const { connect, push, topics, sent, told } = open()
+    const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)
     expect(topics()).toEqual([])
     connect({ receiveMaximum: 2 })
     expect(topics()).toEqual(['a', 'b'])
     sent[0]?.done(undefined)
     sent[1]?.done(new RequestRejectedError(16, 'nobody'))
-    expect([topics(), told]).toEqual([
+    expect([topics(), outcomes]).toEqual([
       ['a', 'b', 'c'],
       ['a ok', 'b 16'],
     ])
   })
 
   it('reports a loss after a notification that is too large or rejected', () => {
-    const { outgoing, connect, push, sent } = open()
+    const { outbound, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
-    expect(outgoing.takeNotificationLoss()).toBe(true)
+    expect(outbound.takeNotificationLoss()).toBe(true)
     push('rejected', 1, { isNotification: true })
     sent[0]?.done(new RequestRejectedError(151, 'quota exceeded'))
-    expect(outgoing.takeNotificationLoss()).toBe(true)
+    expect(outbound.takeNotificationLoss()).toBe(true)
     push('answer', 11)
-    expect(outgoing.takeNotificationLoss()).toBe(false)
+    expect(outbound.takeNotificationLoss()).toBe(false)
   })
 
   it('lets responses to other clients overtake all but 256 notifications', () => {
@@ -105,57 +105,61 @@ describe('the outbound queue', () => {
   })
 
   it('resends unacknowledged messages first and in order when the session is resumed', () => {
-    const { outgoing, connect, push, topics, sent, told } = open()
+    const { outbound, connect, push, topics, sent, outcomes } = open()
     connect()
     for (const topic of ['a', 'b', 'c']) push(topic)
     sent[1]?.done(undefined)
-    outgoing.onDisconnected(undefined)
+    outbound.onDisconnected(undefined)
     push('d')
     sent[0]?.done(undefined)
     connect({ sessionPresent: true })
     sent[3]?.done(undefined)
     sent[4]?.done(undefined)
-    expect([topics().slice(3), told]).toEqual([
+    expect([topics().slice(3), outcomes]).toEqual([
       ['a', 'c', 'd'],
       ['b ok', 'a ok', 'c ok'],
     ])
   })
 
   it('drops unacknowledged messages with the session, and keeps unsent ones', () => {
-    const { outgoing, connect, push, topics } = open()
+    const { outbound, connect, push, topics } = open()
     connect({ receiveMaximum: 1 })
     for (const topic of ['a', 'b']) push(topic)
-    outgoing.onDisconnected(undefined)
+    outbound.onDisconnected(undefined)
     connect({ sessionPresent: false })
     expect(topics()).toEqual(['a', 'b'])
   })
 
   it("drops a message that exceeds the broker's packet size", () => {
-    const { connect, push, topics, told } = open()
+    const { connect, push, topics, outcomes } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11)
     push('small', 10)
-    expect([topics(), told]).toEqual([['small'], ['large ok']])
+    expect([topics(), outcomes]).toEqual([['small'], ['large ok']])
   })
 
   it('is bounded, and reports backpressure and losses', () => {
-    const { outgoing, connect, push, sent, told, drained } = open()
+    const { outbound, connect, push, sent, outcomes, drained } = open()
     connect({ receiveMaximum: 1 })
     push('a', 33 * MiB)
-    expect([outgoing.isBusy, outgoing.takeNotificationLoss()]).toEqual([true, false])
+    expect([outbound.isBusy, outbound.takeNotificationLoss()]).toEqual([true, false])
     push('b', 33 * MiB)
-    expect([told, outgoing.takeNotificationLoss(), outgoing.takeNotificationLoss()]).toEqual([['b ok'], true, false])
+    expect([outcomes, outbound.takeNotificationLoss(), outbound.takeNotificationLoss()]).toEqual([
+      ['b ok'],
+      true,
+      false,
+    ])
     sent[0]?.done(undefined)
-    expect([outgoing.isBusy, drained()]).toEqual([false, 1])
+    expect([outbound.isBusy, drained()]).toEqual([false, 1])
   })
 })
 
 describe('a message that may have closed the connection', () => {
   it('is resent in groups of doubling size, with nothing else in flight', () => {
-    const { outgoing, connect, push, topics, sent } = open()
+    const { outbound, connect, push, topics, sent } = open()
     connect()
     for (const topic of ['a', 'b', 'c', 'd']) push(topic)
-    outgoing.onDisconnected(130)
+    outbound.onDisconnected(130)
     push('new')
     connect({ sessionPresent: true })
     const groups = [topics().slice(4)]
@@ -169,33 +173,33 @@ describe('a message that may have closed the connection', () => {
   })
 
   it('is dropped permanently if it was alone in flight and the broker gave a matching reason code', () => {
-    const { outgoing, connect, push, topics, told, drops } = open()
+    const { outbound, connect, push, topics, outcomes, drops } = open()
     connect()
     push('poison')
-    outgoing.onDisconnected(144)
+    outbound.onDisconnected(144)
     push('poison')
     connect({ sessionPresent: true })
     push('other')
     expect(topics()).toEqual(['poison', 'other'])
-    expect(told).toEqual(['poison ok', 'poison ok'])
+    expect(outcomes).toEqual(['poison ok', 'poison ok'])
     expect(drops).toEqual(['poison connection-ended 144'])
   })
 
   it('is dropped after three losses alone in flight without a matching reason code, and watchers must register again', () => {
-    const { outgoing, connect, push, topics, drops } = open()
+    const { outbound, connect, push, topics, drops } = open()
     connect()
     push('poison')
     for (const reasonCode of [undefined, 139, undefined]) {
-      expect([drops, outgoing.takeNotificationLoss()]).toEqual([[], false])
-      outgoing.onDisconnected(reasonCode)
+      expect([drops, outbound.takeNotificationLoss()]).toEqual([[], false])
+      outbound.onDisconnected(reasonCode)
       connect({ sessionPresent: true })
     }
-    expect([drops, outgoing.takeNotificationLoss()]).toEqual([['poison connection-ended undefined'], true])
+    expect([drops, outbound.takeNotificationLoss()]).toEqual([['poison connection-ended undefined'], true])
     expect(topics()).toEqual(['poison', 'poison', 'poison'])
   })
 
   it.each([1, 2, 7, 100])('is found among %i others, and none of them is lost', count => {
-    const { outgoing, connect, push, topics, sent, told, drops } = open()
+    const { outbound, connect, push, topics, sent, outcomes, drops } = open()
     const names = [...Array.from({ length: count }, (_, i) => String(i))]
     names.splice(Math.floor(count / 2), 0, 'poison')
     connect({ receiveMaximum: 1_000 })
@@ -206,11 +210,11 @@ describe('a message that may have closed the connection', () => {
       known = sent.length
       // The client reads up to the message that ends the connection, and acknowledges none of that read.
       if (group.includes('poison')) {
-        outgoing.onDisconnected(130)
+        outbound.onDisconnected(130)
         connect({ sessionPresent: true })
       } else for (const { done } of acknowledged) done(undefined)
     }
     expect(drops).toEqual(['poison connection-ended 130'])
-    expect(told.sort()).toEqual(names.map(name => `${name} ok`).sort())
+    expect(outcomes.sort()).toEqual(names.map(name => `${name} ok`).sort())
   })
 })

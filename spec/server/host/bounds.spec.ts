@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { TestClient } from '../../support/test-client.js'
 
-async function plain(url: string, clientId: string, options: object = {}): Promise<MqttClient> {
+async function connectPlain(url: string, clientId: string, options: object = {}): Promise<MqttClient> {
   const client = connect(url, { protocolVersion: 5, clientId, reconnectPeriod: 0, ...options })
   onTestFinished(async () => {
     await client.endAsync(true)
@@ -22,10 +22,10 @@ describe('names of JavaScript object properties', () => {
 
   it.each(NAMES)('are valid client ids: %s', async name => {
     const { store } = await openStore()
-    const first = await plain(store.url, name)
+    const first = await connectPlain(store.url, name)
     expect(first.connected).toBe(true)
     expect(store.clientIds).toEqual([name])
-    await plain(store.url, 'other')
+    await connectPlain(store.url, 'other')
     await eventually(() => store.clientIds.length === 2)
     expect(store.clientIds).toEqual([name, 'other'])
   })
@@ -40,7 +40,7 @@ describe('names of JavaScript object properties', () => {
       client.send({ cmd: 'pingreq' })
       await client.until(() => client.all('pingresp').length > 0)
     }
-    const witness = await plain(store.url, 'witness')
+    const witness = await connectPlain(store.url, 'witness')
     await witness.subscribeAsync('ordinary')
     expect(witness.connected).toBe(true)
   })
@@ -49,7 +49,7 @@ describe('names of JavaScript object properties', () => {
 describe('a client with too many subscriptions', () => {
   it('stays connected, and further subscriptions are rejected', async () => {
     const { store } = await openStore()
-    const client = await plain(store.url, 'alice')
+    const client = await connectPlain(store.url, 'alice')
     for (let batch = 0; batch < 10; batch++) {
       await client.subscribeAsync(
         Array.from({ length: 100 }, (_, i) => `t/${batch}/${i}`),
@@ -73,7 +73,7 @@ describe('a session that was ended', () => {
     const { store } = await openStore()
     const first = await lazyClient(store.url)
     await first.subscribe(HOT)
-    const writer = await plain(store.url, 'writer')
+    const writer = await connectPlain(store.url, 'writer')
     await Promise.all(Array.from({ length: 3_000 }, () => writer.publishAsync('hot', 'x', { qos: 1 })))
     first.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
     const [second, { sessionPresent }] = await TestClient.greet(store.url, 'lazy', KEPT)
@@ -89,7 +89,7 @@ describe('a session that never acknowledges', () => {
     const { store } = await openStore()
     const lazy = await lazyClient(store.url)
     await lazy.subscribe(HOT)
-    const writer = await plain(store.url, 'writer')
+    const writer = await connectPlain(store.url, 'writer')
     // Large messages reach the byte limit quickly.
     const large = Buffer.alloc(LIMIT.queuedBytes / 8)
     for (let sent = 0; sent < 10; sent++) await writer.publishAsync('hot', large, { qos: 1 })

@@ -10,7 +10,7 @@ import { connect } from '../../support/packets.js'
 import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { command } from '../../support/words.js'
-import { meanwhile } from './meanwhile.js'
+import { waitForPendingWork } from './pending-work.js'
 
 const NOW = `${START}:0:client`
 const CONNACK = 0x20
@@ -31,9 +31,9 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
       await alice.request(command(`SET k ${n}`), { timestamp: NOW })
       answered.push(String(n))
     })
-    await meanwhile()
+    await waitForPendingWork()
     clock.advance(4_999)
-    await meanwhile()
+    await waitForPendingWork()
     expect([answered, store.stats.requests, store.clientIds]).toEqual([[], 0, ['alice']])
     clock.advance(1)
     await Promise.all(done)
@@ -49,10 +49,10 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     await alice.received(1)
     store.freeze(1_000)
     clock.advance(500)
-    await meanwhile()
+    await waitForPendingWork()
     expect([alice.inbox.length, store.stats.keys]).toEqual([1, 1])
     await store.load([{ key: 'other', value: 'w' }])
-    await meanwhile()
+    await waitForPendingWork()
     expect(alice.inbox.length).toBe(1)
     clock.advance(500)
     await alice.received(3)
@@ -63,7 +63,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     const { store } = await openStore()
     store.freeze(60_000)
     const connecting = RawClient.ready(store[transport], 'late')
-    await meanwhile()
+    await waitForPendingWork()
     expect(store.stats.connections).toBe(0)
     store.freeze(0)
     const late = await connecting
@@ -97,7 +97,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     await seen.until(({ values }) => values.length === 1)
     store.freeze(1_000)
     const write = firstValueFrom(panel.set(21))
-    await meanwhile()
+    await waitForPendingWork()
     expect(words(seen)).toEqual(['absent (snapshot)'])
     clock.advance(1_000)
     await write
@@ -170,7 +170,7 @@ describe('freezing', () => {
     const value = 'x'.repeat(4_000_000)
     store.freeze(60_000)
     const answers = [`SET big ${value}`, 'GET big'].map(line => alice.request(command(line), { timestamp: NOW }))
-    await meanwhile()
+    await waitForPendingWork()
     expect(store.stats.requests).toBe(0)
     store.freeze(0)
     const [, read] = await Promise.all(answers)
@@ -184,7 +184,7 @@ describe('freezing', () => {
     await raw.first(1)
     store.freeze(60_000)
     raw.socket.destroy()
-    await meanwhile()
+    await waitForPendingWork()
     expect(store.clientIds).toEqual(['raw'])
     store.freeze(0)
     await eventually(() => store.clientIds.length === 0)
@@ -200,7 +200,7 @@ describe('freezing', () => {
     }
     const patient = await RawSocket.open(store.url)
     await patient.send(connect('patient'))
-    await meanwhile()
+    await waitForPendingWork()
     store.freeze(0)
     expect((await patient.first(1))[0]).toBe(CONNACK)
     await eventually(() => store.clientIds.length === 1)
@@ -213,7 +213,7 @@ describe('freezing', () => {
     let refused = 0
     for (const raw of raws) void raw.closed.then(() => refused++)
     await eventually(() => refused === 520 - 511)
-    await meanwhile()
+    await waitForPendingWork()
     expect(refused).toBe(520 - 511)
   })
 

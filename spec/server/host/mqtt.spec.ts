@@ -12,7 +12,7 @@ const MQTT_3_1_1 = { protocolVersion: 4 } as const
 const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
 
 /** Ends a client without DISCONNECT, so that its last will is published. */
-async function die(client: RawClient): Promise<void> {
+async function disconnectAbruptly(client: RawClient): Promise<void> {
   client.mqtt.stream.destroy()
   await client.closed
 }
@@ -88,7 +88,7 @@ describe('the broker of a store', () => {
     const sudden = await RawClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
     const cut = await RawClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
     await polite.end()
-    await die(sudden)
+    await disconnectAbruptly(sudden)
     await heir.received(1)
     store.cut('cut')
     await cut.closed
@@ -184,7 +184,7 @@ describe('a request of a disconnected client', () => {
         userProperties: { __ts: NOW },
       },
     } as const
-    await die(await RawClient.connect(store.url, 'dying', { will: request }))
+    await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
     expect((await heir.received(1)).map(({ text }) => text)).toEqual([
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$5\r\nvalue\r\n',
     ])
@@ -202,7 +202,7 @@ describe('a request of a disconnected client', () => {
       retain: false,
       properties: { responseTopic: 'answers', correlationData: Buffer.from('7') },
     } as const
-    await die(await RawClient.connect(store.url, 'dying', { will: request }))
+    await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
     expect((await heir.received(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
     expect(store.stats.watches).toBe(0)
   })

@@ -20,7 +20,7 @@ async function change(store: StoreServer, key = 'k'): Promise<void> {
 }
 
 /** Messages received by the client, once those in flight have arrived. */
-async function toldTo(client: RawClient): Promise<string[]> {
+async function received(client: RawClient): Promise<string[]> {
   await client.settled()
   return client.inbox.map(({ topic }) => topic)
 }
@@ -57,7 +57,7 @@ describe('a notification', () => {
     await client.subscribe(responseTopicOf('go-client'))
     await watch(client)
     await change(store)
-    expect(await toldTo(client)).toEqual([notificationTopicOf('go-client', 'k')])
+    expect(await received(client)).toEqual([notificationTopicOf('go-client', 'k')])
   })
 
   it.each(['exact', 'one level', '#'])('is sent once to a registered client with a subscription (%s)', async how => {
@@ -68,7 +68,7 @@ describe('a notification', () => {
     await client.subscribe(how === 'exact' || how === 'one level' ? filters[how] : '#')
     await watch(client)
     await change(store)
-    expect((await toldTo(client)).filter(topic => topic.includes('/notify/'))).toEqual([
+    expect((await received(client)).filter(topic => topic.includes('/notify/'))).toEqual([
       notificationTopicOf('alice', 'k'),
     ])
   })
@@ -80,10 +80,10 @@ describe('a notification', () => {
     await before.subscribe(notificationTopicOf('alice', 'k'), qos)
     await watch(before)
     await change(store)
-    expect(await toldTo(before)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
     await before.end()
     const after = await RawClient.connect(store.url, 'alice', KEPT)
-    expect(await toldTo(after)).toEqual([])
+    expect(await received(after)).toEqual([])
   })
 
   it('is sent to no other client, not even to a subscriber of #', async () => {
@@ -93,7 +93,7 @@ describe('a notification', () => {
     for (const filter of ['#', 'clients/#', 'clients/+/+/+/+/command/notify/+']) await spy.subscribe(filter)
     await watch(alice)
     await change(store)
-    await toldTo(alice)
+    await received(alice)
     await alice.publish('marker', 'end')
     expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
@@ -106,10 +106,10 @@ describe("with notifications 'subscribed', a notification", () => {
     await client.subscribe(responseTopicOf('alice'))
     await watch(client)
     await change(store)
-    expect(await toldTo(client)).toEqual([])
+    expect(await received(client)).toEqual([])
     await client.subscribe(notificationTopicOf('alice'))
     await change(store)
-    expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
   it('is sent only for the subscribed key', async () => {
@@ -119,7 +119,7 @@ describe("with notifications 'subscribed', a notification", () => {
     await client.subscribe(notificationTopicOf('alice', 'k'))
     for (const key of ['k', 'other']) await watch(client, key)
     for (const key of ['other', 'k']) await change(store, key)
-    expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
   it('is not sent after UNSUBSCRIBE', async () => {
@@ -128,7 +128,7 @@ describe("with notifications 'subscribed', a notification", () => {
     await watch(client)
     await client.mqtt.unsubscribeAsync(notificationTopicOf('alice'))
     await change(store)
-    expect(await toldTo(client)).toEqual([])
+    expect(await received(client)).toEqual([])
   })
 
   it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
@@ -140,7 +140,7 @@ describe("with notifications 'subscribed', a notification", () => {
       await client.subscribe(filter)
       await watch(client)
       await change(store)
-      expect(await toldTo(client)).toEqual([notificationTopicOf('alice', 'k')])
+      expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
     },
   )
 
@@ -153,7 +153,7 @@ describe("with notifications 'subscribed', a notification", () => {
       await client.subscribe(filter)
       await watch(client)
       await change(store)
-      expect(await toldTo(client)).toEqual([])
+      expect(await received(client)).toEqual([])
     },
   )
 
@@ -164,14 +164,14 @@ describe("with notifications 'subscribed', a notification", () => {
     const after = await RawClient.connect(store.url, 'alice', KEPT)
     await watch(after)
     await change(store)
-    expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
   it('requires KEYNOTIFY in addition to the subscription', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.ready(store.url, 'alice')
     await change(store)
-    expect(await toldTo(client)).toEqual([])
+    expect(await received(client)).toEqual([])
   })
 })
 
@@ -187,7 +187,7 @@ describe('the watches of a client end', () => {
     await before.closed
     const after = await RawClient.ready(store.url, 'alice')
     await change(store)
-    expect(await toldTo(after)).toEqual([])
+    expect(await received(after)).toEqual([])
     expect(store.stats.watches).toBe(0)
   })
 
@@ -199,7 +199,7 @@ describe('the watches of a client end', () => {
     await before.closed
     const after = await RawClient.ready(store.url, 'alice')
     await change(store)
-    expect(await toldTo(after)).toEqual([])
+    expect(await received(after)).toEqual([])
   })
 
   it('even if its MQTT session and subscriptions are kept', async () => {
@@ -211,10 +211,10 @@ describe('the watches of a client end', () => {
     await change(store)
     const after = await RawClient.connect(store.url, 'alice', KEPT)
     await change(store)
-    expect(await toldTo(after)).toEqual([])
+    expect(await received(after)).toEqual([])
     await watch(after)
     await change(store)
-    expect(await toldTo(after)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
   it.each([{}, KEPT])('when a new connection takes over its session (%o)', async session => {
@@ -224,10 +224,10 @@ describe('the watches of a client end', () => {
     const second = await RawClient.ready(store.url, 'alice', session)
     expect(await first.closed).toBe(142)
     await change(store)
-    expect([await toldTo(second), store.stats.watches]).toEqual([[], 0])
+    expect([await received(second), store.stats.watches]).toEqual([[], 0])
     await watch(second)
     await change(store)
-    expect(await toldTo(second)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(second)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
   it('without affecting those of another client', async () => {
@@ -236,7 +236,7 @@ describe('the watches of a client end', () => {
     for (const client of [alice, bob]) await watch(client)
     await bob.end()
     await change(store)
-    expect(await toldTo(alice)).toEqual([notificationTopicOf('alice', 'k')])
+    expect(await received(alice)).toEqual([notificationTopicOf('alice', 'k')])
     expect(store.stats.watches).toBe(1)
   })
 })

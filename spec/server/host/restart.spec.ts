@@ -7,7 +7,7 @@ import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
-import { meanwhile } from './meanwhile.js'
+import { waitForPendingWork } from './pending-work.js'
 
 const NOW = `${START}:0:client`
 
@@ -65,7 +65,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     const back = await RawClient.connect(store[transport], 'alice', session)
     const bob = await RawClient.ready(store[transport], 'bob')
     await bob.request(command('SET k v'), { timestamp: NOW })
-    await meanwhile()
+    await waitForPendingWork()
     expect(back.inbox).toEqual([])
   })
 
@@ -76,7 +76,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     const topic = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
     await RawClient.connect(store[transport], 'mortal', { will: { topic, payload, qos: 1, retain: false, properties } })
     await store.restart({ keys: 'kept' })
-    await meanwhile()
+    await waitForPendingWork()
     expect(store.stats).toMatchObject({ keys: 0, requests: 0 })
   })
 

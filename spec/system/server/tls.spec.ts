@@ -99,7 +99,7 @@ describe('with TLS', () => {
     await RawClient.ready(store.url, 'c', { ca: servers.cert })
   })
 
-  it('a store closes immediately despite requests in flight', async () => {
+  it('a store closes immediately despite incomplete TLS handshakes', async () => {
     const store = await serve({ port: 0, wsPort: 0, tls: pair })
     onTestFinished(async () => store.close())
     const told = await RawClient.ready(store.url, 'c', { ca: servers.cert })

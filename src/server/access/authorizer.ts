@@ -96,8 +96,8 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#recordLogin(client, 'accepted')
   }
 
-  /** Records that an accepted client was disconnected before it was connected. */
-  recordDisconnected(client: Client, reason: string): void {
+  /** Records the rejection of an accepted client whose connection was not established. */
+  recordAborted(client: Client, reason: string): void {
     this.#recordLogin(client, 'refused', reason)
   }
 

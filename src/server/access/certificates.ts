@@ -13,10 +13,8 @@ const MAX_CHAIN_LENGTH = 10
 
 /**
  * Accepts clients with a certificate from a trusted authority. The common name (CN) becomes the user name. The client
- * gets
- * the attributes of the first subject in its chain that matches, starting with its own certificate. The connection
- * expires
- * with the certificate. Throws {@link ArgumentError} for an invalid subject.
+ * gets the attributes of the first subject in its chain that matches, starting with its own certificate. The connection
+ * expires with the certificate. Throws {@link ArgumentError} for an invalid subject.
  *
  * @example
  * ```ts

@@ -71,8 +71,7 @@ export class LoginService {
 
   /**
    * Resets the throttle for a user name. Only if the name is the principal's own: a client with a certificate or token
-   * may
-   * send any user name, and could reset the throttle for each.
+   * may send any user name, and could reset the throttle for each.
    */
   recordSuccess({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
     if (username !== undefined && username === principal.username) this.#throttle.recordSuccess(remoteAddress, username)
@@ -107,6 +106,7 @@ const MAX_CONCURRENT_LOGINS = 16
 /** A slower login releases its slot, and continues until its connection times out. */
 const MAX_TURN_MS = 1_000
 /** A connection has ten seconds to log in; this leaves some for the check itself. */
+/** Part of the ten seconds in which a connection must log in; the check itself needs some of them. */
 const MAX_WAIT_MS = 5_000
 const MAX_QUEUED_PER_ADDRESS = 1_000
 const MAX_QUEUED = 10_000
@@ -280,8 +280,7 @@ export class LoginQueue<T extends QueueEntry> {
 
   /**
    * Returns the entry to evict for another one of this name: the oldest of the name with the most entries, if that has
-   * at least
-   * two more.
+   * at least two more.
    */
   evictionCandidate(name: string): T | undefined {
     const ownCount = this.#entriesByName.get(name)?.size ?? 0

@@ -51,22 +51,19 @@ export type LoginResult =
 
 /**
  * Classifies the proof in a request. `verifiable`: signed, such as a token or certificate, or a secret too long to
- * guess.
- * `guessable`: open to brute force, such as a password. `undefined`: the request contains no proof.
+ * guess. `guessable`: open to brute force, such as a password. `undefined`: the request contains no proof.
  */
 export type ProofOf = (request: LoginRequest) => 'verifiable' | 'guessable' | undefined
 
 /**
  * Authenticates a client. A function that throws or rejects denies the login: the error is reported on `faults$` only,
- * the
- * audit log gets its name and code, and the client sees neither.
+ * the audit log gets its name and code, and the client sees neither.
  */
 export interface Authenticate {
   (request: LoginRequest): LoginResult | Promise<LoginResult>
   /**
    * Classifies requests. Those with a `verifiable` proof are not delayed by failed logins from the same address, and
-   * their
-   * failures are not counted. Default: all requests are `guessable`. Must not throw.
+   * their failures are not counted. Default: all requests are `guessable`. Must not throw.
    */
   readonly proofOf?: ProofOf | undefined
 }

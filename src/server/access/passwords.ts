@@ -14,7 +14,7 @@ const WRONG: LoginResult = { refused: 'credentials', reason: 'user name or passw
 const BUSY: LoginResult = { refused: 'busy', reason: 'too many concurrent logins; try again later' }
 
 interface QueuedCheck extends QueueEntry {
-  readonly settle: (turn: boolean) => void
+  readonly settle: (hasSlot: boolean) => void
 }
 
 /** User names and passwords from a password file. */
@@ -116,8 +116,7 @@ const DIGEST_RANGE = 2 ** 48
 
 /**
  * Hashes for unknown users. The cost of a check depends on the user's hash and would reveal which users exist. So an
- * unknown
- * name always gets the same cost, and costs are distributed among unknown names as among the users of the file.
+ * unknown name always gets the same cost, and costs are distributed among unknown names as among the users of the file.
  */
 export class DecoyHashes {
   readonly #key: Uint8Array
@@ -169,8 +168,7 @@ const MAX_PASSWORD_BYTES = 1_024
 
 /**
  * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both URL-encoded. Skips
- * empty
- * lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number.
+ * empty lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number.
  */
 export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   const users = new Map<string, User>()

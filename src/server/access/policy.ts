@@ -40,10 +40,8 @@ const MAX_PATTERN_BYTES = 1_024
 
 /**
  * Parses the policy of an AIO `BrokerAuthorization`: the whole resource, its `authorizationPolicies`, or the list of
- * rules
- * shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown: a policy
- * that
- * is only partly understood does not protect.
+ * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown: a
+ * policy that is only partly understood does not protect.
  *
  * @example
  * ```ts

@@ -145,8 +145,7 @@ export type Levels = readonly string[]
 
 /**
  * Returns whether a pattern, itself a filter, matches everything that the other filter matches (MQTT 5.0, section 4.7).
- * A topic
- * has no wildcards, so for a topic this is a plain match.
+ * A topic has no wildcards, so for a topic this is a plain match.
  *
  * @example
  * ```ts

@@ -17,8 +17,7 @@ const ATTRIBUTE = /^principal\.attributes\.(.+)$/
 
 /**
  * Parses `{principal.clientId}`, `{principal.username}` and `{principal.attributes.name}` in a text (AIO, "Configure
- * MQTT
- * broker authorization"). Throws {@link ArgumentError} for any other name after `{principal`.
+ * MQTT broker authorization"). Throws {@link ArgumentError} for any other name after `{principal`.
  */
 export function parseTemplate(text: string): Template {
   const pieces = text.split(PLACEHOLDER)
@@ -93,8 +92,7 @@ export class GlobTemplate {
 
 /**
  * Within a class, a value would become a range or a negation. After a `\\`, the backslash that escapes the value's
- * first
- * character would itself be escaped.
+ * first character would itself be escaped.
  */
 function checkPlaceholders(template: Template): void {
   let state: GlobState = 'plain'

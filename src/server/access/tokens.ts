@@ -42,8 +42,7 @@ export class Tokens {
 
   /**
    * Accepts a token sent with enhanced authentication `K8S-SAT`, or as a password with the user name `K8S-SAT` or none.
-   * The
-   * subject becomes the user name. The connection expires with the token, unless AUTH brings a new one.
+   * The subject becomes the user name. The connection expires with the token, unless AUTH brings a new one.
    */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),
@@ -84,6 +83,7 @@ const KEY_SERVER_ERRORS: ReadonlySet<string> = new Set([
 function tokenOf({ method, data, username, password }: LoginRequest): string | undefined {
   const isPassword = method === undefined && (username === undefined || username === SAT_METHOD)
   const bytes = method === SAT_METHOD ? (data ?? new Uint8Array(0)) : isPassword ? password : undefined
+  // Truncation keeps an oversized token invalid.
   return bytes && displayText(bytes.subarray(0, MAX_TOKEN_BYTES + 1)).trim()
 }
 

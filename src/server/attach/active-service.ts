@@ -32,8 +32,7 @@ type ServiceState =
   | { readonly state: 'connecting' }
   /**
    * Reconnected: another store may have taken over, and its retained announcement would arrive now. `isContested`: it
-   * did
-   * arrive, but that store has not reclaimed the client id yet.
+   * did arrive, but that store has not reclaimed the client id yet.
    */
   | { readonly state: 'confirming'; readonly connection: ConnectionInfo; readonly isContested: boolean }
   | { readonly state: 'serving'; readonly connection: ConnectionInfo }
@@ -124,9 +123,8 @@ export class ActiveService {
   }
 
   /**
-   * Whether to reclaim a client id that another service took. Of two services that both read the retained announcement,
-   * only
-   * one does.
+   * Whether to reclaim a client id that another service took. Of two services that have read the retained announcement,
+   * only one reclaims it.
    */
   get shouldReclaimClientId(): boolean {
     const current = this.#state
@@ -253,7 +251,7 @@ export class ActiveService {
   }
 
   #suspend(cause?: StateStoreError): void {
-    // The next service gets the requests that were not answered.
+    // Unanswered requests are redelivered to the next service.
     if (this.#state.state === 'draining') this.#stop()
     else if (!this.#isEnded) this.#state = { state: 'connecting' }
     this.#stopTimers()
@@ -293,6 +291,7 @@ export class ActiveService {
   #onRival(isRetained: boolean): void {
     // A store with the same client id is confirmed when it reclaims the id.
     if (this.#state.state === 'confirming') this.#awaitContest(this.#state)
+    // A message retained at this point is from a service that has stopped.
     else if (this.#isOpen && !isRetained) this.#rivalProbe.start()
   }
 

@@ -34,6 +34,7 @@ interface PendingRequest {
   readonly done: () => void
 }
 
+/** Passes requests from the broker to the store, and publishes its responses and notifications. */
 export class AttachedRequestHandler {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
@@ -150,12 +151,10 @@ const NO_BYTES = new Uint8Array(0)
 /**
  * Converts a message to a request for the store. Brokers do not forward the DUP flag of a PUBLISH (MQTT 5.0, section
  * 3.3.1.1), so any request may be a repetition. It is recognised by its correlation data and timestamp, which together
- * are
- * unique to a request. Without a timestamp, only the flag set by the broker is known.
+ * are unique to a request. Without a timestamp, only the flag set by the broker is known.
  *
  * Omits the message expiry, because the store forgets a reply when its request expires. A broker that has started to
- * deliver
- * a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
+ * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
  */
 function toRequest(request: InboundMessage): Incoming {
   const { topic, payload, contentType, responseTopic, correlationData = NO_BYTES, userProperties } = request
@@ -209,9 +208,9 @@ class ResponseTemplate {
   #withInstanceId(properties: PropertiesByName): PropertiesByName {
     const known = this.#propertiesWithId.get(properties)
     if (known !== undefined) return known
-    const signed = { ...properties, [PROPERTY.instance]: this.instanceId }
-    this.#propertiesWithId.set(properties, signed)
-    return signed
+    const withId = { ...properties, [PROPERTY.instance]: this.instanceId }
+    this.#propertiesWithId.set(properties, withId)
+    return withId
   }
 }
 
@@ -230,6 +229,7 @@ const badRequest = (statusMessage: string, property: string, value: string): Con
   },
 })
 
+/** The sender of a request, or why the sender is unknown. */
 export type RequesterIdentity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
@@ -248,9 +248,9 @@ const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 /**
  * Identifies the sender of a request, which brokers do not report. Without `identityProperty`, it is the owner of the
  * response topic; that holds if the broker lets no other client publish and subscribe there. With it, it is the client
- * that the
- * broker names in that user property, and the response topic must belong to the same client. A client may also send the
- * property itself, so a request that contains it twice is not trusted. Returns `undefined` if no response is possible.
+ * that the broker names in that user property, and the response topic must belong to the same client. A client may also
+ * send the property itself, so a request that contains it twice is not trusted. Returns `undefined` if no response is
+ * possible.
  *
  * @param identityProperty - user property in which the broker names the client
  */

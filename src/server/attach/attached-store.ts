@@ -32,8 +32,7 @@ export interface AttachedStats {
 
 /**
  * A store that serves through an existing broker; see {@link attach}. It has keys and clients while it serves, even
- * while it
- * reconnects; on standby it has none.
+ * while it reconnects; on standby it has none.
  */
 export interface AttachedStore extends AsyncDisposable {
   readonly clientId: string
@@ -75,8 +74,7 @@ export interface AttachedStore extends AsyncDisposable {
   dump(): Iterable<DumpLine>
   /**
    * Loads the keys of a dump, like {@link StoreServer.load}. Also rejects with `closed` while it does not serve or if
-   * it stops
-   * serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
+   * it stops serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
    *
    * @example
    * ```ts

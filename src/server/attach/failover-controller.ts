@@ -248,8 +248,7 @@ const SESSION_EXPIRY_MS = 30_000
 const WILL_DELAY_SECONDS = 1
 /**
  * Limits the requests in flight. Lower, and Mosquitto 2.0 may reorder queued requests after some of them expire.
- * Higher, and
- * redelivered requests may no longer be recognised as repetitions.
+ * Higher, and redelivered requests may no longer be recognised as repetitions.
  */
 const RECEIVE_MAXIMUM = 16_384
 

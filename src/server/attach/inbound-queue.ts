@@ -11,8 +11,7 @@ const MAX_QUEUED_BYTES = 128 * 1024 * 1024
 
 /**
  * Acknowledges messages in the order of their arrival (MQTT 5.0, section 4.6), once they are handled. Unacknowledged
- * messages
- * are redelivered after an interruption. Queues messages while `isOpen` returns false.
+ * messages are redelivered after an interruption. Queues messages while `isOpen` returns false.
  */
 export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void

@@ -53,25 +53,20 @@ export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
   readonly maxWatchesPerClient?: number | undefined
   /**
    * Maximum number of clients per watched key, and of clients that watch globs; further ones are rejected with
-   * `quota-exceeded`.
-   * Each change sends a notification to each of them. Default 1,000; unlimited with {@link
-   * AttachOptions.identityProperty}, as
-   * without it one client can register under any number of ids.
+   * `quota-exceeded`. Each change sends a notification to each of them. Default 1,000; unlimited with {@link
+   * AttachOptions.identityProperty}, as without it one client can register under any number of ids.
    */
   readonly maxWatchersPerKey?: number | undefined
   /**
    * User property in which the broker names the client that published. Default: the owner of the response topic is
-   * taken for the
-   * sender, which requires access rules at the broker.
+   * taken for the sender, which requires access rules at the broker.
    */
   readonly identityProperty?: string | undefined
   /**
    * Topic filter of the broker's disconnect messages; its last `+` stands for the client id. On a disconnect, the
-   * client's
-   * registrations end, unless it sent a request in the last 5 s. EMQX and rmqtt use
-   * `$SYS/brokers/+/clients/+/disconnected`.
-   * Only the broker may be allowed to publish there. Default: registrations end with the first notification without a
-   * receiver.
+   * client's registrations end, unless it sent a request in the last 5 s. EMQX and rmqtt use
+   * `$SYS/brokers/+/clients/+/disconnected`. Only the broker may be allowed to publish there. Default: registrations
+   * end with the first notification without a receiver.
    */
   readonly disconnectEvents?: string | undefined
   /** Access rules for keys by client id, as for `serve`. Requires {@link AttachOptions.identityProperty}. */
@@ -169,7 +164,7 @@ function checkIdentity(property: string | undefined, policy: string | undefined)
   )
 }
 
-/** Bytes of a UTF-8 string (MQTT 5.0, section 1.5.4). */
+/** Bytes of a UTF-8 string (MQTT 5.0, section 1.5.4); a filter beyond ASCII may have fewer characters. */
 const MAX_FILTER_LENGTH = 65_535
 
 /** Topic filter whose last `+` stands for the client id. Payloads are ignored. */

@@ -44,14 +44,12 @@ const NO_MATCHING_SUBSCRIBERS = 16
 
 /**
  * Sends responses and notifications to the broker, in order for each receiver ({@link ReceiverQueues}). Respects the
- * broker's
- * receive maximum, and resends messages without PUBACK after a reconnect if the session was resumed. They get new
- * packet ids,
- * which brokers accept: they do not remember ids of QoS 1.
+ * broker's receive maximum, and resends messages without PUBACK after a reconnect if the session was resumed. They get
+ * new packet ids, which brokers accept: they do not remember ids of QoS 1.
  *
  * The broker may have closed the connection because of one message, with too many topic levels or bytes. So messages
- * are resent
- * in groups that start with one message and double: the culprit is eventually alone in flight, and is dropped.
+ * are resent in groups that start with one message and double: the culprit is eventually alone in flight, and is
+ * dropped.
  */
 export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
@@ -221,9 +219,9 @@ interface Routed {
 
 /**
  * One queue per receiver. A client gets responses and notifications in the order in which the store made them: a
- * response that
- * overtook a notification would show a value before the changes that led to it. Receivers are served round-robin, and
- * responses alternate with notifications, so that neither many notifications nor one busy client delay other clients.
+ * response that overtook a notification would show a value before the changes that led to it. Receivers are served
+ * round-robin, and responses alternate with notifications, so that neither many notifications nor one busy client delay
+ * other clients.
  */
 class ReceiverQueues<T extends Routed> {
   readonly #byReceiver = new Map<string, Fifo<T>>()
@@ -279,8 +277,8 @@ const MAX_REMEMBERED = 1_000
 
 /**
  * Messages because of which the broker closed the connection. An unacknowledged request is redelivered, and its
- * response would
- * end the next connection. A response is identified by topic and correlation data, a notification by its topic.
+ * response would end the next connection. A response is identified by topic and correlation data, a notification by its
+ * topic.
  */
 class PoisonMessages {
   readonly #digests = new Set<string>()

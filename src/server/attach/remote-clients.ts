@@ -39,6 +39,7 @@ export class RemoteClient implements Client {
     this.#notify = notify
   }
 
+  /** Only the broker knows subscriptions. */
   subscribes(): boolean {
     return true
   }
@@ -101,8 +102,7 @@ export class RemoteClients {
 
   /**
    * Handles the PUBACK of a message to a client's response topic. Any client can send requests in another one's name: a
-   * client
-   * that never subscribed there watches nothing, and one that no longer does has disconnected.
+   * client that never subscribed there watches nothing, and one that no longer does has disconnected.
    *
    * @param requestCount - requests before the message was published; after further ones the client may have subscribed
    */
@@ -198,9 +198,8 @@ const NO_BYTES = new Uint8Array(0)
 
 /**
  * Ends the watches of disconnected clients when watches become scarce. Brokers do not report disconnects, but their
- * PUBACK tells
- * when a message has no receiver. So each client that was silent for a minute gets a response without a request, which
- * clients ignore like a late one.
+ * PUBACK tells when a message has no receiver. So each client that was silent for a minute gets a response without a
+ * request, which clients ignore like a late one.
  */
 export class PresenceSweep {
   readonly #clients: RemoteClients

@@ -30,8 +30,7 @@ interface ServiceProbeEvents {
 
 /**
  * Detects another active service by sending requests as an ordinary client. If no service subscribes, the broker
- * reports that
- * immediately; a service that subscribes without answering is detected after a few seconds.
+ * reports that immediately; a service that subscribes without answering is detected after a few seconds.
  */
 export class ServiceProbe {
   readonly #store: StateStore
@@ -111,9 +110,8 @@ interface RivalProbeEvents {
 
 /**
  * Checks by a request whether another store serves at the broker, because any client that can publish to the
- * announcement topic
- * can forge an announcement. Both stores get the request; the other one is recognised by the instance id in its
- * response.
+ * announcement topic can forge an announcement. Both stores get the request; the other one is recognised by the
+ * instance id in its response.
  */
 export class RivalProbe {
   readonly #filter: string

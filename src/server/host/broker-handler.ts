@@ -32,6 +32,7 @@ export interface HandlerDependencies {
   readonly isNode: boolean
 }
 
+/** Serves the request topic of the store on its broker, and authorizes clients. */
 export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
   readonly server: StoreService
@@ -83,7 +84,7 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   onAdmissionRejected(connection: Client, reason: string): void {
-    this.#authorizer?.recordDisconnected(connection, reason)
+    this.#authorizer?.recordAborted(connection, reason)
   }
 
   /** Returns whether the client watches a key that it may no longer read. */
@@ -99,7 +100,7 @@ export class StoreBrokerHandler implements BrokerHandler {
   }
 
   onQuotaExceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#rejections.recordQuota(client, action, target)
+    this.#rejections.recordQuotaExceeded(client, action, target)
   }
 
   onConnectionCut(cut: Disconnection, client?: Client): void {
@@ -127,7 +128,7 @@ export class RejectionAudit {
     this.#access = access
   }
 
-  recordQuota(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
+  recordQuotaExceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target)
   }
 
@@ -142,7 +143,7 @@ export class RejectionAudit {
     audit.reportCut({ ...cut, username: client && authorizer?.usernameOf(client) })
   }
 
-  recordRequest(client: Client, payload: Uint8Array): void {
+  recordRejectedRequest(client: Client, payload: Uint8Array): void {
     if (!this.#access.audit.isObserved) return
     const command = tryParseCommand(payload)
     if (command === undefined || command.verb === 'SCAN') return

@@ -33,8 +33,7 @@ export function isReplacing(options: LoadOptions): boolean {
 
 /**
  * Writes the records of a dump to a store. Rejects with `quota-exceeded`; with `request-rejected` when the log is
- * broken; and
- * when the store stops first, with `closed`, or with `outcome-unknown` if the log may contain the records.
+ * broken; and when the store stops first, with `closed`, or with `outcome-unknown` if the log may contain the records.
  */
 export async function restore(
   server: StoreService,
@@ -64,8 +63,8 @@ const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
 /**
- * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Raises
- * {@link ArgumentError} with the line number, `overflow` when the dump is too large, and errors of the lines' iterator.
+ * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Raises {@link
+ * ArgumentError} with the line number, `overflow` when the dump is too large, and errors of the lines' iterator.
  *
  * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */

@@ -82,7 +82,7 @@ export class InstanceManager {
     this.#isRestarting = true
     try {
       const drift = this.#opened.engine.drift(this.options.clock.now())
-      await this.#instance.die()
+      await this.#instance.kill()
       this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
       if (events.storage$.value.state !== 'kept') events.storage$.next(STORAGE_KEPT)
       if (keys === 'lost' && drift > 0) events.drift$.next(0)
@@ -117,7 +117,6 @@ class FreezeTimer {
     this.#instance = instance
   }
 
-  /** ms since the Unix epoch */
   get until(): number | undefined {
     return this.#until
   }

@@ -36,20 +36,17 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
   readonly maxPacketSize?: number | undefined
   /**
    * Longest keep-alive, ms, rounded up to whole seconds. MQTT 5 clients that ask for more, or for none, get it in
-   * CONNACK.
-   * Default 0: no limit.
+   * CONNACK. Default 0: no limit.
    */
   readonly maxKeepAlive?: number | undefined
   /**
    * Origins whose pages may connect over WebSocket, such as `https://panel.example`, in addition to pages of this
-   * machine and of
-   * the host itself. Programs other than browsers are not restricted. Default none.
+   * machine and of the host itself. Programs other than browsers are not restricted. Default none.
    */
   readonly allowedOrigins?: readonly string[] | undefined
   /**
    * Whether the WebSocket port is behind a proxy on this machine. Then rate limits, failed logins and the audit log use
-   * the last
-   * address in `X-Forwarded-For`. Default `false`.
+   * the last address in `X-Forwarded-For`. Default `false`.
    */
   readonly trustProxy?: boolean | undefined
   /** Default: the machine's clock. */

@@ -17,46 +17,36 @@ import { defaultMaxBytes } from '../storage/storage-options.js'
 
 /**
  * Quotas of `serve`. A principal is an authenticated identity with all its connections. Anonymous clients share one
- * principal
- * per address (IPv6: per /64 network); those on this machine have none.
+ * principal per address (IPv6: per /64 network); those on this machine have none.
  */
 export interface QuotaOptions {
   /**
    * Memory budget for keys and buffered messages together, bytes. Three fifths are for keys (`maxBytes`) and two fifths
-   * for
-   * buffers (`maxBufferedBytes`); if one of these is set, the other one gets the rest. Requests that exceed it are
-   * rejected. The
-   * budget is an estimate; Node needs about as much again. Default: the sum of these two.
+   * for buffers (`maxBufferedBytes`); if one of these is set, the other one gets the rest. Requests that exceed it are
+   * rejected. The budget is an estimate; Node needs about as much again. Default: the sum of these two.
    */
   readonly maxMemory?: number | undefined
   /**
    * Maximum share of each total below for one principal, percent. Default: half of keys, bytes and retained messages, a
-   * quarter
-   * of watches, a fifth of connections, an eighth of buffered bytes, a tenth of subscriptions; for watches, connections
-   * and
-   * subscriptions at least 10, or the total if that is less.
+   * quarter of watches, a fifth of connections, an eighth of buffered bytes, a tenth of subscriptions; for watches,
+   * connections and subscriptions at least 10, or the total if that is less.
    */
   readonly maxPercentPerPrincipal?: number | undefined
   /**
    * Maximum number of keys in the store, and of keys that one connection watches; more are rejected with
-   * `quota-exceeded`. A
-   * key counts towards the principal that wrote it last. Default 1,000,000.
+   * `quota-exceeded`. A key counts towards the principal that wrote it last. Default 1,000,000.
    */
   readonly maxKeys?: number | undefined
   /**
    * Maximum size of the store, bytes: keys, values, watched keys, and about 600 bytes for each of them. Writes that
-   * need more are
-   * rejected with `quota-exceeded`; deletes and smaller values never are. Default: the least of 1 GiB, half of Node's
-   * heap limit,
-   * and a quarter of the memory of this machine or container.
+   * need more are rejected with `quota-exceeded`; deletes and smaller values never are. Default: the least of 1 GiB,
+   * half of Node's heap limit, and a quarter of the memory of this machine or container.
    */
   readonly maxBytes?: number | undefined
   /**
    * Memory budget of the broker for all clients, bytes: unsent, unacknowledged and retained messages, and incomplete
-   * packets. When
-   * it is exceeded, messages are rejected and the client with the largest buffers is disconnected; the session of an
-   * offline
-   * client ends when its principal exceeds its share. Default 512 MiB.
+   * packets. When it is exceeded, messages are rejected and the client with the largest buffers is disconnected; the
+   * session of an offline client ends when its principal exceeds its share. Default 512 MiB.
    */
   readonly maxBufferedBytes?: number | undefined
   /**
@@ -77,8 +67,7 @@ export interface QuotaOptions {
   readonly maxRetainedBytes?: number | undefined
   /**
    * Packets per second of all clients together, without acknowledgements. Above that, clients are read more slowly;
-   * bursts of
-   * one second's worth are allowed. Default: no limit, as connections share the process fairly.
+   * bursts of one second's worth are allowed. Default: no limit, as connections share the process fairly.
    */
   readonly maxPacketRate?: number | undefined
   /** Packets per second and principal; twice as many per address, except this machine. Default 50,000. */
@@ -87,8 +76,7 @@ export interface QuotaOptions {
   readonly maxByteRate?: number | undefined
   /**
    * Bytes per second and principal; twice as many per address. Scans may use half as many, counted as bytes of compared
-   * keys
-   * times 1 for each 32 characters of the globs. Default 128 MiB.
+   * keys times 1 for each 32 characters of the globs. Default 128 MiB.
    */
   readonly maxByteRatePerPrincipal?: number | undefined
   /** Maximum number of user properties per packet; more end the connection (DISCONNECT 151). Default 1,000. */

@@ -16,8 +16,7 @@ import type { Fault } from './store-server.js'
 export interface SecurityOptions {
   /**
    * Authenticates clients; see {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
-   * Default:
-   * clients are not authenticated.
+   * Default: clients are not authenticated.
    */
   readonly authenticate?: Authenticate | undefined
   /**
@@ -27,16 +26,14 @@ export interface SecurityOptions {
   readonly allowAnonymous?: boolean | undefined
   /**
    * Access rules as YAML, like the `authorizationPolicies` of Azure IoT Operations. Anything that no rule grants is
-   * denied.
-   * Default: connected clients may do everything.
+   * denied. Default: connected clients may do everything.
    */
   readonly policy?: string | undefined
   /** Listens with TLS 1.2 or later. Default: no TLS. */
   readonly tls?: TlsMaterial | undefined
   /**
    * Receives a warning when `allowAnonymous` lets other machines connect without credentials. Default: a process
-   * warning
-   * (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
 }
@@ -99,11 +96,11 @@ export function createAccessControl(
   const audit = new Audit(systemClock)
   if (authenticate === undefined && policy === undefined) return { audit, authorizer: undefined }
   const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
-  const failed = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
+  const reportError = (error: unknown, clientId: string): void => faults$.next({ clientId, error })
   return {
     audit,
     authorizer: new Authorizer(
-      { authenticate, allowAnonymous, policy: parsed, clock: systemClock, onAuthenticateError: failed },
+      { authenticate, allowAnonymous, policy: parsed, clock: systemClock, onAuthenticateError: reportError },
       audit,
     ),
   }

@@ -58,7 +58,7 @@ export class StoreInstance {
       rights: rightsOf(access),
       ownerOf: keyQuotas(options),
       onTopicRejected: (connection, action, target) => rejections.recordForbidden(connection, action, target),
-      onQuotaExceeded: (connection, { payload }) => rejections.recordRequest(connection, payload),
+      onQuotaExceeded: (connection, { payload }) => rejections.recordRejectedRequest(connection, payload),
       publish: message => broker.publish(message),
       onDrift: drift => events.drift$.next(drift),
       onLogHealth: failure => events.storage$.next(storageStatusOf(failure)),
@@ -133,7 +133,7 @@ export class StoreInstance {
   }
 
   /** Simulates a killed process: closes connections without DISCONNECT and drops work in flight. */
-  async die(): Promise<void> {
+  async kill(): Promise<void> {
     this.server.stop()
     await this.broker.kill()
     await this.#log.close()

@@ -64,10 +64,8 @@ export interface StoredKey {
 export interface RestartOptions {
   /**
    * `kept`: with all keys, their versions, expiry and fencing tokens, like a store with data on disk; a store with
-   * `data` reads
-   * them back, and a node replays the log. `lost`: empty, like a store without `data`; the content of `data` is
-   * deleted. A node
-   * cannot lose the keys that all nodes share.
+   * `data` reads them back, and a node replays the log. `lost`: empty, like a store without `data`; the content of
+   * `data` is deleted. A node cannot lose the keys that all nodes share.
    */
   readonly keys: 'kept' | 'lost'
 }
@@ -114,10 +112,8 @@ export interface StoreServer extends AsyncDisposable {
   readonly requests$: Observable<RequestReport>
   /**
    * How far versions are ahead of the wall clock, ms, after it was set back by more than a minute; otherwise 0.
-   * Versions never
-   * decrease, so they continue from the old time until the clock has caught up. Requests still succeed in that time;
-   * keys
-   * written with a time to live before the change live longer by the drift.
+   * Versions never decrease, so they continue from the old time until the clock has caught up. Requests still succeed
+   * in that time; keys written with a time to live before the change live longer by the drift.
    */
   readonly drift: number
   /** Emits the drift when it begins, and 0 when it ends, as detected by the next request. Hot. */
@@ -167,12 +163,9 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Suspends the store for `ms`, like a stopped process: connections stay open, but nothing is read, answered, notified
-   * or
-   * expired; new connections are accepted and wait. Then it resumes where it was. 0 resumes immediately. Timeouts on
-   * the client's
-   * side still apply: requests time out, and a client whose ping is not answered reconnects. Throws `argument` unless
-   * `ms` is a
-   * whole number from 0, `closed` after `close` and during a restart.
+   * or expired; new connections are accepted and wait. Then it resumes where it was. 0 resumes immediately. Timeouts on
+   * the client's side still apply: requests time out, and a client whose ping is not answered reconnects. Throws
+   * `argument` unless `ms` is a whole number from 0, `closed` after `close` and during a restart.
    *
    * @example
    * ```ts
@@ -183,11 +176,9 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Restarts the store on the same ports like a killed process: all connections end without DISCONNECT; MQTT sessions,
-   * their
-   * queued messages and the registrations of watches are lost. Resolves when the store listens again. Rejects with
-   * `argument`
-   * for invalid options, `closed` after `close`, or the system's error when a port is in use by then; the call may be
-   * retried.
+   * their queued messages and the registrations of watches are lost. Resolves when the store listens again. Rejects
+   * with `argument` for invalid options, `closed` after `close`, or the system's error when a port is in use by then;
+   * the call may be retried.
    *
    * @example
    * ```ts
@@ -208,18 +199,12 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Loads the keys of a dump, given as lines of text or objects, in one atomic step, and notifies watchers. A key keeps
-   * the
-   * version of its line if that is newer than every version the store has issued; otherwise it gets a new one, so that
-   * watchers
-   * never see a version go backwards. A new store that loads a dump is therefore equal to the dumped one. A key takes
-   * the fencing
-   * token of its line unless it has a newer one; the load itself needs none. Rejects with `argument` and the line
-   * number for an
-   * invalid line or a truncated dump, `quota-exceeded` for too many keys, `overflow` for more than 1 GiB, `closed`
-   * after `close`,
-   * or an error raised by `lines`. If a restart comes first, it rejects with `closed`, or with `outcome-unknown` when
-   * the log may
-   * already contain the records.
+   * the version of its line if that is newer than every version the store has issued; otherwise it gets a new one, so
+   * that watchers never see a version go backwards. A new store that loads a dump is therefore equal to the dumped one.
+   * A key takes the fencing token of its line unless it has a newer one; the load itself needs none. Rejects with
+   * `argument` and the line number for an invalid line or a truncated dump, `quota-exceeded` for too many keys,
+   * `overflow` for more than 1 GiB, `closed` after `close`, or an error raised by `lines`. If a restart comes first, it
+   * rejects with `closed`, or with `outcome-unknown` when the log may already contain the records.
    *
    * @example
    * ```ts
@@ -233,10 +218,8 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Replaces the policy or the certificate of a store that has one. Disconnects clients with a subscription or watch
-   * that is no
-   * longer permitted; they may reconnect. Other clients are not affected. Throws `argument` for an invalid policy or
-   * certificate;
-   * then the previous ones stay in force.
+   * that is no longer permitted; they may reconnect. Other clients are not affected. Throws `argument` for an invalid
+   * policy or certificate; then the previous ones stay in force.
    *
    * @example
    * ```ts
@@ -253,14 +236,10 @@ export interface StoreServer extends AsyncDisposable {
 export interface StorageStatus {
   /**
    * `kept`: normal operation. `full`: writes are rejected with `quota-exceeded` until the disk has space. `broken`:
-   * writes are
-   * rejected (status 503) until the store is restarted, because the content of the disk is unknown; with an error
-   * `in-use`,
-   * another process has taken over the directory, and clients are disconnected.
-   * On a node, `waiting`: the shared log is unreachable or has no quorum; nothing is acknowledged, and clients are
-   * disconnected
-   * if that lasts too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`:
-   * the node has
+   * writes are rejected (status 503) until the store is restarted, because the content of the disk is unknown; with an
+   * error `in-use`, another process has taken over the directory, and clients are disconnected. On a node, `waiting`:
+   * the shared log is unreachable or has no quorum; nothing is acknowledged, and clients are disconnected if that lasts
+   * too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`: the node has
    * stopped permanently and accepts no clients.
    */
   readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
