@@ -24,19 +24,15 @@ export interface ConfirmedState {
   readonly changeCount: number
 }
 
-/** The position at which a request was sent. */
 export type Position = Pick<ConfirmedState, 'epoch' | 'changeCount'>
 
 export type Observation =
-  /** The connection or the store was lost. */
   | { readonly type: 'lost' }
   | { readonly type: 'watched'; readonly bytes: Uint8Array | undefined; readonly version: Hlc | undefined }
-  /** A response to an own write. */
   | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Position }
-  /** A response to an own read. */
   | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Position }
 
-/** `doubt`: the observation cannot be ordered; only a new read can decide. */
+/** `needsRead`: the observation cannot be ordered, only a new read can decide. */
 export interface ObservationResult {
   readonly state: ConfirmedState
   readonly needsRead: boolean

@@ -19,9 +19,8 @@ const ECHO_TIMEOUT_MS = 1_000
 const MAX_ECHO_TIMEOUT_MS = 30_000
 
 interface KeyTrackerListener<T> {
-  /** A read has updated the state. */
   changed(): void
-  /** The outcome of a write is known. `error` is why it was unknown before; undefined for an applied write. */
+  /** `error` is why the outcome was unknown before; undefined for an applied write. */
   resolved(write: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void
 }
 
@@ -33,7 +32,6 @@ export class KeyTracker<T> {
   readonly #clock: Clock
   #confirmedState = UNKNOWN_STATE
   #echo: (() => void) | undefined
-  /** Whether the current value must be read. */
   needsRead = false
 
   constructor(source: KeySource<T>, timeout: number, listener: KeyTrackerListener<T>) {
@@ -86,7 +84,6 @@ export class KeyTracker<T> {
     this.#unresolvedWrite.end()
   }
 
-  /** Tracks a sent write whose position is unknown. */
   trackUnresolved(write: UserWrite<T>, error: StateStoreError | undefined, isConnected: boolean): void {
     this.#unresolvedWrite.begin(write, error, isConnected, this.#confirmedState.epoch)
     this.tryResolve()
@@ -98,7 +95,6 @@ export class KeyTracker<T> {
     this.#keyReader.requestRead()
   }
 
-  /** Checks whether the outcome of the unresolved write is known. */
   tryResolve(isExpired = false): void {
     const { write, error } = this.#unresolvedWrite
     const outcome = write && error && resolveOutcome(write, this.#confirmedState, isExpired)
@@ -150,7 +146,6 @@ export class KeyTracker<T> {
 /** MQTT expiry has a resolution of seconds, so a message may outlive its deadline by this much, ms. */
 const EXPIRY_ROUNDING_MS = 1_000
 
-/** The outcome of a write without a response. */
 export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 
 /**
@@ -232,7 +227,6 @@ class UnresolvedWrite<T> {
   }
 }
 
-/** Delay before a failed read is retried, ms. */
 const READ_RETRY_DELAY_MS = 1_000
 
 /** Reads a key on request, with retries, whenever there is a connection. */
@@ -245,7 +239,6 @@ class KeyReader {
   #request: Unsubscribable | undefined
   #cancelRetry: (() => void) | undefined
 
-  /** @param startRead - called when a read is sent; returns the handler of its result */
   constructor(source: KeySource<unknown>, timeout: number, startRead: () => (reading: ReadResult) => void) {
     this.#source = source
     this.#timeout = timeout

@@ -70,7 +70,6 @@ const OPTION_NAMES: OptionNames<OptimisticOptions<unknown>> = {
 }
 const ALIASES: ForeignOptionNames = { merge: 'conflict', ttl: 'expiresIn', policy: 'offline', maxAgeMs: 'maxAge' }
 
-/** Validated {@link OptimisticOptions}. */
 export interface OptimisticSettings<T> {
   readonly conflict: 'last' | 'refuse' | Merge<T>
   readonly offline: OptimisticOptions<T>['offline']
@@ -120,11 +119,10 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
 
 const neverApprove = (): ObservableInput<boolean> => []
 
-/** Whether writes outlive their timeout while disconnected. */
 export const canWait = (offline: OptimisticOptions<unknown>['offline']): boolean =>
   offline !== undefined && offline !== 'drop'
 
-/** Returns the maximum age of a write, ms: `maxAge` for a late write, otherwise the timeout. */
+/** In ms; see `maxAge`. */
 export const maxAgeOf = (
   { offline, maxAge, timeout }: Omit<OptimisticSettings<unknown>, 'conflict' | 'ask'>,
   { isLate }: { readonly isLate: boolean },

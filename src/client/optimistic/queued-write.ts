@@ -10,10 +10,8 @@ import { conflictModeOf } from './write-sender.js'
 import type { StoredWrite } from './write-storage.js'
 import { restoreSeen, WriteStorageQueue } from './write-storage-queue.js'
 
-/** Conditions for sending the next write. */
 export interface SendConditions<T> {
   readonly isConnected: boolean
-  /** Whether another write is in flight. */
   readonly isBusy: boolean
   /** Whether the key has been read on this connection. */
   readonly isLive: boolean
@@ -39,7 +37,6 @@ export class QueuedWrite<T> {
   #approval: Subscription | undefined
   #isClaiming = false
   #isOpen = false
-  /** Whether anything was written since `open`. */
   #hasNewWrite = false
 
   constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: QueuedWriteListener<T>) {
@@ -66,7 +63,6 @@ export class QueuedWrite<T> {
     this.#isOpen = this.#hasNewWrite = false
   }
 
-  /** Replaces the queued write. */
   enqueue(write: UserWrite<T>): void {
     this.#hasNewWrite = true
     const older = this.#userWrite
@@ -89,7 +85,6 @@ export class QueuedWrite<T> {
     }
   }
 
-  /** Cancels a write on behalf of its caller. */
   withdraw(write: UserWrite<T>): void {
     write.observer = undefined
     if (this.#userWrite === write) this.#remove()
@@ -102,7 +97,6 @@ export class QueuedWrite<T> {
     write?.fail(error)
   }
 
-  /** The connection was lost, so a pending approval is void. */
   cancelApproval(): void {
     this.#approval?.unsubscribe()
     if (this.#userWrite) this.#userWrite.isApproved = false

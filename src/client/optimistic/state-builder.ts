@@ -11,9 +11,7 @@ export interface StateInputs<T> {
   readonly known: StoreValue | undefined
   /** The newest write without a result or position. */
   readonly shown: UserWrite<T> | undefined
-  /** Why its outcome is unknown, if it is. */
   readonly outcomeError: StateStoreError | undefined
-  /** Error of the last write. */
   readonly failure: StateStoreError | undefined
   /** Lateness of the last applied write. */
   readonly late: LateWriteInfo | undefined
@@ -46,7 +44,6 @@ export class StateBuilder<T> {
     return this.#state
   }
 
-  /** Decodes the known value. */
   decode(known: StoreValue | undefined): { readonly value: T | undefined; readonly error: DecodeError | undefined } {
     const bytes = known?.bytes
     if (bytes === undefined) return NOTHING
@@ -112,7 +109,6 @@ export class StateEmitter<S> {
     return listening
   }
 
-  /** Emits the latest state if it changed. */
   emit(): void {
     if (this.#isEmitting) return
     this.#isEmitting = true

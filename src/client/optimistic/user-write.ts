@@ -8,14 +8,12 @@ import type { Position, StoreValue } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticResult } from './state.js'
 import type { StoredWrite } from './write-storage.js'
 
-/** The value of a key as the user saw it. */
+/** What the user saw of the key. */
 export type Seen = Pick<StoreValue, 'bytes' | 'version'>
 
-/** A write, from the call until its result. */
 export class UserWrite<T> {
   readonly id: string
   readonly value: T
-  /** The encoded value. */
   readonly encoded: Uint8Array
   /** Bytes to send, or last sent; with a merge its result. */
   bytes: Uint8Array
@@ -32,7 +30,6 @@ export class UserWrite<T> {
   isApproved = false
   isStored = false
   mergeAttempts = 0
-  /** Position when it was sent. */
   sentPosition: Position | undefined
   /** Age when it was sent, ms. */
   sentAfter: number | undefined

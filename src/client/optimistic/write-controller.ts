@@ -36,7 +36,6 @@ export class WriteController<T> implements WatchObserver {
   readonly #queuedWrite: QueuedWrite<T>
   #stateEmitter = new StateEmitter(() => this.state)
   #activeWatch: ActiveWatch | undefined
-  /** Outcome of the last write. */
   #lastResult = NOTHING
   #subscriberCount = 0
 
@@ -178,7 +177,6 @@ export class WriteController<T> implements WatchObserver {
     this.#advance()
   }
 
-  /** Sends what can be sent, and emits the state. */
   #advance(): void {
     this.#keyTracker.tryResolve()
     const { needsRead, position, confirmed } = this.#keyTracker
@@ -235,7 +233,7 @@ export class WriteController<T> implements WatchObserver {
     if (outcome === 'not written') this.#lastResult = { failure: error, late: undefined }
   }
 
-  /** An own write was applied, and the next one is based on it. */
+  /** A queued write is based on the one just applied. */
   #updateSeen(seen: UserWrite<T>['seen']): void {
     const next = this.#queuedWrite.write
     if (next) next.seen = seen
@@ -249,7 +247,6 @@ export class WriteController<T> implements WatchObserver {
     return ended
   }
 
-  /** Stops if there are no subscribers and no writes. */
   #stopIfIdle(): void {
     if (this.#activeWatch === undefined || this.#subscriberCount > 0 || this.#shown) return
     // First, because a callback may subscribe again once the watch ends.

@@ -9,19 +9,17 @@ import { ConflictError } from './errors.js'
 import { canWait, type Merge, type OptimisticSettings } from './options.js'
 import type { Seen, UserWrite } from './user-write.js'
 
-/** Maximum number of merges per write. */
 const MAX_MERGES = 16
 
 /** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
-/** Events of a sent write; exactly one occurs. */
+/** Exactly one of these occurs per sent write. */
 export interface WriteSenderListener<T> {
   /** @param value - the written value; with a merge its result */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
   /** The merge was based on an outdated value. */
   outdated(write: UserWrite<T>): void
-  /** The response was lost. */
   lost(write: UserWrite<T>, error: StateStoreError): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
@@ -38,12 +36,10 @@ export class WriteSender<T> {
     this.#listener = listener
   }
 
-  /** The write in flight. */
   get active(): UserWrite<T> | undefined {
     return this.#active
   }
 
-  /** Sends a write based on the known value. */
   send(write: UserWrite<T>, known: StoreValue | undefined, position: Position): void {
     const { host, key, codec } = this.#source
     const { expiresIn: px, persist, timeout, offline } = this.#settings
@@ -89,7 +85,6 @@ export class WriteSender<T> {
   }
 }
 
-/** Returns how a write handles a change by another client. */
 export const conflictModeOf = <T>(
   settings: OptimisticSettings<T>,
   { isLate }: Pick<UserWrite<T>, 'isLate'>,

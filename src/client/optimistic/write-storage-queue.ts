@@ -27,7 +27,6 @@ import type { StoredWrite, WriteStorage } from './write-storage.js'
  */
 const MAX_RETRIES = 10
 const RETRY_DELAY_MS = 1_000
-/** Timeout of a storage request, ms. */
 const TIMEOUT_MS = 10_000
 
 interface RequestListener<R> {

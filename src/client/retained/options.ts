@@ -60,7 +60,6 @@ export interface RetainedSettings {
 
 const DIRECTIONS = ['to-keys', 'to-topics', 'both']
 
-/** Throws {@link ArgumentError}. */
 export function toSettings(options: RetainedOptions): RetainedSettings {
   const { topic, keys, direction = 'to-keys', expiresIn, maxTopics = 100_000 } = options
   const { maxLevels = 128, clientId, connection = {} } = options

@@ -1,7 +1,6 @@
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { escapeGlob } from '../keys/scan.js'
 
-/** Maps topics to keys, one to one. */
 export interface Pattern {
   readonly filter: string
   /** Matches all keys, and possibly others. */

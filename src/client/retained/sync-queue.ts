@@ -5,7 +5,6 @@ import { Fifo } from '../../core/util/collections.js'
 
 /** A repeated transfer of the latest value of one pair. */
 export class SyncTask {
-  /** Transfers the latest value. */
   readonly run: () => Observable<unknown>
   readonly onDone: () => void
   /** The queue was stopped while only this task was running, so it may be the cause. */
@@ -46,7 +45,6 @@ export class SyncQueue {
   #isStarted = false
   #isDispatching = false
   #failures = 0
-  /** Current limit of concurrent tasks. */
   #window = MAX_RUNNING
   #cancel: (() => void) | undefined
 
@@ -70,7 +68,6 @@ export class SyncQueue {
     this.#dispatch()
   }
 
-  /** @param cause - reported to a task that was running alone */
   stop(cause?: unknown): void {
     this.#isStarted = false
     this.#cancel?.()

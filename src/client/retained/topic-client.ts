@@ -12,7 +12,6 @@ export interface TopicEvents {
   received(topic: string, payload: Uint8Array, number: number | undefined): void
   /** A connection has started, and retained messages follow. */
   connected(): void
-  /** All retained messages have been received. */
   synced(): void
   lost(cause: StateStoreError): void
   /** A refused subscription, which is retried. */
@@ -26,7 +25,6 @@ const ORIGIN = 'rx-statestore-retained'
 /** MQTT 5.0, section 3.4.2.1: no subscribers; the message is retained anyway. */
 const NO_MATCHING_SUBSCRIBERS = 16
 
-/** The MQTT client of a sync. */
 export class TopicClient {
   readonly #session: ServiceSession
   readonly #filter: string
@@ -82,7 +80,6 @@ export class TopicClient {
     })
   }
 
-  /** Returns why a message must not be published, if so. */
   validatePublish(topic: string, payload: Uint8Array, number: number, maxLevels: number): ArgumentError | undefined {
     if (!isPublishable(topic, maxLevels))
       return new ArgumentError(

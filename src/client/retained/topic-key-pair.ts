@@ -15,7 +15,6 @@ export const isSameValue = (one: Value, other: Value): boolean =>
 export const laterVersion = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
   one && other && one.compareTo(other) > 0 ? one : (other ?? one)
 
-/** A topic and its key, with their known values. */
 export class TopicKeyPair {
   readonly topic: string
   readonly key: string
@@ -37,9 +36,7 @@ export class TopicKeyPair {
   /** Consecutive disconnects while only this message was in flight. */
   losses = 0
   lastPublished = 0
-  /** Whether another client has published since. */
   hasForeignMessage = false
-  /** Whether topic and key changed concurrently. */
   hasConflict = false
   /** Number of this sync's last message that the broker sent back. */
   #lastEcho = 0
@@ -60,7 +57,7 @@ export class TopicKeyPair {
     return !this.toKey.isBusy && !this.toTopic.isBusy
   }
 
-  /** Whether a concurrent change can be settled, because the final value of the topic is known. */
+  /** Whether the final value of the topic is known after a concurrent change. */
   get canSettle(): boolean {
     return this.hasConflict && this.isIdle && this.#lastEcho >= this.lastPublished
   }
@@ -90,11 +87,9 @@ export class TopicKeyPair {
 export interface SyncActions {
   readonly toKey: (pair: TopicKeyPair) => Observable<unknown>
   readonly toTopic: (pair: TopicKeyPair) => Observable<unknown>
-  /** A task of the pair completed or failed. */
   readonly onDone: (pair: TopicKeyPair) => void
   /** The connection was lost while only this pair's message was in flight. */
   readonly onLostAlone: (pair: TopicKeyPair, cause: unknown) => void
-  /** A limit was exceeded. */
   readonly onError: (error: StateStoreError) => void
 }
 

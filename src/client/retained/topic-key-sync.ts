@@ -133,7 +133,6 @@ export class TopicKeySync {
     if (!isSameValue(pair.topicValue, pair.keyValue)) this.#toKeys.enqueue(pair.toKey)
   }
 
-  /** Restores the value of a topic that follows its key. */
   #enforceKey(pair: TopicKeyPair): void {
     if (this.#isSynced && pair.keyValue !== undefined && !isSameValue(pair.topicValue, pair.keyValue))
       this.#toTopics.enqueue(pair.toTopic)
@@ -248,7 +247,6 @@ export class TopicKeySync {
     this.#topicKeyPairs.removeIfEmpty(pair)
   }
 
-  /** The topic lost the value that was being written. */
   #restoreTopic(pair: TopicKeyPair): void {
     this.#clearIfMissing(pair)
     if (this.#settings.direction !== 'to-keys' && pair.keyValue) this.#toTopics.enqueue(pair.toTopic)
@@ -293,7 +291,7 @@ export class TopicKeySync {
     if (this.#settings.direction === 'both' && pair.topicValue) this.#toKeys.enqueue(pair.toKey)
   }
 
-  /** Returns whether to retry. Reports errors that occur together once. */
+  /** Reports errors that occur together once. */
   #shouldRetry(error: unknown, isFirst: boolean): boolean {
     if (this.#isClosed || error instanceof ClosedError) return false
     const shouldRetry = isTransient(error)
@@ -315,7 +313,6 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
 /** MQTT 5.0, section 3.4.2.1: unspecified error, implementation specific error, quota exceeded. */
 const TRANSIENT_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
 
-/** Whether to retry with the latest value after an error. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof RequestRejectedError && TRANSIENT_REASONS.has(error.status)) return true
   return error instanceof StateStoreError && TRANSIENT_CODES.has(error.code)

@@ -18,7 +18,6 @@ export interface Reported<T> {
   /** The desired state when the report was applied. */
   readonly desired: Partial<T> | undefined
   readonly reported: Partial<T>
-  /** Version of the reported state. */
   readonly version: Hlc | undefined
 }
 
@@ -45,7 +44,6 @@ export const deltas = <T extends object>(
     )
   })
 
-/** The delta last emitted to a device, and what the device has reported since. */
 class DeltaTracker<T extends object> {
   #desiredAndReported: DesiredAndReported<T> | undefined
   #delta: Partial<T> | undefined

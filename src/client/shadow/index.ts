@@ -148,7 +148,7 @@ function checkDocument<D extends object>(document: D): D {
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
 
-/** Applies deltas one at a time, skipping to the latest, and reports. */
+/** Applies one delta at a time, skipping to the latest. */
 function follow<T extends object, R>(
   delta$: Observable<Delta<T>>,
   apply: (delta: Delta<T>) => ObservableInput<Partial<T>>,

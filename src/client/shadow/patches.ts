@@ -11,7 +11,6 @@ import { applyPatch, mergedFields } from './fields.js'
  */
 export class Patches<T extends object> {
   readonly view: Optimistic<Partial<T>>
-  /** Results of successful patches. */
   readonly results$ = new Subject<OptimisticResult<Partial<T>>>()
   /** Fields that a document writes. */
   readonly #fields = new WeakMap<object, Set<string>>()
