@@ -5,7 +5,6 @@ import type { Action, Schedule } from './schedule.js'
 /** The generator of watch schedules that draws the rest of the schedule. */
 const WATCH_GENERATOR = 3
 
-/** Generators of schedules for an attached store, by number from 1; see `generators.ts`. */
 const GENERATORS = [first]
 
 export function besideScheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {

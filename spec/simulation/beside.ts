@@ -8,10 +8,8 @@ import type { Failover } from './schedule.js'
 export class BesideBroker extends SimBroker {
   #instances = 0
   #awayUntil = 0
-  /** The retained message. */
   #announced = this.setting.instanceId?.name ?? ''
 
-  /** The store stops, and another one starts after a while. */
   failOver({ keepData, outage, isAnnounced: isTold }: Failover): void {
     if (!this.up) return
     const { time } = this.setting

@@ -23,7 +23,6 @@ export class SimBroker {
   engine: RecordedEngine<Client>
   protected server: StoreService
   #lastId = 0
-  /** Error of the store's wall clock, ms. */
   #clockOffset = 0
   #downUntil = 0
   up = true
@@ -106,7 +105,6 @@ export class SimBroker {
     })
   }
 
-  /** Notices a lost connection. */
   lost(end: ClientEnd): void {
     const connection = this.#current(end)
     if (connection) this.#drop(connection)
@@ -123,7 +121,6 @@ export class SimBroker {
     this.#stop(restart)
   }
 
-  /** Sets the store's wall clock back by ms; forward if negative. */
   setClock(back: number): void {
     this.#clockOffset = Math.min(Math.max(this.#clockOffset - back, -MAX_OFFSET_MS), MAX_OFFSET_MS)
   }
@@ -141,7 +138,6 @@ export class SimBroker {
     if (!keepData) this.lose()
   }
 
-  /** Drops all data of the store. */
   protected lose(): void {
     this.engine = this.#emptyEngine()
     this.setting.history.instance++
@@ -152,7 +148,6 @@ export class SimBroker {
     this.server = this.#serve()
   }
 
-  /** Whether the broker runs without a store. */
   protected get isAway(): boolean {
     return false
   }
@@ -161,15 +156,12 @@ export class SimBroker {
     return this.#connections.values()
   }
 
-  /** Activates a filter. */
   protected subscribed(_connection: SimConnection, _filter: string): void {}
 
-  /** Position in the history that its store has reached. */
   protected get position(): number {
     return this.setting.history.all.length
   }
 
-  /** Executes a request once the store may answer. */
   protected inTime(task: () => void): void {
     task()
   }
@@ -178,7 +170,6 @@ export class SimBroker {
     return new MemoryLog()
   }
 
-  /** Registrations of a client, on any of its connections. */
   watchesOf(clientId: string): number {
     const connection = this.#connections.get(clientId)
     return connection ? this.engine.watchers.countOf(connection) : 0

@@ -10,7 +10,6 @@ config.onUnhandledError = (error: unknown) => {
 
 /** Bounds the reentrant calls of a simulation, as each may cause others. */
 const MAX_ACTIONS = 60
-/** Bounds the nesting of handlers. */
 const MAX_DEPTH = 3
 
 /** Subscribers that act before their handlers return. */
@@ -18,7 +17,6 @@ export class ReentrantHandlers {
   readonly #random: Random
   readonly #chance: number | undefined
   #left = MAX_ACTIONS
-  /** Number of reentrant calls so far. */
   count = 0
   #depth = 0
 
@@ -33,7 +31,6 @@ export class ReentrantHandlers {
     return this.#depth > 0
   }
 
-  /** Disables reentrant calls. */
   stop(): void {
     this.#left = 0
   }

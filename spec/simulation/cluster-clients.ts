@@ -6,7 +6,6 @@ import { notificationPrefix } from '../../src/core/protocol/topics.js'
 import { bytes, resp3, textOf } from '../support/words.js'
 import type { RequestType } from './cluster-schedule.js'
 
-/** An operation of a client, and its result. */
 export interface Operation {
   readonly id: number
   readonly key: string
@@ -23,7 +22,6 @@ export interface Operation {
   rejected: boolean
 }
 
-/** A registration, and its notifications. */
 export interface Watch {
   readonly key: string
   /** The last version that its node had applied at registration. */
@@ -33,7 +31,6 @@ export interface Watch {
   until: Hlc | undefined
 }
 
-/** One connection of a client to a node. */
 export class Peer implements Client {
   readonly clientId: string
   readonly node: number
@@ -76,7 +73,6 @@ export class Peer implements Client {
   }
 }
 
-/** Records a reply. */
 export function receiveReply(
   operation: Operation,
   { payload, userProperties, commonProperties }: Content,
@@ -112,7 +108,6 @@ export function requestWords(
   return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }
 
-/** Counts of what happened. */
 export function countsOf(
   operations: readonly Operation[],
   peers: readonly Peer[],

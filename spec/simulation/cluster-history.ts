@@ -9,7 +9,6 @@ import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/mess
 import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import { textOf } from '../support/words.js'
 
-/** A key after a change. */
 export interface KeyState {
   readonly version: Hlc | undefined
   readonly value: string | undefined
@@ -17,31 +16,25 @@ export interface KeyState {
   readonly expiresAt: number | undefined
   /** The request that caused it; `undefined` for an expiry. */
   readonly operation: number | undefined
-  /** Log time, ms. */
   readonly time: number
 }
 
-/** The result of a request. */
 export interface Outcome {
   readonly reply: string
   readonly version: string | undefined
-  /** Number of changes of its key at that time. */
   readonly index: number
   readonly changed: boolean
 }
 
-/** The state that every node must have at a position. */
 interface ExpectedState {
   readonly digest: number
   readonly state: string
-  /** State that nodes share outside the engine. */
   readonly shared: string
 }
 
 const ABSENT: KeyState = { version: undefined, value: undefined, expiresAt: undefined, operation: undefined, time: 0 }
 const NO_KEY = { command: { verb: 'GET', key: new TextEncoder().encode('nobody-writes-it') } } as const
 
-/** The last version that an engine assigned. */
 export const lastVersion = <C>(engine: Engine<C>, connection: C): Hlc | undefined =>
   engine.query(NO_KEY, connection, 0).position
 
@@ -81,7 +74,6 @@ export class ClusterHistory {
     this.#remember()
   }
 
-  /** Applies a committed message. */
   take(message: StreamMessage): void {
     if (this.#stopped) return
     try {
@@ -97,7 +89,6 @@ export class ClusterHistory {
     this.#remember()
   }
 
-  /** Returns how a node at a position differs from the expected state. */
   difference(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string | undefined {
     if (this.#stopped) return undefined
     const picture = this.#expected[replica.position]
@@ -107,7 +98,6 @@ export class ClusterHistory {
     return replica.digest.value === picture.digest ? undefined : 'has another digest'
   }
 
-  /** Returns whether a node at a position has the expected state outside the engine. */
   shares(replica: MessageJudge): boolean {
     const picture = this.#expected[replica.position]
     return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())

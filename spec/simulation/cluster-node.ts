@@ -17,7 +17,6 @@ export interface ClusterSetting {
   readonly cluster: SimCluster
   readonly history: ClusterHistory
   readonly snapshots: number
-  /** Whether the engine of the first node makes an error. */
   readonly isFaulty: boolean
   newLife(): string
   answered(peer: Client, message: Incoming, content: Content): void
@@ -33,12 +32,9 @@ export class ClusterNode implements LogEvents {
   readonly name: string
   readonly troubles = new Set<StreamFault>()
   readonly peers = new Set<Peer>()
-  /** Why it has stopped permanently. */
   failure: unknown
   opened: OpenedNode<Client> | undefined
-  /** The clock of its machine. */
   offset = 0
-  /** Whether its state differs from the other nodes'. */
   erred = false
   readonly #errors = { made: false }
   readonly #index: number
@@ -57,7 +53,6 @@ export class ClusterNode implements LogEvents {
     this.#setting = setting
   }
 
-  /** Whether it accepts clients. */
   get accepts(): boolean {
     return this.opened !== undefined && this.#availability !== 'away'
   }
@@ -74,7 +69,6 @@ export class ClusterNode implements LogEvents {
     this.#close()
   }
 
-  /** Makes its feed fail. */
   break(): void {
     this.#stream?.break()
   }
@@ -83,7 +77,6 @@ export class ClusterNode implements LogEvents {
     if (this.accepts && peer.open) this.#server?.handleRequest(peer, message)
   }
 
-  /** The last version that it has applied. */
   get version(): ReturnType<typeof lastVersion> {
     return this.opened && lastVersion<Client>(this.opened.engine, NO_CLIENT)
   }

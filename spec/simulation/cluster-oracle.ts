@@ -15,7 +15,6 @@ interface PositionedOperation {
 /** Tolerance for an expired key at the end, by log time, ms. */
 const MAX_OVERDUE_MS = 2_000
 
-/** Returns the violated guarantees. */
 export function* judge(
   history: ClusterHistory,
   operations: readonly Operation[],

@@ -1,6 +1,5 @@
 import { Random } from './random.js'
 
-/** A request of a client. */
 export type RequestType = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
 
 /** An event for the clients and nodes of a store, or for the log they share. */
@@ -11,25 +10,20 @@ export type ClusterAction =
       readonly client: number
       readonly key: number
       readonly what: RequestType
-      /** Expiry of a SET, ms. */
       readonly px?: number
-      /** Counter of the fencing token. */
       readonly token?: number
     }
   | { readonly at: number; readonly type: 'watch'; readonly client: number; readonly key: number }
   | { readonly at: number; readonly type: 'hop'; readonly client: number; readonly node: number }
   /** The node is killed, and restarts after `for` ms. */
   | { readonly at: number; readonly type: 'crash'; readonly node: number; readonly down: number }
-  /** A node's connection has a fault for some ms. */
   | { readonly at: number; readonly type: StreamFault; readonly node: number; readonly duration: number }
-  /** Nothing is committed for some ms. */
   | { readonly at: number; readonly type: 'quorum lost'; readonly duration: number }
   /** Another server leads the stream; its clock has this error, ms. */
   | { readonly at: number; readonly type: 'leader'; readonly skew: number }
   | { readonly at: number; readonly type: 'clock'; readonly node: number; readonly offset: number }
   /** The next snapshot fails, is written wrongly, or is read wrongly. */
   | { readonly at: number; readonly type: 'snapshot'; readonly what: 'fails' | 'damaged' | 'misread' }
-  /** The stream forgets the message ids it has seen. */
   | { readonly at: number; readonly type: 'forget' }
 
 /**
@@ -44,13 +38,11 @@ export interface ClusterSchedule {
   readonly nodes: number
   readonly clients: number
   readonly keys: number
-  /** Maximum delay of the network, ms. */
   readonly latency: number
   /** Messages after which a snapshot is written. */
   readonly snapshots: number
   /** Maximum message size of the stream, bytes: longer entries are split. */
   readonly largest: number
-  /** When all faults end, ms. */
   readonly end: number
   readonly actions: readonly ClusterAction[]
 }
@@ -77,7 +69,6 @@ const REQUEST_TYPES: readonly [RequestType, ...RequestType[]] = [
 ]
 const HOUR_MS = 3_600_000
 
-/** Generators of schedules for stores of several nodes, by number from 1. */
 const GENERATORS = [first]
 
 export function clusterScheduleOf(seed: number, generator: number = GENERATORS.length): ClusterSchedule {

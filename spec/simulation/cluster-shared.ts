@@ -11,10 +11,8 @@ export class SimCluster {
   readonly snapshots = new Map<string, Uint8Array[]>()
   /** Called for each committed message, before any node. */
   committed: (message: StreamMessage) => void = () => undefined
-  /** Clock error of the leader, ms. */
   skew = 0
   hasQuorum = true
-  /** Fault of the next snapshot. */
   snapshotFate: 'fails' | 'damaged' | 'misread' | undefined
   /** Corrupt snapshots: never all. */
   readonly damaged = new Set<string>()
@@ -44,7 +42,6 @@ export class SimCluster {
     return this.last
   }
 
-  /** The first retained message after a position. */
   next(after: number): StreamMessage | undefined {
     return this.#messages[Math.max(0, after + 1 - this.first)]
   }

@@ -19,18 +19,15 @@ export class SimStream implements Stream {
   readonly maxMessageBytes: number
   readonly #cluster: SimCluster
   readonly #troubles: ReadonlySet<StreamFault>
-  /** Messages do not overtake each other. */
   #arrival = 0
   #feed: Subscriber<StreamMessage> | undefined
 
-  /** @param troubles - the current faults of the connection */
   constructor(cluster: SimCluster, troubles: ReadonlySet<StreamFault>) {
     this.#cluster = cluster
     this.#troubles = troubles
     this.maxMessageBytes = cluster.largest
   }
 
-  /** Makes the feed fail. */
   break(): void {
     this.#feed?.error(lost())
   }

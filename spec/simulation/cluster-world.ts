@@ -11,10 +11,8 @@ import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** The result of a run. */
 export interface ClusterResult {
   readonly violations: readonly string[]
-  /** What happened, to check that enough does. */
   readonly counts: Readonly<Record<string, number>>
 }
 

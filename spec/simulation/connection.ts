@@ -19,25 +19,19 @@ export interface OutgoingMessage {
   readonly subject?: string | undefined
 }
 
-/** The client's end of a connection. */
 export interface ClientEnd {
   readonly clientId: string
   readonly wire: Wire
-  /** Whether the broker keeps the session after the connection is lost. */
   readonly keepSession: boolean
   deliver(delivered: OutgoingMessage): void
-  /** The broker ends the connection because of a takeover. */
   onTakeover(): void
 }
 
-/** The session that the broker keeps for a client. */
 export interface Session {
-  /** Filters with their subscription identifiers. */
   readonly filters: Map<string, number | undefined>
   readonly unacknowledged: Map<number, OutgoingMessage>
 }
 
-/** State shared by the parts of a simulation. */
 export interface Setting {
   readonly kind: BrokerKind
   /** The store does not notify of expired keys, as some stores. */
@@ -60,11 +54,9 @@ export class SimConnection implements Client {
   readonly #position: () => number
   /** Keys of requests by correlation data, if responses are ordered per key. */
   readonly #subjects = new Map<string, string>()
-  /** When the last message of an order is sent. */
   readonly #last = new Map<string, number>()
   open = true
 
-  /** @param position - position in the history that its store has reached */
   constructor(end: ClientEnd, session: Session, setting: Setting, nextId: () => number, position: () => number) {
     this.clientId = end.clientId
     this.end = end

@@ -14,11 +14,8 @@ export class EventLoop {
   readonly #time: VirtualTime
   #delayed: DelayedTask[] = []
   #frozen = false
-  /** Timers that have neither run nor been cancelled. */
   timers = 0
-  /** Error of the wall clock, ms. */
   #offset: number
-  /** Whether the wall clock was set. */
   clockWasSet = false
 
   constructor(time: VirtualTime, offset: number) {
@@ -30,7 +27,6 @@ export class EventLoop {
     return this.#frozen
   }
 
-  /** Sets the error of the wall clock, ms. */
   setClock(offset: number): void {
     this.#offset = offset
     this.clockWasSet = true

@@ -2,7 +2,6 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import { type Action, type BrokerKind, type ClientPlan, FAULTY_MS, MAX_KEYS, type Schedule } from './schedule.js'
 
-/** Number of keys in the first two generators. */
 const FIRST_KEYS = 2
 
 /**
@@ -11,7 +10,6 @@ const FIRST_KEYS = 2
  */
 const GENERATORS = [first, second, third, fourth]
 
-/** Returns the schedule of a seed, by the latest generator by default. */
 export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
   const generate = GENERATORS[generator - 1]
   if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)

@@ -5,7 +5,6 @@ import type { GlobOracle } from './glob-oracle.js'
 import type { GlobSession } from './glob-session.js'
 import type { CountedClock } from './virtual-time.js'
 
-/** A subscriber of a glob. */
 export interface Watcher {
   readonly glob: string
   readonly oracle: GlobOracle
@@ -19,7 +18,6 @@ export interface KeyWatcher {
   shown: Entry<string> | undefined
 }
 
-/** A client with all its subscribers. */
 export interface Client {
   readonly store: StateStore
   readonly session: GlobSession

@@ -41,7 +41,6 @@ export class GlobOracle {
     return this.#liveFrom !== undefined
   }
 
-  /** The last entry of a key. */
   shown(key: string): Entry<string> | undefined {
     return this.#keys.get(key)?.shown
   }
@@ -51,7 +50,6 @@ export class GlobOracle {
     for (const oracle of this.#keys.values()) oracle.setLive(isLive, position)
   }
 
-  /** Returns what is wrong with an entry. */
   judge(entry: Entry<string>, circumstances: GlobEntryContext): string | undefined {
     const { key } = entry
     if (!this.#guarantees.fits(key)) return 'the key does not match'
@@ -76,7 +74,6 @@ export class GlobOracle {
     return arrival ?? (isGap && mayMerge ? undefined : complaint)
   }
 
-  /** Position in the history after the last entry of a key. */
   #toldTo(key: string): number {
     const last = this.shown(key)?.version
     return last === undefined ? 0 : Math.max(...this.#history.positionsOf(key, String(last))) + 1

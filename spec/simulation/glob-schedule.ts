@@ -8,7 +8,6 @@ export const GLOBS = ['s/*', '*/a', '*'] as const
 /** An event in a glob simulation, `at` ms after the start. Numbers are indices of the lists above. */
 export type GlobAction = { readonly at: number } & (
   | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }
-  /** Watches or leaves a single key. */
   | { readonly type: 'watchKey' | 'unwatchKey'; readonly client: number; readonly key: number }
   | { readonly type: 'set' | 'delete' | 'expire'; readonly client: number; readonly key: number }
   /** On a shared connection, the client closes and another one starts on it; any other connection is cut. */
@@ -22,15 +21,12 @@ export type GlobAction = { readonly at: number } & (
     }
 )
 
-/** Everything that happens in a simulation of globs. */
 export interface GlobSchedule {
   readonly seed: number
   readonly kind: BrokerKind
-  /** The store notifies by globs. */
   readonly native: boolean
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
-  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   /** Handlers also watch and leave keys, not only globs. */
   readonly handlersWatchKeys?: boolean
@@ -46,12 +42,10 @@ export function globScheduleOf(seed: number, generator: number = GENERATORS.leng
   return generate(seed)
 }
 
-/** Handlers that act reentrantly also watch and leave keys. */
 function fifth(seed: number): GlobSchedule {
   return { ...fourth(seed), handlersWatchKeys: true }
 }
 
-/** In half of the schedules, handlers act reentrantly. */
 function fourth(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0xca11)
   return random.chance(0.5) ? third(seed) : { ...third(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }

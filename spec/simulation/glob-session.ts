@@ -5,7 +5,6 @@ import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
-/** A request for a glob on this connection, and its result. */
 interface PendingRequest {
   times: number
   at: number
@@ -24,7 +23,6 @@ export interface SeparateWatch {
 
 const NEVER: SeparateWatch = { to: 0, isHandedOver: false }
 
-/** A pending read of a key. */
 interface PendingRead {
   readonly key: string
   readonly at: number
@@ -36,15 +34,12 @@ const MAX_ATTEMPTS = 3
 /** Derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
   readonly #asked = new Map<string, PendingRequest>()
-  /** Globs that were unsubscribed on this connection. */
   readonly #left = new Set<string>()
   readonly #begun = new Map<string, SeparateWatch>()
-  /** Pending requests by correlation data. */
   readonly #reads = new Map<string, PendingRead>()
   readonly #setting: Setting
   readonly #timeout: number
 
-  /** @param timeout - of the client's requests, ms */
   constructor(broker: SimBroker, setting: Setting, options: SessionOptions, timeout: number) {
     super(broker, setting, options)
     this.#setting = setting
@@ -65,7 +60,6 @@ export class GlobSession extends SimSession {
     return asked !== undefined && asked.isAnswered !== true && asked.times >= MAX_ATTEMPTS
   }
 
-  /** Whether that is still the case. */
   isScannedFor(glob: string): boolean {
     return this.hasGivenUp(glob) && this.#asked.get(glob)?.isAnswered === false
   }

@@ -19,23 +19,19 @@ import { type ClientPlan, FAULTY_MS } from './schedule.js'
 import { seeded } from './simulate.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
 
-/** The result of a simulation. */
 export interface GlobResult {
   readonly violations: readonly string[]
   readonly entries: number
 }
 
-/** Timeout of a client's requests, ms. */
 const TIMEOUT_MS = 1_000
 /** Outlasts every timeout, backoff and expiry of the faulty time. */
 const SETTLE_MS = 90_000
-/** Outlasts pending unregistrations. */
 const TEARDOWN_MS = 5_000
 /** Outlasts the requests to a store that does not understand them. */
 const GIVE_UP_MS = 300_000
 const GLOB_OPTIONS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
 const EXPECTED_CODES = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
-/** Codes of errors caused by odd replies. */
 const ODD_CODES = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
 
 /** A store, clients that watch globs, and a network on virtual time. */
@@ -132,7 +128,6 @@ export class GlobWorld {
       for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
   }
 
-  /** The reentrant actions of a subscriber. */
   #handled(client: Client): void {
     const { now } = this.#setting.time
     const glob = GLOBS[now % GLOBS.length] ?? '*'
@@ -149,7 +144,6 @@ export class GlobWorld {
     )
   }
 
-  /** After all subscribers have left, nothing may remain. */
   #judgeLeftovers({ store, clock }: Client): void {
     const { size } = store[HOST].registry
     if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
@@ -282,6 +276,5 @@ export class GlobWorld {
   }
 }
 
-/** Runs a schedule; backoff draws from its seed. */
 export const simulateGlobs = (schedule: GlobSchedule): GlobResult =>
   seeded(schedule.seed, () => new GlobWorld(schedule).run())

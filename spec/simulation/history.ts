@@ -10,7 +10,6 @@ export interface RecordedChange {
   readonly version: string
   /** The store instance; increases when data is lost. */
   readonly instance: number
-  /** ms since the start. */
   readonly at: number
 }
 
@@ -56,7 +55,6 @@ export class History {
     return undefined
   }
 
-  /** Changes of a key from one position up to, but not including, another. */
   between(key: string, from: number, to: number): RecordedChange[] {
     return this.all.slice(from, to).filter(change => change.key === key)
   }
@@ -66,10 +64,8 @@ export class History {
 export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
   readonly #silentExpiry: boolean
-  /** Position in the history that it has reached. */
   position = 0
 
-  /** @param silentExpiry - expired keys are not notified */
   constructor(history: History, silentExpiry: boolean) {
     super()
     this.#history = history
@@ -87,7 +83,6 @@ export class RecordedEngine<C> extends Engine<C> {
 const decoder = new TextDecoder()
 const text = (bytes: Uint8Array): string => decoder.decode(bytes)
 
-/** Returns the state of a key in a store. */
 export function storedEntry(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
   const record = engine.peek(new TextEncoder().encode(key))
   return record ? { op: 'set', value: text(record.value), version: record.version } : { op: 'absent' }

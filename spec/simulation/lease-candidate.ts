@@ -16,7 +16,6 @@ interface CandidateHost {
   readonly referee: Referee
   readonly writes: LeaseWrites
   readonly complain: (what: string) => void
-  /** Called at the end of a handler, which may then act or throw. */
   readonly handled: (candidate: Candidate) => void
 }
 
@@ -51,7 +50,6 @@ export class Candidate implements LeaseParticipant {
     return this.client.loop.clockWasSet
   }
 
-  /** Whether it currently requests the lease. */
   get isSubscribed(): boolean {
     return this.#run !== undefined
   }

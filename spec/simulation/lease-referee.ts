@@ -4,13 +4,11 @@ import type { History } from './history.js'
 import type { VirtualTime } from './virtual-time.js'
 
 export const LOCK = 'lock'
-/** Interval of checks on a frozen process, ms. */
 const AWAKE_CHECK_MS = 50
 
 /** A candidate that may believe it holds the lease. */
 export interface LeaseParticipant {
   readonly name: string
-  /** Whether its process is frozen. */
   readonly isFrozen: boolean
   /** Whether its clocks suggest that it slept. */
   readonly clockWasSet: boolean
@@ -58,7 +56,6 @@ export class Referee {
     return this.#beliefs.get(believer)
   }
 
-  /** Whether it may believe it holds the lease. */
   valid(participant: LeaseParticipant): boolean {
     const belief = this.#beliefs.get(participant)
     return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
@@ -92,7 +89,6 @@ export class Referee {
     this.onUnsubscribe(participant)
   }
 
-  /** It unsubscribed. */
   onUnsubscribe(participant: LeaseParticipant): void {
     this.#beliefs.delete(participant)
     this.#waitsFor.delete(participant)
@@ -179,5 +175,4 @@ export class Referee {
   }
 }
 
-/** The token named in a value of the protected key. */
 export const tokenOf = (value: string): Hlc => Hlc.parse(value.split(' ').at(-1) ?? '')

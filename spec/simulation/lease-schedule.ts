@@ -7,9 +7,7 @@ import type { BrokerKind, ClientPlan } from './schedule.js'
 export type LeaseAction = { readonly at: number } & (
   | { readonly type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite'; readonly candidate: number }
   | { readonly type: 'cut' | 'takeover' | 'close' | 'delete'; readonly client: number }
-  /** The client's event loop freezes. */
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
-  /** The client's wall clock is set. */
   | { readonly type: 'jump'; readonly client: number; readonly offset: number }
   | { readonly type: 'restart'; readonly keepSessions: boolean; readonly outage: number }
 )
@@ -21,7 +19,6 @@ export interface CandidatePlan {
   readonly means: 'lease' | 'withLock' | 'leadership'
 }
 
-/** Everything that happens in a simulation of leases. */
 export interface LeaseSchedule {
   readonly seed: number
   readonly kind: BrokerKind
@@ -30,14 +27,11 @@ export interface LeaseSchedule {
   readonly conditions: Conditions
   /** The store does not notify of expired keys. */
   readonly silentExpiry: boolean
-  /** A restart loses the store's data. */
   readonly losesData: boolean
-  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly LeaseAction[]
 }
 
-/** Faulty time, ms; afterwards nothing fails. */
 export const LEASE_FAULTY_MS = 5_000
 
 /**

@@ -14,7 +14,6 @@ import { Random } from './random.js'
 import { SimSession } from './sim-session.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** The result of a simulation. */
 export interface LeaseResult {
   readonly violations: readonly string[]
   readonly holdings: number
@@ -24,7 +23,6 @@ export interface LeaseResult {
 interface Client extends LeaseClient {
   readonly session: SimSession
   readonly index: number
-  /** The client is to be closed and replaced. */
   isLeaving: boolean
   closed: boolean
 }
@@ -149,7 +147,6 @@ export class LeaseWorld {
     else loop.run(() => this.#leaveAndReturn(client))
   }
 
-  /** Closes the client, and then replaces it. */
   #leaveAndReturn(client: Client): void {
     const { store, index } = client
     store.status$.subscribe({ complete: () => this.#replace(index) })
@@ -253,7 +250,6 @@ export class LeaseWorld {
     this.#judgeOrder("after the holder's client was closed")
   }
 
-  /** After all subscribers have left, nothing may remain. */
   #judgeLeftovers(): void {
     const { time } = this.#setting
     for (const one of this.#remaining()) one.unsubscribe()

@@ -3,7 +3,6 @@ import { fenced } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
 import { type LeaseParticipant, type Referee, tokenOf } from './lease-referee.js'
 
-/** The key that only holders of the lease may write. */
 export const PROTECTED = 'protected'
 
 interface FencedWrite {
@@ -12,7 +11,6 @@ interface FencedWrite {
   readonly outcome: string
 }
 
-/** All writes with a fencing token, and their judgement. */
 export class LeaseWrites {
   readonly #referee: Referee
   readonly #history: History

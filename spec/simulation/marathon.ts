@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { normalizeViolation } from './suite.js'
 import { SUITES, type SuiteName } from './suites.js'
 
-/** One core's share of `npm run simulate`. */
 interface Task {
   readonly suites: readonly SuiteName[]
   readonly first: number

@@ -25,7 +25,6 @@ export interface Conditions {
   notice: number
 }
 
-/** A network and a broker without faults. */
 export const FAULTLESS: Conditions = {
   latency: 2,
   brokerDelay: 0,

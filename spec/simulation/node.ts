@@ -3,7 +3,6 @@ import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 
-/** The committed entries of all nodes of a store. */
 export class SharedEntries {
   readonly entries: LogEntry[] = []
   readonly nodes: SimNode[] = []
@@ -24,7 +23,6 @@ export class SimNode extends SimBroker {
   /** Entries applied here, and those scheduled. */
   #applied = 0
   #due = 0
-  /** When the last scheduled entry will be applied. */
   #caughtUp = 0
   /** Requests received before that, in order. */
   #waiting: (() => void)[] = []
@@ -82,7 +80,6 @@ export class SimNode extends SimBroker {
     for (const task of waiting) task()
   }
 
-  /** Applies the entries of other nodes up to a number. */
   #apply(end: number): void {
     const { server } = this
     while (this.#applied < end) {

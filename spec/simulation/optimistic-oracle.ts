@@ -3,14 +3,12 @@ import type { History } from './history.js'
 
 export const KEY = 'setPoint'
 
-/** A write of a user, from its call on. */
 export interface UserWrite {
   readonly value: string
   readonly by: string
   readonly at: number
   /** ms after which it must not be executed. */
   readonly limit: number
-  /** It was written without a connection. */
   readonly offline: boolean
   readonly policy: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   readonly conflict: 'last' | 'refuse' | 'merge'
@@ -49,7 +47,6 @@ export class PageOracle {
     this.#last = undefined
   }
 
-  /** Returns what is wrong with a state. */
   judge(state: OptimisticState<string>): string | undefined {
     const complaint = this.#judgeOrigin(state) ?? this.#judgeOrder(state) ?? this.#judgeOwnWrite(state)
     this.#last = state

@@ -11,7 +11,6 @@ import type { WriterPlan } from './optimistic-schedule.js'
 import type { SimStorage } from './optimistic-storage.js'
 import { SimSession } from './sim-session.js'
 
-/** Timeout of the client, ms. */
 export const TIMEOUT_MS = 1_000
 
 export interface PageWorld {
@@ -19,12 +18,9 @@ export interface PageWorld {
   readonly setting: Setting
   /** Writes by value, including those made by a merge. */
   readonly writes: Map<string, UserWrite>
-  /** Some replies are odd. */
   readonly isOdd: boolean
-  /** Whether several pages share a storage. */
   readonly isShared: (storage: number | undefined) => boolean
   readonly complain: (what: string) => void
-  /** Called at the end of a handler, which may then act or throw. */
   readonly handlers: ReentrantHandlers
   readonly handled: (page: Page) => void
 }
@@ -40,7 +36,6 @@ export class Page {
   readonly #plan: WriterPlan
   readonly #view: Optimistic<string>
   #subscription: Subscription | undefined
-  /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
   #isUp = false
   isClosed = false
@@ -118,7 +113,6 @@ export class Page {
     this.unsubscribeExtra()
   }
 
-  /** The user writes. */
   set(): void {
     const { setting, writes, handlers } = this.#world
     const { offline: policy, conflict, maxAge, storage } = this.#plan
@@ -238,5 +232,4 @@ const EXPECTED_CODES: readonly ErrorCode[] = [
   'damaged',
   'connection-refused',
 ]
-/** Codes of errors caused by odd replies. */
 const ODD_CODES: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']

@@ -3,7 +3,6 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
 
-/** Faulty time, ms; afterwards nothing fails. */
 export const OPTIMISTIC_FAULTY_MS = 8_000
 
 /** An event in a simulation of writers, `at` ms after the start. */
@@ -13,7 +12,6 @@ export type OptimisticAction = {
   | { readonly type: 'set'; readonly client: number; readonly times: number }
   /** The same client writes directly, bypassing the page. */
   | { readonly type: 'plain' | 'delete' | 'expiring'; readonly client: number }
-  /** The page unsubscribes, and subscribes again. */
   | { readonly type: 'blink'; readonly client: number; readonly pause: number }
   /** The page is closed, and a new one opens after a while. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
@@ -22,7 +20,6 @@ export type OptimisticAction = {
   | ({ readonly type: 'restart' } & Restart)
 )
 
-/** A page and its options. */
 export interface WriterPlan extends ClientPlan {
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly offline: 'drop' | 'latest' | 'ask' | 'cas' | undefined
@@ -34,15 +31,12 @@ export interface WriterPlan extends ClientPlan {
   readonly approval: number
 }
 
-/** Everything that happens in a simulation of writers. */
 export interface OptimisticSchedule {
   readonly seed: number
   readonly kind: BrokerKind
   readonly clients: readonly WriterPlan[]
   readonly conditions: Conditions
-  /** Probability that a storage fails. */
   readonly storageFailure: number
-  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly OptimisticAction[]
 }

@@ -9,7 +9,6 @@ export class SimStorage {
   readonly #random: Random
   readonly #failure: number
   #kept: StoredWrite | undefined
-  /** Whether it has stopped failing. */
   calm = false
 
   constructor(time: VirtualTime, random: Random, bad: number) {

@@ -14,7 +14,6 @@ import { Random } from './random.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** The result of a simulation. */
 export interface OptimisticResult {
   readonly violations: readonly string[]
   readonly outcomes: Readonly<Record<string, number>>
@@ -23,7 +22,6 @@ export interface OptimisticResult {
 /** Outlasts pending requests, repeated reads and timeouts. */
 const SETTLE_MS = 75_000
 
-/** Outlasts pending unregistrations. */
 const TEARDOWN_MS = 60_000
 
 /** Time after which a storage has stored a write, ms. */
@@ -37,7 +35,6 @@ export class OptimisticWorld {
   readonly #storages: readonly SimStorage[]
   readonly #writes = new Map<string, UserWrite>()
   readonly #handlers: ReentrantHandlers
-  /** The page of each plan. */
   readonly #pages: (Page | undefined)[] = []
   readonly #everyone: Page[] = []
   readonly #violations: string[] = []
@@ -120,7 +117,6 @@ export class OptimisticWorld {
     else if (action.type === 'blink') this.#resubscribe(page, action.pause)
   }
 
-  /** The reentrant actions of a subscriber. */
   #handled(page: Page): void {
     const error = (): void => undefined
     this.#handlers.handle(
@@ -145,7 +141,6 @@ export class OptimisticWorld {
     if (i >= 0 && !page.isClosed) this.#reload(i, page, 50)
   }
 
-  /** After all subscribers have left, nothing may remain. */
   #judgeLeftovers(): void {
     const { time } = this.#setting
     for (const page of this.#pages) page?.leave()
@@ -189,6 +184,5 @@ export class OptimisticWorld {
   }
 }
 
-/** Runs a schedule; all randomness draws from its seed. */
 export const simulateOptimistic = (schedule: OptimisticSchedule): OptimisticResult =>
   seeded(schedule.seed, () => new OptimisticWorld(schedule).run())

@@ -20,7 +20,6 @@ export interface EntryContext {
 export interface Guarantees {
   /** The store sends the version of a not-found response. */
   readonly positions: boolean
-  /** The broker repeats messages on the same connection. */
   readonly duplicates: boolean
 }
 
@@ -29,7 +28,6 @@ export class Oracle {
   readonly #history: History
   readonly #key: string
   readonly #guarantees: Guarantees
-  /** Position of the last entry with a version. */
   #last: number | undefined
   /** Where a read found no key, and that was emitted: later entries happened later. */
   #absentFrom: number | undefined
@@ -48,7 +46,6 @@ export class Oracle {
     this.#guarantees = terms
   }
 
-  /** The last entry. */
   get shown(): Entry<string> | undefined {
     return this.#shown
   }
@@ -78,7 +75,6 @@ export class Oracle {
     return complaint
   }
 
-  /** Returns what is wrong with an entry. */
   judge(entry: Entry<string>, circumstances: EntryContext): string | undefined {
     this.#shown = entry
     if (entry.op === 'absent') return this.#judgeAbsence(circumstances.position)

@@ -8,7 +8,6 @@ export type KeyAction = { readonly at: number; readonly client: number; readonly
   | { readonly type: 'remount'; readonly pause: number }
 )
 
-/** A store and its broker stop and restart. */
 export interface Restart {
   /** The restarted node; default the only one. */
   readonly node?: number
@@ -50,7 +49,6 @@ export type Action =
 export interface ClientPlan {
   readonly keepSession: boolean
   readonly cleanStart: boolean
-  /** Error of its wall clock, ms. */
   readonly clockOffset: number
   /** Rate of its clocks; default 1. */
   readonly clockRate?: number
@@ -62,7 +60,6 @@ export interface ClientPlan {
 
 /** Properties of broker and store. */
 export interface BrokerKind {
-  /** The broker adds subscription identifiers. */
   readonly identifiers: boolean
   /** The store sends the version of a not-found response. */
   readonly positions: boolean
@@ -73,7 +70,6 @@ export interface BrokerKind {
   readonly order: 'connection' | 'kind' | 'topic' | 'key'
 }
 
-/** Everything that happens in a simulation. */
 export interface Schedule {
   readonly seed: number
   readonly kind: BrokerKind
@@ -81,19 +77,14 @@ export interface Schedule {
   readonly conditions: Conditions
   /** Number of brokers that share the store; default one. */
   readonly nodes?: number
-  /** The store is attached; by default the broker contains it. */
   readonly beside?: true
-  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly Action[]
 }
 
-/** Faulty time, ms; afterwards nothing fails. */
 export const FAULTY_MS = 6_000
-/** Maximum number of keys; older generators use fewer. */
 export const MAX_KEYS = 4
 
-/** Formats an action for reports. */
 export const describeAction = ({ at, type, ...rest }: { readonly at: number; readonly type: string }): string =>
   `${String(at).padStart(5)} ms  ${type.padEnd(8)} ${Object.entries(rest)
     .map(([name, value]) => `${name}=${value}`)

@@ -12,14 +12,11 @@ import { SimSession } from './sim-session.js'
 export interface ShadowSetting {
   readonly broker: SimBroker
   readonly setting: Setting
-  /** Wishes by value. */
   readonly wishes: Map<number, Wish>
-  /** Probability that the device fails; 0 in calm times. */
   readonly fails: () => number
   /** ms */
   readonly work: number
   readonly complain: (what: string) => void
-  /** Called at the end of a handler, which may then act or throw. */
   readonly handled: (client: ShadowClient) => void
 }
 
@@ -32,7 +29,6 @@ const EXPECTED_CODES: readonly string[] = [
   'connection-refused',
 ]
 
-/** An application with desired values, or the device. */
 export class ShadowClient {
   readonly name: string
   readonly loop: EventLoop
@@ -42,7 +38,6 @@ export class ShadowClient {
   readonly #world: ShadowSetting
   #subscription: Subscription | undefined
   #following: Subscription | undefined
-  /** Additional subscribers. */
   readonly #besides = new Set<Subscription>()
   /** Position of the desired value that was applied last, per field, and its store instance. */
   readonly #done = new Map<Field, { readonly instance: number; readonly position: number }>()
@@ -104,7 +99,6 @@ export class ShadowClient {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
-  /** Becomes the device. */
   follow(): void {
     if (this.#following) return
     const { setting } = this.#world
@@ -134,7 +128,6 @@ export class ShadowClient {
     this.unfollow()
   }
 
-  /** Reports a value that was not desired. */
   measure(measured: number): void {
     this.#shadow.report({ measured }).subscribe({
       next: () => this.#world.handled(this),
@@ -181,7 +174,6 @@ export class ShadowClient {
     }
   }
 
-  /** Applies a delta after a delay, or fails. */
   #apply({ delta }: Delta<Required<Document>>): ObservableInput<Document> {
     const { setting, fails, work } = this.#world
     if (this.#isWorking) this.#complain('applies two deltas at a time')

@@ -1,7 +1,6 @@
 import type { History, RecordedChange } from './history.js'
 import { FIELDS, type Field } from './shadow-schedule.js'
 
-/** Desired or reported state. */
 export type Document = Partial<Record<Field | 'measured', number>>
 
 /** A desired value, unique in the simulation. */
@@ -13,7 +12,6 @@ export interface Wish {
 export const DESIRED = 'pump/desired'
 export const REPORTED = 'pump/reported'
 
-/** A document in the store. */
 export const documentOf = (value: string | undefined): Document => (value === undefined ? {} : JSON.parse(value))
 
 /**
@@ -40,7 +38,6 @@ export function judgeDocument(key: string, history: History, wishes: ReadonlyMap
 
 interface FieldContext {
   readonly change: RecordedChange
-  /** Values that were replaced or deleted. */
   readonly former: Set<number>
   readonly wishes: ReadonlyMap<number, Wish>
 }

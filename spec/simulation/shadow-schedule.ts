@@ -4,9 +4,7 @@ import { conditionsOf, kindOf } from './optimistic-schedule.js'
 import { Random } from './random.js'
 import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
 
-/** Faulty time, ms; afterwards nothing fails. */
 export const SHADOW_FAULTY_MS = 6_000
-/** The fields of the device. */
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
 
@@ -23,12 +21,10 @@ export type ShadowAction = { readonly at: number } & (
   | ({ readonly type: 'restart' } & Restart)
 )
 
-/** An application, or the device. */
 export interface ShadowPlan extends ClientPlan {
   readonly offline: 'latest' | 'cas' | undefined
 }
 
-/** Everything that happens to a device. */
 export interface ShadowSchedule {
   readonly seed: number
   readonly kind: BrokerKind
@@ -38,7 +34,6 @@ export interface ShadowSchedule {
   readonly fails: number
   /** Maximum duration of applying a delta, ms. */
   readonly work: number
-  /** Probability that a handler acts reentrantly. */
   readonly callingBack?: number
   readonly actions: readonly ShadowAction[]
 }
@@ -52,7 +47,6 @@ export function shadowScheduleOf(seed: number, generator: number = GENERATORS.le
   return generate(seed)
 }
 
-/** In half of the schedules, handlers act reentrantly. */
 function third(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0xca11)
   return random.chance(0.5) ? second(seed) : { ...second(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }

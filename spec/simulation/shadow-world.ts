@@ -15,7 +15,6 @@ import { VirtualTime } from './virtual-time.js'
 
 /** Outlasts pending requests, repeated reads, and a device that fails for a while. */
 const SETTLE_MS = 75_000
-/** Outlasts pending unregistrations. */
 const TEARDOWN_MS = 60_000
 
 /** A store, a device, its applications, and a network, on virtual time. */
@@ -106,7 +105,6 @@ class ShadowWorld {
     if (client === this.#clients[0]) client.follow()
   }
 
-  /** The reentrant actions of a subscriber. */
   #handled(client: ShadowClient): void {
     const i = this.#clients.indexOf(client)
     if (i < 0) return
@@ -134,7 +132,6 @@ class ShadowWorld {
     if (this.#clients[i] === client && !client.isClosed) this.#reload(i, client, 50)
   }
 
-  /** After all subscribers have left, nothing may remain. */
   #judgeLeftovers(): void {
     const { time } = this.#setting
     const { complain, broker } = this.#shared
@@ -182,6 +179,5 @@ class ShadowWorld {
   }
 }
 
-/** Runs a schedule; all randomness draws from its seed. */
 export const simulateShadows = (schedule: ShadowSchedule): { readonly violations: readonly string[] } =>
   seeded(schedule.seed, () => new ShadowWorld(schedule).run())

@@ -6,7 +6,6 @@ import type { SimBroker } from './broker.js'
 import type { ClientEnd, OutgoingMessage, Setting } from './connection.js'
 import { Wire } from './network.js'
 
-/** Properties of a simulated client. */
 export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
@@ -31,13 +30,11 @@ export class SimSession implements MqttSession {
   #attempt = 0
   readonly #filters = new Set<string>()
   #isUp = false
-  /** The message being delivered. */
   delivering: OutgoingMessage | undefined
   /** Whether the broker kept nothing of an earlier connection. */
   fresh = false
   /** A message without its subscription identifier arrived on this connection. */
   anonymous = false
-  /** Versions of the changes notified on this connection. */
   readonly notified = new Set<string>()
 
   constructor(brokers: SimBroker | readonly SimBroker[], setting: Setting, options: SessionOptions) {
@@ -89,7 +86,6 @@ export class SimSession implements MqttSession {
     end?.wire.up(() => broker.subscribe(end, filters, subscriptionId, answered))
   }
 
-  /** Lets the broker deliver its queued messages. */
   verifyConnection(): void {}
 
   close(): void {
@@ -118,7 +114,6 @@ export class SimSession implements MqttSession {
     time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#run(() => this.#lost(end)))
   }
 
-  /** The broker ends the connection and disconnects the client. */
   move(): void {
     const end = this.#end
     if (end === undefined || !end.wire.alive) return

@@ -16,7 +16,6 @@ export function seeded<T>(seed: number, run: () => T): T {
   }
 }
 
-/** Runs a schedule; backoff draws from its seed. */
 export const simulate = (schedule: Schedule): SimulationResult => seeded(schedule.seed, () => new World(schedule).run())
 
 /** Removes actions from a schedule while it still fails. */

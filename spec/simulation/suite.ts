@@ -1,13 +1,11 @@
 import { describeAction } from './schedule.js'
 import { shrink } from './simulate.js'
 
-/** The common part of schedules. */
 export interface Scheduled {
   readonly seed: number
   readonly actions: readonly { readonly at: number; readonly type: string }[]
 }
 
-/** One kind of simulation. */
 export interface Suite {
   /** Returns the violations of a seed, by the latest generator by default. */
   violations(seed: number, generator?: number): readonly string[]

@@ -1,7 +1,6 @@
 import type { Clock } from '../../src/core/util/clock.js'
 import { type Deadline, DeadlineQueue } from '../../src/core/util/deadlines.js'
 
-/** Wall time at which every simulation starts. */
 const START_MS = 1_800_000_000_000
 
 /** A clock that advances from event to event. */
@@ -10,7 +9,6 @@ export class VirtualTime {
   #now = 0
   #sequence = 0
 
-  /** ms since the start. */
   get now(): number {
     return Math.floor(this.#now)
   }

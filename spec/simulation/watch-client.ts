@@ -6,20 +6,17 @@ import type { ClientPlan } from './schedule.js'
 import type { CountedClock } from './virtual-time.js'
 import type { WatchSession } from './watch-session.js'
 
-/** A subscriber of a key, and its oracle. */
 export interface Watcher {
   readonly key: string
   readonly oracle: Oracle
   readonly subscription: Subscription
 }
 
-/** A `watchAll` with its set of keys. */
 export interface Group {
   readonly keys$: Subject<readonly string[]>
   readonly members: Map<string, Watcher>
 }
 
-/** A client with all its subscribers. */
 export interface Client {
   readonly store: StateStore
   readonly session: WatchSession
@@ -32,7 +29,6 @@ export interface Client {
   closed: boolean
 }
 
-/** A write, and the result that its writer received. */
 export interface Write {
   readonly value: string
   readonly key: string

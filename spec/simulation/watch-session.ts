@@ -4,9 +4,7 @@ import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
-/** The criteria for a session. */
 export interface SessionJudge {
-  /** Timeout of a request, ms. */
   readonly timeout: number
   /** Answered requests may be repeated, for example because some replies are odd. */
   readonly isAskedAgain: boolean

@@ -2,10 +2,8 @@ import { isTrue, type Knowledge } from '../judges/outcomes.js'
 import type { History } from './history.js'
 import type { Write } from './watch-client.js'
 
-/** Codes of errors caused by odd replies. */
 export const ODD_CODES = new Set(['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error'])
 
-/** Returns what is wrong with the results that writers received. */
 export function judgeWrites(writes: readonly Write[], { all }: History): string[] {
   const violations: string[] = []
   for (const { value, outcome, version } of writes) {

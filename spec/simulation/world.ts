@@ -26,7 +26,6 @@ import type { Client, Group, Watcher, Write } from './watch-client.js'
 import { WatchSession } from './watch-session.js'
 import { judgeWrites, ODD_CODES } from './watch-writes.js'
 
-/** The result of a simulation. */
 export interface SimulationResult {
   readonly violations: readonly string[]
   readonly entries: number
@@ -36,14 +35,12 @@ export interface SimulationResult {
 
 /** Outlasts every timeout, backoff and expiry of the faulty time. */
 const SETTLE_MS = 90_000
-/** Outlasts pending unregistrations. */
 const TEARDOWN_MS = 60_000
 const TIMEOUT_MS = 1_000
 /** A client whose id is taken over before its first connection is rejected. */
 const EXPECTED_CODES = new Set(['timeout', 'outcome-unknown', 'closed', 'connection-refused'])
 const KEY_NAMES = Array.from({ length: MAX_KEYS }, (_, i) => `key${i}`)
 
-/** One broker, or several nodes that share a store. */
 function brokersOf(setting: Setting, { nodes, beside }: Schedule): readonly SimBroker[] {
   if (beside) return [new BesideBroker(setting)]
   if (nodes === undefined) return [new SimBroker(setting)]
@@ -102,7 +99,6 @@ export class World {
     const options = { clientId: `client${index}`, ...plan }
     const court = {
       timeout: TIMEOUT_MS,
-      // A restarted store has no registrations.
       isAskedAgain: (this.#schedule.conditions.oddReply ?? 0) > 0 || this.#schedule.beside === true,
       complain: (what: string) => this.#complain(what),
       answered: (value: string) => this.#answered(value),
@@ -159,7 +155,6 @@ export class World {
     for (const { session } of this.#everyone) session.fresh = false
   }
 
-  /** Only the client closes; its connection stays. */
   #reopen(i: number, client: Client, plan: ClientPlan): void {
     if (!client.session.shared) return
     const watched = Array.from(client.watchers, ({ key }) => key)
@@ -274,7 +269,6 @@ export class World {
     if (oracle.shown || others.length > 0) oracle.joins(other?.oracle)
   }
 
-  /** Number of subscribers that left; those of a `watchAll` stay. */
   #unwatch(client: Client, key: Key<string>): number {
     const members = new Set(client.group?.members.values())
     const left = Array.from(client.watchers).filter(watcher => watcher.key === key.name && !members.has(watcher))
@@ -308,7 +302,6 @@ export class World {
     this.#handled(client)
   }
 
-  /** The reentrant actions of a subscriber. */
   #handled(client: Client): void {
     const key = (): Key<string> | undefined => client.keys[this.#setting.time.now % 2]
     const touch = (act: (key: Key<string>) => void) => (): void => {
@@ -356,7 +349,6 @@ export class World {
         )
   }
 
-  /** After all subscribers have left, nothing may remain. */
   #judgeLeftovers(): void {
     const { time } = this.#setting
     this.#handlers.stop()

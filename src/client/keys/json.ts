@@ -150,7 +150,6 @@ function checkProperties(value: object, path: string, ancestors: Set<object>): v
     checkValue(property, path === '' ? name : `${path}.${name}`, ancestors)
 }
 
-/** The argument that JSON passes to `toJSON`. */
 const lastSegment = (path: string): string => /[^.[\]]*(?=\]?$)/.exec(path)?.[0] ?? ''
 
 const lossError = (type: string, path: string): ArgumentError =>

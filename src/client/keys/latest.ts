@@ -37,7 +37,6 @@ export class LatestIterator<T> implements AsyncIterableIterator<T, undefined> {
     })
   }
 
-  /** Called when a loop exits early. */
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#newest = undefined
     this.#failure = undefined
@@ -54,7 +53,6 @@ export class LatestIterator<T> implements AsyncIterableIterator<T, undefined> {
       },
       error: error => {
         this.#failure = { error }
-        // An aborting caller expects no further value.
         if (error instanceof AbortError) this.#newest = undefined
         this.#end()
       },

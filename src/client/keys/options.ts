@@ -58,7 +58,6 @@ export const ALIASES: ForeignOptionNames = {
   abortSignal: 'signal',
 }
 
-/** Validates options. Throws {@link ArgumentError}. @param token - the default fencing token */
 export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
   const { expiresIn, fencingToken, persist } = options
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
@@ -81,7 +80,6 @@ function conditionOf(options: SetOptions): SetCondition | undefined {
   return options.ifAbsentOrEqual ? { type: 'NEX', comparand: undefined } : undefined
 }
 
-/** Validates a fencing token. Throws {@link ArgumentError}. */
 export const checkToken = (token: Hlc | string | undefined): Hlc | undefined => checkVersion('fencingToken', token)
 
 function checkVersion(name: string, token: Hlc | string | undefined): Hlc | undefined {
@@ -97,7 +95,6 @@ function checkVersion(name: string, token: Hlc | string | undefined): Hlc | unde
   }
 }
 
-/** Validates a timeout in ms. Throws {@link ArgumentError}. */
 export function checkTimeout(timeout: number | undefined, defaultMs: number): number {
   if (timeout === undefined) return defaultMs
   checkPositiveInteger('timeout', timeout)
@@ -113,14 +110,12 @@ export interface AbortOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Validates a signal. Throws {@link ArgumentError}. */
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   // By shape, as a signal may come from another window or worker.
   if (signal === undefined || typeof signal?.addEventListener === 'function') return signal
   throw new ArgumentError(`Expected \`signal\` to be an AbortSignal, got \`${formatValue(signal)}\` (${typeof signal})`)
 }
 
-/** Returns the source, ended by the signal. */
 export function abortable<T>(source: Observable<T>, signal: AbortSignal | undefined): Observable<T> {
   if (signal === undefined) return source
   return new Observable(subscriber => {

@@ -34,7 +34,6 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
   readonly #options: RequestOptions & AbortOptions
   readonly #host: KeyHost
 
-  /** Use {@link StoreView.scan}. */
   constructor(glob: string | Uint8Array, codec: Codec<T>, options: RequestOptions & AbortOptions, host: KeyHost) {
     super(subscriber => this.#keys().subscribe(subscriber))
     this.#glob = glob
@@ -45,7 +44,6 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     if (warning) host.warn('glob', warning)
   }
 
-  /** Rejects with the error that the observable would emit. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
     const { signal, page: fetchPage } = this.#checkOptions()
     let token: Uint8Array | undefined
@@ -99,7 +97,6 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
  */
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
 
-/** Validates a glob. Throws {@link ArgumentError}. */
 export function toGlob(glob: string | Uint8Array): Uint8Array {
   if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
     throw new ArgumentError(

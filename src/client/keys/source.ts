@@ -19,7 +19,6 @@ export function warnOnce(): KeyHost['warn'] {
   }
 }
 
-/** The parts of a client that its keys use. */
 export interface KeyHost {
   readonly store: StoreCommands
   readonly registry: Registry
@@ -29,7 +28,6 @@ export interface KeyHost {
   readonly warn: (kind: 'glob' | 'lease', message: string) => void
   /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
   readonly link$: Observable<{ readonly state: string }>
-  /** Default for writes without a token. */
   readonly fencingToken?: Hlc | undefined
   readonly closeHooks: Set<CloseHook>
 }
@@ -40,10 +38,8 @@ export interface KeyHost {
  */
 export type CloseHook = (isConnected: boolean) => Observable<unknown>
 
-/** Internal: the parts of a key. */
 export const SOURCE: unique symbol = Symbol('source')
 
-/** Internal: the identity of a watched glob. */
 export const GLOB: unique symbol = Symbol('glob')
 
 /** A key with its codec and client, shared by a handle and its listeners. */
@@ -84,7 +80,6 @@ export class KeySource<T> {
     }
   }
 
-  /** Decodes stored bytes. Throws {@link DecodeError} if the codec throws. */
   value(bytes: Uint8Array, version: Hlc | undefined): T {
     try {
       return this.codec.decode(bytes)
@@ -94,7 +89,6 @@ export class KeySource<T> {
   }
 }
 
-/** Adapts a subscriber to a watch; unsubscribing leaves the watch. */
 abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
   protected readonly source: KeySource<T>
   protected readonly subscriber: Subscriber<R>
@@ -136,7 +130,6 @@ export class EntryListener<T> extends Listener<T, Entry<T>> {
   }
 }
 
-/** Skips values that do not decode. */
 export class ValueListener<T> extends Listener<T, T | undefined> {
   #last: RawEntry | undefined = undefined
 

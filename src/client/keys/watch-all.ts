@@ -5,7 +5,6 @@ import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Key } from './key.js'
 import { type KeySource, SOURCE } from './source.js'
 
-/** Completes when the source and all watches have completed, errors with the source or any watch. */
 export const watchAll = <T>(keys$: Observable<readonly Key<T>[]>): Observable<Entry<T>> =>
   new Observable<Entry<T>>(subscriber => {
     const group = new Group(subscriber)

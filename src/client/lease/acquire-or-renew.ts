@@ -22,9 +22,7 @@ import { LockKeyError } from './lease-state.js'
 
 /** Passes when either clock reaches it: the monotonic clock stops while a machine sleeps. */
 export interface LeaseDeadline {
-  /** ms on the monotonic clock. */
   readonly monotonic: number
-  /** ms since the Unix epoch. */
   readonly wall: number
 }
 
@@ -91,7 +89,6 @@ function fenceAsLockError(key: KeyName): OperatorFunction<WriteResult, WriteResu
   })
 }
 
-/** Bounds how long closing the client waits for a release. */
 const MAX_RELEASE_MS = 1_000
 
 /** Releases a lease, if the claimant holds it. Closing the client waits for that. Errors are reported. */

@@ -9,7 +9,6 @@ export interface HeldLeaseHost {
   readonly clock: Clock
   readonly renewEvery: number
   readonly claim: () => Observable<ClaimResult>
-  /** Returns whether the watch of the lock key is live, and would show another holder. */
   readonly isWatched: () => boolean
   readonly renewed: () => void
   readonly lost: (reason: LeaseLossReason, cause?: unknown) => void
@@ -60,7 +59,6 @@ export class HeldLease {
     else if (hadGap) this.#claim()
   }
 
-  /** Stops renewing, without a callback. */
   end(): void {
     this.#cancelRenewal()
     this.#cancelExpiry()

@@ -22,9 +22,7 @@ import { HeldLease } from './held-lease.js'
 import { type LeaseSettings, uniqueHolder } from './lease-options.js'
 import { type LeaseLossReason, LeaseLostError, type LeaseState, LockKeyError } from './lease-state.js'
 
-/** The lock key as last seen by its watch. */
 interface ObservedLock {
-  /** Missing if the lock is free. */
   readonly holder: string | undefined
   readonly version: Hlc | undefined
 }
@@ -44,9 +42,7 @@ export class LeaseCandidate {
   #request = Subscription.EMPTY
   #cancelRetry: () => void = () => undefined
   #observed: ObservedLock | undefined
-  /** Freshness of the lock key's watch. */
   #freshness: Freshness['state'] = 'connecting'
-  /** The holder emitted last, while waiting. */
   #awaitedHolder: string | undefined
   /** Whether the lock key may name us; true from a request until a response denies it. */
   #mustRelease = false
@@ -166,7 +162,7 @@ export class LeaseCandidate {
       this.#fail(error)
       return
     }
-    this.#acquireBackoff.holderSeen()
+    this.#acquireBackoff.onEntry()
     const { holder, version } = this.#observed
     if (this.#heldLease) {
       if (holder !== this.#holder) this.#heldLease.onContradiction(version, holder === undefined ? 'revoked' : 'taken')
@@ -222,7 +218,6 @@ export class LeaseCandidate {
     this.#subscriber.complete()
   }
 
-  /** Emits the loss of a held lease before the stream ends. */
   #endHolding(cause: unknown): void {
     if (this.#heldLease === undefined) return
     this.#heldLease.end()
@@ -248,7 +243,6 @@ export class LeaseCandidate {
 const isOlder = (version: Hlc | undefined, conflicting: Hlc): boolean =>
   version === undefined || version.compareTo(conflicting) < 0
 
-/** Spreads the requests of waiting candidates when a lease becomes free. */
 const MAX_JITTER_MS = 50
 const FIRST_RETRY_MS = 50
 const MAX_WAIT_MS = 60_000
@@ -259,7 +253,6 @@ class AcquireBackoff {
   #failures = 0
   #rejections = 0
 
-  /** @param duration - of the lease */
   constructor(duration: number) {
     this.#duration = duration
   }
@@ -268,17 +261,14 @@ class AcquireBackoff {
     this.#failures = 0
   }
 
-  /** The request was rejected. */
   recordRejection(): void {
     this.#rejections++
   }
 
-  /** The watch of the lock key emitted an entry. */
-  holderSeen(): void {
+  onEntry(): void {
     this.#rejections = 0
   }
 
-  /** Returns the delay before a free lease is requested. */
   jitterMs(): number {
     return backoff(1, { initial: Math.min(MAX_JITTER_MS, this.#duration / 10) })
   }
@@ -289,7 +279,6 @@ class AcquireBackoff {
     return Math.max(this.#duration, longer) + this.jitterMs()
   }
 
-  /** Returns the delay before a failed request is retried. */
   retryMs(): number {
     this.#failures++
     return backoff(this.#failures, { initial: FIRST_RETRY_MS, max: this.#duration })

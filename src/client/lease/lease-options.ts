@@ -21,7 +21,6 @@ export interface LeaseOptions {
 }
 
 const LEASE_NAMES: OptionNames<LeaseOptions> = { duration: true, renewEvery: true, holder: true }
-/** Names used elsewhere, for error messages. */
 const ALIASES: ForeignOptionNames = {
   ttl: 'duration',
   leaseTime: 'duration',
@@ -29,14 +28,12 @@ const ALIASES: ForeignOptionNames = {
   owner: 'holder',
 }
 
-/** Validated {@link LeaseOptions}, with defaults. */
 export interface LeaseSettings {
   readonly duration: number
   readonly renewEvery: number
   readonly holder: string | undefined
 }
 
-/** Validates options. Throws {@link ArgumentError}. */
 export function checkLeaseOptions(options: LeaseOptions): LeaseSettings {
   checkOptionNames('lease', options, LEASE_NAMES, ALIASES)
   const { duration, holder } = options
@@ -53,7 +50,6 @@ export function checkLeaseOptions(options: LeaseOptions): LeaseSettings {
   return { duration, renewEvery, holder }
 }
 
-/** Returns a holder name that is unique among all clients and leases. */
 export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
 
 function checkHolder(holder: string): void {

@@ -76,7 +76,6 @@ export function withLock<O extends ObservableInput<unknown>>(
   return abortable(locked$, signal)
 }
 
-/** Runs the work of successive holdings. */
 class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
   readonly #subscriber: Subscriber<ObservedValueOf<O>>
   readonly #work: (token: Hlc, signal: AbortSignal) => O
@@ -89,7 +88,6 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     this.#work = work
   }
 
-  /** Does nothing for a renewal, which has the same token. */
   begin(token: Hlc): void {
     if (this.#currentToken === token) return
     try {

@@ -37,7 +37,6 @@ export class GlobMember implements WatchObserver {
       this.#latest = raw
       this.#report(raw)
     }
-    // The report may have made it leave.
     if (!this.#hasLeft && (state === 'live') !== this.#isSynced) this.#setSynced(!this.#isSynced)
   }
 

@@ -117,7 +117,6 @@ export class GlobRegistry implements WatchedGlobs {
   }
 }
 
-/** Ends the registrations of globs, in at most {@link MAX_STOP_ATTEMPTS} attempts. */
 class GlobUnregistrations {
   readonly #options: RegistryOptions
   readonly #report: (error: StateStoreError) => void
@@ -155,7 +154,6 @@ class GlobUnregistrations {
       stop.subscribe({
         error: error => {
           subscription.unsubscribe()
-          // Closing the client ends all its registrations anyway.
           if (!this.#isClosed) this.#report(error)
         },
         complete: () => subscription.unsubscribe(),
@@ -168,7 +166,6 @@ class GlobUnregistrations {
     this.#stops.get(id)?.unsubscribe()
   }
 
-  /** Stops retrying. */
   close(): void {
     this.#isClosed = true
     this.#closed$.next()

@@ -53,7 +53,6 @@ export class GlobWatch implements SharedRegistration {
     return this.#isConnected
   }
 
-  /** Whether the store may have a registration for it. */
   get mayBeRegistered(): boolean {
     return this.#isConnected && !this.#isRefused
   }
@@ -75,7 +74,6 @@ export class GlobWatch implements SharedRegistration {
     if (this.#observers.includes(observer)) observer.freshness(this.#freshness)
   }
 
-  /** Returns whether it was the last observer. */
   leave(observer: GlobObserver): boolean {
     const before = this.#observers.length
     this.#observers = this.#observers.filter(other => other !== observer)
@@ -99,7 +97,6 @@ export class GlobWatch implements SharedRegistration {
       report: this.#host.report,
       scanInterval: () => this.#limits.scanInterval,
     }).subscribe({ error: error => this.#host.failed(error) })
-    // A synchronous response may have ended it.
     if (!this.#isConnected) this.#cancel()
     // Last, as an observer may end it.
     this.#updateFreshness()
@@ -125,7 +122,6 @@ export class GlobWatch implements SharedRegistration {
     this.#add(key, isFirst ? 'appeared' : 'changed')
   }
 
-  /** Cancels all requests and ends all observers. */
   end(error: StateStoreError | undefined): void {
     const observers = this.#observers
     const ended = freshnessAtEnd(this.#state, this.#options.clock.now(), this.#host.lostAt())
@@ -185,7 +181,6 @@ export class GlobWatch implements SharedRegistration {
   }
 
   #setNotifying(isNotifying: boolean): void {
-    // Keys that appeared since the last scan are unknown.
     if (isNotifying === this.#isUnsupported) this.#isListed = false
     this.#isUnsupported = !isNotifying
     this.isRegistered = isNotifying
@@ -260,7 +255,6 @@ export class GlobWatch implements SharedRegistration {
 
   #nextState(): Freshness['state'] {
     if (!this.#isConnected && this.#state !== 'connecting') return 'stale'
-    // A new key does not end the live state.
     const wasLive = this.#state === 'live' && !this.#hasUnsynced
     if (this.#isListed && (wasLive || this.#synced === this.#members.size)) return 'live'
     return this.#state === 'connecting' ? 'connecting' : 'resyncing'
@@ -270,7 +264,6 @@ export class GlobWatch implements SharedRegistration {
 /** `scanInterval` applies to stores that do not notify by globs. */
 export interface GlobOptions {
   readonly maxKeys: number
-  /** ms */
   readonly scanInterval: number
 }
 
@@ -281,11 +274,9 @@ export interface GlobHost {
   readonly lostAt: () => number
   /** Returns another glob whose registration serves the key, preferably a confirmed one. */
   readonly otherGlobFor: (key: string, not: SharedRegistration) => SharedRegistration | undefined
-  /** Ends the glob: no retry can succeed. */
   readonly failed: (error: StateStoreError) => void
 }
 
-/** Times in ms since the Unix epoch. */
 function freshnessAtEnd(state: Freshness['state'], now: number, lostAt: number): Freshness {
   return state === 'connecting' ? { state } : { state: 'stale', since: state === 'live' ? now : lostAt }
 }

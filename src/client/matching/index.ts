@@ -38,7 +38,6 @@ export class Matching<T> {
   readonly #codec: Codec<T>
   readonly #limits: GlobOptions
   readonly #host: KeyHost
-  /** Decoded entries, shared by all subscribers. */
   readonly #entries = new WeakMap<RawEntry, Entry<T>>()
 
   /**

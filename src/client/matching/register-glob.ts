@@ -26,15 +26,12 @@ interface GlobEvents {
   /** The store does not notify by globs, for now or ever. @param isUnknown - whether it can have no registration */
   unsupported(isUnknown: boolean): void
   found(keys: readonly Uint8Array[]): void
-  /** A scan is complete. */
   listed(): void
-  /** A request failed and is retried. */
   report(error: StateStoreError): void
   /** ms between scans, if the store does not notify by globs. */
   scanInterval(): number
 }
 
-/** Responses of a store that does not know the request. */
 const UNSUPPORTED: readonly ErrorCode[] = ['unknown-command', 'syntax-error', 'wrong-argument-count']
 /** Failed attempts before the store is scanned, while the registration is retried in parallel. */
 const MAX_ATTEMPTS = 3

@@ -69,7 +69,6 @@ export function useKey<T>(
   return selected
 }
 
-/** Decodes the state of a key, and caches the result until the state changes. */
 class EntryReader<T> {
   raw: KeyState['raw']
   entry: Entry<T> | undefined
@@ -133,7 +132,6 @@ export interface KeyState {
   readonly error: StateStoreError | undefined
 }
 
-/** The state without a watch, also on a server. */
 export const UNWATCHED: KeyState = { raw: undefined, freshness: { state: 'connecting' }, error: undefined }
 
 /**

@@ -53,7 +53,6 @@ function sourceIdentity<T>(source: KeysSource<T> | undefined): readonly unknown[
   return source.flatMap(({ [SOURCE]: { key, host, codec } }) => [host.registry, key.id, identityOf(codec)])
 }
 
-/** Returns the previous array while its items are the same. */
 function useStableArray(items: readonly unknown[]): readonly unknown[] {
   const last = useRef(items)
   const isSame = items.length === last.current.length && items.every((item, at) => Object.is(item, last.current[at]))
@@ -75,7 +74,6 @@ export interface KeysSnapshot<T> {
 
 const NONE = new Map<string, never>()
 
-/** The state before the first read, also on a server. */
 export const UNKNOWN: KeysSnapshot<never> = { values: NONE, freshness: { state: 'connecting' }, error: undefined }
 
 /** All keys that match a glob, or a list of keys. */
@@ -84,7 +82,6 @@ export type KeysSource<T> = Matching<T> | readonly Key<T>[]
 export const isMatching = <T>(source: KeysSource<T>): source is Matching<T> =>
   Object(source) === source && GLOB in source
 
-/** Several keys as an external store of React, one per component. */
 export class KeysWatch<T> {
   readonly #source: KeysSource<T> | undefined
   #snapshot: KeysSnapshot<T> = UNKNOWN

@@ -4,7 +4,6 @@ import { checkFunction } from '../../core/util/check.js'
 /** Returns whether two selected values are equal to a component. */
 export type Equality<R> = (before: R, after: R) => boolean
 
-/** State outside of React: the same object until something changes. */
 interface ExternalStore<S> {
   readonly subscribe: (onChange: () => void) => () => void
   readonly read: () => S

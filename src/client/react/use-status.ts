@@ -29,7 +29,6 @@ function externalStore(store: StateStore | undefined): ExternalStore {
   return [subscribe, () => readStatus(store)]
 }
 
-/** Reads the latest status, which every new subscriber receives synchronously. */
 function readStatus(store: StateStore): Status {
   let status = CONNECTING
   store.status$

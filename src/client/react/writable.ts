@@ -97,7 +97,6 @@ const ignore = (): void => undefined
 const subscribeNever = (): (() => void) => () => undefined
 const readUnknown = (): OptimisticState<never> => UNKNOWN
 
-/** The state before the first read, also on a server. */
 const UNKNOWN: OptimisticState<never> = {
   value: undefined,
   state: 'connecting',

@@ -11,7 +11,6 @@ export class DelayedTeardown<W> {
     this.#teardown = end
   }
 
-  /** @param delayMs - 0 tears it down synchronously */
   schedule(watch: W, delayMs: number): void {
     if (delayMs === 0) this.#teardown(watch)
     else

@@ -3,7 +3,6 @@ import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../cor
 /** MQTT 5.0, section 2.4. */
 const NOT_AUTHORIZED = 135
 
-/** Caused by network, load or clocks: the same request may succeed later. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'outcome-unknown',

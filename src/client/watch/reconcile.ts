@@ -11,7 +11,6 @@ import {
   type WatchState,
 } from './watch-state.js'
 
-/** The next state, entries to emit in order, and the request to send. */
 export interface Step {
   readonly state: WatchState
   readonly emit: readonly RawEntry[]
@@ -134,7 +133,6 @@ function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
     const { state: next, emit, send } = applyChange(step.state, change)
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
-  // All of them precede the GET that is sent now, so its response orders them.
   return step.send ? { ...step, state: sendRead(patch(step.state, { held: held })).state } : step
 }
 
@@ -144,7 +142,6 @@ function applyChange(state: WatchState, { change, certain }: ReceivedChange): St
   const isCertain = certain || state.isVerified
   if (state.isUnordered || !isCertain) return verifyChange(state, { change, certain })
   if (isOlderOrSame(version, state.floor)) return state.isFloorInferred ? requestRead(state) : withoutEffects(state)
-  // The first change of a glob's key syncs it; any entry shown before is from an earlier connection.
   const appeared = state.phase === 'live' && !state.synced
   const next = patch(state, {
     hasRaced: state.phase === 'reading' || state.hasRaced,

@@ -19,7 +19,6 @@ import type { NotifiedChange, WatchEvent } from './watch-state.js'
 export interface WatchedConnection {
   /** Whether the broker kept no session: no message of an earlier connection can arrive. */
   readonly fresh: boolean
-  /** The subscription identifier of this connection's subscription, if the broker supports them. */
   readonly subscriptionId: number | undefined
   /**
    * Whether the store is separate from its broker and does not see connections end. Notifications for earlier
@@ -48,7 +47,6 @@ export class Registry implements KeyWatches {
   #lostAt = 0
   /** Whether notifications for an ended watch may still arrive on this connection. */
   #hasUnregistered = false
-  /** Why the broker rejected notifications on this connection. */
   #rejection: StateStoreError | undefined
   #closed: { readonly error: StateStoreError | undefined } | undefined
 
@@ -93,12 +91,10 @@ export class Registry implements KeyWatches {
     return this.#watches.size
   }
 
-  /** Number of keys that were read on this connection. */
   get synced(): number {
     return this.#synced
   }
 
-  /** Watches a key, with one registration for all its observers. */
   join(key: KeyName, observer: WatchObserver): void {
     this.joinShared(key, observer, OWN_REGISTRATION)
   }
@@ -113,7 +109,6 @@ export class Registry implements KeyWatches {
     else if (registration && discovery === 'appeared' && watch.tryFollow(registration))
       this.#step(watch, { type: 'appeared' })
     else if (registration?.isRegistered) this.confirmShared(key, registration)
-    // Sends nothing if the steps above made it leave.
     watch.notifyOne(observer, watch.state.entry, freshnessOf(watch.state, this.#lostAt))
     return watch
   }
@@ -154,13 +149,11 @@ export class Registry implements KeyWatches {
     if (watch?.leave(observer) && watch.isUnobserved) this.#teardowns.schedule(watch, stopDelay)
   }
 
-  /** Returns the current entry of a watched key. */
   peek({ id }: KeyName): KnownState | undefined {
     const watch = this.#watches.get(id)
     return watch && { raw: watch.state.entry, freshness: freshnessOf(watch.state, this.#lostAt) }
   }
 
-  /** The notification topic is subscribed. */
   connected(connection: WatchedConnection): void {
     this.#connection = connection
     this.#hasUnregistered = connection.late
@@ -179,7 +172,6 @@ export class Registry implements KeyWatches {
     this.#forgetConnection()
     this.#lostAt = this.#options.clock.now()
     this.#globs?.disconnected(this.#lostAt)
-    // A copy: observers may start and end watches.
     for (const watch of Array.from(this.#watches.values())) this.#step(watch, { type: 'disconnected' })
   }
 
@@ -200,7 +192,6 @@ export class Registry implements KeyWatches {
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }
 
-  /** Handles a message on a notification topic. Malformed ones are reported. */
   receive(message: InboundMessage): void {
     const id = message.topic.slice(this.#options.notificationPrefix.length).toUpperCase()
     const origin = originOf(message, this.#connection)
@@ -273,7 +264,6 @@ export class Registry implements KeyWatches {
 /** Stands for any change: without a value, it causes a read. */
 const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 
-/** Parses a notification. A malformed one is reported. */
 function parseChange(message: InboundMessage, report: (error: StateStoreError) => void): NotifiedChange {
   try {
     const notification = parseNotification(message.payload)

@@ -13,9 +13,7 @@ import type { RawEntry, ReceivedChange } from './watch-state.js'
  */
 export type Discovery = 'found' | 'changed' | 'appeared'
 
-/** How a glob joins one of its keys. */
 export interface JoinDetails {
-  /** Missing if the store does not notify by globs. */
   readonly registration: SharedRegistration | undefined
   readonly discovery: Discovery
 }
@@ -23,7 +21,6 @@ export interface JoinDetails {
 /** The watched globs of a client, as its key watches see them. */
 export interface WatchedGlobs {
   connected(): void
-  /** @param lostAt - ms since the Unix epoch */
   disconnected(lostAt: number): void
   close(error: StateStoreError | undefined, stop: boolean): void
   onChange(change: UnmatchedChange): void
@@ -39,7 +36,6 @@ export interface KeyWatches {
   replaceShared(key: KeyName, registration: SharedRegistration, other: SharedRegistration | undefined): void
   /** Ends the observer if the client was closed or rejected. Returns whether it did. */
   endIfClosed(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean
-  /** Reports an error that ends no watch. */
   report(error: StateStoreError): void
   /** Leaves a key. @param stopDelay - ms until the watch ends if it has no other observer */
   leave(key: KeyName, observer: WatchObserver, stopDelay?: number): void
@@ -54,7 +50,6 @@ export interface GlobObserver {
   complete(): void
 }
 
-/** A change of a key that may be new to a glob. */
 export interface UnmatchedChange extends ReceivedChange {
   readonly key: KeyName
 }
@@ -62,7 +57,6 @@ export interface UnmatchedChange extends ReceivedChange {
 export interface RegistryOptions {
   readonly store: StoreCommands
   readonly clock: Clock
-  /** The part of a notification topic before the key. */
   readonly notificationPrefix: string
   /** ms until a KEYNOTIFY or GET of a watch is retried. */
   readonly timeout: number
@@ -70,7 +64,6 @@ export interface RegistryOptions {
   readonly stopDelay: number
   /** Interval at which each watched key is registered and read again, ms; 0 for never. */
   readonly verifyEvery: number
-  /** The number of watched or synced keys changed. */
   readonly changed: () => void
   /** Errors that end no stream: malformed notifications, retried requests, failed STOPs. */
   readonly report: (error: StateStoreError) => void

@@ -16,7 +16,6 @@ export class VerificationScheduler<T> {
   #remaining: string[] = []
   #cancel: (() => void) | undefined
 
-  /** @param intervalMs - 0 for never */
   constructor(clock: Clock, intervalMs: number, items: ReadonlyMap<string, T>, verify: (one: T) => void) {
     this.#clock = clock
     this.#intervalMs = intervalMs
@@ -48,7 +47,6 @@ export class VerificationScheduler<T> {
     if (next !== undefined) this.#verify(next)
   }
 
-  /** Returns the next item of this round, skipping removed ones. */
   #takeNext(): T | undefined {
     for (let name = this.#remaining.pop(); name !== undefined; name = this.#remaining.pop()) {
       const next = this.#items.get(name)

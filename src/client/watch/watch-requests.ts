@@ -16,14 +16,12 @@ interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
   /** No retry can succeed. @param registered - whether the store may have a registration */
   failed(watch: Watch, error: StateStoreError, registered: boolean): void
-  /** The request failed and will be retried. */
   unanswered(watch: Watch): void
   report(error: StateStoreError): void
   /** Returns whether the key is watched through a private registration. */
   isRegistered(key: KeyName): boolean
 }
 
-/** In-flight requests of all watches. */
 const CONCURRENCY = 256
 
 /** A registration that stays costs only needless notifications until the connection ends. */
@@ -36,9 +34,7 @@ export class WatchRequests {
   readonly #noStoreRetry: NoStoreRetry
   readonly #window = new RequestWindow<Watch>(CONCURRENCY)
   readonly #stops = new Set<Subscription>()
-  /** Cancels scheduled retries of STOP, by key id. */
   readonly #stopRetries = new Map<string, () => void>()
-  /** Failed attempts of the pending request. */
   readonly #attempts = new Map<Watch, number>()
 
   constructor(options: RegistryOptions, events: RequestEvents) {
@@ -49,7 +45,6 @@ export class WatchRequests {
 
   /** Queues a request; a watch has one at a time. */
   send(watch: Watch, request: WatchRequest): void {
-    // With a shared registration, a STOP of the earlier private one does no harm.
     if (watch.registration === undefined) this.#cancelStopRetry(watch)
     this.#window.enqueue(watch, () => this.#request(watch, request))
   }
@@ -60,7 +55,6 @@ export class WatchRequests {
     else this.#window.enqueue(watch, () => this.#stop(watch))
   }
 
-  /** Cancels all requests of a watch that has ended. */
   leave(watch: Watch): void {
     this.#window.remove(watch)
     this.#attempts.delete(watch)
@@ -102,7 +96,6 @@ export class WatchRequests {
   #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
     const attempt = (this.#attempts.get(watch) ?? 0) + 1
     if (isPermanentError(error)) {
-      // The store may have processed an earlier attempt.
       this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }
@@ -163,14 +156,12 @@ export class NoStoreRetry {
     this.#clock = clock
   }
 
-  /** Calls `retry` when it is its turn, or once a store responds. */
   wait(retry: () => void): { unsubscribe(): void } {
     this.#waiting.add(retry)
     this.#arm()
     return { unsubscribe: () => this.#waiting.delete(retry) }
   }
 
-  /** A store has responded: all waiting watches retry. */
   storeSeen(): void {
     if (this.#attempt === 0) return
     this.#reset()
@@ -213,7 +204,6 @@ interface QueuedRequest<K> {
 export class RequestWindow<K> {
   readonly #limit: number
   readonly #queue = new Fifo<QueuedRequest<K>>()
-  /** The current queued request of each owner; others in the queue were cancelled. */
   readonly #waiting = new Map<K, QueuedRequest<K>>()
   #active = 0
   #isStarting = false
@@ -230,7 +220,6 @@ export class RequestWindow<K> {
     this.#startNext()
   }
 
-  /** Cancels a queued request. */
   remove(owner: K): void {
     this.#waiting.delete(owner)
   }

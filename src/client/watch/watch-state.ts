@@ -9,7 +9,6 @@ export interface RawEntry {
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
-  /** Why there is no value; missing for `set`. */
   readonly reason?: GoneReason | undefined
 }
 
@@ -18,17 +17,13 @@ export interface NotifiedChange {
   readonly op: 'set' | 'delete'
   readonly value: Uint8Array | undefined
   readonly version: Hlc | undefined
-  /** Only for a deletion. */
   readonly reason?: GoneReason | undefined
 }
 
-/** Immutable state of a watch. */
 export interface WatchState {
   /** The watch awaits a connection, the KEYNOTIFY response, the GET response, or changes. */
   readonly phase: 'offline' | 'registering' | 'reading' | 'live'
-  /** Whether the value was read on this connection. */
   readonly synced: boolean
-  /** Whether the value was ever read. */
   readonly known: boolean
   /**
    * Whether a possibly queued notification matched a value read on this connection. Those behind it are from this store
@@ -49,7 +44,6 @@ export interface WatchState {
   readonly floor: Hlc | undefined
   /** Whether the floor comes from a change that was trusted only for its position behind a verified one. */
   readonly isFloorInferred: boolean
-  /** The entry emitted last. */
   readonly entry: RawEntry | undefined
 }
 
@@ -65,7 +59,6 @@ export type WatchEvent =
   | { readonly type: 'disconnected' }
   /** Time to verify that the store still has the registration. */
   | { readonly type: 'verify' }
-  /** A request failed and will be retried. */
   | { readonly type: 'unanswered' }
   /** The first change of the key since its glob was registered is about to be applied. */
   | { readonly type: 'appeared' }
@@ -76,7 +69,6 @@ export type WatchEvent =
 
 export const NO_CHANGES: readonly ReceivedChange[] = []
 
-/** State that a lost connection resets. */
 export const DISCONNECTED = {
   synced: false,
   isVerified: false,
@@ -89,7 +81,6 @@ export const DISCONNECTED = {
   isFloorInferred: false,
 } as const
 
-/** A watch before its first connection. */
 export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', known: false, entry: undefined }
 
 /**

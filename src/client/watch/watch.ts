@@ -15,11 +15,9 @@ export interface WatchObserver {
 
 /** A glob registration that serves the watches of its keys, which then send no KEYNOTIFY. */
 export interface SharedRegistration {
-  /** Whether the store confirmed it on this connection. */
   readonly isRegistered: boolean
 }
 
-/** The current entry of a key, and its freshness. */
 export interface KnownState {
   readonly raw: RawEntry | undefined
   readonly freshness: Freshness
@@ -31,10 +29,8 @@ const NO_NOTIFICATIONS: (() => void)[] = []
 /** One watched key of a client. Kept small, as a client may have ten thousand. */
 export class Watch {
   readonly key: KeyName
-  /** The shared registration that serves this watch; `undefined` if it has a private one. */
   registration: SharedRegistration | undefined
   state: WatchState = INITIAL
-  /** The pending request, or the delay before its retry. */
   request: { unsubscribe(): void } | undefined = undefined
   isEnded = false
   // Copied on write: observers may join and leave while they are notified.
@@ -82,7 +78,6 @@ export class Watch {
     return this.#observers.includes(observer)
   }
 
-  /** Returns whether the observer was joined. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
     const left = others.length < this.#observers.length
@@ -101,7 +96,6 @@ export class Watch {
     else this.#queued = this.#queued.concat(() => this.#signal(observers, entries, freshness))
   }
 
-  /** Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it. */
   notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return
     if (this.#isNotifying) observer.signal(entry, freshness)
@@ -147,7 +141,6 @@ export class Watch {
         if (observers === this.#observers || this.has(observer)) observer.signal(entry, freshness)
   }
 
-  /** Cancels the pending request or retry. */
   cancel(): void {
     this.request?.unsubscribe()
     this.request = undefined

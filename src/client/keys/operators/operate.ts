@@ -13,7 +13,6 @@ import { type PipelineOptions, pipeline } from './pipeline.js'
 interface Keyed<T, V> {
   readonly item: T
   readonly key: Key<V> | undefined
-  /** Why there is no key. */
   readonly cause: unknown
 }
 
@@ -30,7 +29,6 @@ const OPERATOR_NAMES: OptionNames<OperatorOptions<ErrorMode, boolean, boolean>> 
   withItem: true,
 }
 
-/** Creates an operator that sends a request for every item. Throws `argument` for wrong options. */
 export function operate<T, V, R, L extends boolean, E extends ErrorMode, W extends boolean>(
   operator: Operator,
   keyOf: (item: T) => Key<V>,
@@ -65,7 +63,6 @@ export function operate<T, V, R>(
         return of({ key: keyed.key?.name ?? '', item: keyed.item, error: toStoreError(cause) })
       }),
     )
-  // An item without a key shares none with another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
   return source =>
     source.pipe(
@@ -132,7 +129,6 @@ export interface Failure<T = unknown> {
 /** The default of `onError`: with `latest`, an outage does not end the stream. */
 export type DefaultMode<L extends boolean> = L extends true ? 'emit' : 'throw'
 
-/** The result type of a failed request. */
 export type Failed<E extends ErrorMode, T> = E extends 'emit' ? Failure<T> : never
 
 /** Returns the key of an item. */
@@ -141,7 +137,6 @@ export type KeyOf<T> = (item: T) => string | Uint8Array
 /** Encodes an item: a codec for the item itself, or a function that returns text or bytes. */
 export type ValueOf<T> = Codec<T> | ((item: T) => string | Uint8Array)
 
-/** Encodes an item. Throws `argument`, which names the key, or the error of the function. */
 export const encodeWith = <T>(toValue: ValueOf<T>, item: T, key: string): Uint8Array =>
   typeof toValue === 'function' ? encodeFor(key, textOrBytes, toValue(item)) : encodeFor(key, toValue, item)
 

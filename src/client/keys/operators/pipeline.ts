@@ -31,7 +31,6 @@ interface Slot<T, R> {
   request: Unsubscribable | undefined
 }
 
-/** The handles of an item that was not started, in both queues. */
 interface QueuedItem<T, R> {
   readonly result: QueueHandle<Slot<T, R>>
   readonly start: QueueHandle<Slot<T, R>>
@@ -74,7 +73,6 @@ class Pipeline<T, R> implements Unsubscribable {
   readonly #concurrency: number
   readonly #buffer: number
   readonly #latest: boolean
-  /** Items whose results were not emitted, in source order. */
   readonly #results = new Queue<Slot<T, R>>()
   readonly #unstarted = new Queue<Slot<T, R>>()
   /** Items not started, and results that wait for an earlier one. */
@@ -250,7 +248,6 @@ export class Queue<T> {
     return handle
   }
 
-  /** Removes an item; must be called only once per handle. */
   remove(handle: QueueHandle<T>): void {
     const { previous, next } = handle
     // A long-lived handle would otherwise retain all its successors.
