@@ -145,7 +145,7 @@ describe('a password file', () => {
     ['a name without hash', 'alice', /^line 1: expected a hash/],
     ['a password instead of a hash', '\nalice:wonder', /^line 2: expected a hash/],
     ['no name', `:${HASH}`, /^line 1: expected a user name/],
-    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: the user a has another line$/],
+    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: the user a already has a line$/],
     ['an unknown field', `a:${HASH}:x=1:y`, /^line 1: expected a hash/],
     [
       'a hash that exceeds the memory limit',

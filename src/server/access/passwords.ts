@@ -175,7 +175,7 @@ export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue
     const user = parseUser(line, index + 1)
-    if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: the user ${user.name} has another line`)
+    if (users.has(user.name)) throw new ArgumentError(`line ${index + 1}: the user ${user.name} already has a line`)
     users.set(user.name, user)
   }
   return users

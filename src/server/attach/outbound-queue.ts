@@ -48,7 +48,7 @@ const NO_MATCHING_SUBSCRIBERS = 16
  * new packet ids, which brokers accept: they do not remember ids of QoS 1.
  *
  * The broker may have closed the connection because of one message, with too many topic levels or bytes. So messages
- * are resent in groups that start with one message and double: the culprit is eventually alone in flight, and is
+ * are resent in groups that start with one message and double: the offending one is eventually alone in flight, and is
  * dropped.
  */
 export class OutboundQueue {
@@ -87,7 +87,7 @@ export class OutboundQueue {
     return this.#bytes > MAX_QUEUED_BYTES / 2
   }
 
-  /** Returns whether notifications were dropped since the last call, so that watchers may be stale. */
+  /** Returns whether a notification may have been dropped since the last call, so that watchers may be stale. */
   takeNotificationLoss(): boolean {
     const hasLost = this.#hasLostNotification
     this.#hasLostNotification = false
@@ -141,10 +141,10 @@ export class OutboundQueue {
     if (!isRejected && pending.losses < MAX_LOSSES) return
     this.#suspects = this.#without(this.#suspects, suspect => suspect === pending)
     const { message, done } = pending
-    const isAnswer = message.correlationData !== undefined
+    const isResponse = message.correlationData !== undefined
     // Without a reason code the cause may be chance, so later notifications to the topic are not dropped.
-    if (isAnswer || isRejected) this.#poison.add(message)
-    if (!isAnswer) this.#hasLostNotification = true
+    if (isResponse || isRejected) this.#poison.add(message)
+    if (!isResponse) this.#hasLostNotification = true
     done(undefined)
     this.#onDropped({ message, reasonCode, cause: 'connection-ended' })
   }
@@ -335,11 +335,12 @@ function describeDrop({ message, reasonCode, cause }: Drop): string {
   const kind = correlationData === undefined ? 'message' : 'response'
   const shownTopic =
     topic.length > MAX_TOPIC_LENGTH ? `${topic.slice(0, MAX_TOPIC_LENGTH)}... (${topic.length} characters)` : topic
-  const reasonText = reasonCode === undefined ? 'without a reason' : `with ${reasonCode}, ${reasonName(reasonCode)}`
+  const reasonText =
+    reasonCode === undefined ? 'no reason code' : `reason code ${reasonCode}, ${reasonName(reasonCode)}`
   const event = {
-    'connection-ended': `The broker ended the connection ${reasonText} over`,
+    'connection-ended': `The broker closed the connection (${reasonText}) because of`,
     'too-large': 'The broker accepts no packet as large as',
-    rejected: `The broker rejected ${reasonText}`,
+    rejected: `The broker rejected (${reasonText})`,
   }[cause]
   return `${event} a ${kind} to ${shownTopic}, which was dropped; check which topics and sizes the broker allows`
 }

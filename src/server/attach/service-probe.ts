@@ -85,7 +85,7 @@ export class ServiceProbe {
     else if (error instanceof ClosedError)
       this.#events.onFailed(error.cause instanceof StateStoreError ? error.cause : error)
     else if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) this.#events.onFailed(error)
-    // Any other error is a response.
+    // Any other error is an answer of a store.
     else this.#onServed()
   }
 
