@@ -10,7 +10,7 @@ const DRIFT = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 
 const OVERFLOW = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'overflow' })
 
 const anyNodeId = fc.constantFrom('a', 'StateStore', 'z')
-/** A reading within a few ms of others, and now and then one out of bounds. */
+/** A reading near the others, occasionally out of bounds. */
 const anyReading = fc
   .tuple(
     fc.oneof({ weight: 9, arbitrary: fc.nat(5) }, { weight: 1, arbitrary: fc.nat(200_000) }),
@@ -23,7 +23,7 @@ const anyWall = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: NOW - 100_000, max: NOW + 100_000 }) },
 )
 
-/** A clock of `me` whose last reading has these parts; `counter` > 0. */
+/** A clock named `me` with this last reading; `counter` must be positive. */
 function clockAt(wallClock: number, counter: number): HlcClock {
   const clock = new HlcClock('me', Number.POSITIVE_INFINITY)
   clock.merge(new Hlc(wallClock, counter - 1, 'other'), 0)
@@ -31,7 +31,7 @@ function clockAt(wallClock: number, counter: number): HlcClock {
 }
 
 describe('HlcClock', () => {
-  it('starts before every reading of its own', () => {
+  it('starts before any reading it can return', () => {
     const clock = new HlcClock('me')
     const start = clock.last
     expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)
@@ -81,31 +81,31 @@ describe('HlcClock', () => {
 })
 
 describe('HlcClock.tick', () => {
-  it('reads the wall clock when that has moved on', () => {
+  it('uses the wall clock when it has advanced', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('counts within one millisecond', () => {
+  it('increments the counter within one millisecond', () => {
     const clock = new HlcClock('me')
     const readings = [NOW, NOW, NOW + 0.9].map(now => String(clock.tick(now)))
     expect(readings).toEqual([`${NOW}:0:me`, `${NOW}:1:me`, `${NOW}:2:me`])
   })
 
-  it('counts on while the wall clock is set back', () => {
+  it('keeps incrementing the counter while the wall clock is set back', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW - MAX_DRIFT_MS))).toBe(`${NOW}:1:me`)
   })
 
-  it('starts to count anew with the next millisecond', () => {
+  it('resets the counter in the next millisecond', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW, 41, 'other'), NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('raises drift and changes nothing when the wall clock was set back by more than the limit', () => {
+  it('throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.tick(NOW - MAX_DRIFT_MS - 1)).toThrow(DRIFT)
@@ -113,7 +113,7 @@ describe('HlcClock.tick', () => {
     expect(String(clock.tick(NOW))).toBe(`${NOW}:1:me`)
   })
 
-  it('raises overflow and changes nothing when the counter is exhausted, and recovers in the next millisecond', () => {
+  it('throws an overflow error and changes nothing when the counter is exhausted, and recovers in the next millisecond', () => {
     const clock = clockAt(NOW, LARGEST)
     expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
     expect(() => clock.tick(NOW)).toThrow(OVERFLOW)
@@ -123,12 +123,12 @@ describe('HlcClock.tick', () => {
 })
 
 describe('HlcClock.merge', () => {
-  it('versions a request of the same millisecond as the protocol shows', () => {
+  it('merges a request of the same millisecond as in the example of the protocol', () => {
     const store = new HlcClock('StateStore')
     expect(String(store.merge(Hlc.parse('1696374425000:0:CLIENT'), NOW))).toBe('1696374425000:1:StateStore')
   })
 
-  // local, received, wall clock -> reading; times relative to NOW.
+  // Local reading, received reading, wall clock and result; times relative to NOW.
   it.each([
     ['the wall clock when it is past both', [0, 5], [1, 7], 2, [2, 0]],
     ["the received time when that is ahead, counting from the received side's counter", [0, 5], [3, 7], 2, [3, 8]],
@@ -161,62 +161,62 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('is greater than a received reading whose node id sorts after its own', () => {
+  it('returns a reading greater than the received one, even if the received node id sorts after its own', () => {
     const clock = new HlcClock('a')
     const received = new Hlc(NOW, 0, 'z')
     expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
   })
 
-  it('goes on from what it merged', () => {
+  it('continues from the merged reading', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW + 500, 3, 'other'), NOW)
     expect(String(clock.tick(NOW))).toBe(`${NOW + 500}:5:me`)
   })
 
-  it('accepts a reading just as far ahead as allowed', () => {
+  it('accepts a reading that is ahead by exactly the limit', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW + MAX_DRIFT_MS, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
   })
 
-  it('raises drift and changes nothing for a reading one millisecond further ahead', () => {
+  it('throws a drift error and changes nothing for a reading one millisecond further ahead', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW + MAX_DRIFT_MS + 1, 0, 'other'), NOW)).toThrow(DRIFT)
     expect(clock.last).toBe(before)
   })
 
-  it('keeps to its own limit when it was given one', () => {
+  it('applies a custom drift limit', () => {
     const clock = new HlcClock('me', 5)
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).wallClock).toBe(NOW + 5)
     expect(() => clock.merge(new Hlc(NOW + 6, 0, 'other'), NOW)).toThrow(DRIFT)
   })
 
-  it('accepts a reading of long ago', () => {
+  it('accepts a reading from the distant past', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 
-  it('raises overflow and changes nothing for a reading with an exhausted counter', () => {
+  it('throws an overflow error and changes nothing for a reading with an exhausted counter', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW, LARGEST, 'other'), NOW)).toThrow(OVERFLOW)
     expect(clock.last).toBe(before)
   })
 
-  it('has no quarrel with an exhausted counter of an earlier millisecond', () => {
+  it('accepts an exhausted counter of an earlier millisecond', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW - 1, LARGEST, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 })
 
 describe('advance', () => {
-  it('gives the first reading after a floor without keeping any state', () => {
+  it('returns the first reading after a given one without keeping state', () => {
     const floor = new Hlc(NOW, 4, 'other')
     const twice = [advance(floor, NOW, 'me'), advance(floor, NOW, 'me')]
     expect(twice.map(String)).toEqual([`${NOW}:5:me`, `${NOW}:5:me`])
   })
 
-  it('allows one minute ahead of the wall clock unless told otherwise', () => {
+  it('allows one minute ahead of the wall clock by default', () => {
     expect(advance(new Hlc(NOW + 60_000, 0, 'x'), NOW, 'me').wallClock).toBe(NOW + 60_000)
     expect(() => advance(new Hlc(NOW + 60_001, 0, 'x'), NOW, 'me')).toThrow(DRIFT)
     expect(() => advance(new Hlc(NOW + 11, 0, 'x'), NOW, 'me', 10)).toThrow(DRIFT)

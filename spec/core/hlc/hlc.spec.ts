@@ -9,7 +9,7 @@ import { effort } from '../../support/effort.js'
 const LARGEST = Number.MAX_SAFE_INTEGER
 const MALFORMED = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'malformed' })
 
-// Few distinct values beside the whole range, so that equal parts are as common as different ones.
+// Few distinct values besides the whole range make equal parts common.
 const anyNumber = fc.oneof(fc.nat(3), fc.maxSafeNat(), fc.constantFrom(LARGEST, LARGEST - 1))
 const anyNodeId = fc.oneof(
   fc.constantFrom('a', 'b', 'B', 'aa', 'StateStore', '\uffff', '\u{10000}', '7', '07'),
@@ -60,13 +60,13 @@ describe('Hlc.toString', () => {
     expect(String(new Hlc(1_696_374_425_000, 1, 'StateStore'))).toBe('1696374425000:1:StateStore')
   })
 
-  it('is the form in JSON, too', () => {
+  it('is serialized to JSON in the wire form', () => {
     expect(JSON.stringify({ version: new Hlc(7, 0, 'a') })).toBe('{"version":"7:0:a"}')
   })
 })
 
 describe('Hlc.parse', () => {
-  it('gives back what was printed', () => {
+  it('reads back what `toString` prints', () => {
     fc.assert(
       fc.property(anyHlc, hlc => {
         expect(Hlc.parse(String(hlc))).toEqual(hlc)
@@ -87,7 +87,7 @@ describe('Hlc.parse', () => {
     expect(Hlc.parse('001696374425000:00007:client-1')).toEqual(new Hlc(1_696_374_425_000, 7, 'client-1'))
   })
 
-  it('keeps the node id as it is, zeros and spaces included', () => {
+  it('keeps the node id unchanged, including zeros and spaces', () => {
     expect(Hlc.parse('1:2: 007 ').nodeId).toBe(' 007 ')
   })
 
@@ -126,7 +126,7 @@ describe('Hlc.parse', () => {
     expect(() => Hlc.parse(text)).toThrow(MALFORMED)
   })
 
-  it('raises nothing but HlcError, and reads nothing that prints as another reading', () => {
+  it('throws only HlcError, and never accepts text that prints as another reading', () => {
     const wireLike = fc.string({ unit: fc.constantFrom('0', '1', '9', ':', 'a', '-', ' ', '\n'), maxLength: 12 })
     fc.assert(
       fc.property(wireLike, text => {
@@ -160,7 +160,7 @@ describe('Hlc.compareTo', () => {
     [`${LARGEST - 1}:0:a`, 'older', `${LARGEST}:0:a`],
     ['1:1:a', 'equal', '1:1:a'],
     ['001:01:a', 'equal', '1:1:a'],
-  ])('finds %j %s than, or as old as, %j', (a, order, b) => {
+  ])('reports %j as %s compared with %j', (a, order, b) => {
     expect(sign(Hlc.parse(a).compareTo(Hlc.parse(b)))).toBe(order)
   })
 

@@ -8,12 +8,12 @@ import { anyClientPacket } from '../../support/any-packet.js'
 import { encodeClientPacket } from '../../support/client-packets.js'
 import { effort } from '../../support/effort.js'
 
-/** What is passed on of a will is compared on its own. */
+/** Leaves out the forwarded part of a will, which is compared separately. */
 const comparable = (packet: ClientPacket) =>
   packet.type === 'connect' && packet.will ? { ...packet, will: { ...packet.will, carried: undefined } } : packet
 
 describe.each([4, 5] as const)('decodePacket, version %i', version => {
-  it('reads what was written, whatever it is', () => {
+  it('decodes any encoded packet', () => {
     fc.assert(
       fc.property(anyClientPacket(version), packet => {
         expect(comparable(decodePacket(encodeClientPacket(packet, version), version))).toEqual(comparable(packet))
@@ -22,7 +22,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
     )
   })
 
-  it('refuses a packet that ends early, wherever it does', () => {
+  it('rejects a packet truncated at any position', () => {
     fc.assert(
       fc.property(
         anyClientPacket(version),
@@ -36,7 +36,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
     )
   })
 
-  it('reads a packet from the middle of memory', () => {
+  it('decodes a packet from the middle of a buffer', () => {
     fc.assert(
       fc.property(anyClientPacket(version), packet => {
         const bytes = encodeClientPacket(packet, version)
@@ -50,7 +50,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
 })
 
 describe('decodePacket', () => {
-  it('reads a CONNECT of mqtt-packet, with everything in it', () => {
+  it('decodes a CONNECT of mqtt-packet with every field', () => {
     const bytes = generate({
       cmd: 'connect',
       protocolId: 'MQTT',
@@ -127,7 +127,7 @@ describe('decodePacket', () => {
     } satisfies ClientPacket)
   })
 
-  it('gives views of the packet, no copies', () => {
+  it('returns views of the packet instead of copies', () => {
     const packet = encodeClientPacket(
       { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm', authenticationData: Uint8Array.of(1, 2) },
       5,

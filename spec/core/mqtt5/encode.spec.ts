@@ -7,7 +7,6 @@ import type { ReasonCode } from '../../../src/core/mqtt5/reason-codes.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { anyId, anyText } from '../../support/any-packet.js'
 
-/** Reads a packet with the reader of mqtt.js. */
 function read(bytes: Uint8Array, protocolVersion: number): Packet {
   const packets: Packet[] = []
   const reader = parser({ protocolVersion })
@@ -18,7 +17,6 @@ function read(bytes: Uint8Array, protocolVersion: number): Packet {
   return packet
 }
 
-/** User properties as mqtt-packet has them. */
 function byName(pairs: UserProperties): Record<string, string | string[]> {
   const named = new Map<string, string[]>()
   for (const [name, value] of pairs) named.set(name, [...(named.get(name) ?? []), value])
@@ -35,7 +33,7 @@ const pairs = fc.array(
 )
 
 describe('encodePacket', () => {
-  it('writes a CONNACK with everything in it as mqtt-packet reads it', () => {
+  it('encodes a CONNACK with every field as mqtt-packet decodes it', () => {
     const packet: Connack = {
       type: 'connack',
       sessionPresent: true,
@@ -87,7 +85,7 @@ describe('encodePacket', () => {
     })
   })
 
-  it('writes acknowledgements as mqtt-packet reads them, whatever is in them', () => {
+  it('encodes acknowledgements with any content as mqtt-packet decodes them', () => {
     const any = fc.record({
       type: fc.constantFrom<Acknowledgement['type']>('puback', 'pubrec', 'pubrel', 'pubcomp'),
       packetId: anyId,
@@ -138,7 +136,7 @@ describe('encodePacket', () => {
     ['DISCONNECT', { type: 'disconnect', reasonCode: 0x8e }, [0xe0, 2, 0x8e, 0], []],
     ['AUTH', { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm' }, [0xf0, 6, 0x18, 4, 0x15, 0, 1, 0x6d], []],
     ['CONNACK', { type: 'connack', sessionPresent: true, reasonCode: 0 }, [0x20, 3, 1, 0, 0], [0x20, 2, 1, 0]],
-  ])('writes %s for each version', (_name, packet, version5, version4) => {
+  ])('encodes %s for each version', (_name, packet, version5, version4) => {
     expect(Array.from(encodePacket(packet, 5))).toEqual(version5)
     expect(Array.from(encodePacket(packet, 4))).toEqual(version4)
   })
@@ -151,12 +149,12 @@ describe('encodePacket', () => {
     [REASON.quotaExceeded, 3],
     [REASON.badUserNameOrPassword, 4],
     [REASON.notAuthorized, 5],
-  ])('says %i as return code %i with MQTT 3.1.1, and no session with a failure', (reasonCode, returnCode) => {
+  ])('maps reason code %i to return code %i in MQTT 3.1.1, without a session on failure', (reasonCode, returnCode) => {
     const bytes = encodePacket({ type: 'connack', sessionPresent: true, reasonCode }, 4)
     expect(Array.from(bytes)).toEqual([0x20, 2, returnCode === 0 ? 1 : 0, returnCode])
   })
 
-  it('leaves out user properties, and then the reason string, where they do not fit', () => {
+  it('omits user properties first, then the reason string, if they do not fit', () => {
     const reasonString = 'because it is so'
     const plain: ServerPacket = { type: 'disconnect', reasonCode: REASON.quotaExceeded }
     const withReason: ServerPacket = { ...plain, reasonString }
@@ -178,7 +176,7 @@ describe('encodePacket', () => {
     ['3.11.2-1, 3.11.2-2', { type: 'unsuback', packetId: 1, reasonCodes: [REASON.success] }],
     ['3.14.2-3, 3.14.2-4', { type: 'disconnect', reasonCode: REASON.quotaExceeded }],
     ['3.15.2-2, 3.15.2-3', { type: 'auth', reasonCode: REASON.success, authenticationMethod: 'm' }],
-  ])('makes no packet too large by what only explains it [%s]', (_, plain) => {
+  ])('never exceeds the packet limit because of purely explanatory fields [%s]', (_, plain) => {
     const explained: ServerPacket = { ...plain, reasonString: 'why', userProperties: [['a', 'b'.repeat(20)]] }
     const [least, most] = [plain, explained].map(packet => encodePacket(packet, 5).length)
     expect(most).toBeGreaterThan(Number(least) + 25)
@@ -187,7 +185,7 @@ describe('encodePacket', () => {
     expect(encodePacket(explained, 5, least)).toEqual(encodePacket(plain, 5))
   })
 
-  it('refuses a text that no packet can hold', () => {
+  it('rejects a string that no packet can hold', () => {
     const long = { type: 'disconnect', reasonCode: 0, reasonString: 'ä'.repeat(32_768) } as const
     expect(() => encodePacket(long, 5)).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -8,7 +8,7 @@ import { anyId, anyText, anyTopic } from '../../support/any-packet.js'
 import { effort } from '../../support/effort.js'
 import { written } from '../../support/own-room.js'
 
-/** The whole packet, and all of it but the payload. */
+/** Encodes a whole packet; `encodedHead` omits the payload. */
 const encoded = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
   written(room => encoder.encodeTo(topic, content, envelope, room))
 const encodedHead = (encoder: PublishEncoder, topic: string, content: Content, envelope: Envelope): Uint8Array =>
@@ -40,7 +40,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc
   })
   .map(envelope => (envelope.qos === 0 ? { ...envelope, packetId: 0, dup: false } : envelope))
 
-/** What the receiver is to read. */
+/** The packet that the receiver must decode. */
 function expected(topic: string, content: Content, envelope: Envelope): InboundPublish {
   const { packetId, qos, dup, retain, version } = envelope
   const common = { topic, packetId, qos, dup, retain, payload: content.payload, carried: new Uint8Array(0) }
@@ -67,7 +67,7 @@ function expected(topic: string, content: Content, envelope: Envelope): InboundP
 }
 
 describe('PublishEncoder, for one of many receivers', () => {
-  it('writes what is read again, and says how large it is', () => {
+  it('encodes packets that decode to the same content, and reports their size', () => {
     const encoder = new PublishEncoder()
     const decoders = {
       4: new PublishDecoder({ version: 4, sender: 'server' }),
@@ -92,7 +92,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     )
   })
 
-  it('passes on what came with a message, and nothing that was for the broker', () => {
+  it('forwards properties of the message, without those meant for the broker', () => {
     const encoder = new PublishEncoder()
     const broker = new PublishDecoder()
     const receiver = new PublishDecoder({ sender: 'server' })
@@ -107,7 +107,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     )
   })
 
-  it('passes on properties around those that were for the broker, in their order', () => {
+  it('forwards properties in their order, without those meant for the broker', () => {
     const properties = [0x01, 1, 0x23, 0, 5, 0x03, 0, 1, 0x63, 0x02, 0, 0, 0, 9, 0x26, 0, 1, 0x61, 0, 1, 0x62]
     const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
     const { carried, topicAlias, messageExpiry } = new PublishDecoder().decode(frame)
@@ -115,7 +115,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     expect({ topicAlias, messageExpiry }).toEqual({ topicAlias: 5, messageExpiry: 9 })
   })
 
-  it('gives a view of what is passed on when it is in one piece', () => {
+  it('returns a view of the forwarded properties when they are contiguous', () => {
     const properties = [0x02, 0, 0, 0, 9, 0x03, 0, 1, 0x63, 0x23, 0, 5]
     const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
     const { carried } = new PublishDecoder().decode(frame)
@@ -123,7 +123,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     expect(carried.buffer).toBe(frame.buffer)
   })
 
-  it('encodes the properties of a content once for all of its receivers', () => {
+  it('encodes the properties of a message once for all its receivers', () => {
     let looked = 0
     const content: Content = {
       payload: utf8('x'),
@@ -137,7 +137,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     expect(looked).toBe(1)
   })
 
-  it('writes what contents have in common each with the type it has', () => {
+  it('encodes properties of different types in their own types', () => {
     const encoder = new PublishEncoder()
     const decoder = new PublishDecoder({ sender: 'server' })
     const commonProperties = { status: '200', empty: '' }
@@ -148,7 +148,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     }
   })
 
-  it('refuses a topic that no packet can hold, and writes the next one', () => {
+  it('rejects a topic that no packet can hold, and still encodes the next one', () => {
     const encoder = new PublishEncoder()
     const content = { payload: utf8('x'), userProperties: { a: '1' } }
     const refusal = expect.objectContaining({ code: 'argument' })

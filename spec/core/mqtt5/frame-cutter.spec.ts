@@ -7,7 +7,6 @@ import { concatBytes } from '../../../src/core/util/bytes.js'
 
 const LIMIT = 100_000
 
-/** A packet with so many bytes of content. */
 function packetOf(size: number, fill = 7): Uint8Array {
   const bytes = new Uint8Array(1 + sizeOfVarint(size) + size).fill(fill)
   bytes[0] = 0x30
@@ -26,13 +25,13 @@ const packets = fc.array(fc.tuple(fc.oneof(fc.nat(5), fc.nat(400), fc.constant(2
 })
 const places = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30 })
 
-/** Cuts bytes at places, given as fractions. */
+/** Cuts bytes at positions given as fractions. */
 function pieces(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   const cuts = [0, ...at.map(place => Math.floor(place * bytes.length)).sort((a, b) => a - b), bytes.length]
   return cuts.slice(1).map((cut, i) => bytes.slice(cuts[i], cut))
 }
 
-/** Memory it asks for, counted. */
+/** Counts the allocations of `run`. */
 function allocations(run: () => void): { count: number; bytes: number } {
   const original = globalThis.Uint8Array
   const seen = { count: 0, bytes: 0 }
@@ -55,7 +54,7 @@ function allocations(run: () => void): { count: number; bytes: number } {
 }
 
 describe('FrameCutter', () => {
-  it('gives the packets that were sent, wherever the stream is cut and whenever they are asked for', () => {
+  it('returns the sent packets for any division of the stream and any timing of reads', () => {
     fc.assert(
       fc.property(packets, places, fc.infiniteStream(fc.boolean()), (sent, at, asks) => {
         const cutter = new FrameCutter(LIMIT)
@@ -66,7 +65,7 @@ describe('FrameCutter', () => {
           if (asks.next().value) got.push(...take(cutter))
         }
         got.push(...take(cutter))
-        // All of them now: what was given before has not changed since.
+        // Compared at the end: earlier results must not have changed since.
         expect(Buffer.compare(concatBytes(got), concatBytes(frames))).toBe(0)
         expect(got.map(frame => frame.length)).toEqual(frames.map(frame => frame.length))
         expect([cutter.bufferedBytes, cutter.hasPartialPacket]).toEqual([0, false])
@@ -74,7 +73,7 @@ describe('FrameCutter', () => {
     )
   })
 
-  it('gives the packets that were sent one byte at a time', () => {
+  it('returns the packets that arrive one byte at a time', () => {
     const cutter = new FrameCutter(LIMIT)
     const frames = [packetOf(0), packetOf(127), packetOf(128), packetOf(3_000)]
     const got: Uint8Array[] = []
@@ -85,7 +84,7 @@ describe('FrameCutter', () => {
     expect(got).toEqual(frames)
   })
 
-  it('stops between two packets', () => {
+  it('can stop between two packets', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([packetOf(1), packetOf(2)]))
     expect(cutter.next()).toEqual(packetOf(1))
@@ -94,7 +93,7 @@ describe('FrameCutter', () => {
     expect(cutter.next()).toBeUndefined()
   })
 
-  it('gives the id of a PUBACK that says nothing but success, and leaves every other packet', () => {
+  it('returns the id of a PUBACK that reports plain success, and leaves every other packet', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([encodePuback(0x1234), packetOf(1), encodePuback(7)]))
     expect([cutter.nextPuback(), cutter.nextPuback()]).toEqual([0x1234, 0])
@@ -108,13 +107,13 @@ describe('FrameCutter', () => {
     ['has a reason', [0x40, 3, 0, 1, 0x10]],
     ['has flags', [0x42, 2, 0, 1]],
     ['is of another type', [0x50, 2, 0, 1]],
-  ])('does not take for one what %s', (_, bytes) => {
+  ])('does not take for a plain PUBACK a packet that %s', (_, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(Uint8Array.from(bytes))
     expect([cutter.nextPuback(), cutter.bufferedBytes]).toEqual([0, bytes.length])
   })
 
-  it('does not take for a PUBACK what is left of the packet before', () => {
+  it('does not take the remainder of a packet for a PUBACK', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(1), packetOf(2)]
     cutter.push(concatBytes([first, second, encodePuback(1)]).subarray(0, first.length + second.length + 3))
@@ -124,7 +123,7 @@ describe('FrameCutter', () => {
     expect(cutter.nextPuback()).toBe(1)
   })
 
-  it('gives views of what came in one piece, plain ones of Buffers too', () => {
+  it('returns views of packets that arrive in one chunk, as plain Uint8Arrays even for Buffers', () => {
     const cutter = new FrameCutter(LIMIT)
     const chunk = Buffer.from(concatBytes([packetOf(3), packetOf(4)]))
     cutter.push(chunk)
@@ -134,7 +133,7 @@ describe('FrameCutter', () => {
     }
   })
 
-  it('says whether a packet has begun', () => {
+  it('reports whether a packet has begun', () => {
     const cutter = new FrameCutter(LIMIT)
     for (const byte of packetOf(2)) {
       expect(cutter.next()).toBeUndefined()
@@ -146,7 +145,7 @@ describe('FrameCutter', () => {
   it.each([
     ['a length of more than four bytes', REASON.malformedPacket, [0x30, 0x80, 0x80, 0x80, 0x80]],
     ['a length beyond its maximum', REASON.packetTooLarge, [0x30, 0xff, 0xff, 0xff, 0x7f]],
-  ])('refuses %s as soon as it is known, again and again', (_what, reasonCode, bytes) => {
+  ])('rejects %s as early as possible, and on every later call', (_what, reasonCode, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     const refusal = expect.objectContaining({ name: 'PacketError', reasonCode })
     cutter.push(concatBytes([packetOf(1), Uint8Array.from(bytes)]))
@@ -154,7 +153,7 @@ describe('FrameCutter', () => {
     for (let i = 0; i < 3; i++) expect(() => cutter.next()).toThrow(refusal)
   })
 
-  it('takes a packet of exactly the maximum', () => {
+  it('accepts a packet of exactly the maximum', () => {
     const cutter = new FrameCutter(130)
     cutter.push(packetOf(127))
     expect(cutter.next()).toEqual(packetOf(127))
@@ -162,7 +161,7 @@ describe('FrameCutter', () => {
     expect(() => cutter.next()).toThrow(expect.objectContaining({ reasonCode: REASON.packetTooLarge }))
   })
 
-  it('asks for memory that grows with what has come, not with what is announced, in few steps', () => {
+  it('allocates in proportion to the received bytes, not to the announced length, in few steps', () => {
     const cutter = new FrameCutter(300_000_000)
     const size = 50_000
     const sent = [0x30, 0xff, 0xff, 0xff, 0x7f, ...new Uint8Array(size)].map(byte => Uint8Array.of(byte))
@@ -174,11 +173,11 @@ describe('FrameCutter', () => {
     })
     expect(cutter.bufferedBytes).toBe(size + 5)
     expect(count).toBeLessThan(40)
-    // 1 + 2 + 4 + ... + 2n: all that is copied is copied less than four times over.
+    // 1 + 2 + 4 + ... + 2n: every byte is copied less than four times.
     expect(bytes).toBeLessThan(4 * size)
   })
 
-  it('puts a packet together in memory of its size, and copies nothing of what came with its end', () => {
+  it('assembles a packet in memory of its size, without copying the bytes after it', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(70_000), packetOf(3)]
     const stream = concatBytes([first, second])
@@ -193,7 +192,7 @@ describe('FrameCutter', () => {
     expect(frames.map(({ buffer }) => buffer.byteLength)).toEqual([first.length, chunk.length])
   })
 
-  it('keeps little of a large piece of which little is left', () => {
+  it('does not retain a large chunk because of a small remainder', () => {
     const cutter = new FrameCutter(LIMIT)
     const chunk = concatBytes([packetOf(60_000), Uint8Array.of(0x30, 9, 1)])
     cutter.push(chunk)

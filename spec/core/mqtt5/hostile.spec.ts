@@ -12,9 +12,9 @@ import { encodeClientPacket } from '../../support/client-packets.js'
 import { effort, SEED } from '../../support/effort.js'
 import { publishPacket } from '../../support/own-room.js'
 
-/** How many mutated packets; more by hand: `PACKETS=1000000 npx vitest run ... spec/packet/hostile`. */
+/** The number of mutated packets. To raise it: `PACKETS=1000000 npx vitest run spec/core/mqtt5/hostile`. */
 const PACKETS = Number(process.env['PACKETS'] ?? effort(50_000, 3_000))
-/** Mutants of one packet. */
+/** Mutants per packet. */
 const MUTANTS = 50
 
 const anyPublish = fc
@@ -29,7 +29,7 @@ const anyPublish = fc
   })
   .map(publish => publishPacket(publish, 1))
 
-/** Simple and fast: a million mutants are to come from one number. */
+/** A simple, fast generator: one seed must reproduce a million mutants. */
 function chance(seed: number): (below: number) => number {
   let state = seed | 1
   return below => {
@@ -42,7 +42,7 @@ function chance(seed: number): (below: number) => number {
 
 const INTERESTING = [0, 1, 2, 0x23, 0x26, 0x2b, 0x7f, 0x80, 0xc0, 0xed, 0xff]
 
-/** Changes, takes away or puts in some bytes; the length of the packet is mended, mostly. */
+/** Changes, removes or inserts bytes, and usually corrects the packet length. */
 function mutate(bytes: Uint8Array, next: (below: number) => number): Uint8Array {
   let content = Array.from(bytes.subarray(2))
   const first = next(8) === 0 ? next(256) : (bytes[0] ?? 0)
@@ -63,8 +63,8 @@ function mutate(bytes: Uint8Array, next: (below: number) => number): Uint8Array 
   return frame
 }
 
-describe('whatever a client sends', () => {
-  it(`is read or refused, and nothing else: ${PACKETS} packets, seed ${SEED}`, () => {
+describe('any input from a client', () => {
+  it(`is decoded or rejected with PacketError: ${PACKETS} packets, seed ${SEED}`, () => {
     const next = chance(SEED)
     const decoders = { 4: new PublishDecoder({ version: 4 }), 5: new PublishDecoder() }
     const seen = { read: 0, refused: 0 }
@@ -87,12 +87,12 @@ describe('whatever a client sends', () => {
       for (let i = 0; i < MUTANTS; i++) attempt(mutate(bytes, next), next(4) === 0 ? 4 : 5)
     }
     expect(seen.read + seen.refused).toBeGreaterThanOrEqual(PACKETS)
-    // A fuzzer of which everything is refused at the first byte shows nothing.
+    // A fuzzer whose packets are all rejected at the first byte proves nothing.
     expect(seen.read).toBeGreaterThan(PACKETS / 50)
     expect(seen.refused).toBeGreaterThan(PACKETS / 50)
   }, 600_000)
 
-  it('is read in linear time, though one user property name comes over and over', () => {
+  it('is decoded in linear time even if one user property name repeats many times', () => {
     const copied = (count: number): number =>
       countElements(() => {
         expect(new PublishDecoder().decode(publishWith(count)).userProperties['a']).toHaveLength(count)
@@ -100,7 +100,7 @@ describe('whatever a client sends', () => {
     expect(copied(1_000)).toBeLessThan(3 * copied(500))
   })
 
-  it('is refused when it has more than a thousand user properties, of whatever names', () => {
+  it('is rejected when it has more than a thousand user properties of any name', () => {
     const tooMany = expect.objectContaining({ reasonCode: REASON.quotaExceeded })
     expect(() => new PublishDecoder().decode(publishWith(100_000))).toThrow(tooMany)
     const unsubscribe = (count: number): Uint8Array =>
@@ -109,7 +109,7 @@ describe('whatever a client sends', () => {
     expect(() => decodePacket(unsubscribe(1_001), 5)).toThrow(tooMany)
   })
 
-  it('is refused when it has more than ten thousand filters', () => {
+  it('is rejected when it has more than ten thousand filters', () => {
     const tooMany = expect.objectContaining({ reasonCode: REASON.quotaExceeded })
     const filters = (header: number, count: number, ...filter: readonly number[]): Uint8Array =>
       framed(
@@ -124,13 +124,13 @@ describe('whatever a client sends', () => {
     expect(() => decodePacket(unsubscribe(10_001), 5)).toThrow(tooMany)
   })
 
-  it('is read without a copy of a large payload', () => {
+  it('is decoded without copying a large payload', () => {
     const frame = framed(0x30, concatBytes([Uint8Array.of(0, 1, 0x74, 0), utf8('x'.repeat(1_000_000))]))
     expect(new PublishDecoder().decode(frame).payload.buffer).toBe(frame.buffer)
   })
 })
 
-/** Elements that arrays take over: pushed, or copied from another array. */
+/** Counts the elements pushed to arrays or copied between them. */
 function countElements(run: () => void): number {
   const { push, concat, slice } = Array.prototype
   const iterate = Array.prototype[Symbol.iterator]
@@ -167,7 +167,7 @@ function varint(value: number): Uint8Array {
   return bytes
 }
 
-/** Properties: one user property, so many times. */
+/** Properties with the same user property `count` times. */
 const repeated = (count: number): Uint8Array =>
   concatBytes([varint(7 * count), ...new Array<Uint8Array>(count).fill(Uint8Array.of(0x26, 0, 1, 0x61, 0, 1, 0x62))])
 

@@ -46,7 +46,7 @@ function withProperties(...parts: (readonly number[])[]): Uint8Array {
   return new Uint8Array([0x32, 6 + content.length, 0, 1, 0x74, 0, 9, content.length, ...content])
 }
 
-/** Whatever is wrong with a packet is a PacketError. */
+/** Fails on any error other than PacketError. */
 function attempt(decode: () => unknown): void {
   try {
     decode()
@@ -58,7 +58,7 @@ function attempt(decode: () => unknown): void {
 const textField = (value: string): number[] => [0, utf8(value).length, ...utf8(value)]
 
 describe('PublishDecoder', () => {
-  it('reads what mqtt-packet writes', () => {
+  it('decodes what mqtt-packet encodes', () => {
     const decoder = new PublishDecoder()
     fc.assert(
       fc.property(anyPublish, packet => {
@@ -83,7 +83,7 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('reads what our encoder writes, with and without an id', () => {
+  it('decodes what our encoder encodes, with and without an id', () => {
     const publish = { topic: 'a/b', payload: utf8('x'), contentType: 'c', userProperties: { __ts: '1:0:a' } }
     for (const id of [0, 1, 65_535]) {
       const decoded = new PublishDecoder().decode(publishPacket(publish, id))
@@ -91,7 +91,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('tells texts apart that are alike', () => {
+  it('distinguishes similar strings', () => {
     const decoder = new PublishDecoder()
     const names = ['ab', 'bb', 'cb', 'abab', 'bbab', 'ä', 'ö', '1.0', '1.1', '2.0']
     for (const name of [...names, ...[...names].reverse()]) {
@@ -99,7 +99,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('knows a text again though the memory it came in was used for something else', () => {
+  it('recognizes a cached string even though its original memory was overwritten', () => {
     const decoder = new PublishDecoder()
     const frame = bytesOf({ ...plain, topic: 'first' })
     decoder.decode(frame)
@@ -148,7 +148,7 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('reads the subscription identifiers of a server, and refuses 0', () => {
+  it('decodes the subscription identifiers of a server, and rejects 0', () => {
     const decoder = new PublishDecoder({ sender: 'server' })
     expect(decoder.decode(withProperties([0x0b, 1], [0x0b, 0x80, 1])).subscriptionIds).toEqual([1, 128])
     expect(() => decoder.decode(withProperties([0x0b, 0]))).toThrow(
@@ -156,13 +156,13 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('takes an empty topic with an alias, and not without one after that', () => {
+  it('accepts an empty topic with an alias, but then not without one', () => {
     const decoder = new PublishDecoder()
     expect(decoder.decode(Uint8Array.of(0x30, 6, 0, 0, 3, 0x23, 0, 7))).toMatchObject({ topic: '', topicAlias: 7 })
     expect(() => decoder.decode(Uint8Array.of(0x30, 3, 0, 0, 0))).toThrow('A topic name is empty')
   })
 
-  it('keeps names that objects have in store', () => {
+  it('keeps names that objects inherit', () => {
     const names = ['__proto__', 'constructor', 'hasOwnProperty', '__proto__']
     const frame = withProperties(...names.map((name, i) => [0x26, ...textField(name), ...textField(String(i))]))
     const { userProperties } = new PublishDecoder().decode(frame)
@@ -174,7 +174,7 @@ describe('PublishDecoder', () => {
     expect(new PublishDecoder().decode(withProperties()).userProperties['constructor']).toBeUndefined()
   })
 
-  it('reads a thousand user properties, and refuses more', () => {
+  it('decodes a thousand user properties, and rejects more', () => {
     const named = (count: number, nameOf: (i: number) => string): Uint8Array => {
       const values = new Map<string, string[]>()
       for (let i = 0; i < count; i++) values.set(nameOf(i), [...(values.get(nameOf(i)) ?? []), String(i)])
@@ -191,7 +191,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('keeps its head whatever comes, and reads the next packet', () => {
+  it('survives any input, and decodes the next packet', () => {
     const decoder = new PublishDecoder()
     const good = bytesOf(plain)
     const cut = fc.tuple(anyPublish, fc.nat(), fc.nat(255)).map(([packet, at, byte]) => {
@@ -220,8 +220,8 @@ const plain: IPublishPacket = {
   retain: false,
 }
 
-describe('KnownTexts', () => {
-  it('reads each of two texts once that belong to the same place', () => {
+describe('StringCache', () => {
+  it('decodes each of two strings with the same slot only once', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const come = (text: string): string => {
@@ -233,11 +233,11 @@ describe('KnownTexts', () => {
     expect(read).toEqual(['$high_priority', '1.0'])
   })
 
-  it('forgets the one that was read first when a third comes to their place', () => {
+  it('evicts the oldest string of a slot when a third one needs it', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const come = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))
-    // Only the first character differs, which says nothing about the place.
+    // The slot does not depend on the first character.
     for (const text of ['aXXX', 'bXXX', 'cXXX', 'bXXX', 'cXXX', 'aXXX']) expect(come(text)).toBe(text)
     expect(read).toEqual(['aXXX', 'bXXX', 'cXXX', 'aXXX'])
   })

@@ -6,7 +6,7 @@ import { PublishDecoder } from '../../../src/core/mqtt5/publish-decoder.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 
-/** What a client sends, with its length; the properties of a packet come with theirs. */
+/** A client packet including its length; `content` includes the properties with their length. */
 const packet = (first: number, ...content: (number | readonly number[])[]): Uint8Array => {
   const bytes = content.flat()
   if (bytes.length > 127) throw new Error('too long for the table')
@@ -250,7 +250,7 @@ const ALLOWED: readonly (readonly [
   ['3.1.1: 2.2.3', 'a length with a byte too many, in 3.1.1', Uint8Array.of(0xc0, 0x80, 0), { type: 'pingreq' }, 4],
 ]
 
-/** As a connection reads it. */
+/** Reads a packet as a connection does. */
 function read(bytes: Uint8Array, version: Version): void {
   if ((bytes[0] ?? 0) >> 4 === 3) new PublishDecoder({ version }).decode(bytes)
   else decodePacket(bytes, version)
@@ -266,7 +266,7 @@ describe('the standard forbids', () => {
   it.each([
     ['2.1.4', 'a length of more than four bytes', malformedPacket, [0x30, 0xff, 0xff, 0xff, 0xff]],
     ['3.2.2-15', 'a packet larger than the maximum', packetTooLarge, [0x30, 99]],
-  ])('%s: %s, with reason code %i, before it is there', (_section, _what, reasonCode, bytes) => {
+  ])('%s: %s, with reason code %i, before the packet is complete', (_section, _what, reasonCode, bytes) => {
     const cutter = new FrameCutter(100)
     cutter.push(Uint8Array.from(bytes))
     expect(() => cutter.next()).toThrow(expect.objectContaining({ name: 'PacketError', reasonCode }))

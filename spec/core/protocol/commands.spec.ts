@@ -9,7 +9,7 @@ import { effort } from '../../support/effort.js'
 const LARGEST = Number.MAX_SAFE_INTEGER
 const NOT_UTF8 = Uint8Array.of(0xff, 0xfe)
 
-/** A request of these words; a text stands for its UTF-8. */
+/** Encodes a request; a string stands for its UTF-8. */
 const request = (...words: (string | Uint8Array)[]): Uint8Array =>
   encodeArray(words.map(word => (typeof word === 'string' ? utf8(word) : word)))
 
@@ -30,7 +30,7 @@ const nex = (comparand?: string): SetCondition => ({
 })
 
 const anyBytes = fc.uint8Array({ maxLength: 24 })
-// Words of the protocol are legal keys, values and comparands, too.
+// Protocol keywords are also legal keys, values and comparands.
 const anyWord = fc.constantFrom('NX', 'NEX', 'PX', '5', '0', '-1', 'STOP', 'SET', 'GET', '').map(utf8)
 const anyData = fc.oneof(anyBytes, anyWord)
 const anyKey = anyData.filter(key => key.length > 0)
@@ -74,11 +74,11 @@ describe('encodeCommand', () => {
     ],
     [{ verb: 'SCAN', glob: utf8('a*'), token: undefined }, '*2\r\n$4\r\nSCAN\r\n$2\r\na*\r\n'],
     [{ verb: 'SCAN', glob: utf8('a*'), token: utf8('t') }, '*3\r\n$4\r\nSCAN\r\n$2\r\na*\r\n$1\r\nt\r\n'],
-  ])('spells command %# as the protocol does', (command, payload) => {
+  ])('encodes command %# as the protocol defines', (command, payload) => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
-  it('is undone by parseCommand for any command, binary keys and values that look like options included', () => {
+  it('is reversed by parseCommand for any command, including binary keys and values that look like options', () => {
     fc.assert(
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
@@ -103,17 +103,17 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })
 
-  it('reads keys and values that are no text', () => {
+  it('reads keys and values that are not text', () => {
     const command = parseCommand(request('SET', NOT_UTF8, Uint8Array.of(0, 13, 10, 255)))
     expect(command).toEqual(set({ key: NOT_UTF8, value: Uint8Array.of(0, 13, 10, 255) }))
   })
 
-  it('reads an empty value, which is not the same as none', () => {
+  it('distinguishes an empty value from none', () => {
     expect(parseCommand(request('SET', 'k', ''))).toEqual(set({ value: utf8('') }))
     expect(parseCommand(request('VDEL', 'k', ''))).toMatchObject({ verb: 'VDEL', value: utf8('') })
   })
 
-  it('takes the words of the protocol for keys and values where keys and values stand', () => {
+  it('treats protocol keywords as keys and values where those are expected', () => {
     expect(parseCommand(request('SET', 'SET', 'NX'))).toEqual(set({ key: utf8('SET'), value: utf8('NX') }))
     expect(parseCommand(request('KEYNOTIFY', 'STOP'))).toMatchObject({ key: utf8('STOP'), stop: false })
   })
@@ -130,7 +130,7 @@ describe('parseCommand', () => {
     ['PX 5 NEX w', { condition: nex('w'), px: 5 }],
     ['NEX w', { condition: nex('w'), px: undefined }],
     ['NEX w PX 5', { condition: nex('w'), px: 5 }],
-    // What follows NEX is an option if the rest then makes sense, else the comparand.
+    // A word after NEX is an option if the rest is then valid, otherwise the comparand.
     ['NEX PX 1000', { condition: nex(), px: 1000 }],
     ['NEX PX', { condition: nex('PX'), px: undefined }],
     ['NEX PX PX 5', { condition: nex('PX'), px: 5 }],
@@ -146,7 +146,7 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
   })
 
-  it('takes empty bytes and bytes that are no text for the comparand of NEX', () => {
+  it('reads empty and non-text bytes as the comparand of NEX', () => {
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', ''))).toEqual(set({ condition: nex('') }))
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', NOT_UTF8, 'PX', '5'))).toEqual(
       set({ condition: { type: 'NEX', comparand: NOT_UTF8 }, px: 5 }),
@@ -231,11 +231,11 @@ describe('parseCommand', () => {
     ['__proto__', 'k', 'v'],
     ['toString', 'k'],
     ['hasOwnProperty', 'k'],
-  ])('does not know the command %j', (...words) => {
+  ])('rejects the unknown command %j', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('unknown-command'))
   })
 
-  it('does not know a verb that is no text', () => {
+  it('rejects a verb that is not text', () => {
     expect(() => parseCommand(request(NOT_UTF8, 'k'))).toThrow(refusal('unknown-command'))
     expect(() => parseCommand(request(Uint8Array.of(0x47, 0x45, 0x54, 0xff), 'k'))).toThrow(refusal('unknown-command'))
   })
@@ -256,7 +256,7 @@ describe('parseCommand', () => {
     ['KEYNOTIFY', 'k', 'x', 'y'],
     ['SCAN'],
     ['SCAN', '*', 't', 'u'],
-  ])('counts the arguments of %s %s %s %s', (...words) => {
+  ])('rejects %s %s %s %s for its argument count', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('wrong-argument-count'))
   })
 
@@ -272,7 +272,7 @@ describe('parseCommand', () => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('key-empty'))
   })
 
-  it('complains of the form before it complains of an empty key', () => {
+  it('reports a malformed command before an empty key', () => {
     expect(() => parseCommand(request('GET', '', 'v'))).toThrow(refusal('wrong-argument-count'))
     expect(() => parseCommand(request('SET', '', 'v', 'PX', '0'))).toThrow(refusal('syntax-error'))
     expect(() => parseCommand(request('get', ''))).toThrow(refusal('unknown-command'))
@@ -296,7 +296,7 @@ describe('parseCommand', () => {
     expect(() => parseCommand(utf8(payload))).toThrow(refusal('syntax-error'))
   })
 
-  it('raises nothing but CommandError for any words', () => {
+  it('throws only CommandError for any words', () => {
     const anyWords = fc.array(
       fc.oneof(anyData, fc.constantFrom('SET', 'VDEL', 'KEYNOTIFY', 'NEX', 'PX', 'PX').map(utf8)),
       { maxLength: 10 },
@@ -316,7 +316,7 @@ describe('parseCommand', () => {
     )
   })
 
-  it('reads any options of SET as a form that is read the same again', () => {
+  it('parses any options of SET into a command that encodes and parses to itself', () => {
     const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
     fc.assert(
       fc.property(anyOptions, options => {
@@ -333,14 +333,14 @@ describe('parseCommand', () => {
     )
   })
 
-  it('refuses ten thousand options', () => {
+  it('rejects ten thousand options', () => {
     const options = Array.from({ length: 10_000 }, (_, i) => (i % 2 === 0 ? 'NEX' : 'PX'))
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 })
 
 describe('CommandError', () => {
-  it('says which error the store answers', () => {
+  it('carries the error code of the answer', () => {
     expect(new CommandError('key-empty')).toMatchObject({ name: 'CommandError', code: 'key-empty' })
     expect(new CommandError('key-empty')).toBeInstanceOf(Error)
   })

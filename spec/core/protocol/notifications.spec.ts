@@ -15,26 +15,26 @@ const anyNotification: fc.Arbitrary<Notification> = fc.oneof(
 const notification = (...words: string[]): Uint8Array => encodeArray(words.map(utf8))
 
 describe('encodeNotification', () => {
-  it('spells a set with its value', () => {
+  it('encodes a set with its value', () => {
     expect(fromUtf8(encodeNotification({ op: 'set', value: utf8('abc') }))).toBe(
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$3\r\nabc\r\n',
     )
   })
 
-  it('spells an empty value, which is not the same as none', () => {
+  it('distinguishes an empty value from none', () => {
     expect(fromUtf8(encodeNotification({ op: 'set', value: utf8('') }))).toBe(
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$0\r\n\r\n',
     )
     expect(fromUtf8(encodeNotification({ op: 'set', value: undefined }))).toBe('*2\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n')
   })
 
-  it('spells a delete as the field does, unless told to spell it as documented', () => {
+  it('encodes a delete as deployed stores do, or as documented on request', () => {
     expect(fromUtf8(encodeNotification({ op: 'delete' }))).toBe('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n')
     expect(fromUtf8(encodeNotification({ op: 'delete' }, 'field'))).toBe('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n')
     expect(fromUtf8(encodeNotification({ op: 'delete' }, 'documented'))).toBe('*2\r\n$6\r\nNOTIFY\r\n$3\r\nDEL\r\n')
   })
 
-  it.each(['field', 'documented'] as const)('is undone by parseNotification in the %s dialect', dialect => {
+  it.each(['field', 'documented'] as const)('is reversed by parseNotification in the %s dialect', dialect => {
     fc.assert(
       fc.property(anyNotification, notification => {
         expect(parseNotification(encodeNotification(notification, dialect))).toEqual(notification)
@@ -55,7 +55,7 @@ describe('parseNotification', () => {
     expect(parseNotification(notification(...words))).toEqual(expected)
   })
 
-  it('reads a value that is no text', () => {
+  it('reads a value that is not text', () => {
     const value = Uint8Array.of(0xff, 0x0d, 0x0a, 0x00)
     const payload = encodeArray([utf8('NOTIFY'), utf8('SET'), utf8('VALUE'), value])
     expect(parseNotification(payload)).toEqual({ op: 'set', value })
@@ -108,7 +108,7 @@ describe('parseNotification', () => {
     )
   })
 
-  it('says what it got instead, but not at length', () => {
+  it('shows the unexpected payload, truncated', () => {
     expect(() => parseNotification(notification('NOTIFY', 'EXPIRE'))).toThrow('Not a notification: NOTIFY EXPIRE')
     let message = ''
     try {
@@ -120,7 +120,7 @@ describe('parseNotification', () => {
     expect(message.length).toBeLessThan(150)
   })
 
-  it('refuses words that are no text, rather than read them as if they were', () => {
+  it('rejects words that are not text instead of misreading them', () => {
     const payload = encodeArray([utf8('NOTIFY'), Uint8Array.of(0x44, 0x45, 0x4c, 0xff)])
     expect(() => parseNotification(payload)).toThrow(REFUSAL)
   })

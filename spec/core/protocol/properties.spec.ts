@@ -4,25 +4,25 @@ import { readPosition, readVersion } from '../../../src/core/protocol/properties
 
 const VERSION = '0001696374425000:00001:Broker'
 
-describe('versionOf', () => {
+describe('readVersion', () => {
   it('reads the version of a response or a notification', () => {
     expect(readVersion({ userProperties: { __ts: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
-  it('is undefined where there is none', () => {
+  it('returns undefined without a version', () => {
     expect(readVersion({ userProperties: {} })).toBeUndefined()
   })
 
   it.each([
     ['is malformed', 'now'],
     ['comes twice', [VERSION, VERSION]],
-  ])('raises a payload error for one that %s', (_, __ts) => {
+  ])('throws a payload error for a version that %s', (_, __ts) => {
     expect(() => readVersion({ userProperties: { __ts } })).toThrow(expect.objectContaining({ code: 'payload' }))
   })
 })
 
-describe('positionOf', () => {
-  it('reads the place of an absence', () => {
+describe('readPosition', () => {
+  it('reads the position of a missing key', () => {
     expect(readPosition({ userProperties: { __pos: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
@@ -30,7 +30,7 @@ describe('positionOf', () => {
     ['there is none', {}],
     ['another store means something else by it', { __pos: 'left' }],
     ['it comes twice', { __pos: [VERSION, VERSION] }],
-  ])('is undefined when %s', (_, userProperties) => {
+  ])('returns undefined when %s', (_, userProperties) => {
     expect(readPosition({ userProperties })).toBeUndefined()
   })
 })

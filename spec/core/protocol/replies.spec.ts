@@ -43,13 +43,13 @@ describe('encodeReply', () => {
     ],
     [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR: syntax error\r\n'],
     [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR: the key length is zero\r\n'],
-  ])('spells %j as the field (%j) or as the documents (%j) do', (reply, field, documented) => {
+  ])('encodes %j as %j in the field dialect and as %j in the documented one', (reply, field, documented) => {
     expect(fromUtf8(encodeReply(reply))).toBe(field)
     expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
     expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
   })
 
-  it.each(DIALECTS)('is undone by the readers in the %s dialect', dialect => {
+  it.each(DIALECTS)('is reversed by the readers in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')
     expect(conditional({ type: 'ok' })).toBe('applied')
     expect(conditional({ type: 'count', count: 1 })).toBe('applied')
@@ -62,7 +62,7 @@ describe('encodeReply', () => {
     expect(readValue(encodeReply({ type: 'absent' }, dialect), 'k')).toBeUndefined()
   })
 
-  it('carries any value to readValue', () => {
+  it('passes any value to readValue unchanged', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.constantFrom(...DIALECTS), (value, dialect) => {
         expect(readValue(encodeReply({ type: 'value', value }, dialect), 'k')).toEqual(value)
@@ -105,7 +105,7 @@ describe('readValue', () => {
     expect(read(readValue, payload)).toEqual(utf8(text))
   })
 
-  it('tells no key from an empty value', () => {
+  it('distinguishes a missing key from an empty value', () => {
     expect(read(readValue, '$-1\r\n')).toBeUndefined()
     expect(read(readValue, '$0\r\n\r\n')).toBeInstanceOf(Uint8Array)
   })
@@ -117,7 +117,7 @@ describe('readValue', () => {
     '$4\r\n1234\r\n1',
     '$-2\r\n',
     '$999999999999999\r\n1234\r\n',
-  ])('refuses %j, a blob without its exact length', payload => {
+  ])('refuses %j, a blob with a wrong length', payload => {
     expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
   })
 
@@ -219,7 +219,7 @@ describe.each(READERS)('%s', (_, reader) => {
     expect(() => reader(utf8('*0\r\n'), 'panel "7"')).toThrow('"panel \\"7\\""')
   })
 
-  it('reads a reply that was cut short as the whole reply or refuses it', () => {
+  it('either refuses a truncated reply or reads it as the whole reply', () => {
     const replies: Reply[] = [
       { type: 'ok' },
       { type: 'value', value: utf8('12\r\n34') },

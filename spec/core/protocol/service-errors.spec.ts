@@ -4,7 +4,7 @@ import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from '../../
 import { fromUtf8 } from '../../../src/core/util/bytes.js'
 import { ServiceError, StateStoreError } from '../../../src/core/util/errors.js'
 
-// Copied from the protocol, not from the source: these bytes are what other implementations say and expect.
+// Copied from the protocol instead of the source: other implementations send and expect these bytes.
 const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
   [
     'clock-skew',
@@ -30,13 +30,13 @@ const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
 ]
 
 describe('SERVICE_ERRORS', () => {
-  it('holds the texts of the protocol and no others', () => {
+  it('contains exactly the texts of the protocol', () => {
     expect(SERVICE_ERRORS).toEqual(Object.fromEntries(TEXTS))
   })
 })
 
 describe.each(TEXTS)('the error %s', (code, text) => {
-  it('is answered by the store in either dialect', () => {
+  it('is encoded in either dialect', () => {
     expect(fromUtf8(encodeReply({ type: 'error', code }))).toBe(`-ERR ${text}\r\n`)
     expect(fromUtf8(encodeReply({ type: 'error', code }, 'documented'))).toBe(`-ERR: ${text}\r\n`)
   })
@@ -47,13 +47,13 @@ describe.each(TEXTS)('the error %s', (code, text) => {
     ['ERR:', ''],
     ['', ''],
     ['ERR ', ' '],
-  ])('is known after %j and before %j', (prefix, suffix) => {
+  ])('is recognized after %j and before %j', (prefix, suffix) => {
     expect(serviceError(`${prefix}${text}${suffix}`, 'k')).toMatchObject({ code, text, key: 'k' })
   })
 })
 
 describe('serviceError', () => {
-  it('is a ServiceError that names the key and says what the store said', () => {
+  it('returns a ServiceError with the key and the text of the store', () => {
     const error = serviceError('ERR not authorized', 'panel 7')
     expect(error).toBeInstanceOf(ServiceError)
     expect(error).toBeInstanceOf(StateStoreError)
@@ -68,7 +68,7 @@ describe('serviceError', () => {
     expect(error.message).not.toContain('undefined')
   })
 
-  it('knows a stale fencing token in the older spelling, and by its start alone', () => {
+  it('recognizes a stale fencing token in the older spelling, and by its beginning alone', () => {
     const older = 'the request fencing token is a lower version that the fencing token protecting the resource'
     expect(serviceError(`ERR ${older}`)).toMatchObject({ code: 'fencing-token-stale', text: older })
     const short = 'the request fencing token is a lower version'
@@ -87,11 +87,11 @@ describe('serviceError', () => {
     ['ERR ERR syntax error', 'ERR syntax error'],
     ['ERR toString', 'toString'],
     ['ERR __proto__', '__proto__'],
-  ])('keeps the words of %j, which it does not know', (line, text) => {
+  ])('keeps the text of the unknown error %j', (line, text) => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text })
   })
 
-  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps %j word by word', line => {
+  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps %j verbatim', line => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
   })
 })

@@ -20,11 +20,11 @@ describe('INVOKE_TOPIC', () => {
 })
 
 describe('responseTopic', () => {
-  it('is the one recommended for a client', () => {
+  it('returns the recommended topic of a client', () => {
     expect(responseTopic('client-id1')).toBe('clients/client-id1/services/statestore/_any_/command/invoke/response')
   })
 
-  it('is one that the store allows', () => {
+  it('returns a topic that the store allows', () => {
     expect(isAllowedResponseTopic(responseTopic('client-id1'))).toBe(true)
   })
 })
@@ -32,15 +32,15 @@ describe('responseTopic', () => {
 describe('notificationPrefix', () => {
   const notificationTopic = (clientId: string, key: Uint8Array): string => notificationPrefix(clientId) + toHex(key)
 
-  it('spells the client id in upper-case Base16, as the key after it', () => {
+  it('encodes the client id in upper-case Base16, like the key after it', () => {
     expect(notificationTopic('client-id1', utf8('SOMEKEY'))).toBe(`${NOTIFY}534F4D454B4559`)
   })
 
-  it('carries client ids beyond ASCII as UTF-8', () => {
+  it('encodes client ids beyond ASCII as UTF-8', () => {
     expect(notificationPrefix('\u00e9')).toContain('/C3A9/')
   })
 
-  it('differs for different keys, gives back the key after its prefix and holds no further topic level', () => {
+  it('gives a distinct, reversible topic for each key, without another topic level', () => {
     const anyKey = fc.uint8Array({ minLength: 1, maxLength: 32 })
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), anyKey, (clientId, key) => {
@@ -56,7 +56,7 @@ describe('notificationPrefix', () => {
 })
 
 describe('notificationFilter', () => {
-  it('takes the notifications of all keys of one client', () => {
+  it('matches the notifications of all keys of one client', () => {
     expect(notificationFilter('client-id1')).toBe(`${NOTIFY}+`)
     expect(notificationPrefix('client-id1')).toBe(NOTIFY)
   })

@@ -12,7 +12,7 @@ describe('decode', () => {
     expect(decode(utf8(payload))).toEqual(value)
   })
 
-  it('reads back any value that is written', () => {
+  it('reads back any encoded value', () => {
     fc.assert(
       fc.property(anyValue, value => {
         expect(decode(wire(value))).toEqual(value)
@@ -33,21 +33,21 @@ describe('decode', () => {
     )
   })
 
-  it('raises PayloadError when it is given no pieces at all', () => {
+  it('throws PayloadError without any pieces', () => {
     expect(() => decode()).toThrow(PayloadError)
   })
 
-  it('shows bytes of a line that are not UTF-8 as replacement characters', () => {
+  it('shows invalid UTF-8 in a line as replacement characters', () => {
     expect(decode(new Uint8Array([0x2b, 0xff, 0x0d, 0x0a]))).toEqual({ type: 'simple', text: '\ufffd' })
   })
 
-  it('reads four arrays within one another and refuses five', () => {
+  it('reads four nested arrays and refuses five', () => {
     expect(decode(wire(nested(4, integer(7))))).toEqual(nested(4, integer(7)))
     expect(decode(wire(nested(4, array())))).toEqual(nested(4, array()))
     expect(() => decode(wire(nested(5, integer(7))))).toThrow('nested too deep')
   })
 
-  it('refuses a hundred thousand arrays within one another without exhausting the stack', () => {
+  it('refuses a hundred thousand nested arrays without exhausting the stack', () => {
     expect(() => decode(utf8('*1\r\n'.repeat(100_000)))).toThrow('nested too deep')
   })
 
@@ -56,7 +56,7 @@ describe('decode', () => {
     expect(value.type === 'array' && value.items.length).toBe(100_000)
   })
 
-  it('refuses every proper prefix of a valid payload, though the rest lies right behind it in memory', () => {
+  it('refuses every proper prefix of a valid payload, even if the rest follows it in memory', () => {
     const refusesPrefixes = (payload: Uint8Array): void => {
       for (let end = 0; end < payload.length; end++) {
         expect(() => decode(payload.subarray(0, end)), `the first ${end} bytes`).toThrow(PayloadError)
@@ -71,7 +71,7 @@ describe('decode', () => {
     )
   })
 
-  it('reads the same value whatever lies around its input', () => {
+  it('reads the same value regardless of surrounding bytes', () => {
     fc.assert(
       fc.property(anyValue, anyBytes, anyBytes, (value, before, after) => {
         const payload = wire(value)
@@ -81,7 +81,7 @@ describe('decode', () => {
     )
   })
 
-  it('gives views of a single piece, not copies', () => {
+  it('returns views of a single piece, not copies', () => {
     const payload = utf8('*1\r\n$3\r\nold\r\n')
     const value = decode(payload)
     payload.set(utf8('new'), 8)
@@ -89,7 +89,7 @@ describe('decode', () => {
   })
 })
 
-describe('decode, given pieces', () => {
+describe('decode, given several pieces', () => {
   const everyTwoWaySplit = (payload: Uint8Array, value: Resp3): void => {
     for (let cut = 0; cut <= payload.length; cut++) {
       expect(decode(payload.subarray(0, cut), payload.subarray(cut)), `cut at ${cut}`).toEqual(value)
@@ -111,7 +111,7 @@ describe('decode, given pieces', () => {
     )
   })
 
-  it('reads any value in any pieces, empty ones included', () => {
+  it('reads any value in any pieces, including empty ones', () => {
     fc.assert(
       fc.property(anyValue, fc.array(fc.nat(), { maxLength: 8 }), (value, places) => {
         const payload = wire(value)
@@ -122,7 +122,7 @@ describe('decode, given pieces', () => {
     )
   })
 
-  it('raises PayloadError when a piece is missing', () => {
+  it('throws PayloadError when a piece is missing', () => {
     const payload = utf8('*1\r\n$4\r\n1234\r\n')
     expect(() => decode(payload.subarray(0, 5), payload.subarray(6))).toThrow(PayloadError)
   })
@@ -150,13 +150,13 @@ describe('decodeReply', () => {
     expect(() => decodeReply(utf8(payload))).toThrow(PayloadError)
   })
 
-  it('never reads past its input, even when a line end follows', () => {
+  it('never reads past its input, even if a line end follows', () => {
     const around = utf8('$6\r\n1234\r\n:12\r\n')
     expect(() => decodeReply(around.subarray(0, 8))).toThrow(PayloadError)
     expect(decodeReply(around.subarray(10, 12))).toEqual(integer(1))
   })
 
-  it('takes a prefix of a blob for nothing but the whole blob', () => {
+  it('refuses a prefix of a blob, or reads it as the whole blob', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         const payload = wire({ type: 'blob', bytes })
@@ -173,7 +173,7 @@ describe('decodeReply', () => {
 
 const MOST = 16
 
-/** What it should say of a payload, by what is known to read it right. */
+/** The expected result, computed with the general decoder. */
 function expected(payload: Uint8Array): string[] | undefined {
   try {
     const value = decode(payload)
@@ -187,7 +187,6 @@ function expected(payload: Uint8Array): string[] | undefined {
   }
 }
 
-/** Pieces of which payloads are made, right ones and wrong ones. */
 const anyPiece = fc.constantFrom(
   '*',
   '$',
@@ -208,7 +207,7 @@ const anyPiece = fc.constantFrom(
 )
 
 describe('decodeStrings', () => {
-  it('reads what was written', () => {
+  it('reads back what `encodeArray` writes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: MOST }), strings => {
         expect(decodeStrings(encodeArray(strings), MOST)).toEqual(strings)
@@ -217,7 +216,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('takes nothing for strings that is something else', () => {
+  it('returns strings only for an array of strings', () => {
     const anyPayload = fc.array(anyPiece, { maxLength: 20 }).map(pieces => utf8(pieces.join('')))
     const anyDamaged = fc
       .tuple(fc.array(fc.uint8Array({ maxLength: 12 }), { maxLength: 4 }), fc.nat(), fc.integer({ min: 0, max: 255 }))
@@ -234,7 +233,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('leaves larger arrays, nothing and longer numbers to others', () => {
+  it('returns undefined for larger arrays, no bytes and longer numbers', () => {
     expect(decodeStrings(encodeArray(Array.from({ length: MOST + 1 }, () => utf8('a'))), MOST)).toBeUndefined()
     expect(decodeStrings(new Uint8Array(0), MOST)).toBeUndefined()
     expect(decodeStrings(utf8('*0000000001\r\n$1\r\na\r\n'), MOST)).toBeUndefined()

@@ -14,7 +14,7 @@ describe('encodeArray', () => {
     [['GET', 'SETKEY2'], '*2\r\n$3\r\nGET\r\n$7\r\nSETKEY2\r\n'],
     [['SET', 'SETKEY2', 'VALUE5'], '*3\r\n$3\r\nSET\r\n$7\r\nSETKEY2\r\n$6\r\nVALUE5\r\n'],
     [['', 'a\r\nb'], '*2\r\n$0\r\n\r\n$4\r\na\r\nb\r\n'],
-  ])('spells %j as the protocol does', (items, wire) => {
+  ])('encodes %j as the protocol defines', (items, wire) => {
     expect(fromUtf8(encodeArray(items.map(utf8)))).toBe(wire)
   })
 
@@ -22,7 +22,7 @@ describe('encodeArray', () => {
     expect(fromUtf8(encodeArray([utf8('\u20ac')]))).toBe('*1\r\n$3\r\n\u20ac\r\n')
   })
 
-  it('decodes to the same byte strings, whatever they hold', () => {
+  it('decodes to the same byte strings, for any content', () => {
     fc.assert(
       fc.property(fc.array(anyBytes), items => {
         expect(decode(encodeArray(items))).toEqual({
@@ -33,7 +33,7 @@ describe('encodeArray', () => {
     )
   })
 
-  it('copies its items, so that they may be reused', () => {
+  it('copies its items, allowing callers to reuse them', () => {
     const item = utf8('old')
     const wire = encodeArray([item])
     item.fill(0)
@@ -47,11 +47,11 @@ describe('encodeBlob', () => {
     ['', '$0\r\n\r\n'],
     ['\u20ac', '$3\r\n\u20ac\r\n'],
     ['\r\n', '$2\r\n\r\n\r\n'],
-  ])('spells %j as %j', (text, wire) => {
+  ])('encodes %j as %j', (text, wire) => {
     expect(fromUtf8(encodeBlob(utf8(text)))).toBe(wire)
   })
 
-  it('spells null, which is not the empty blob, as $-1', () => {
+  it('encodes null as $-1, distinct from an empty blob', () => {
     expect(fromUtf8(encodeBlob(null))).toBe('$-1\r\n')
   })
 
@@ -65,7 +65,7 @@ describe('encodeBlob', () => {
 })
 
 describe('encodeSimple', () => {
-  it('spells OK as +OK', () => {
+  it('encodes OK as +OK', () => {
     expect(fromUtf8(encodeSimple('OK'))).toBe('+OK\r\n')
   })
 
@@ -79,7 +79,7 @@ describe('encodeSimple', () => {
 })
 
 describe('encodeError', () => {
-  it('spells an error after a minus', () => {
+  it('encodes an error after a minus', () => {
     expect(fromUtf8(encodeError('ERR syntax error'))).toBe('-ERR syntax error\r\n')
   })
 
@@ -99,7 +99,7 @@ describe('encodeInteger', () => {
     [-1, ':-1\r\n'],
     [Number.MAX_SAFE_INTEGER, ':9007199254740991\r\n'],
     [Number.MIN_SAFE_INTEGER, ':-9007199254740991\r\n'],
-  ])('spells %i as %j', (value, wire) => {
+  ])('encodes %i as %j', (value, wire) => {
     expect(fromUtf8(encodeInteger(value))).toBe(wire)
   })
 

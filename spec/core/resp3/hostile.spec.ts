@@ -16,10 +16,10 @@ import { PayloadError, ServiceError } from '../../../src/core/util/errors.js'
 import { effort, nightly, SEED } from '../../support/effort.js'
 import { SAMPLES } from './values.js'
 
-describe('whatever arrives', () => {
+describe('any input', () => {
   const INPUTS = effort(nightly(1_000_000, 100_000), 10_000)
 
-  /** Random 32-bit integers of a seed (mulberry32): a million inputs must neither be slow nor be lost. */
+  /** Seeded 32-bit random integers (mulberry32): fast and reproducible for a million inputs. */
   function randomOf(seed: number): (below: number) => number {
     let state = seed
     return below => {
@@ -84,7 +84,7 @@ describe('whatever arrives', () => {
 
   function input(random: (below: number) => number): Uint8Array {
     if (random(5) === 0) {
-      // Random bytes, of every value or only of those that mean something on the wire.
+      // Random bytes, either of any value or only those with a meaning on the wire.
       const alphabet = random(2) === 0 ? undefined : utf8('\r\n\r\n$*+-:0123')
       return Uint8Array.from({ length: random(24) }, () => alphabet?.[random(alphabet.length)] ?? random(256))
     }
@@ -111,7 +111,9 @@ describe('whatever arrives', () => {
     { name: 'readPage', read: readPage, isOwn: isReplyError, accepted: 0 },
   ]
 
-  it(`is read or refused with an error of the library, ${INPUTS} times`, { timeout: nightly(300_000, 20_000) }, () => {
+  it(`is decoded or refused with an error of the library, ${INPUTS} times`, {
+    timeout: nightly(300_000, 20_000),
+  }, () => {
     const random = randomOf(SEED)
     const all = readers()
     const { stackTraceLimit } = Error
@@ -134,7 +136,7 @@ describe('whatever arrives', () => {
     }
     const counts = all.map(({ name, accepted }) => `${name} ${accepted}`).join(', ')
     console.info(`${INPUTS} hostile inputs to ${all.length} readers, SEED=${SEED}; accepted: ${counts}`)
-    // Inputs that a reader refused all, most likely at the first byte, would prove nothing.
+    // Inputs that a reader always refuses, probably at the first byte, would prove nothing.
     for (const { name, accepted } of all) expect(accepted, name).toBeGreaterThan(INPUTS / 1000)
   })
 })

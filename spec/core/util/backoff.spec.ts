@@ -18,7 +18,7 @@ describe('backoff', () => {
     [10, 15_000, 30_000],
     [11, 15_000, 30_000],
     [5000, 15_000, 30_000],
-  ])('delays attempt %i by %i to %i ms unless told otherwise', (attempt, least, most) => {
+  ])('delays attempt %i by %i to %i ms by default', (attempt, least, most) => {
     expect(backoff(attempt, { random: lowest })).toBe(least)
     expect(backoff(attempt, { random: highest })).toBe(most)
   })
@@ -42,7 +42,7 @@ describe('backoff', () => {
     ])
   })
 
-  it('lies between a half and the whole of its ceiling for any options', () => {
+  it('returns between half and all of its ceiling for any options', () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
     const ms = fc.integer({ min: 1, max: 1_000_000 })
     fc.assert(
@@ -58,7 +58,7 @@ describe('backoff', () => {
     )
   })
 
-  it('takes its chance from Math.random unless told otherwise', () => {
+  it('uses Math.random by default', () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.5)
     expect(backoff(1)).toBe(75)
     expect(random).toHaveBeenCalledTimes(1)

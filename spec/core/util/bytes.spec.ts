@@ -16,7 +16,7 @@ import { PayloadError } from '../../../src/core/util/errors.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
 
-// Every code point but lone surrogates, which have no UTF-8.
+// Every code point except lone surrogates, which have no UTF-8.
 const anyText = fc.string({ unit: anyCodePoint })
 const anyBytes = fc.uint8Array({ maxLength: 64 })
 
@@ -40,7 +40,7 @@ describe('utf8', () => {
 })
 
 describe('fromUtf8', () => {
-  it('gives back the text that utf8 encoded', () => {
+  it('decodes the text that utf8 encoded', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(fromUtf8(utf8(text))).toBe(text)
@@ -48,7 +48,7 @@ describe('fromUtf8', () => {
     )
   })
 
-  it('keeps a byte order mark, so that no two byte strings read as one text', () => {
+  it('keeps a byte order mark, which keeps the decoding reversible', () => {
     expect(fromUtf8(new Uint8Array([0xef, 0xbb, 0xbf, 0x41]))).toBe('\ufeffA')
   })
 
@@ -56,7 +56,7 @@ describe('fromUtf8', () => {
     expect(() => fromUtf8(new Uint8Array(bytes))).toThrow(PayloadError)
   })
 
-  it('either raises PayloadError or gives a text that encodes to the same bytes', () => {
+  it('either throws PayloadError or returns text that encodes to the same bytes', () => {
     const byteLike = fc.uint8Array({ maxLength: 6 })
     fc.assert(
       fc.property(byteLike, bytes => {
@@ -75,7 +75,7 @@ describe('fromUtf8', () => {
 })
 
 describe('displayText', () => {
-  it('shows UTF-8 as it is', () => {
+  it('shows UTF-8 unchanged', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(displayText(utf8(text))).toBe(text)
@@ -99,7 +99,7 @@ describe('toHex', () => {
     ['foobar', '666F6F626172'],
     ['client-id1', '636C69656E742D696431'],
     ['SOMEKEY', '534F4D454B4559'],
-  ])('spells %j as %j', (text, hex) => {
+  ])('encodes %j as %j', (text, hex) => {
     expect(toHex(utf8(text))).toBe(hex)
   })
 
@@ -109,7 +109,7 @@ describe('toHex', () => {
 })
 
 describe('fromHex', () => {
-  it('gives back the bytes that toHex spelled, in either case', () => {
+  it('decodes the bytes that toHex encoded, in either case', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         expect(fromHex(toHex(bytes))).toEqual(bytes)
@@ -129,13 +129,13 @@ describe('fromHex', () => {
     ['a topic separator', '53/4'],
     ['a line end', '53\n'],
     ['full-width digits', '\uff11\uff12'],
-  ])('answers undefined for %s', (_, text) => {
+  ])('returns undefined for %s', (_, text) => {
     expect(fromHex(text)).toBeUndefined()
   })
 })
 
 describe('sameBytes', () => {
-  it('holds for equal bytes wherever they lie', () => {
+  it('is true for equal bytes in different memory', () => {
     fc.assert(
       fc.property(anyBytes, fc.uint8Array({ maxLength: 5 }), (bytes, before) => {
         const elsewhere = new Uint8Array([...before, ...bytes, 7]).subarray(before.length, before.length + bytes.length)
@@ -144,7 +144,7 @@ describe('sameBytes', () => {
     )
   })
 
-  it('fails when a single bit differs', () => {
+  it('is false when a single bit differs', () => {
     const nonEmpty = fc.uint8Array({ minLength: 1, maxLength: 64 })
     fc.assert(
       fc.property(nonEmpty, fc.nat(), fc.nat(7), (bytes, place, bit) => {
@@ -155,7 +155,7 @@ describe('sameBytes', () => {
     )
   })
 
-  it('fails when one is only the beginning of the other', () => {
+  it('is false when one is a prefix of the other', () => {
     fc.assert(
       fc.property(anyBytes, fc.nat(255), (bytes, next) => {
         const longer = new Uint8Array([...bytes, next])
@@ -175,7 +175,7 @@ describe('concatBytes', () => {
     )
   })
 
-  it('copies, so that a part may be reused', () => {
+  it('copies its parts, allowing callers to reuse them', () => {
     const part = new Uint8Array([1, 2])
     const joined = concatBytes([part])
     part.fill(9)
@@ -193,7 +193,7 @@ describe('toBinaryString', () => {
     )
   })
 
-  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('keeps all of %i bytes', length => {
+  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('keeps all %i bytes', length => {
     const bytes = Uint8Array.from({ length }, (_, i) => (i * 31) % 256)
     const text = toBinaryString(bytes)
     expect(text).toHaveLength(length)
@@ -201,15 +201,15 @@ describe('toBinaryString', () => {
   })
 })
 
-describe('keepable', () => {
-  it('copies a small part of much memory', () => {
+describe('copyIfSparse', () => {
+  it('copies a small part of a large buffer', () => {
     const network = new Uint8Array(1_000).fill(7)
     const kept = copyIfSparse(network.subarray(10, 20))
     network.fill(0)
     expect([kept, kept.buffer.byteLength]).toEqual([new Uint8Array(10).fill(7), 10])
   })
 
-  it('does not copy what is most of its memory', () => {
+  it('does not copy a large part of its buffer', () => {
     const large = new Uint8Array(1_000)
     expect(copyIfSparse(large.subarray(125)).buffer).toBe(large.buffer)
     expect(copyIfSparse(large.subarray(126)).buffer.byteLength).toBe(874)
@@ -217,11 +217,11 @@ describe('keepable', () => {
 })
 
 describe('randomBytes', () => {
-  it.each([0, 1, 16, 1000])('gives %i bytes', length => {
+  it.each([0, 1, 16, 1000])('returns %i bytes', length => {
     expect(randomBytes(length)).toHaveLength(length)
   })
 
-  it('gives others each time', () => {
+  it('returns different bytes each time', () => {
     const drawn = new Set(Array.from({ length: 50 }, () => randomBytes(16).join()))
     expect(drawn.size).toBe(50)
   })

@@ -6,7 +6,7 @@ const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true, port: true }
 const refusal = (message: string) => expect.objectContaining({ code: 'argument', message })
 
 describe('checkOptionNames', () => {
-  it('takes what is known, and nothing', () => {
+  it('accepts known options, and none', () => {
     expect(() => checkOptionNames('connect', { clientId: 'a', ifAbsent: undefined }, KNOWN)).not.toThrow()
     expect(() => checkOptionNames('connect', {}, KNOWN)).not.toThrow()
   })
@@ -18,34 +18,34 @@ describe('checkOptionNames', () => {
     ['ifAbsnt', 'ifAbsent'],
     ['iffAbsent', 'ifAbsent'],
     ['prot', 'port'],
-  ])('knows what was meant by %s', (written, meant) => {
+  ])('suggests a correction for %s', (written, meant) => {
     expect(() => checkOptionNames('connect', { [written]: 1 }, KNOWN)).toThrow(
       refusal(`Unknown option \`${written}\` of connect: did you mean \`${meant}\`?`),
     )
   })
 
-  it('knows what it is called elsewhere', () => {
+  it('suggests a correction for the name used by other APIs', () => {
     expect(() => checkOptionNames('set', { nx: true }, KNOWN, { nx: 'ifAbsent' })).toThrow(
       refusal('Unknown option `nx` of set: did you mean `ifAbsent`?'),
     )
   })
 
-  it.each(['retries', 'x', 'toString', '__proto__x'])('names all there are for %s, which is like none', name => {
+  it.each(['retries', 'x', 'toString', '__proto__x'])('lists all options for %s, which resembles none', name => {
     expect(() => checkOptionNames('set', { [name]: 1 }, KNOWN)).toThrow(
       refusal(`Unknown option \`${name}\` of set: known are \`clientId\`, \`keepAlive\`, \`ifAbsent\`, \`port\``),
     )
   })
 
-  it.each([5, 'x', null, undefined])('refuses %j, which is no options at all', wrong => {
+  it.each([5, 'x', null, undefined])('refuses %j, which is not an object', wrong => {
     const check = () => Reflect.apply(checkOptionNames, undefined, ['set', wrong, KNOWN])
     expect(check).toThrow(expect.objectContaining({ code: 'argument', message: expect.stringContaining('of set') }))
   })
 
-  it('shows no more than the beginning of a name, however long it is', () => {
+  it('truncates a long name', () => {
     expect(() => checkOptionNames('set', { ['x'.repeat(1e6)]: 1 }, KNOWN)).toThrow(/^Unknown option `x{80}` of set/)
   })
 
-  it('refuses every name that is not known, and no other', () => {
+  it('refuses every unknown name, and no other', () => {
     fc.assert(
       fc.property(fc.string(), name => {
         const check = () => checkOptionNames('set', { [name]: 1 }, KNOWN)

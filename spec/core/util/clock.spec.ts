@@ -13,13 +13,13 @@ describe('systemClock', () => {
     vi.useRealTimers()
   })
 
-  it('tells the milliseconds since the Unix epoch', () => {
+  it('returns the milliseconds since the Unix epoch', () => {
     expect(systemClock.now()).toBe(START)
     vi.advanceTimersByTime(250)
     expect(systemClock.now()).toBe(START + 250)
   })
 
-  it('has a monotonic time that runs on while the wall clock is set back', () => {
+  it('has a monotonic time that continues while the wall clock is set back', () => {
     const wall = systemClock.now()
     const before = systemClock.monotonic()
     vi.setSystemTime(START - DAY)
@@ -56,7 +56,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('lets a task be cancelled after it ran', () => {
+  it('allows a task to be cancelled after it ran', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(10, task)
     vi.advanceTimersByTime(10)
@@ -64,7 +64,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('cancels one task only', () => {
+  it('cancels only one task', () => {
     const cancelled = vi.fn()
     const kept = vi.fn()
     const cancel = systemClock.schedule(10, cancelled)
@@ -75,8 +75,8 @@ describe('systemClock', () => {
     expect(kept).toHaveBeenCalledTimes(1)
   })
 
-  // setTimeout holds 31 bits of ms, 24.8 days, and fires at once beyond them.
-  it.each([25, 60, 400])('waits %i days, longer than a timer can', days => {
+  // setTimeout holds 31 bits of milliseconds (24.8 days), and fires immediately beyond that.
+  it.each([25, 60, 400])('waits %i days, longer than a single timer can', days => {
     const task = vi.fn()
     systemClock.schedule(days * DAY, task)
     vi.advanceTimersByTime(days * DAY - 1)
@@ -85,7 +85,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('cancels a long wait after its first timer, too', () => {
+  it('cancels a long wait after its first timer', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(60 * DAY, task)
     vi.advanceTimersByTime(30 * DAY)

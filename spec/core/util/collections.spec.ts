@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CountedFifo, Fifo, SlotMap } from '../../../src/core/util/collections.js'
 
-describe('a fifo', () => {
-  it('gives what came first, first', () => {
+describe('Fifo', () => {
+  it('returns items in the order of insertion', () => {
     const line = new Fifo<number>()
     for (const item of [1, 2, 3]) line.push(item)
     expect([line.peek(), line.shift(), line.shift(), line.length, line.shift(), line.shift()]).toEqual([
@@ -16,7 +16,7 @@ describe('a fifo', () => {
     ])
   })
 
-  it('behaves as an array does', () => {
+  it('behaves like an array', () => {
     const operation = fc.oneof(
       fc.nat().map(item => ({ item })),
       fc.constant('shift' as const),
@@ -42,7 +42,7 @@ describe('a fifo', () => {
   })
 })
 
-it('knows how much is in a counted fifo, and tells whoever shares room with it', () => {
+it('CountedFifo reports every change of its total size', () => {
   const operation = fc.oneof(fc.string(), fc.constantFrom(1 as const, 2 as const))
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 100 }), operations => {
@@ -71,7 +71,7 @@ it('knows how much is in a counted fifo, and tells whoever shares room with it',
 })
 
 describe('SlotMap', () => {
-  it('holds what was put in and not deleted, each under a number of its own', () => {
+  it('holds the items added and not deleted, each under a unique number', () => {
     const commands = fc.array(fc.oneof(fc.constant('add' as const), fc.nat(20)), { maxLength: 100 })
     fc.assert(
       fc.property(commands, steps => {
@@ -92,7 +92,7 @@ describe('SlotMap', () => {
     )
   })
 
-  it('uses no more numbers than there were items at a time', () => {
+  it('reuses the numbers of deleted items', () => {
     const slots = new SlotMap<object>()
     for (let i = 0; i < 1_000; i++) {
       const [a, b] = [slots.add({}), slots.add({})]
@@ -102,7 +102,7 @@ describe('SlotMap', () => {
     }
   })
 
-  it('forgets everything', () => {
+  it('removes everything', () => {
     const slots = new SlotMap<object>()
     slots.add({})
     slots.clear()

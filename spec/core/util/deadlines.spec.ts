@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Deadline, DeadlineQueue } from '../../../src/core/util/deadlines.js'
 import { effort } from '../../support/effort.js'
 
-/** Everything due at `now`, in the order the queue hands it out. */
+/** Removes everything due at `now`, in the order of the queue. */
 function takeAll<T>(queue: DeadlineQueue<T>, now: number): T[] {
   const taken: T[] = []
   for (let item = queue.takeDue(now); item !== undefined; item = queue.takeDue(now)) taken.push(item)
@@ -18,7 +18,7 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(Number.POSITIVE_INFINITY)).toBeUndefined()
   })
 
-  it('hands out items from the earliest to the latest, whatever order they came in', () => {
+  it('returns items from the earliest to the latest, in any order of insertion', () => {
     const anyTimes = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 300, size: 'max' })
     fc.assert(
       fc.property(anyTimes, times => {
@@ -30,7 +30,7 @@ describe('DeadlineQueue', () => {
     )
   })
 
-  it('takes an item at its very time, not before', () => {
+  it('returns an item exactly at its deadline, not before', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(10, 'a')
     expect(queue.takeDue(9.999)).toBeUndefined()
@@ -39,13 +39,13 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(10)).toBeUndefined()
   })
 
-  it('hands out every one of several items with the same time', () => {
+  it('returns every one of several items with the same deadline', () => {
     const queue = new DeadlineQueue<string>()
     for (const item of ['a', 'b', 'c', 'd']) queue.add(5, item)
     expect(takeAll(queue, 5).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('shows the earliest deadline without taking it', () => {
+  it('shows the earliest deadline without removing it', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(20, 'later')
     const first = queue.add(10, 'first')
@@ -54,7 +54,7 @@ describe('DeadlineQueue', () => {
     expect(queue.size).toBe(2)
   })
 
-  it('forgets a removed item', () => {
+  it('drops a removed item', () => {
     const queue = new DeadlineQueue<string>()
     const first = queue.add(10, 'first')
     queue.add(20, 'later')
@@ -72,7 +72,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['stays'])
   })
 
-  it('does nothing when an item is removed that was taken', () => {
+  it('does nothing when a taken item is removed', () => {
     const queue = new DeadlineQueue<string>()
     const taken = queue.add(10, 'taken')
     queue.add(20, 'stays')
@@ -81,15 +81,15 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['stays'])
   })
 
-  it('keeps its order when an item below another branch is removed', () => {
-    // The last leaf (3) fills the hole of 11 and has to rise above 10, its new parent.
+  it('keeps its order when an item in the middle of the heap is removed', () => {
+    // The last leaf (3) fills the gap of 11 and must rise above its new parent, 10.
     const queue = new DeadlineQueue<number>()
     const entries = [1, 10, 2, 11, 12, 4, 3].map(at => queue.add(at, at))
     for (const entry of entries) if (entry.at === 11) queue.remove(entry)
     expect(takeAll(queue, 100)).toEqual([1, 2, 3, 4, 10, 12])
   })
 
-  it('behaves as a sorted list under any sequence of additions, removals and takings', () => {
+  it('behaves like a sorted list under any sequence of additions and removals', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), at: fc.nat(30) }) },
       { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), which: fc.nat() }) },
@@ -110,7 +110,7 @@ describe('DeadlineQueue', () => {
             model.set(all.length, entry)
             all.push(entry)
           } else if (step.do === 'remove') {
-            // Any entry ever made, so that removing twice and removing what was taken occur too.
+            // Any entry ever created: this covers removing an entry twice or after it was taken.
             const entry = all[step.which % Math.max(all.length, 1)]
             if (entry !== undefined) {
               queue.remove(entry)

@@ -60,16 +60,16 @@ describe.each(ERRORS)('$name', ({ name, code, error }) => {
     expect(String(error)).toBe(`${name}: ${error.message}`)
   })
 
-  it('has a stack that leads to where it was made', () => {
+  it('has a stack trace of where it was created', () => {
     expect(error.stack).toContain('errors.spec')
   })
 
-  it('keeps its code when it is printed as JSON, for callers behind a worker or a log', () => {
+  it('keeps its code in JSON, for callers behind a worker or a log', () => {
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ name, code })
   })
 })
 
-describe('an error has a cause if there is one', () => {
+describe('an error has a cause if one is given', () => {
   it.each([
     new StateStoreError('payload', 'text', { cause }),
     new ArgumentError('text', { cause }),
@@ -83,14 +83,14 @@ describe('an error has a cause if there is one', () => {
     expect(error.cause).toBe(cause)
   })
 
-  it('and no property for it otherwise', () => {
+  it('and otherwise no such property', () => {
     for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
       expect(error).not.toHaveProperty('cause')
     }
   })
 })
 
-describe('an error says what happened, to which key, and what to do', () => {
+describe('an error message states what happened, for which key, and what to do', () => {
   const key = 'line "1"\n'
   const quoted = '"line \\"1\\"\\n"'
 
@@ -138,11 +138,11 @@ describe('an error says what happened, to which key, and what to do', () => {
       error: new DecodeError('k', undefined, 'a text that was thrown'),
       message: 'The value of "k" (version unknown) does not decode: a text that was thrown',
     },
-  ])('$error.name, of what it knows', ({ error, message }) => {
+  ])('$error.name, as far as known', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
-  it('also when the store rejected the request', () => {
+  it('even when the store rejected the request', () => {
     const properties = { __stat: '400', __stMsg: 'no such property' }
     const { store } = fakeStore(() => of({ payload: '', properties }))
     const messages: string[] = []
@@ -154,7 +154,7 @@ describe('an error says what happened, to which key, and what to do', () => {
   })
 })
 
-describe('an error carries what a caller may need', () => {
+describe('an error carries details for its caller', () => {
   it('the key', () => {
     const errors = [
       new TimeoutError(1, 'k'),
@@ -166,11 +166,11 @@ describe('an error carries what a caller may need', () => {
     expect(new DecodeError('k', undefined, cause).version).toBeUndefined()
   })
 
-  it('the words of the store, also unknown ones', () => {
+  it('the text of the store, even if unknown', () => {
     expect(new ServiceError('service-unknown', 'the moon is full').text).toBe('the moon is full')
   })
 
-  it('numbers of the protocol', () => {
+  it('the numbers of the protocol', () => {
     expect(new ConnectionRefusedError('text', 135).reasonCode).toBe(135)
     expect(new ConnectionRefusedError('text').reasonCode).toBeUndefined()
     expect(new RequestRejectedError(505, 'text').status).toBe(505)
@@ -190,11 +190,11 @@ describe('reason', () => {
     [42, '42'],
     [{ toString: () => 'shown' }, 'shown'],
     [Symbol('s'), 'Symbol(s)'],
-  ])('is the words of what was thrown: %s', (thrown, words) => {
+  ])('returns the message of a thrown value: %s', (thrown, words) => {
     expect(reason(thrown)).toBe(words)
   })
 
-  it('is some words, too, for an object without a prototype', () => {
+  it('returns some text even for an object without a prototype', () => {
     expect(() => reason(Object.create(null))).not.toThrow()
   })
 })
@@ -208,6 +208,6 @@ it.each<[unknown, string]>([
   [Object.assign(new Error('secret'), { name: 'the secret' }), 'Error'],
   ['secret', 'a thrown string'],
   [undefined, 'a thrown undefined'],
-])('The kind of %j says nothing of its message', (error, kind) => {
+])('The label of %j reveals nothing of its message', (error, kind) => {
   expect(errorLabel(error)).toBe(kind)
 })

@@ -7,12 +7,12 @@ describe('nameOf', () => {
     ['127.0.0.1', '127.0.0.1'],
     ['[::1]:80', '[::1]'],
     ['a_b-c.example', 'a_b-c.example'],
-  ])('is the name of %s without the port', (host, name) => {
+  ])('returns the name of %s without the port', (host, name) => {
     expect(nameOf(host)).toBe(name)
   })
 
   it.each(['', ':80', 'a b', 'a/b', 'user@host', 'a:123456', '::1', '[zz]', 'x'.repeat(254)])(
-    'is none for %j',
+    'returns undefined for %j',
     host => {
       expect(nameOf(host)).toBeUndefined()
     },

@@ -36,7 +36,7 @@ function parse(...args: readonly string[]) {
 }
 
 describe('A table of options', () => {
-  it('makes flags whose values have the names of the table', () => {
+  it('defines flags whose values have the names in the table', () => {
     const args = ['--max-keys', '3', '--data', './state', '--persist-key', 'a', '--persist-key', 'b', '--trust-proxy']
     expect(optionsIn(TABLE, parse(...args).flags)).toEqual({
       maxKeys: 3,
@@ -47,7 +47,7 @@ describe('A table of options', () => {
     expect(optionsIn(TABLE, parse().flags)).toEqual({})
   })
 
-  it('makes the help of flags, with what is without them', () => {
+  it('defines the help of flags, including their defaults', () => {
     const { command } = parse()
     expect(command.options.map(({ flags, description }) => `${flags}: ${description}`)).toEqual([
       '--max-keys <n>: most keys (5)',
@@ -79,12 +79,12 @@ describe('A table of options', () => {
     expect(() => checkValues(TABLE, { [name]: value })).toThrow(words)
   })
 
-  it('gives what is given, and defaults for the rest', () => {
+  it('returns the given values, and defaults for the rest', () => {
     expect(givenOf(TABLE, { maxKeys: 3, wsPort: undefined })).toEqual({ maxKeys: 3 })
     expect(withDefaults(TABLE, { persist: 'none' })).toEqual({ maxKeys: 5, persist: 'none', hidden: 7 })
   })
 
-  it('names the first flag that needs another one', () => {
+  it('names the first flag that requires another one', () => {
     expect(() => refuseOthers(TABLE, { persistKey: ['a'] }, '--log')).toThrow('--persist-key requires --log')
     expect(() => refuseOthers(TABLE, { other: 1 }, '--log')).not.toThrow()
   })
@@ -92,7 +92,7 @@ describe('A table of options', () => {
   it.each([
     ['serve', { ...SERVE_OPTIONS, ...QUOTAS, ...STORAGE_OPTIONS }],
     ['attach', { ...ATTACH_OPTIONS, ...STORAGE_OPTIONS }],
-  ])('of %s has defaults that it takes itself', (_, table: OptionTable) => {
+  ])('of %s has valid defaults', (_, table: OptionTable) => {
     expect(() => checkValues(table, withDefaults(table, {}))).not.toThrow()
   })
 })

@@ -6,7 +6,7 @@ const PIECE = 16_383
 const long = (end: string, length = 30_000): string => 'x'.repeat(length - end.length) + end
 
 describe('StringMap', () => {
-  it('is a map, whatever the lengths of its keys: at, below and above every place where a key is cut', () => {
+  it('behaves like a map for keys of any length around the piece size', () => {
     const length = fc.tuple(fc.nat(3), fc.integer({ min: -2, max: 2 })).map(([n, by]) => Math.max(0, n * PIECE + by))
     const key = fc.tuple(length, fc.constantFrom('', 'a', 'bb')).map(([n, end]) => 'x'.repeat(n) + end)
     const step = fc.tuple(fc.constantFrom('set', 'set', 'delete'), key)
@@ -27,7 +27,7 @@ describe('StringMap', () => {
     )
   })
 
-  it('tells apart long keys of which one begins with the other', () => {
+  it('distinguishes long keys of which one is a prefix of the other', () => {
     const map = new StringMap<number>()
     const [one, two] = ['x'.repeat(PIECE), 'x'.repeat(2 * PIECE)]
     map.set(two, 2)
@@ -36,7 +36,7 @@ describe('StringMap', () => {
     expect([map.delete(two), map.get(one), map.get(two), map.size]).toEqual([true, 1, undefined, 1])
   })
 
-  it('gives keys in the order they came, and long ones last', () => {
+  it('iterates keys in the order of insertion, and long ones last', () => {
     const map = new StringMap<number>().set(long('a'), 1).set('c', 2).set('b', 3).set('c', 4)
     expect([...map]).toEqual([
       ['c', 4],

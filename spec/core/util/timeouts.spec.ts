@@ -12,8 +12,8 @@ function build() {
   return { clock, rung, alarm, set: (at: number) => alarm.set(start + at) }
 }
 
-describe('An alarm', () => {
-  it('rings once, at its time', () => {
+describe('DeadlineTimer', () => {
+  it('fires once, at its time', () => {
     const { clock, rung, set } = build()
     set(50)
     clock.advance(49)
@@ -22,7 +22,7 @@ describe('An alarm', () => {
     expect(rung).toEqual([50])
   })
 
-  it('rings at the earliest of several times, with one timer', () => {
+  it('fires at the earliest of several times, with one timer', () => {
     const { clock, rung, set } = build()
     for (const at of [50, 80, 20, 30]) set(at)
     expect(clock.pending).toBe(1)
@@ -30,7 +30,7 @@ describe('An alarm', () => {
     expect(rung).toEqual([20])
   })
 
-  it('is not put off: it rather rings too early, and needs no other timer for that', () => {
+  it('is not postponed: it fires early instead, without another timer', () => {
     const { clock, rung, set } = build()
     set(20)
     for (let at = 21; at < 1_000; at++) set(at)
@@ -39,7 +39,7 @@ describe('An alarm', () => {
     expect(rung).toEqual([20])
   })
 
-  it('rings for what is due already as soon as may be, not at once', () => {
+  it('fires for an elapsed deadline as soon as possible, not synchronously', () => {
     const { clock, rung, set } = build()
     set(-10)
     expect(rung).toEqual([])
@@ -47,7 +47,7 @@ describe('An alarm', () => {
     expect(rung).toEqual([0])
   })
 
-  it('does not ring for never, and leaves no timer behind', () => {
+  it('does not fire for NEVER, and leaves no timer behind', () => {
     const { clock, rung, set } = build()
     set(NEVER)
     set(20)
@@ -57,7 +57,7 @@ describe('An alarm', () => {
     expect(rung).toEqual([])
   })
 
-  it('may be set while it rings', () => {
+  it('can be set while it fires', () => {
     const clock = new ManualClock()
     const rung: number[] = []
     const alarm: DeadlineTimer = new DeadlineTimer(clock, () => {
@@ -69,7 +69,7 @@ describe('An alarm', () => {
     expect(rung.map(at => at - (rung[0] ?? 0))).toEqual([0, 10, 20])
   })
 
-  it('tells how late it is by the wall clock', () => {
+  it('reports its delay by the wall clock', () => {
     const clock = new ManualClock()
     const late: number[] = []
     const alarm = new DeadlineTimer(clock, ms => late.push(ms))
@@ -91,7 +91,7 @@ function setupTimeouts() {
 }
 
 describe('Timeouts', () => {
-  it('tell of every item at its time, the earliest first, with one timer', () => {
+  it('reports every item at its time, the earliest first, with one timer', () => {
     const { clock, told, add } = setupTimeouts()
     add(30, 'c')
     add(10, 'a')
@@ -101,7 +101,7 @@ describe('Timeouts', () => {
     expect(told).toEqual(['a at 10', 'b at 20', 'c at 30'])
   })
 
-  it('tell nothing of an item that was removed', () => {
+  it('does not report a removed item', () => {
     const { clock, told, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     add(20, 'b')
@@ -109,7 +109,7 @@ describe('Timeouts', () => {
     expect(told).toEqual(['b at 20'])
   })
 
-  it('leave no timer behind when all are removed, and take items again', () => {
+  it('leaves no timer behind when all are removed, and accepts items again', () => {
     const { clock, told, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     expect(clock.pending).toBe(0)
@@ -118,7 +118,7 @@ describe('Timeouts', () => {
     expect([told, clock.pending]).toEqual([['b at 20'], 0])
   })
 
-  it('may be given items by what they call', () => {
+  it('accepts new items during its callback', () => {
     const clock = new ManualClock()
     let left = 3
     const timeouts: Timeouts<number> = new Timeouts(clock, at => {

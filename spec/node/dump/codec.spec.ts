@@ -24,28 +24,28 @@ const record = (key: Uint8Array, value: Uint8Array, more: Partial<DumpRecord> = 
   ...more,
 })
 
-/** What a line of a dump without a first line holds. */
+/** Reads a line of a dump without a first line. */
 const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | undefined => {
   const reader = new DumpReader()
   while (reader.lineNumber < number - 1) reader.read('')
   return reader.read(line)
 }
 
-describe('A line of a dump', () => {
-  it('has text as text, and anything else as Base64', () => {
+describe('A dump line', () => {
+  it('encodes text as text, and anything else as Base64', () => {
     expect(toDumpLine(record(bytes('k'), new TextEncoder().encode('21 °C')))).toEqual({ key: 'k', value: '21 °C' })
     expect(toDumpLine(record(bytes('\xff\x00'), bytes('\xfe')))).toEqual({ keyBytes: '/wA=', bytes: '/g==' })
     expect(toDumpLine(record(bytes('k'), bytes('')))).toEqual({ key: 'k', value: '' })
   })
 
-  it('has version, expiry and fencing token where there are any', () => {
+  it('includes the version, expiry and fencing token if present', () => {
     const more = { version: Hlc.parse(VERSION), fencingToken: Hlc.parse('5:0:lock'), expiresAt: 17 }
     const line = { key: 'k', value: 'v', version: VERSION, expiresAt: 17, fencingToken: '5:0:lock' }
     expect(toDumpLine(record(bytes('k'), bytes('v'), more))).toEqual(line)
     expect(readDumpLine(line, 1)).toEqual(record(Uint8Array.of(0x6b), Uint8Array.of(0x76), more))
   })
 
-  it('is read as it was written, whatever the bytes', () => {
+  it('is reversible for any bytes', () => {
     const clock = fc.record({ wall: fc.nat(), counter: fc.nat(), node: fc.stringMatching(/^[^:]+$/) })
     const hlc = fc.option(
       clock.map(({ wall, counter, node }) => new Hlc(wall, counter, node)),
@@ -116,7 +116,7 @@ describe('A line of a dump', () => {
     ['{"key":"k","value":"v","expiresAt":1.5}', 'its `expiresAt` is not a time in ms since the Unix epoch: 1.5'],
     ['{"key":"k","value":"v","expiresIn":5}', 'it has an unknown member "expiresIn"'],
     ['{"key":"k","value":"v","__proto__":5}', 'it has an unknown member "__proto__"'],
-  ])('is refused: %s', (line, message) => {
+  ])('is rejected: %s', (line, message) => {
     const error = { code: 'argument', message: `line 7: ${message}` }
     expect(() => readDumpLine(line, 7)).toThrow(expect.objectContaining(error))
   })
@@ -134,7 +134,7 @@ describe('A dump', () => {
     return [writer.begin(), ...lines.map(line => writer.line(line)), writer.end()].join('')
   }
 
-  /** The number of records, or what is wrong. */
+  /** Returns the number of records, or the error message. */
   function read(lines: readonly (DumpLine | string)[]): number | string {
     const reader = new DumpReader()
     try {
@@ -153,7 +153,7 @@ describe('A dump', () => {
     expect(textOf([])).toBe('{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n')
   })
 
-  it('is read as it was written, also with other line ends, as objects, and behind another one', () => {
+  it('is readable with other line ends, as objects, and after another dump', () => {
     const lines = textOf(LINES).split('\n')
     expect(read(lines)).toBe(3)
     expect(read(lines.map(line => `${line}\r`))).toBe(3)
@@ -161,7 +161,7 @@ describe('A dump', () => {
     expect(read([...lines, ...lines, ...LINES])).toBe(9)
   })
 
-  it('that was cut at the end of any line is rejected', () => {
+  it('is rejected if truncated at any line', () => {
     const lines = textOf(LINES).trim().split('\n')
     for (let count = 1; count < lines.length; count++)
       expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump is truncated: its last line`)
@@ -169,13 +169,13 @@ describe('A dump', () => {
     expect(read([...lines.slice(0, 2), ...lines])).toContain('line 3: the dump is truncated: its last line')
   })
 
-  it('that lost a line, or in which one was changed, is rejected', () => {
+  it('is rejected if a line is missing or changed', () => {
     const lines = textOf(LINES).trim().split('\n')
     expect(read(lines.filter((_, at) => at !== 2))).toContain('line 4: the dump was changed')
     expect(read(lines.map(line => line.replace('21 °C', '22 °C')))).toContain('line 5: the dump was changed')
   })
 
-  it('of a version that is not known is rejected', () => {
+  it('is rejected if its version is unknown', () => {
     expect(read(['{"dump":2}'])).toContain('line 1: this version cannot read the dump: {"dump":2}')
   })
 })
@@ -190,13 +190,12 @@ async function linesIn(parts: readonly Uint8Array[], longest?: number): Promise<
   return lines
 }
 
-/** The same bytes in pieces. */
 function cut(whole: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   const places = [0, ...cuts.map(place => place % (whole.length + 1)).sort((a, b) => a - b), whole.length]
   return places.slice(1).map((end, at) => whole.subarray(places[at], end))
 }
 
-describe('Lines of a stream', () => {
+describe('linesOf', () => {
   it.each([
     ['', []],
     ['\n', ['']],
@@ -204,11 +203,11 @@ describe('Lines of a stream', () => {
     ['a\n', ['a']],
     ['a\n\nb', ['a', '', 'b']],
     ['a\r\nb\r\n', ['a\r', 'b\r']],
-  ])('of %j', async (text, expected) => {
+  ])('splits %j', async (text, expected) => {
     expect(await linesIn([bytes(text)])).toEqual(expected)
   })
 
-  it('do not depend on where it is cut, not even within a character', async () => {
+  it('does not depend on how the stream is divided, even within a character', async () => {
     const text = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('°€😀')), { maxLength: 5 })
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(), { maxLength: 8 }), async (lines, cuts) => {
@@ -219,7 +218,7 @@ describe('Lines of a stream', () => {
     )
   })
 
-  it('are refused by number when they are too long, also when they never end', async () => {
+  it('rejects a line that is too long, by number, even if it never ends', async () => {
     const message = 'line 2: it is longer than 3 bytes'
     await expect(linesIn([bytes('abc\nabcd\n')], 3)).rejects.toMatchObject({ code: 'argument', message })
     const piece = bytes('ab')
@@ -233,13 +232,13 @@ describe('Lines of a stream', () => {
     await expect(lines.next()).rejects.toMatchObject({ code: 'argument', message })
   })
 
-  it('are refused by number when they are no UTF-8', async () => {
+  it('rejects invalid UTF-8, by line number', async () => {
     const error = { code: 'argument', message: 'line 3: it is not valid UTF-8' }
     await expect(linesIn([bytes('a\nb\n'), bytes('\xff\n')])).rejects.toMatchObject(error)
     await expect(linesIn([bytes('a\nb\n\xc2')])).rejects.toMatchObject(error)
   })
 
-  it('end with what the stream raises', async () => {
+  it('rethrows an error of the stream', async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield bytes('a\nb')
       throw new Error('gone')

@@ -18,13 +18,13 @@ describe('LoginThrottle', () => {
     [9, 16_000],
     [11, 60_000],
     [1_000, 60_000],
-  ])('lets an address wait after %i failures for %i ms, and no other', (times, pause) => {
+  ])('after %i failures delays only that address, by %i ms', (times, pause) => {
     const { throttle } = failing(times)
     expect(throttle.pause('192.0.2.1')).toBe(pause)
     expect(throttle.pause('192.0.2.2')).toBe(0)
   })
 
-  it('lets it try again when the pause is over', () => {
+  it('allows another attempt after the pause', () => {
     const { clock, throttle } = failing(5)
     clock.advance(999)
     expect(throttle.pause('192.0.2.1')).toBe(1)
@@ -34,14 +34,14 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(2_000)
   })
 
-  it('forgets what was ten minutes ago', () => {
+  it('ignores failures older than ten minutes', () => {
     const { clock, throttle } = failing(100)
     clock.advance(600_000)
     throttle.recordFailure('192.0.2.1')
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
-  it('keeps so many addresses in mind, those that failed last', () => {
+  it('remembers a limited number of addresses, the latest to fail', () => {
     const { throttle } = failing(5)
     for (let i = 0; i < 9_999; i++) throttle.recordFailure(`10.0.${i >> 8}.${i & 255}`)
     expect(throttle.pause('192.0.2.1')).toBe(1_000)
@@ -49,13 +49,13 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
-  it('takes a network of IPv6 for one address', () => {
+  it('treats an IPv6 network as one address', () => {
     const { throttle } = failing(5, '2001:db8:0:1::1')
     expect(throttle.pause('2001:db8:0:1:ffff:1:2:3')).toBe(1_000)
     expect(throttle.pause('2001:db8:0:2::1')).toBe(0)
   })
 
-  it('lets a name that has come in from there wait for failures under that name alone', () => {
+  it('delays a name that has logged in from an address only after its own failures', () => {
     const { throttle, clock } = failing(0)
     for (const name of ['panel', 'reader']) throttle.recordSuccess('192.0.2.1', name)
     for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'guessed')
@@ -65,14 +65,14 @@ describe('LoginThrottle', () => {
     for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'panel')
     expect(pauses()).toEqual([1_000, 0, 32_000, 32_000])
     clock.advance(1_000)
-    // Coming in takes nothing off: whoever has an account could guess on.
+    //     // A login does not clear failures: otherwise an account holder could keep guessing.
     throttle.recordSuccess('192.0.2.1', 'panel')
     throttle.recordFailure('192.0.2.1', 'panel')
     expect(throttle.pause('192.0.2.1', 'panel')).toBe(2_000)
     expect(throttle.pause('192.0.2.2', 'panel')).toBe(0)
   })
 
-  it('keeps so many names in mind, those that came in last', () => {
+  it('remembers a limited number of names, the latest to log in', () => {
     const { throttle } = failing(5)
     throttle.recordSuccess('192.0.2.1', 'panel')
     throttle.recordSuccess('192.0.2.1', 'reader')

@@ -12,8 +12,8 @@ function open() {
   return { clock, audit, events, cut }
 }
 
-describe('Cut connections', () => {
-  it('are reported at once, and of many that are alike every ten seconds how many more', () => {
+describe('Closed connections', () => {
+  it('are reported immediately, and then as a count of similar ones every ten seconds', () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
@@ -28,7 +28,7 @@ describe('Cut connections', () => {
     expect(events).toHaveLength(3)
   })
 
-  it('of more than a hundred addresses are reported together', () => {
+  it('from more than a hundred addresses are reported together', () => {
     const { audit, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
     audit.close()

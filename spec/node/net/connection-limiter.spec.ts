@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Disconnection } from '../../../src/node/net/audit.js'
 import { ConnectionLimiter } from '../../../src/node/net/connection-limiter.js'
 
-/** A connection from an address, without a network. */
+/** A fake connection from an address. */
 const visitFrom = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
 
 function open(maxConnections: number, maxConnectionsPerAddress: number) {
@@ -23,8 +23,8 @@ function open(maxConnections: number, maxConnectionsPerAddress: number) {
   return { visitors, heard, cuts, come, leave }
 }
 
-describe('Visitors', () => {
-  it('has room for so many, and nobody hears of one more', async () => {
+describe('ConnectionLimiter', () => {
+  it('accepts a limited number of connections, and silently closes one more', async () => {
     const { visitors, heard, cuts, come, leave } = open(2, 2)
     const first = come('192.0.2.1')
     come('192.0.2.2')
@@ -39,7 +39,7 @@ describe('Visitors', () => {
     expect(come('192.0.2.3').destroyed).toBe(false)
   })
 
-  it('tells of each address that is there how many it has, and how many were too many', async () => {
+  it('reports the connections of each address, and how many were refused', async () => {
     const { visitors, come, leave } = open(10, 1)
     const first = come('192.0.2.1')
     come('192.0.2.1')
@@ -52,7 +52,7 @@ describe('Visitors', () => {
     expect([...visitors.addresses]).toHaveLength(1)
   })
 
-  it('has room for so many of one address', async () => {
+  it('accepts a limited number of connections per address', async () => {
     const { heard, cuts, come, leave } = open(10, 1)
     const first = come('192.0.2.1')
     expect(come('192.0.2.1').destroyed).toBe(true)
@@ -63,7 +63,7 @@ describe('Visitors', () => {
     expect(cuts.map(({ reason }) => reason)).toEqual(['limit of 1 connections per address'])
   })
 
-  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('has room for this machine, as %s', address => {
+  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('exempts the local address %s', address => {
     const { come } = open(10, 1)
     for (let i = 0; i < 10; i++) expect(come(address).destroyed).toBe(false)
     expect(come(address).destroyed).toBe(true)

@@ -6,7 +6,7 @@ import { serveConsole } from '../../../src/server/console/index.js'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A server of an app, which answers by itself, with a console and a hub on it. */
+/** An application server that answers requests itself, with a console and a hub attached. */
 async function open() {
   const { store } = await openStore()
   const app = createServer((_, response) => response.end('the app'))
@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('Console and hub on a given server', () => {
-  it('answer below their paths, and nowhere else', async () => {
+  it('answer only below their paths', async () => {
     const { console, get, hub, ws } = await open()
     expect(await get('/')).toBe('200 the app')
     expect(await get('/consoles')).toBe('200 the app')
@@ -43,14 +43,14 @@ describe('Console and hub on a given server', () => {
     await expect(RawPubSubClient.open(`${ws}/other`)).rejects.toThrow('418')
   })
 
-  it('leave it as it was', async () => {
+  it('leave the server unchanged after closing', async () => {
     const { console, hub, get, ws } = await open()
     await Promise.all([console.close(), hub.close()])
     expect(await get('/console/')).toBe('200 the app')
     await expect(RawPubSubClient.open(`${ws}/client/hubs/chat`)).rejects.toThrow('418')
   })
 
-  it('say that there is nothing where nobody else listens', async () => {
+  it('answer 404 when nothing else listens', async () => {
     const { store } = await openStore()
     const bare = createServer()
     const console = await serveConsole(store, { server: bare })
@@ -69,12 +69,12 @@ describe('Console and hub on a given server', () => {
     ['path', { path: 'console' }],
     ['publicUrl', { publicUrl: 'panel.example' }],
     ['brokerUrl', { brokerUrl: 'https://panel.example' }],
-  ])('take no %s that is none', async (name, options) => {
+  ])('reject an invalid %s', async (name, options) => {
     const { store } = await openStore()
     await expect(serveConsole(store, { server: createServer(), ...options })).rejects.toThrow(`\`${name}\``)
   })
 
-  it('take no option that they do not know', async () => {
+  it('reject an unknown option', async () => {
     const { store } = await openStore()
     const options = { server: createServer(), publicURL: 'https://panel.example' }
     await expect(serveConsole(store, options)).rejects.toThrow('did you mean `publicUrl`?')

@@ -12,7 +12,7 @@ describe('Origins', () => {
     ['a page on the list', { origin: 'https://panel.example', host: 'store.example:8083' }],
     ['a page on the list in other letters', { origin: 'HTTPS://Panel.Example', host: 'store.example:8083' }],
     ['a page of a host on the list that is asked for', { origin: 'http://other.example', host: 'other.example:8083' }],
-  ])('lets in %s', (_, headers) => {
+  ])('accepts %s', (_, headers) => {
     expect(origins.allow(headers)).toBe(true)
   })
 
@@ -25,7 +25,7 @@ describe('Origins', () => {
     ['of something that is no origin', { origin: 'x', host: 'localhost' }],
     ['to no host at all', { origin: 'http://localhost' }],
     ['to something that is no host', { origin: 'http://localhost', host: 'local host' }],
-  ])('keeps out what comes %s', (_, headers) => {
+  ])('rejects a request %s', (_, headers) => {
     expect(origins.allow(headers)).toBe(false)
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { AddressSlots } from '../../../src/node/net/unauthenticated-connections.js'
 
-describe('Places', () => {
-  it('are given up by the address that has most, oldest first', () => {
+describe('AddressSlots', () => {
+  it('evicts the oldest item of the address with the most', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2', 'a3']) places.add('192.0.2.1', item)
     places.add('192.0.2.2', 'b1')
@@ -12,13 +12,13 @@ describe('Places', () => {
     expect([places.size, places.evictionCandidate()]).toEqual([3, 'a2'])
   })
 
-  it('are not given up for an address that has as many', () => {
+  it('evicts nothing for an address with as many', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2']) places.add('192.0.2.1', item)
     expect([places.evictionCandidate(2), places.evictionCandidate(1)]).toEqual([undefined, 'a1'])
   })
 
-  it('are those of a network of IPv6', () => {
+  it('counts an IPv6 network as one address', () => {
     const places = new AddressSlots<string>()
     places.add('2001:db8::1', 'a')
     places.add('2001:db8::2', 'b')
