@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { bundle, type Program } from '../../../support/bundle.js'
 import { type Experience, Innocent } from './innocent.js'
 
-/** How much longer a round may take beside an attack than in peace. */
+/** Allowed factor between round durations during an attack and before it. */
 const MAX_FACTOR = 3
-/** Of a round in peace, ms: less than this is the machine's mood. */
+/** Shorter rounds are within the noise of the machine, ms. */
 const MIN_QUIET_MS = 10
-/** Of a round: to the store, back, and to the store again. */
+/** Steps of a round: to the store, back, and to the store again. */
 const STEPS = 3
 
 let program: Program | undefined
 
-/** To be called once in a file: builds what the process of an innocent client runs. */
+/** Builds the child program. Call once per file. */
 export function prepareInnocents(): void {
   beforeAll(async () => {
     program = await bundle(new URL('innocent-process.ts', import.meta.url))
@@ -19,7 +19,7 @@ export function prepareInnocents(): void {
   afterAll(async () => program?.[Symbol.asyncDispose]())
 }
 
-/** An innocent client at any broker that has a store, and what its rounds take in peace. */
+/** An innocent client at any broker with a store, and its round durations before the attack. */
 export class Bystander {
   readonly #innocent: Innocent
   readonly #quiet: Experience
@@ -35,17 +35,17 @@ export class Bystander {
     if (program === undefined) throw new Error('prepareInnocents() was not called')
     const innocent = await Innocent.start(program, url)
     onTestFinished(async () => innocent[Symbol.asyncDispose]())
-    // Code that runs for the first time is slow.
+    // Warms up, because code is slow on its first run.
     await innocent.experience(rounds)
     return new Bystander(innocent, await innocent.experience(rounds), rounds)
   }
 
-  /** What it has lived through since it was asked last. */
+  /** Returns the measurements since the last call. */
   async experience(rounds = this.#rounds): Promise<Experience> {
     return this.#innocent.experience(rounds)
   }
 
-  /** Nothing is lost for it, and its rounds take at most three times as long as in peace. */
+  /** Checks that it lost nothing and that its rounds take at most three times as long as before. */
   async expectUnharmed(): Promise<void> {
     const { p99, noise, complaints } = await this.experience()
     const quiet = Math.max(this.#quiet.p99, MIN_QUIET_MS)
@@ -55,7 +55,9 @@ export class Bystander {
     expect({ complaints, isStarved }, words).toEqual({ complaints: [], isStarved: false })
   }
 
-  /** Nothing is lost for it, however long that took. What it had may come again: a broker delivers at least once. */
+  /**
+   * Checks that it lost nothing, regardless of the duration. Duplicates are permitted, as delivery is at least once.
+   */
   async expectNothingLost(): Promise<void> {
     const { rounds, complaints } = await this.experience()
     expect(complaints.filter(words => !/^in round \d+ came /.test(words))).toEqual([])

@@ -1,4 +1,4 @@
-// A hub with a bridge to a store, in a process of its own; the store goes and comes.
+// A hub with a bridge to a store, in its own process. The store comes and goes.
 
 import { connect } from '../../../../src/client/index.js'
 import { bridge } from '../../../../src/pubsub/bridge/index.js'
@@ -15,7 +15,7 @@ const port = Number(new URL(store.url).port)
 const client = connect(store.url, { timeout: 30_000, reconnect: { initial: 20, max: 200 } })
 bridge(client, hub, { read: () => true, write: () => true })
 
-/** Of all that was seen when it was asked, bytes. */
+/** Peak of all measurements so far, bytes. */
 let peak = 0
 const look = (): void => {
   const { heapUsed, external } = process.memoryUsage()

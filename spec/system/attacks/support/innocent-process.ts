@@ -1,4 +1,4 @@
-// A client that does nothing wrong: it sets a key, gets it and is told of it, again and again, and takes the time.
+// An innocent client that repeatedly sets a key, gets it and receives the notification, and measures the time.
 
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
@@ -12,20 +12,20 @@ import { command, textOf } from '../../../support/words.js'
 import type { Experience } from './innocent.js'
 
 const [url = '', id = ''] = process.argv.slice(2)
-/** Between two rounds, ms: it is not to be a flood itself. */
+/** Pause between two rounds, ms, so that the client is not a flood itself. */
 const PAUSE = 3
-/** How long it takes at most to tell something, ms. */
+/** Deadline for a report, ms. */
 const PATIENCE = 5_000
 const KEY = `innocent/${id}`
 
 const { protocol, hostname, port } = new URL(url)
 const address = { host: hostname, port: Number(port) }
 const secure = protocol === 'mqtts:'
-// Whose certificate it is, is not what this is about.
+// The certificate is not verified.
 const socket = secure ? connectTls({ ...address, rejectUnauthorized: false }) : connectSocket(address)
 const parser = mqttPacket.parser({ protocolVersion: 5 })
 parser.on('packet', receive)
-parser.on('error', error => complain(`what came is no MQTT: ${error.message}`))
+parser.on('error', error => complain(`received invalid MQTT: ${error.message}`))
 socket.on('data', data => parser.parse(data))
 socket.on('error', () => undefined)
 socket.once('close', () => {
@@ -33,7 +33,7 @@ socket.once('close', () => {
   tell()
 })
 
-/** How late this process is though it does next to nothing: so busy is the machine. */
+/** Delay of this idle process, which shows how busy the machine is. */
 const lateness = monitorEventLoopDelay({ resolution: 10 })
 lateness.enable()
 
@@ -41,9 +41,9 @@ let durations: number[] = []
 let complaints: string[] = []
 let round = 0
 let began = performance.now()
-/** What the round waits for; each must come once. */
+/** Expected events of the round; each must arrive once. */
 const due = new Set<string>()
-/** The round after which it is to tell what it has lived through. */
+/** The round after which the client reports. */
 let tellAfter = Number.POSITIVE_INFINITY
 let finished = (): void => undefined
 
@@ -52,7 +52,7 @@ function complain(words: string): void {
 }
 
 function receive(packet: Packet): void {
-  if (packet.cmd === 'disconnect') complain(`it was told to go: ${packet.reasonCode}`)
+  if (packet.cmd === 'disconnect') complain(`disconnected by the broker: ${packet.reasonCode}`)
   if (packet.cmd !== 'publish') return
   if (packet.qos > 0) socket.write(acknowledge(packet.messageId ?? 0))
   const what = nameOf(packet)
@@ -94,7 +94,7 @@ function tell(): void {
   process.send?.(experience())
 }
 
-/** What it has lived through since it was asked last; a round that lasts still counts as long as it has lasted. */
+/** Returns the measurements since the last call. A round in progress counts as long as it has lasted. */
 function experience(): Experience {
   const all = due.size === 0 ? durations : [...durations, performance.now() - began]
   const sorted = all.sort((a, b) => a - b)
@@ -109,7 +109,7 @@ function experience(): Experience {
 
 socket.setNoDelay(true)
 await once(socket, secure ? 'secureConnect' : 'connect')
-// Where nobody is asked it does no harm.
+// Ignored by a broker without authentication.
 const { username, password } = as('innocent')
 socket.write(connect(id, { username, password }))
 await once(parser, 'packet')

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Program } from '../../../support/bundle.js'
 
-/** What a client has lived through for a while. A round is a write, a read, both answers, and being told of the change. */
+/** Measurements of a client. A round is a write, a read, both responses and the notification. */
 export interface Experience {
   readonly rounds: number
   /** ms, of a round */
@@ -11,13 +11,13 @@ export interface Experience {
   readonly p99: number
   /** ms, of a round, or of the one that lasts still */
   readonly worst: number
-  /** How long the machine let a process wait that had something to do, ms: no store can help that. */
+  /** How long the machine delayed a runnable process, ms, which no store can influence. */
   readonly noise: number
-  /** What was lost, came twice, or was for somebody else; and that it was thrown out. */
+  /** Lost, duplicate or foreign messages, and disconnections. */
   readonly complaints: readonly string[]
 }
 
-/** A client in a process of its own that does nothing wrong. */
+/** An innocent client in its own process. */
 export class Innocent implements AsyncDisposable {
   readonly #process: ChildProcess
 
@@ -31,7 +31,7 @@ export class Innocent implements AsyncDisposable {
     return new Innocent(child)
   }
 
-  /** What it has lived through since it was asked last, after so many rounds more, or five seconds if they take longer. */
+  /** Returns the measurements since the last call after `rounds` more rounds, or after five seconds. */
   async experience(rounds: number): Promise<Experience> {
     const answer = once(this.#process, 'message')
     this.#process.send(rounds)

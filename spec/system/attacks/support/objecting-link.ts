@@ -4,19 +4,15 @@ import { onTestFinished } from 'vitest'
 import { listen } from '../../../support/listen.js'
 import { bytesOf } from '../../../support/packets.js'
 
-/** A way to a broker that does not take everything. */
+/** A proxy to a broker that rejects some messages. */
 export interface ObjectingLink {
   readonly url: string
-  /** How many there were. */
   readonly connections: number
-  /** How many of them were ended over a message. */
+  /** Number of connections ended because of a message. */
   readonly convictions: number
 }
 
-/**
- * Passes on what clients send to a broker, but for what it objects to: then it ends the connection, with a reason code or
- * without a word.
- */
+/** Forwards packets to a broker and ends a connection when it rejects a packet, with or without a reason code. */
 export async function objecting(
   port: number,
   isPoison: (packet: IPublishPacket) => boolean,

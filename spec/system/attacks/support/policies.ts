@@ -1,4 +1,4 @@
-/** Mallory has rights of her own. */
+/** The attacker has some rights. */
 export const SOME_RIGHTS = `
 - principals: { usernames: [mallory, innocent] }
   brokerResources:
@@ -7,7 +7,7 @@ export const SOME_RIGHTS = `
   - { method: Subscribe, topics: ["mallory/#"] }
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["{principal.username}/*"] }]`
 
-/** Mallory has none but to connect. */
+/** The attacker may only connect. */
 export const NO_RIGHTS = `
 - principals: { usernames: [mallory] }
   brokerResources: [{ method: Connect }]
@@ -15,5 +15,5 @@ export const NO_RIGHTS = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`
 
-/** Of tokens. */
+/** Audience of tokens. */
 export const AUDIENCE = 'attacks'

@@ -5,38 +5,38 @@ import { RawSocket } from '../../../support/raw-socket.js'
 import { type Experience, Innocent } from './innocent.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
-/** How long a round of an innocent client may take beside an attack, ms; what is to be shown takes it many times longer. */
+/** Maximum duration of a round during an attack, ms. Failures that the specs look for take many times longer. */
 const LONGEST_ROUND = 1_000
-/** Of a round in peace, ms: less than this is the machine's mood. */
+/** Shorter rounds are within the noise of the machine, ms. */
 const MIN_QUIET_MS = 10
-/** Of a round: to the store, back, and to the store again. */
+/** Steps of a round: to the store, back, and to the store again. */
 const STEPS = 3
-/** So many before an attack in peace, and so many after it. */
+/** Rounds before and after an attack. */
 const ROUNDS = 20
-/** So many where it matters how long 99 of 100 take. */
+/** Rounds for specs that judge the 99th percentile. */
 const QUIET_ROUNDS = 200
-/** What may be left of an attack when it is over, bytes: caches, pools, code. */
+/** Memory that may remain after an attack, bytes: caches, pools, code. */
 const REMAINS = 32 * 1024 * 1024
 
-/** What an attack must not go beyond. */
+/** Limits of an attack. */
 export interface Bounds {
-  /** How much the process may grow meanwhile, bytes. Default 256 MiB. */
+  /** Maximum growth of the process, bytes. Default 256 MiB. */
   readonly growth?: number
-  /** How much of that may still be held when the attack is over, its connections gone and garbage collected, bytes. */
+  /** Maximum memory held after the connections have closed and garbage is collected, bytes. */
   readonly held?: number
-  /** ms; default a second. */
+  /** ms; default 1 s. */
   readonly longestRound?: number
-  /** How many times longer than in peace 99 of 100 rounds may take; default any, within `longestRound`. */
+  /** Maximum factor of the 99th percentile over that before the attack. Default: any, within `longestRound`. */
   readonly slowdown?: number
-  /** An attack that lasts longer has not been served, which is no fault, and is judged as it stands, ms. Default 6 s. */
+  /** An attack that lasts longer is stopped and judged by then, ms. Default 6 s. */
   readonly longestAttack?: number
-  /** Whether it has to come to its end, because it is to find out something itself. Default `false`. */
+  /** Whether the attack must complete, because it has its own assertions. Default `false`. */
   readonly toTheEnd?: boolean
 }
 
 let programs: { readonly store: Program; readonly innocent: Program } | undefined
 
-/** To be called once in a file: builds what the processes run. */
+/** Builds the child programs. Call once per file. */
 export function prepareScenes(): void {
   beforeAll(async () => {
     const [store, innocent] = await Promise.all([
@@ -52,28 +52,28 @@ export function prepareScenes(): void {
 
 const NOT_PREPARED = new Error('prepareScenes() was not called')
 
-/** A store of its own, without anybody. */
+/** Starts a store without clients. */
 export async function startStore(options: ChildOptions = {}): Promise<StoreChild> {
   if (programs === undefined) throw NOT_PREPARED
   return StoreChild.start(programs.store, options)
 }
 
-/** A store of its own for a test, gone when that ends. */
+/** Opens a scene with its own store for one test. */
 export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   const store = await startStore(options)
   if (programs === undefined) throw NOT_PREPARED
   onTestFinished(async () => store[Symbol.asyncDispose]())
   const innocent = await Innocent.start(programs.innocent, store.addresses.url)
   onTestFinished(async () => innocent[Symbol.asyncDispose]())
-  // Code that runs for the first time is slow.
+  // Warms up, because code is slow on its first run.
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
   const before = await store.memory()
-  // Collecting garbage took its time.
+  // Excludes the time of the garbage collection.
   await innocent.experience(1)
   return new Scene(store, innocent, before)
 }
 
-/** A store, beside it somebody innocent, and somebody else. */
+/** A store with an innocent client and an attacker. */
 export class Scene {
   readonly store: StoreChild
   readonly #innocent: Innocent
@@ -87,16 +87,16 @@ export class Scene {
     this.#before = before
   }
 
-  /** A connection; nothing is said yet. Default over TCP. */
+  /** Opens a connection without sending data. Default: over TCP. */
   async open(url: string = this.store.addresses.url): Promise<RawSocket> {
-    if (this.#over) throw new Error('The attack is over')
+    if (this.#over) throw new Error('The attack has ended')
     const attacker = await RawSocket.open(url)
     this.#attackers.add(attacker)
     attacker.socket.once('close', () => this.#attackers.delete(attacker))
     return attacker
   }
 
-  /** Connects with a client id, or with a CONNECT as it is, and waits for the answer, whatever it is. */
+  /** Sends a CONNECT, given as a client id or as bytes, and waits for any response. */
   async connect(greeting: Buffer | string): Promise<RawSocket> {
     const attacker = await this.open()
     await attacker.send(typeof greeting === 'string' ? connect(greeting) : greeting)
@@ -104,7 +104,9 @@ export class Scene {
     return attacker
   }
 
-  /** Runs an attack, ends its connections, and judges it by what the innocent client and the process went through. */
+  /**
+   * Runs an attack, closes its connections, and judges it by the measurements of the innocent client and the process.
+   */
   async under(attack: () => Promise<void>, bounds: Bounds = {}): Promise<void> {
     const rounds = bounds.slowdown === undefined ? ROUNDS : QUIET_ROUNDS
     const quiet = await this.#innocent.experience(rounds)
@@ -112,7 +114,7 @@ export class Scene {
     const attacked = attack().then(
       () => true,
       error => {
-        // It was still about to do something.
+        // The attack was stopped while it was still running.
         if (!this.#over) throw error
         return false
       },
@@ -125,7 +127,7 @@ export class Scene {
     await expectUnharmed(this.store, await this.#innocent.experience(rounds), quiet, this.#before, bounds)
   }
 
-  /** Settles when the memory is back that was taken since the scene began. */
+  /** Waits until the memory taken since the start of the scene is released. */
   async expectRecovered(): Promise<void> {
     await expectRecovered(this.store, this.#before)
   }
@@ -142,10 +144,10 @@ async function expectUnharmed(
   expect(store.fate).toBe('running')
   const times = [quiet.p99, p99, worst].map(ms => ms.toFixed(1)).join(', ')
   const words = `${rounds} rounds, p99 in peace, p99, worst ${times} ms, noise ${noise.toFixed(0)} ms`
-  // A round goes back and forth between processes, and each may have to wait for the machine.
+  // A round passes between processes, each of which may be delayed by the machine.
   const starved = worst > longestRound + STEPS * noise
   const slowed = p99 > slowdown * Math.max(quiet.p99, MIN_QUIET_MS) + STEPS * noise
-  // Before the store is asked anything, which may not be able to answer.
+  // Checked first, because the store may be unable to respond.
   expect({ complaints, starved, slowed }, words).toEqual({ complaints: [], starved: false, slowed: false })
   const after = await store.memory()
   const grown = megabytes(after.peak - before.rss)
@@ -155,7 +157,7 @@ async function expectUnharmed(
   expect(kept, 'MB held').toBeLessThan(megabytes(held))
 }
 
-// Connections end, and finalizers run, when they do.
+// Connections end and finalizers run at arbitrary times.
 async function expectRecovered(store: StoreChild, before: Memory): Promise<void> {
   await expect
     .poll(async () => megabytes(Math.max(0, (await store.memory()).held - before.held - REMAINS)), {

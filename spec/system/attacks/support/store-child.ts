@@ -4,7 +4,7 @@ import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import type { ServeOptions, StoreStats } from '../../../../src/server/index.js'
 import type { Program } from '../../../support/bundle.js'
 
-/** Where a store listens; console and hub only if there are any. */
+/** Listen addresses of a store; console and hub are optional. */
 export interface StoreAddresses {
   readonly url: string
   readonly wsUrl: string
@@ -15,30 +15,30 @@ export interface StoreAddresses {
 
 /** bytes */
 export interface Memory {
-  /** What is reachable: the heap and what it holds outside. */
+  /** Reachable memory: the heap and its external memory. */
   readonly held: number
   readonly rss: number
-  /** The most there ever was of `rss`. */
+  /** Largest `rss` so far. */
   readonly peak: number
 }
 
 export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate' | 'warn'> {
   readonly console?: boolean
   /**
-   * A hub in the same process, behind a proxy on this machine: `?user=` says who one is, `&may=all` that one may join and
-   * send to groups, and `&slow` that it is never known; or, with `key`, tokens that are signed with it.
+   * A hub in the same process, behind a local proxy: `?user=` names the user, `&may=all` permits joining and sending to
+   * groups, and `&slow` never gets a decision. With `key`, it accepts tokens signed with it instead.
    */
   readonly hub?: boolean | { readonly key: string }
-  /** Keys of tokens that are believed, besides names that are backwards; of a store with a policy. */
+  /** Keys of valid tokens, in addition to passwords that reverse the name; of a store with a policy. */
   readonly jwks?: string
 }
 
-/** MB; as in a small container, so that an attack need not fill a large machine. */
+/** MB; like a small container, so that an attack exhausts it quickly. */
 const HEAP = 2_048
-/** Of what a process that died said, characters. */
+/** Kept output of a crashed process, characters. */
 const LAST_WORDS = 4_000
 
-/** A store in a process of its own. */
+/** A store in a child process. */
 export class StoreChild implements AsyncDisposable {
   readonly addresses: StoreAddresses
   readonly #process: ChildProcess
@@ -75,7 +75,7 @@ export class StoreChild implements AsyncDisposable {
     return new StoreChild(child, addresses)
   }
 
-  /** How it ended, with its last words, or `running`. */
+  /** Returns how the process ended and its last output, or `running`. */
   get fate(): string {
     const { exitCode, signalCode } = this.#process
     return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#said}`
@@ -97,7 +97,7 @@ export class StoreChild implements AsyncDisposable {
     return this.#ask('hub')
   }
 
-  /** Moves its wall clock by so many ms. */
+  /** Advances its wall clock. */
   async jump(ms: number): Promise<void> {
     await this.#ask(ms)
   }

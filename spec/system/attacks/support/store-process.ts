@@ -1,4 +1,4 @@
-// A store in a process of its own: it may die, and what it takes of memory and time is its own.
+// A store in its own process: it may crash, and its memory and CPU time are measured separately.
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../../src/server/console/console-server.js'
@@ -9,12 +9,12 @@ import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
 
 const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
-/** How far this process's wall clock was moved, ms. */
+/** Offset of the wall clock, ms. */
 let ahead = 0
 const { now } = Date
 Date.now = () => now() + ahead
 
-// A policy is about somebody.
+// A policy requires authentication.
 const tokens = jwks === undefined ? [] : [new Tokens({ jwks, audiences: [AUDIENCE] }).method]
 const asking = options.policy === undefined ? {} : { authenticate: firstOf([...tokens, backwards()]) }
 const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
@@ -37,7 +37,7 @@ const hub = withHub
     })
   : undefined
 
-/** Collects twice: what finalizers let go of is gone only then. */
+/** Collects garbage twice: memory released by finalizers is freed by the second run. */
 function memory(): Memory {
   globalThis.gc?.()
   globalThis.gc?.()
