@@ -23,19 +23,19 @@ function open() {
   const write = (): unknown => writer.publish('news', LARGE)
   const strangers: ScriptedClient[] = []
   /** Sends large packets before authentication completes. */
-  const early = (packets: number): void => {
+  const sendEarly = (packets: number): void => {
     const stranger = scene.connect(`stranger ${strangers.length}`)
     strangers.push(stranger)
     for (let n = 0; n < packets; n++) stranger.publish('news', LARGE)
   }
-  return { ...scene, writer, write, early, strangers }
+  return { ...scene, writer, write, sendEarly, strangers }
 }
 
 describe('Packets sent before authentication', () => {
   it('are discarded before any session ends when memory is exhausted, the largest connection first', () => {
-    const { core, connect, write, early, strangers } = open()
+    const { core, connect, write, sendEarly, strangers } = open()
     for (let n = 0; n < 5; n++) write()
-    for (const packets of [3, 10, 5, 10, 4]) early(packets)
+    for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)
     while (core.budget.used + LARGE.length < core.budget.limit) write()
     expect(strangers.map(({ ended }) => ended)).toEqual([false, false, false, false, false])
     write()
@@ -46,8 +46,8 @@ describe('Packets sent before authentication', () => {
   })
 
   it('are discarded when a reservation that may fail exceeds the budget', () => {
-    const { core, clock, writer, early, strangers } = open()
-    for (const packets of [10, 10, 10, 10, 4]) early(packets)
+    const { core, clock, writer, sendEarly, strangers } = open()
+    for (const packets of [10, 10, 10, 10, 4]) sendEarly(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
     for (let n = 0; core.budget.used + LARGE.length < core.budget.limit; n++) retain(`kept/${n}`)
     expect(retain('more')).toMatchObject({ reasonCode: 0x97 })

@@ -6,13 +6,13 @@ const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone')
 
 const topicsOf = ({ messages }: ScriptedClient): string[] => messages.map(({ topic }) => topic)
 
-/** Subscribers of a message: two that are too slow for it, and a witness before, between and after them. */
+/** Two subscribers that are too slow for a message, and others before and after them. */
 function scene(refuse: (topic: string) => undefined = () => undefined) {
   const failures: unknown[] = []
-  let allHere = false
+  let areConnected = false
   const { connect } = openCore({
     // Called for the will on CONNECT as well.
-    checkPublish: (_, { topic }) => (allHere ? refuse(topic) : undefined),
+    checkPublish: (_, { topic }) => (areConnected ? refuse(topic) : undefined),
     onError: error => void failures.push(error),
   })
   const first = connect('first')
@@ -22,7 +22,7 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   for (const client of [first, last]) client.subscribe('will/#')
   for (const { link } of slow) link.unsentBytes = LIMIT.backlogBytes + 1
   const publisher = connect('publisher')
-  allHere = true
+  areConnected = true
   const answer = publisher.publish('news', 'x')
   return { first, slow, last, publisher, answer, failures }
 }
@@ -48,33 +48,33 @@ describe('The will of a client that is too slow for a message', () => {
 describe('A client with queued work', () => {
   const waiting = () => {
     const { connect } = openCore()
-    const heir = connect('heir')
-    for (const topic of ['will/#', 'late']) heir.subscribe(topic)
+    const subscriber = connect('heir')
+    for (const topic of ['will/#', 'late']) subscriber.subscribe(topic)
     const client = connect('client', willTo('will/client'))
     client.link.unsentBytes = LIMIT.readPauseBytes + 1
     client.publish('late', 'x')
-    expect(topicsOf(heir)).toEqual([])
-    return { heir, client }
+    expect(topicsOf(subscriber)).toEqual([])
+    return { subscriber, client }
   }
 
   it('completes its work after DISCONNECT and leaves no will', () => {
-    const { heir, client } = waiting()
+    const { subscriber, client } = waiting()
     client.say({ cmd: 'disconnect', reasonCode: 0 })
-    expect([topicsOf(heir), client.ended]).toEqual([['late'], true])
+    expect([topicsOf(subscriber), client.ended]).toEqual([['late'], true])
   })
 
   it('leaves no will when the network fails right after DISCONNECT', () => {
-    const { heir, client } = waiting()
+    const { subscriber, client } = waiting()
     client.sayAndVanish({ cmd: 'disconnect', reasonCode: 0 })
-    expect(topicsOf(heir)).toEqual([])
+    expect(topicsOf(subscriber)).toEqual([])
   })
 
   it('leaves a will after a DISCONNECT that requests it, or without DISCONNECT', () => {
     for (const leave of ['goodbye with will', 'break'] as const) {
-      const { heir, client } = waiting()
+      const { subscriber, client } = waiting()
       if (leave === 'break') client.lose()
       else client.sayAndVanish({ cmd: 'disconnect', reasonCode: 4 })
-      expect(topicsOf(heir)).toEqual(['will/client'])
+      expect(topicsOf(subscriber)).toEqual(['will/client'])
     }
   })
 })

@@ -23,7 +23,7 @@ const WILL: Will = {
 const CLIENT = { clientId: 'c', open: false, subscribes: () => false, deliver: () => undefined }
 
 describe('OfflineSessions', () => {
-  let absences: OfflineSessions
+  let offlineSessions: OfflineSessions
   let ended: string[]
   let sessions: Map<string, Session>
   let leave: (owner: string, id: string, will?: Will) => void
@@ -37,10 +37,10 @@ describe('OfflineSessions', () => {
     sessions = new Map()
     const end = (session: Session): void => {
       ended.push(session.clientId)
-      absences.publishWill(session)
-      absences.remove(session)
+      offlineSessions.publishWill(session)
+      offlineSessions.remove(session)
     }
-    absences = new OfflineSessions({ clock, timeouts, budget, end, scheduleWill: () => undefined }, MEMORY)
+    offlineSessions = new OfflineSessions({ clock, timeouts, budget, end, scheduleWill: () => undefined }, MEMORY)
     const host = {
       budget,
       now: () => clock.monotonic(),
@@ -50,10 +50,15 @@ describe('OfflineSessions', () => {
     leave = (owner, id, will) => {
       const session = new Session(id, host)
       session.expirySeconds = 3_600
-      const holder: SessionOwner = { id: owner, canConnect: true, maySubscribe: () => true, canReceive: () => true }
-      session.setAccount(accounts.of(owner === '' ? undefined : holder, undefined))
+      const sessionOwner: SessionOwner = {
+        id: owner,
+        canConnect: true,
+        maySubscribe: () => true,
+        canReceive: () => true,
+      }
+      session.setAccount(accounts.of(owner === '' ? undefined : sessionOwner, undefined))
       sessions.set(id, session)
-      absences.add(CLIENT, session, will, will ? 3_600_000 : 0)
+      offlineSessions.add(CLIENT, session, will, will ? 3_600_000 : 0)
     }
   })
 
@@ -79,7 +84,7 @@ describe('OfflineSessions', () => {
   it('a resumed session no longer counts as offline', () => {
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 10; n++) leave('is mallory', `m-${n}`, WILL)
-      for (const session of sessions.values()) absences.remove(session)
+      for (const session of sessions.values()) offlineSessions.remove(session)
     }
     expect(ended).toEqual([])
   })

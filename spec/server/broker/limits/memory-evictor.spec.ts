@@ -43,23 +43,23 @@ describe('MemoryEvictor', () => {
   let sessions: Map<unknown, Evictable>
   let connections: Set<Evictable>
   let ended: string[]
-  let relief: MemoryEvictor
+  let evictor: MemoryEvictor
 
   beforeEach(() => {
     clock = new ManualClock()
-    budget = new BrokerMemoryBudget(LIMIT, () => relief.scheduleEviction())
+    budget = new BrokerMemoryBudget(LIMIT, () => evictor.scheduleEviction())
     sessions = new Map()
     connections = new Set()
     ended = []
     const timeouts = new Timeouts<() => void>(clock, task => task())
-    relief = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
+    evictor = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
   })
 
-  const burden = (
+  const evictable = (
     name: string,
     size: number,
     owner: string | undefined,
-    gone: (self: Evictable) => void,
+    onEvicted: (self: Evictable) => void,
     underway = 0,
   ): Evictable => {
     const self = {
@@ -69,7 +69,7 @@ describe('MemoryEvictor', () => {
       evict: () => {
         ended.push(name)
         budget.release(self.heldBytes + self.transientBytes)
-        gone(self)
+        onEvicted(self)
       },
     }
     budget.adjust(self.heldBytes + self.transientBytes)
@@ -78,11 +78,11 @@ describe('MemoryEvictor', () => {
   const session = (name: string, size: number, owner = ''): void => {
     sessions.set(
       name,
-      burden(name, size, owner, () => sessions.delete(name)),
+      evictable(name, size, owner, () => sessions.delete(name)),
     )
   }
   const connection = (name: string, size: number, owner?: string, underway = 0): void => {
-    connections.add(burden(name, size, owner, self => connections.delete(self), underway))
+    connections.add(evictable(name, size, owner, self => connections.delete(self), underway))
   }
   /** @param sizes - of the queued messages of one session each, KiB */
   const hold = (...sizes: readonly number[]): void => {
@@ -91,7 +91,7 @@ describe('MemoryEvictor', () => {
 
   it('eviction frees an eighth of the budget by ending the largest sessions', () => {
     hold(100, 300, 200, 250, 350)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['s4'])
     expect(budget.used).toBe(850 * KIB)
   })
@@ -99,7 +99,7 @@ describe('MemoryEvictor', () => {
   it('repeated evictions within the same millisecond all free memory', () => {
     for (let round = 0; round < 10; round++) {
       hold(...Array.from({ length: 20 }, () => 90))
-      relief.evict()
+      evictor.evict()
       expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
       sessions.clear()
       budget.release(budget.used)
@@ -108,40 +108,40 @@ describe('MemoryEvictor', () => {
 
   it('eviction ends small sessions when there are many of them', () => {
     hold(...Array.from({ length: 1_000 }, () => 2))
-    relief.evict()
+    evictor.evict()
     expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
   })
 
   it('eviction spares sessions that hold little when others use up the budget', () => {
     budget.adjust(LIMIT)
     hold(1, 2, 3)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual([])
   })
 
   it('a failed eviction is repeated after ten milliseconds', () => {
     budget.adjust(2 * LIMIT)
     hold(500)
-    relief.evict()
+    evictor.evict()
     hold(500)
     clock.advance(9)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['s0'])
     clock.advance(1)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['s0', 's0'])
   })
 
   it('the interval between evictions grows with the number of sessions', () => {
     budget.adjust(2 * LIMIT)
     for (let n = 0; n < 50_000; n++) session(`s${n}`, 0)
-    relief.evict()
+    evictor.evict()
     session('large', 500)
     clock.advance(100)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual([])
     clock.advance(11)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['large'])
   })
 
@@ -152,7 +152,7 @@ describe('MemoryEvictor', () => {
     connection('stranger', 100)
     connection('another', 200)
     budget.adjust(LIMIT)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['another', 'stranger', 'friend', 'large'])
   })
 
@@ -161,7 +161,7 @@ describe('MemoryEvictor', () => {
     connection('a', 70)
     connection('b', 160)
     connection('c', 300)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['c'])
   })
 
@@ -169,21 +169,21 @@ describe('MemoryEvictor', () => {
     session('large', 90, 'panel')
     connection('reader', 0, 'panel', 80)
     for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['m0', 'm1'])
   })
 
   it('transient memory is not evicted while other memory suffices', () => {
     connection('reader', 0, 'mallory', 880)
     connection('half', 200, 'panel')
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['half'])
   })
 
   it('the owner with the most memory in total is evicted first, not the owner of the largest item', () => {
     session('innocent', 200, 'panel')
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
-    relief.evict()
+    evictor.evict()
     expect(ended).toEqual(['m0', 'm1', 'm2'])
   })
 

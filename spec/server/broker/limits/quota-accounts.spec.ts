@@ -5,7 +5,7 @@ import type { SessionOwner } from '../../../../src/server/broker/session/handler
 import { ReadThrottle } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
-const holder = (id: string): SessionOwner => ({
+const ownerOf = (id: string): SessionOwner => ({
   id,
   canConnect: true,
   maySubscribe: () => true,
@@ -27,16 +27,16 @@ const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
 describe('The quota account of a client', () => {
   it('belongs to its principal, regardless of its address', () => {
     const { accounts } = open()
-    const account = accounts.of(holder('is alice'), FAR)
-    expect(accounts.of(holder('is alice'), '127.0.0.1')).toBe(account)
-    expect(accounts.of(holder('is bob'), FAR)).not.toBe(account)
+    const account = accounts.of(ownerOf('is alice'), FAR)
+    expect(accounts.of(ownerOf('is alice'), '127.0.0.1')).toBe(account)
+    expect(accounts.of(ownerOf('is bob'), FAR)).not.toBe(account)
   })
 
   it('belongs to its address if the client is anonymous, for IPv6 to the network', () => {
     const { accounts } = open()
     const account = accounts.of(undefined, '2001:db8::1')
     expect(account?.name).toBe('at 2001:db8:0:0::/64')
-    expect(accounts.of(holder(''), '2001:db8::2')).toBe(account)
+    expect(accounts.of(ownerOf(''), '2001:db8::2')).toBe(account)
     expect(accounts.of(undefined, '2001:db8:0:1::1')).not.toBe(account)
   })
 
@@ -58,16 +58,16 @@ describe('The quota account of a client', () => {
 describe('QuotaAccounts', () => {
   it('accounts are forgotten when they hold nothing and their rates have recovered', () => {
     const { accounts, wait } = open({ ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, packetsPerSecond: 1 } })
-    const [rich, hasty] = [accounts.of(holder('rich'), FAR), accounts.of(holder('hasty'), FAR)]
+    const [rich, hasty] = [accounts.of(ownerOf('rich'), FAR), accounts.of(ownerOf('hasty'), FAR)]
     rich?.subscriptions.tryReserve()
     hasty?.charge(60, 0, 0)
-    for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    for (let i = 0; i < 5_000; i++) accounts.of(ownerOf(`poor ${i}`), FAR)
     const names = (): string[] => Array.from(accounts.principals, ({ name }) => name)
     expect(names()).toContain('rich')
     expect(names()).toContain('hasty')
     expect(names().length).toBeLessThan(1_100)
     wait(60_000)
-    for (let i = 0; i < 2_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+    for (let i = 0; i < 2_000; i++) accounts.of(ownerOf(`poor ${i}`), FAR)
     expect(names()).not.toContain('hasty')
     expect(names()).toContain('rich')
   })
@@ -79,7 +79,7 @@ describe('QuotaAccounts', () => {
     const pacers = accounts.rateAccountsOf(FAR)
     const tempo = new ReadThrottle({ clock, timeouts }, pacers, () => undefined)
     const others = (): void => {
-      for (let i = 0; i < 5_000; i++) accounts.of(holder(`poor ${i}`), FAR)
+      for (let i = 0; i < 5_000; i++) accounts.of(ownerOf(`poor ${i}`), FAR)
     }
     others()
     expect(accounts.rateAccountsOf(FAR)[0]).toBe(pacers[0])

@@ -41,46 +41,46 @@ class Wire implements Sender {
 
 const setUp = (receiveMaximum = 10) => {
   const budget = new BrokerMemoryBudget(1e9)
-  const outbox = new DeliveryQueue(budget)
+  const queue = new DeliveryQueue(budget)
   const wire = new Wire()
-  outbox.resume(wire, receiveMaximum)
+  queue.resume(wire, receiveMaximum)
   const again = (maximum = receiveMaximum): Wire => {
     const next = new Wire()
-    outbox.suspend()
-    outbox.resume(next, maximum)
+    queue.suspend()
+    queue.resume(next, maximum)
     return next
   }
-  return { budget, outbox, wire, again }
+  return { budget, queue, wire, again }
 }
 
 describe('DeliveryQueue', () => {
   it('sends up to the receive maximum, and more with each acknowledgement', () => {
-    const { outbox, wire } = setUp(2)
-    for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
+    const { queue, wire } = setUp(2)
+    for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
-    outbox.puback(wire.sent[1]?.packetId ?? 0)
+    queue.puback(wire.sent[1]?.packetId ?? 0)
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
   it('copies a queued view of a larger buffer, but sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
-    const outbox = new DeliveryQueue(new BrokerMemoryBudget(1e9))
+    const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
     const sender: Sender = { publish, pubrel: () => undefined }
-    outbox.resume(sender, 2)
+    queue.resume(sender, 2)
     const view = new Uint8Array(1_000).subarray(0, 16)
     const delivery = deliveryOf('a', { qos: 1 })
     const viewing = { ...delivery, content: { ...delivery.content, correlationData: view } }
-    for (const lasting of [false, true, false]) outbox.deliver(viewing, lasting)
-    outbox.puback(1)
+    for (const isPersistent of [false, true, false]) queue.deliver(viewing, isPersistent)
+    queue.puback(1)
     expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
   })
 
   it('retransmits unacknowledged messages in order with their packet ids before new ones', () => {
-    const { outbox, wire, again } = setUp(3)
-    for (const name of ['a', 'b', 'c', 'd']) outbox.deliver(deliveryOf(name), true)
+    const { queue, wire, again } = setUp(3)
+    for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     const [, b] = wire.sent
-    outbox.puback(b?.packetId ?? 0)
+    queue.puback(b?.packetId ?? 0)
     const next = again()
     expect(next.sent.map(({ name, dup }) => [name, dup])).toEqual([
       ['a', true],
@@ -93,82 +93,80 @@ describe('DeliveryQueue', () => {
   })
 
   it('retransmits PUBREL but not the message after PUBREC', () => {
-    const { outbox, wire, again } = setUp()
-    outbox.deliver(deliveryOf('a', { qos: 2 }), true)
-    expect(outbox.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
+    const { queue, wire, again } = setUp()
+    queue.deliver(deliveryOf('a', { qos: 2 }), true)
+    expect(queue.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
     const next = again()
     expect(next.sent).toEqual([])
     expect(next.released).toEqual([wire.sent[0]?.packetId])
-    expect(outbox.pubcomp(next.released[0] ?? 0)).toBe(true)
+    expect(queue.pubcomp(next.released[0] ?? 0)).toBe(true)
     expect(again().released).toEqual([])
   })
 
   it('sends PUBREL for a QoS 2 message that cannot be retransmitted', () => {
-    const { outbox, wire, again, budget } = setUp()
-    outbox.deliver(deliveryOf('a', { qos: 2 }), true)
-    outbox.deliver(deliveryOf('b', { qos: 1 }), true)
-    outbox.suspend()
+    const { queue, wire, again, budget } = setUp()
+    queue.deliver(deliveryOf('a', { qos: 2 }), true)
+    queue.deliver(deliveryOf('b', { qos: 1 }), true)
+    queue.suspend()
     const small = new Wire()
     for (const name of ['a', 'b']) small.tooLarge.add(name)
-    outbox.resume(small, 1)
+    queue.resume(small, 1)
     expect(small.released).toEqual([wire.sent[0]?.packetId])
     expect(budget.used).toBe(0)
-    outbox.deliver(deliveryOf('c'), true)
+    queue.deliver(deliveryOf('c'), true)
     expect(small.names).toEqual(['c'])
     expect(small.sent[0]?.packetId).not.toBe(small.released[0])
     expect(again().released).toEqual(small.released)
   })
 
   it('ignores an acknowledgement of the wrong type', () => {
-    const { outbox, wire } = setUp()
-    outbox.deliver(deliveryOf('a', { qos: 1 }), true)
-    outbox.deliver(deliveryOf('b', { qos: 2 }), true)
+    const { queue, wire } = setUp()
+    queue.deliver(deliveryOf('a', { qos: 1 }), true)
+    queue.deliver(deliveryOf('b', { qos: 2 }), true)
     const [a = 0, b = 0] = wire.sent.map(({ packetId }) => packetId)
-    expect([outbox.pubrec(a, true), outbox.pubcomp(a), outbox.puback(b), outbox.pubcomp(b)]).toEqual(
-      Array(4).fill(false),
-    )
-    expect([outbox.puback(999), outbox.pubrec(999, true), outbox.pubcomp(999)]).toEqual(Array(3).fill(false))
-    expect(outbox.puback(a) && outbox.pubrec(b, true) && outbox.pubcomp(b)).toBe(true)
+    expect([queue.pubrec(a, true), queue.pubcomp(a), queue.puback(b), queue.pubcomp(b)]).toEqual(Array(4).fill(false))
+    expect([queue.puback(999), queue.pubrec(999, true), queue.pubcomp(999)]).toEqual(Array(3).fill(false))
+    expect(queue.puback(a) && queue.pubrec(b, true) && queue.pubcomp(b)).toBe(true)
   })
 
   it('discards expired messages and keeps the order of the others', () => {
-    const { outbox, wire } = setUp(1)
+    const { queue, wire } = setUp(1)
     for (const name of ['a', 'b', 'c', 'd'])
-      outbox.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
-    outbox.discardExpired(100)
-    for (let i = 0; i < 3; i++) outbox.puback(wire.sent.at(-1)?.packetId ?? 0)
+      queue.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
+    queue.discardExpired(100)
+    for (let i = 0; i < 3; i++) queue.puback(wire.sent.at(-1)?.packetId ?? 0)
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
   it('passes unacknowledged shared messages to other members, except QoS 2 messages that were sent [4.8.2-5]', () => {
-    const { outbox } = setUp(2)
+    const { queue } = setUp(2)
     const given: string[] = []
-    const giveOn = ({ topic }: Delivery): void => void given.push(topic)
-    outbox.deliver(deliveryOf('a', { qos: 1, reassign: giveOn }), true)
-    outbox.deliver(deliveryOf('b', { qos: 2, reassign: giveOn }), true)
-    outbox.deliver(deliveryOf('c', { qos: 2, reassign: giveOn }), true)
-    outbox.deliver(deliveryOf('d', { qos: 1 }), true)
-    outbox.clear()
+    const reassign = ({ topic }: Delivery): void => void given.push(topic)
+    queue.deliver(deliveryOf('a', { qos: 1, reassign }), true)
+    queue.deliver(deliveryOf('b', { qos: 2, reassign }), true)
+    queue.deliver(deliveryOf('c', { qos: 2, reassign }), true)
+    queue.deliver(deliveryOf('d', { qos: 1 }), true)
+    queue.clear()
     expect(given).toEqual(['a', 'c'])
   })
 
   it('charges messages until they are acknowledged, except retained ones', () => {
-    const { outbox, wire, budget } = setUp(1)
-    outbox.deliver(deliveryOf('a'), true)
+    const { queue, wire, budget } = setUp(1)
+    queue.deliver(deliveryOf('a'), true)
     const one = budget.used
-    outbox.deliver(deliveryOf('b', { isReplay: true }), true)
-    expect([budget.used, outbox.bytes, outbox.replayedCount]).toEqual([one, one, 1])
-    outbox.puback(wire.sent[0]?.packetId ?? 0)
-    expect([budget.used, outbox.bytes]).toEqual([0, 0])
-    outbox.puback(wire.sent[1]?.packetId ?? 0)
-    expect(outbox.replayedCount).toBe(0)
+    queue.deliver(deliveryOf('b', { isReplay: true }), true)
+    expect([budget.used, queue.bytes, queue.replayedCount]).toEqual([one, one, 1])
+    queue.puback(wire.sent[0]?.packetId ?? 0)
+    expect([budget.used, queue.bytes]).toEqual([0, 0])
+    queue.puback(wire.sent[1]?.packetId ?? 0)
+    expect(queue.replayedCount).toBe(0)
   })
 
   it('does not store a message that is never retransmitted', () => {
-    const { outbox, wire, budget } = setUp()
-    outbox.deliver(deliveryOf('a'), false)
+    const { queue, wire, budget } = setUp()
+    queue.deliver(deliveryOf('a'), false)
     expect(budget.used).toBe(0)
-    expect(outbox.puback(wire.sent[0]?.packetId ?? 0)).toBe(true)
+    expect(queue.puback(wire.sent[0]?.packetId ?? 0)).toBe(true)
   })
 })
 
@@ -184,7 +182,7 @@ describe('DeliveryQueue with random events', () => {
   it('delivers all messages in order within the receive maximum, with unique packet ids', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
-        const { outbox, budget, ...first } = setUp(maximum)
+        const { queue, budget, ...first } = setUp(maximum)
         let { wire } = first
         let open: Sent[] = []
         let read = 0
@@ -203,13 +201,13 @@ describe('DeliveryQueue with random events', () => {
           if (sent === undefined) return
           open = open.filter(other => other !== sent)
           const { packetId } = sent
-          expect(qos === 1 ? outbox.puback(packetId) : outbox.pubrec(packetId, true) && outbox.pubcomp(packetId)).toBe(
+          expect(qos === 1 ? queue.puback(packetId) : queue.pubrec(packetId, true) && queue.pubcomp(packetId)).toBe(
             true,
           )
           take()
         }
         const act = (event: Event): void => {
-          if (event === 'deliver') outbox.deliver(deliveryOf(`${delivered++}`, { qos }), true)
+          if (event === 'deliver') queue.deliver(deliveryOf(`${delivered++}`, { qos }), true)
           else if (event === 'acknowledge first') acknowledge(open[0])
           else if (event === 'acknowledge last') acknowledge(open.at(-1))
           else if (event === 'settle') while (open.length > 0) acknowledge(open[0])

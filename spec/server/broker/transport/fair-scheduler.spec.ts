@@ -36,15 +36,15 @@ describe('FairScheduler', () => {
 
   it('limits many small pieces of work to the time of a large one', async () => {
     const clock = new ManualClock()
-    const turns = new FairScheduler(clock)
+    const scheduler = new FairScheduler(clock)
     let done = 0
     const small = (): boolean => {
       done++
       clock.advance(0.1)
       return false
     }
-    const begun = Array.from({ length: 200 }, () => turns.run(small))
-    expect(begun.lastIndexOf(true) + 1).toBe(done)
+    const results = Array.from({ length: 200 }, () => scheduler.run(small))
+    expect(results.lastIndexOf(true) + 1).toBe(done)
     expect(done).toBeLessThan(100)
     await turn()
     expect(done).toBeGreaterThan(100)
@@ -65,8 +65,8 @@ describe('FairScheduler', () => {
   it('runs one slice of each waiting connection before the second slice of any', async () => {
     const clock = new ManualClock()
     const log: string[] = []
-    const turns = new FairScheduler(clock)
-    for (const name of ['a', 'b', 'c']) turns.run(worker(clock, log, name, 100, 1))
+    const scheduler = new FairScheduler(clock)
+    for (const name of ['a', 'b', 'c']) scheduler.run(worker(clock, log, name, 100, 1))
     log.length = 0
     while (log.length < 60) await turn()
     const order = log.filter((name, i) => name !== log[i - 1]).slice(0, 6)
@@ -95,7 +95,7 @@ const ACCEPTED = { type: 'accepted', owner: OWNER } as const
 
 function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?: Promise<unknown>, work = 0) {
   const clock = new ManualClock()
-  const taken = new Map<string, number>()
+  const handled = new Map<string, number>()
   const quotas = { ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, ...rates } }
   const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget: 1e9, quotas }
   const core = new BrokerCore(options, {
@@ -104,14 +104,14 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     authenticate: () => decided?.then(() => ACCEPTED) ?? ACCEPTED,
     handlePublish: (_, { payload }) => {
       const name = new TextDecoder().decode(payload).slice(0, 1)
-      taken.set(name, (taken.get(name) ?? 0) + 1)
+      handled.set(name, (handled.get(name) ?? 0) + 1)
       clock.advance(work)
       return false
     },
   })
   const { budget, accounts, timeouts, maximumPacketSize } = core
-  const turns = new FairScheduler(clock)
-  const come = (): Duplex => {
+  const scheduler = new FairScheduler(clock)
+  const openStream = (): Duplex => {
     const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
     const socket = new Socket()
     onTestFinished(() => {
@@ -120,7 +120,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     })
     const link = new SocketLink(
       { stream, socket },
-      { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: turns },
+      { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: scheduler },
     )
     link.attach(core.accept(link))
     return stream
@@ -135,14 +135,14 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     }
     await settled()
   }
-  const all = (): number => Array.from(taken.values()).reduce((sum, count) => sum + count, 0)
-  return { clock, come, settled, pass, taken, all, core }
+  const all = (): number => Array.from(handled.values()).reduce((sum, count) => sum + count, 0)
+  return { clock, openStream, settled, pass, handled, all, core }
 }
 
 describe('A connection that exceeds its rate', () => {
   it('gets exactly one second’s worth of packets immediately, even if more arrive in one chunk', async () => {
-    const { come, settled, all, pass } = open()
-    const stream = come()
+    const { openStream, settled, all, pass } = open()
+    const stream = openStream()
     stream.push(connect('c'))
     await settled()
     stream.push(flood('x', 1_000))
@@ -154,16 +154,16 @@ describe('A connection that exceeds its rate', () => {
   })
 
   it('cannot exceed it by sending everything together with CONNECT', async () => {
-    const { come, settled, all } = open()
-    come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
+    const { openStream, settled, all } = open()
+    openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     await settled()
     expect(all()).toBe(RATE)
   })
 
   it('cannot exceed it by opening many connections or by reconnecting', async () => {
-    const { come, settled, all } = open()
+    const { openStream, settled, all } = open()
     for (let n = 0; n < 20; n++) {
-      const stream = come()
+      const stream = openStream()
       stream.push(Buffer.concat([connect(`c${n}`), flood('x', 500)]))
       await settled()
       if (n % 2 === 0) stream.destroy()
@@ -174,25 +174,25 @@ describe('A connection that exceeds its rate', () => {
   })
 
   it('shares the rate with other connections of its principal', async () => {
-    const { come, settled, pass, taken } = open()
+    const { openStream, settled, pass, handled } = open()
     for (const name of ['x', 'y', 'z']) {
-      const stream = come()
+      const stream = openStream()
       stream.push(connect(name))
       await settled()
       stream.push(flood(name, 3_000))
     }
     await settled()
-    const before = new Map(taken)
+    const before = new Map(handled)
     await pass(20_000)
     for (const name of ['x', 'y', 'z']) {
-      const share = (taken.get(name) ?? 0) - (before.get(name) ?? 0)
+      const share = (handled.get(name) ?? 0) - (before.get(name) ?? 0)
       expect([name, share > (20 * RATE) / 6], String(share)).toEqual([name, true])
     }
   })
 
   it('reaches its rate in the long run', async () => {
-    const { come, settled, pass, all } = open({ packetsPerSecond: 5_000 })
-    const stream = come()
+    const { openStream, settled, pass, all } = open({ packetsPerSecond: 5_000 })
+    const stream = openStream()
     stream.push(connect('c'))
     await settled()
     stream.push(flood('x', 60_000))
@@ -203,8 +203,8 @@ describe('A connection that exceeds its rate', () => {
 
   it('gets no higher rate for packets sent before authentication', async () => {
     let letIn = (): void => undefined
-    const { come, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
-    come().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
+    const { openStream, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
+    openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     for (let n = 0; n < 300; n++) await settled()
     letIn()
     await settled()
@@ -216,8 +216,8 @@ describe('A connection that exceeds its rate', () => {
   })
 
   it('gets one second’s worth of bytes and the chunk that exceeds it', async () => {
-    const { come, settled, all } = open({ bytesPerSecond: 1_000 })
-    const stream = come()
+    const { openStream, settled, all } = open({ bytesPerSecond: 1_000 })
+    const stream = openStream()
     stream.push(connect('c'))
     await settled()
     for (let n = 0; n < 50; n++) {
@@ -232,8 +232,8 @@ describe('A connection that exceeds its rate', () => {
 describe('A client that sends much before authentication', () => {
   it('is scheduled fairly after it', async () => {
     let letIn = (): void => undefined
-    const { come, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
-    come().push(Buffer.concat([connect('c'), flood('x', 100)]))
+    const { openStream, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
+    openStream().push(Buffer.concat([connect('c'), flood('x', 100)]))
     for (let n = 0; n < 40; n++) await settled()
     letIn()
     // Before the next iteration of the event loop.

@@ -6,7 +6,7 @@ import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-
 import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
 /** A send buffer on a stream that accepts data only when the test permits it. */
-function noting() {
+function openSendBuffer() {
   const calls: Buffer[] = []
   const waiting: (() => void)[] = []
   const stream = new Duplex({
@@ -22,13 +22,13 @@ function noting() {
   })
   const socket = new Socket()
   onTestFinished(() => void socket.destroy())
-  let taken = 0
+  let drainCount = 0
   const budget = new BrokerMemoryBudget(1_000_000)
-  const outflow = new SendBuffer(stream, socket, budget, () => taken++)
-  const take = (): void => {
+  const sendBuffer = new SendBuffer(stream, socket, budget, () => drainCount++)
+  const accept = (): void => {
     for (const done of waiting.splice(0)) done()
   }
-  return { stream, socket, outflow, budget, calls, take, taken: () => taken }
+  return { stream, socket, sendBuffer, budget, calls, accept, drainCount: () => drainCount }
 }
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
@@ -36,64 +36,64 @@ const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
 describe('SendBuffer', () => {
   it('sends the writes of an event loop iteration as one piece', async () => {
-    const { outflow, calls, take } = noting()
-    outflow.write(bytes(1, 2))
-    const at = outflow.allocate(2)
-    outflow.block.set([3, 4], at)
-    outflow.write(bytes(5))
-    expect([calls, outflow.unsentBytes]).toEqual([[], 5])
+    const { sendBuffer, calls, accept } = openSendBuffer()
+    sendBuffer.write(bytes(1, 2))
+    const at = sendBuffer.allocate(2)
+    sendBuffer.block.set([3, 4], at)
+    sendBuffer.write(bytes(5))
+    expect([calls, sendBuffer.unsentBytes]).toEqual([[], 5])
     await turn()
-    expect([calls, outflow.unsentBytes]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
-    take()
+    expect([calls, sendBuffer.unsentBytes]).toEqual([[Buffer.from([1, 2, 3, 4, 5])], 5])
+    accept()
     await turn()
-    expect(outflow.unsentBytes).toBe(0)
+    expect(sendBuffer.unsentBytes).toBe(0)
   })
 
   it('sends immediately on flush', () => {
-    const { outflow, calls } = noting()
-    outflow.hold()
-    outflow.write(bytes(1))
-    outflow.flush()
+    const { sendBuffer, calls } = openSendBuffer()
+    sendBuffer.hold()
+    sendBuffer.write(bytes(1))
+    sendBuffer.flush()
     expect(calls).toEqual([Buffer.from([1])])
   })
 
   it('sends held data together with data written until the input is processed, after delayFlush', async () => {
-    const { outflow, calls } = noting()
+    const { sendBuffer, calls } = openSendBuffer()
     // A response that is ready right after the disk write.
-    setImmediate(() => outflow.write(bytes(2)))
-    outflow.hold()
-    outflow.write(bytes(1))
-    outflow.delayFlush()
-    outflow.release()
+    setImmediate(() => sendBuffer.write(bytes(2)))
+    sendBuffer.hold()
+    sendBuffer.write(bytes(1))
+    sendBuffer.delayFlush()
+    sendBuffer.release()
     expect(calls).toEqual([])
     await turn()
     expect(calls).toEqual([Buffer.from([1, 2])])
   })
 
   it('requires delayFlush for each release', () => {
-    const { outflow, calls, take } = noting()
-    outflow.hold()
-    outflow.delayFlush()
-    outflow.release()
-    outflow.hold()
-    outflow.write(bytes(1))
-    outflow.release()
-    take()
+    const { sendBuffer, calls, accept } = openSendBuffer()
+    sendBuffer.hold()
+    sendBuffer.delayFlush()
+    sendBuffer.release()
+    sendBuffer.hold()
+    sendBuffer.write(bytes(1))
+    sendBuffer.release()
+    accept()
     expect(calls).toEqual([Buffer.from([1])])
   })
 
   it('collects data while the network accepts none, and then sends it as one piece', async () => {
-    const { outflow, calls, take, taken } = noting()
-    outflow.write(bytes(1))
+    const { sendBuffer, calls, accept, drainCount } = openSendBuffer()
+    sendBuffer.write(bytes(1))
     await turn()
     for (const value of [2, 3]) {
-      outflow.write(bytes(value))
+      sendBuffer.write(bytes(value))
       await turn()
     }
-    expect([calls.length, outflow.unsentBytes, taken()]).toEqual([1, 3, 0])
-    take()
+    expect([calls.length, sendBuffer.unsentBytes, drainCount()]).toEqual([1, 3, 0])
+    accept()
     await turn()
-    expect([calls.map(call => [...call]), taken()]).toEqual([[[1], [2, 3]], 1])
+    expect([calls.map(call => [...call]), drainCount()]).toEqual([[[1], [2, 3]], 1])
   })
 
   it('keeps the order of bytes for any sequence of writes', async () => {
@@ -103,72 +103,72 @@ describe('SendBuffer', () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ piece, turn: fc.boolean() }), { maxLength: 40 }), async steps => {
-        const { outflow, calls, take } = noting()
+        const { sendBuffer, calls, accept } = openSendBuffer()
         for (const step of steps) {
-          outflow.write(step.piece)
+          sendBuffer.write(step.piece)
           if (!step.turn) continue
           await turn()
-          take()
+          accept()
         }
         for (let i = 0; i < 3 + steps.length; i++) {
           await turn()
-          take()
+          accept()
         }
         expect(Buffer.concat(calls).equals(Buffer.concat(steps.map(step => step.piece)))).toBe(true)
-        expect([outflow.unsentBytes, outflow.isFull]).toEqual([0, false])
+        expect([sendBuffer.unsentBytes, sendBuffer.isFull]).toEqual([0, false])
       }),
       { numRuns: 50 },
     )
   })
 
   it('does not copy large pieces', async () => {
-    const { outflow, calls, take } = noting()
+    const { sendBuffer, calls, accept } = openSendBuffer()
     const large = new Uint8Array(20_000)
-    outflow.write(bytes(1))
-    outflow.write(large)
+    sendBuffer.write(bytes(1))
+    sendBuffer.write(large)
     await turn()
-    take()
+    accept()
     await turn()
-    expect([outflow.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
+    expect([sendBuffer.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
   })
 
   it('is full above 64 KiB', async () => {
-    const { outflow, take } = noting()
-    outflow.write(new Uint8Array(65_536))
-    expect(outflow.isFull).toBe(false)
-    outflow.write(bytes(1))
-    expect(outflow.isFull).toBe(true)
+    const { sendBuffer, accept } = openSendBuffer()
+    sendBuffer.write(new Uint8Array(65_536))
+    expect(sendBuffer.isFull).toBe(false)
+    sendBuffer.write(bytes(1))
+    expect(sendBuffer.isFull).toBe(true)
     await turn()
-    expect(outflow.isFull).toBe(true)
+    expect(sendBuffer.isFull).toBe(true)
     for (let i = 0; i < 3; i++) {
-      take()
+      accept()
       await turn()
     }
-    expect(outflow.isFull).toBe(false)
+    expect(sendBuffer.isFull).toBe(false)
   })
 
   it('ends a stalled connection', async () => {
-    const { stream, socket, outflow } = noting()
-    outflow.write(bytes(1))
+    const { stream, socket, sendBuffer } = openSendBuffer()
+    sendBuffer.write(bytes(1))
     await turn()
     socket.emit('timeout')
     expect([stream.destroyed, socket.timeout]).toEqual([false, undefined])
-    outflow.write(new Uint8Array(65_536))
+    sendBuffer.write(new Uint8Array(65_536))
     expect(socket.timeout).toBe(5_000)
     socket.emit('timeout')
     expect(stream.destroyed).toBe(true)
   })
 
   it('does not end a frozen connection or a connection with an empty buffer', async () => {
-    const { stream, socket, outflow, take } = noting()
-    outflow.write(new Uint8Array(65_537))
+    const { stream, socket, sendBuffer, accept } = openSendBuffer()
+    sendBuffer.write(new Uint8Array(65_537))
     await turn()
     socket.cork()
     socket.emit('timeout')
     expect([stream.destroyed, socket.timeout]).toEqual([false, 5_000])
     socket.uncork()
     for (let i = 0; i < 3; i++) {
-      take()
+      accept()
       await turn()
     }
     expect(socket.timeout).toBe(0)
@@ -177,14 +177,14 @@ describe('SendBuffer', () => {
   })
 
   it('releases its memory when the connection is destroyed', async () => {
-    const { stream, outflow, calls } = noting()
+    const { stream, sendBuffer, calls } = openSendBuffer()
     stream.on('error', () => undefined)
-    outflow.write(bytes(1))
+    sendBuffer.write(bytes(1))
     stream.destroy()
     await turn()
-    outflow.write(bytes(2))
+    sendBuffer.write(bytes(2))
     await turn()
-    expect([calls, outflow.unsentBytes]).toEqual([[], 0])
+    expect([calls, sendBuffer.unsentBytes]).toEqual([[], 0])
   })
 })
 

@@ -25,11 +25,11 @@ const DISCONNECT = 0xe0
 function setUp(memoryBudget = 1e9) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 10_000_000, maxKeepAliveSeconds: 0, memoryBudget }
-  const taken: string[] = []
+  const handled: string[] = []
   const core = new BrokerCore(options, {
     ...openHandler,
     topic: 'a',
-    handlePublish: (_, { payload }) => taken.push(new TextDecoder().decode(payload)) === 0,
+    handlePublish: (_, { payload }) => handled.push(new TextDecoder().decode(payload)) === 0,
   })
   const written: Uint8Array[] = []
   const stream = new Duplex({
@@ -57,27 +57,27 @@ function setUp(memoryBudget = 1e9) {
     },
   )
   link.attach(core.accept(link))
-  const come = async (...chunks: Uint8Array[]): Promise<void> => {
+  const receive = async (...chunks: Uint8Array[]): Promise<void> => {
     for (const chunk of chunks) stream.push(chunk)
     await turn()
   }
-  const kinds = (): (number | undefined)[] => written.map(([first]) => first)
-  return { clock, core, link, stream, come, written, kinds, taken }
+  const writtenTypes = (): (number | undefined)[] => written.map(([first]) => first)
+  return { clock, core, link, stream, receive, written, writtenTypes, handled }
 }
 
 describe('SocketLink', () => {
   it('splits received data into packets regardless of chunk boundaries', async () => {
-    const { come, kinds, taken } = setUp()
+    const { receive, writtenTypes, handled } = setUp()
     const bytes = Buffer.concat([CONNECT, publish('1'), publish('22')])
-    for (const byte of bytes) await come(Uint8Array.of(byte))
-    await come(Buffer.concat([publish('3'), publish('4')]))
-    expect(kinds()).toEqual([CONNACK])
-    expect(taken).toEqual(['1', '22', '3', '4'])
+    for (const byte of bytes) await receive(Uint8Array.of(byte))
+    await receive(Buffer.concat([publish('3'), publish('4')]))
+    expect(writtenTypes()).toEqual([CONNACK])
+    expect(handled).toEqual(['1', '22', '3', '4'])
   })
 
   it('closes the connection of a client that does not complete a packet', async () => {
-    const { come, clock, stream, core } = setUp()
-    await come(CONNECT, publish('12345').subarray(0, 4))
+    const { receive, clock, stream, core } = setUp()
+    await receive(CONNECT, publish('12345').subarray(0, 4))
     clock.advance(LIMIT.packetTimeoutMs - 1)
     expect(stream.destroyed).toBe(false)
     clock.advance(1)
@@ -87,22 +87,22 @@ describe('SocketLink', () => {
   })
 
   it('applies the deadline to each packet separately', async () => {
-    const { come, clock, stream, taken } = setUp()
-    await come(CONNECT)
+    const { receive, clock, stream, handled } = setUp()
+    await receive(CONNECT)
     const [head, tail] = [publish('12345').subarray(0, 4), publish('12345').subarray(4)]
     for (let i = 0; i < 3; i++) {
-      await come(head)
+      await receive(head)
       clock.advance(LIMIT.packetTimeoutMs - 1)
-      await come(tail)
+      await receive(tail)
     }
     expect(stream.destroyed).toBe(false)
-    expect(taken).toHaveLength(3)
+    expect(handled).toHaveLength(3)
   })
 
   it('extends the deadline of a large packet while data keeps arriving', async () => {
-    const { come, clock, stream } = setUp()
+    const { receive, clock, stream } = setUp()
     const bytes = publish('x'.repeat(4_000_000))
-    await come(CONNECT, bytes.subarray(0, 2_000_000))
+    await receive(CONNECT, bytes.subarray(0, 2_000_000))
     clock.advance(LIMIT.packetTimeoutMs)
     expect(stream.destroyed).toBe(false)
     clock.advance(2_000_000 / LIMIT.packetBytesPerMs)
@@ -110,35 +110,35 @@ describe('SocketLink', () => {
   })
 
   it('charges incomplete packets, closes at the memory limit, and releases the memory immediately', async () => {
-    const { come, core, clock, kinds } = setUp(300_000)
-    await come(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
+    const { receive, core, clock, writtenTypes } = setUp(300_000)
+    await receive(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
-    await come(new Uint8Array(200_000))
+    await receive(new Uint8Array(200_000))
     clock.advance(0)
     expect(core.budget.used).toBeLessThan(200)
     await turn()
-    expect(kinds()).toEqual([CONNACK, DISCONNECT])
+    expect(writtenTypes()).toEqual([CONNACK, DISCONNECT])
   })
 
   it('counts data that waits for the client as held, but not data that is being processed', async () => {
-    const { come, core, link } = setUp()
-    await come(CONNECT)
+    const { receive, core, link } = setUp()
+    await receive(CONNECT)
     const bytes = publish('x'.repeat(500_000))
     let held = -1
-    const receive = core.handler.handlePublish
+    const handlePublish = core.handler.handlePublish
     core.handler.handlePublish = (...message) => {
       held = link.heldBytes
-      return receive(...message)
+      return handlePublish(...message)
     }
-    await come(bytes.subarray(0, 400_000))
+    await receive(bytes.subarray(0, 400_000))
     expect(link.heldBytes).toBeGreaterThanOrEqual(400_000)
-    await come(bytes.subarray(400_000))
+    await receive(bytes.subarray(400_000))
     expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
   it('holds no memory after an eviction, not even for unsent data', async () => {
-    const { come, core, link, stream } = setUp()
-    await come(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
+    const { receive, core, link, stream } = setUp()
+    await receive(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
     for (let n = 0; n < 3; n++) link.write(new Uint8Array(500_000))
     expect(link.heldBytes).toBeGreaterThanOrEqual(1_900_000)
@@ -147,25 +147,25 @@ describe('SocketLink', () => {
   })
 
   it('processes packets sent before the client closed its side', async () => {
-    const { come, stream, taken, core } = setUp()
+    const { receive, stream, handled, core } = setUp()
     stream.push(Buffer.concat([CONNECT, publish('1'), publish('2')]))
     stream.push(null)
-    await come()
-    expect(taken).toEqual(['1', '2'])
+    await receive()
+    expect(handled).toEqual(['1', '2'])
     expect(core.connectionCount).toBe(0)
   })
 
   it('releases everything when the network fails at any point', async () => {
-    const { come, stream, core, clock } = setUp()
-    await come(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
+    const { receive, stream, core, clock } = setUp()
+    await receive(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
     stream.destroy(new Error('ECONNRESET'))
     await turn()
     expect([core.connectionCount, core.sessionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0, 0])
   })
 
   it('closes a connection that the client does not close in time', async () => {
-    const { come, stream, clock } = setUp()
-    await come(CONNECT, CONNECT)
+    const { receive, stream, clock } = setUp()
+    await receive(CONNECT, CONNECT)
     expect(stream.destroyed).toBe(false)
     clock.advance(LIMIT.closeTimeoutMs)
     expect(stream.destroyed).toBe(true)

@@ -7,18 +7,18 @@ import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/br
 import { listen } from '../../../support/listen.js'
 
 async function open(
-  turns = new FairScheduler(systemClock),
-): Promise<{ paced: ThrottledSocket; below: Socket; client: Socket }> {
+  scheduler = new FairScheduler(systemClock),
+): Promise<{ throttled: ThrottledSocket; socket: Socket; client: Socket }> {
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   const port = await listen(server)
   const accepted = new Promise<Socket>(resolve => server.once('connection', resolve))
   const client = connectTcp({ port, host: '127.0.0.1' })
-  const below = await accepted
+  const socket = await accepted
   onTestFinished(() => {
-    for (const socket of [client, below]) socket.destroy()
+    for (const each of [client, socket]) each.destroy()
     server.close()
   })
-  return { paced: new ThrottledSocket(below, turns), below, client }
+  return { throttled: new ThrottledSocket(socket, scheduler), socket, client }
 }
 
 const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> => {
@@ -29,33 +29,33 @@ const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> =
 
 describe('ThrottledSocket', () => {
   it('delivers all bytes in order in small pieces, and then the end', async () => {
-    const { paced, client } = await open()
+    const { throttled, client } = await open()
     const sent = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * i) % 251))
     client.end(sent)
-    const pieces = await collected(paced)
+    const pieces = await collected(throttled)
     expect(Buffer.concat(pieces).equals(sent)).toBe(true)
     expect(pieces.length).toBeGreaterThan(10)
   })
 
   it('delivers nothing and pauses reading while other work is scheduled', async () => {
-    const turns = new FairScheduler(systemClock)
+    const scheduler = new FairScheduler(systemClock)
     let isOver = false
-    turns.run(() => {
+    scheduler.run(() => {
       // Occupies this iteration and the next ones.
       const end = performance.now() + 20
       while (performance.now() < end);
       return !isOver
     })
-    const { paced, below, client } = await open(turns)
+    const { throttled, socket, client } = await open(scheduler)
     const pieces: Uint8Array[] = []
-    paced.on('data', (piece: Uint8Array) => pieces.push(piece))
+    throttled.on('data', (piece: Uint8Array) => pieces.push(piece))
     client.write(Buffer.alloc(100_000))
-    await new Promise<void>(resolve => below.once('data', () => resolve()))
-    expect([pieces.length, below.isPaused()]).toEqual([0, true])
+    await new Promise<void>(resolve => socket.once('data', () => resolve()))
+    expect([pieces.length, socket.isPaused()]).toEqual([0, true])
     isOver = true
     let count = 0
     await new Promise<void>(resolve => {
-      paced.on('data', (piece: Uint8Array) => {
+      throttled.on('data', (piece: Uint8Array) => {
         count += piece.length
         if (count + pieces.reduce((sum, one) => sum + one.length, 0) >= 100_000) resolve()
       })
@@ -63,23 +63,23 @@ describe('ThrottledSocket', () => {
   })
 
   it('writes its input and closes the socket at its end', async () => {
-    const { paced, client } = await open()
-    paced.cork()
-    for (const text of ['one ', 'two ', 'three']) paced.write(text)
-    paced.uncork()
-    paced.end(' end')
+    const { throttled, client } = await open()
+    throttled.cork()
+    for (const text of ['one ', 'two ', 'three']) throttled.write(text)
+    throttled.uncork()
+    throttled.end(' end')
     expect(Buffer.concat(await collected(client)).toString()).toBe('one two three end')
   })
 
   it('is destroyed with its socket, and destroys it', async () => {
     const [first, second] = [await open(), await open()]
-    const closed = [first.paced, second.below].map(
+    const closed = [first.throttled, second.socket].map(
       stream => new Promise<void>(resolve => stream.once('close', resolve)),
     )
-    first.below.destroy()
-    second.paced.destroy()
+    first.socket.destroy()
+    second.throttled.destroy()
     await Promise.all(closed)
-    expect([first.paced.destroyed, second.below.destroyed]).toEqual([true, true])
+    expect([first.throttled.destroyed, second.socket.destroyed]).toEqual([true, true])
   })
 })
 
