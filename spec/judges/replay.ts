@@ -3,7 +3,7 @@ import type { Complaints } from '../../chaos/complaints.js'
 import { recordOf } from '../../chaos/journal.js'
 import { recordsOf } from '../../chaos/recorder.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import { type Answer, Engine } from '../../src/server/engine/engine.js'
+import { type CommandResult, Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
@@ -71,7 +71,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
     }
   }
 
-  function note(write: EntryCommand | undefined, answer: Answer, position: number, from: number) {
+  function note(write: EntryCommand | undefined, answer: CommandResult, position: number, from: number) {
     const { reply, version, repeated: isRepeated = false, changes } = answer
     if (write?.type !== 'write' || write.origin === undefined) return
     requests++

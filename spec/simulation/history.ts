@@ -1,4 +1,4 @@
-import { type Applied, type Change, Engine } from '../../src/server/engine/engine.js'
+import { Engine, type EntryResult, type KeyChange } from '../../src/server/engine/engine.js'
 import type { LogEntry } from '../../src/server/engine/entry.js'
 import type { Held } from '../judges/convergence.js'
 
@@ -26,7 +26,7 @@ export class History {
   }
 
   /** Records a change, unless another node has made it before. Returns its position. */
-  record({ key, notification, version }: Change): number {
+  record({ key, notification, version }: KeyChange): number {
     const name = `${this.instance} ${version}`
     const known = this.#positions.get(name)
     if (known !== undefined) return known
@@ -72,7 +72,7 @@ export class RecordedEngine<C> extends Engine<C> {
     this.#silentExpiry = silentExpiry
   }
 
-  override *apply(entry: LogEntry): Generator<Applied, void> {
+  override *apply(entry: LogEntry): Generator<EntryResult, void> {
     for (const result of super.apply(entry)) {
       for (const change of result.changes) this.position = Math.max(this.position, this.#history.record(change) + 1)
       if (result.type !== 'expired' || !this.#silentExpiry) yield result

@@ -1,6 +1,6 @@
 import { isWrite, parseCommand } from '../../src/core/protocol/parse-command.js'
 import { errorResult, type RawClocks } from '../../src/server/engine/command-result.js'
-import type { Answer, Change, Engine, Restoration } from '../../src/server/engine/engine.js'
+import type { CommandResult, Engine, KeyChange, RestoreResult } from '../../src/server/engine/engine.js'
 import type { RestoredRecord } from '../../src/server/engine/entry.js'
 
 /** A request as it comes. */
@@ -9,13 +9,13 @@ export interface RawRequest extends RawClocks {
 }
 
 /** Answers a request at once, as a store does whose log commits at once; with what expired before it. */
-export function handle<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): Answer {
+export function handle<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): CommandResult {
   const expired = expire(engine, now)
   const answer = answerOf(engine, raw, connection, now)
   return { ...answer, changes: [...expired, ...answer.changes] }
 }
 
-function answerOf<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): Answer {
+function answerOf<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): CommandResult {
   try {
     const command = parseCommand(raw.payload)
     if (!isWrite(command)) return engine.query({ ...raw, command }, connection, now)
@@ -29,7 +29,7 @@ function answerOf<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: num
 }
 
 /** Deletes what is due. */
-export function expire<C>(engine: Engine<C>, now: number): Change[] {
+export function expire<C>(engine: Engine<C>, now: number): KeyChange[] {
   return Array.from(engine.apply({ time: now, ...engine.limits, commands: [] })).flatMap(({ changes }) => changes)
 }
 
@@ -39,7 +39,7 @@ export function restore<C>(
   items: Iterable<RestoredRecord>,
   now: number,
   replace = false,
-): Restoration {
+): RestoreResult {
   const load = { type: 'load', items: Array.from(items), replace } as const
   for (const result of engine.apply({ time: now, ...engine.limits, commands: [load] })) {
     if (result.type !== 'loaded') continue

@@ -11,10 +11,8 @@ import type {
 } from '../../../src/server/console/contract.js'
 import { NdjsonReader } from './ndjson.js'
 
-/** An error response of the server. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
-  /** HTTP status. */
   readonly status: number
   readonly code: string
 

@@ -12,7 +12,6 @@ export const formatCompact = (n: number): string => (n < 10_000 ? COUNT.format(n
 export const pluralize = (n: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(n)} ${n === 1 ? noun : plural}`
 
-/** Formats a number with at most six significant digits. */
 export const formatNumber = (n: number): string => MEASURED.format(n)
 
 export function formatBytes(bytes: number): string {

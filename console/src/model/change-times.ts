@@ -6,12 +6,10 @@ export interface ChangeTimes {
 
 export const NO_CHANGE_TIMES: ChangeTimes = { sets: [], deletes: [] }
 
-/** How long a change is shown. */
 export const WINDOW_MS = 60_000
 /** Closer changes share a marble, so that marbles do not touch. */
 const MERGE_MS = 2_500
 
-/** Returns the times with a change added. */
 export function addChangeTime(changeTimes: ChangeTimes, op: 'set' | 'delete', at: number): ChangeTimes {
   const { sets, deletes } = changeTimes
   return op === 'set' ? { sets: addTime(sets, at), deletes } : { sets, deletes: addTime(deletes, at) }

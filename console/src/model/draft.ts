@@ -5,7 +5,6 @@ import { decodeReadable, hexPairs, previewValue } from './value.js'
 
 export type Condition = 'always' | 'ifAbsent' | 'ifAbsentOrEqual'
 
-/** The contents of the form that sets a key. */
 export interface Draft {
   readonly name: string
   readonly type: ValueType
@@ -18,7 +17,6 @@ export interface Draft {
   readonly isPrettyPrinted: boolean
 }
 
-/** A write, or the problems per field. */
 export type DraftResult =
   | { readonly write: DraftWrite; readonly problems?: undefined }
   | { readonly write?: undefined; readonly problems: Partial<Record<'name' | 'text' | 'expires' | 'token', string>> }
@@ -76,7 +74,6 @@ function parseDraftValue(type: ValueType, text: string, isPrettyPrinted: boolean
   return isPrettyPrinted && type === 'json' && typed.bytes ? { bytes: utf8(compactJson(text)) } : typed
 }
 
-/** Returns whether only hex preserves the text. */
 export function needsHex({ type, text }: Draft): boolean {
   const { bytes } = parseValue(type, text)
   return bytes?.includes(CR) === true && decodeReadable(bytes) !== undefined
@@ -94,7 +91,6 @@ export function convertDraft(draft: Draft, type: ValueType): Draft {
 /** Rounds up to whole seconds, since filling in the form takes time. */
 export const toWholeSeconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1_000)))
 
-/** Validates a form. */
 export function parseDraft({ name, type, text, expires, condition, token, isPrettyPrinted }: Draft): DraftResult {
   const { bytes, problem } = parseDraftValue(type, text, isPrettyPrinted)
   const expiresIn = parseSecondsAsMs(expires)

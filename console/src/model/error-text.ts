@@ -1,4 +1,3 @@
-/** An error message: what happened, and what to do. */
 export interface ErrorText {
   readonly title: string
   readonly advice: string
@@ -33,7 +32,6 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
   closed: { title: 'Connection closed', advice: 'Reload the page.' },
 }
 
-/** Describes any thrown value. */
 export function describeError(cause: unknown): ErrorText {
   const known = hasCode(cause) ? ERROR_TEXTS[cause.code] : undefined
   if (known) return known

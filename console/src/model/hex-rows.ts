@@ -1,8 +1,6 @@
 import { hexPairs } from './value.js'
 
-/** A row of a hex dump. */
 export interface HexRow {
-  /** Offset of the first byte, hexadecimal. */
   readonly offset: string
   readonly bytes: string
   /** The bytes as ASCII, with a dot for unprintable ones. */
@@ -11,7 +9,6 @@ export interface HexRow {
 
 const BYTES_PER_ROW = 8
 
-/** Formats bytes as a hex dump. */
 export function hexRows(bytes: Uint8Array): readonly HexRow[] {
   return Array.from({ length: Math.ceil(bytes.length / BYTES_PER_ROW) }, (_, row) => {
     const part = bytes.subarray(row * BYTES_PER_ROW, (row + 1) * BYTES_PER_ROW)

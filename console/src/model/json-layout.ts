@@ -3,13 +3,11 @@ import { jsonTokens } from './json-tokens.js'
 /** Longer JSON is edited without pretty-printing. */
 export const MAX_PRETTY_CHARS = 65_536
 
-/** Pretty-prints valid JSON, leaving numbers and names unchanged. */
 export const prettyJson = (json: string): string =>
   jsonTokens(json)
     .map(({ text }) => text)
     .join('')
 
-/** Removes insignificant whitespace from valid JSON. */
 export const compactJson = (json: string): string =>
   json.replace(/("(?:\\.|[^"\\])*")|\s+/g, (_, string: string | undefined) => string ?? '')
 

@@ -1,8 +1,6 @@
-/** A token of JSON text, for highlighting. */
 export interface JsonToken {
   readonly type: 'name' | 'string' | 'number' | 'word' | 'mark'
   readonly text: string
-  /** Index of the token. */
   readonly at: number
 }
 

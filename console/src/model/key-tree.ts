@@ -1,12 +1,10 @@
 import type { ListedKey } from './listed-key.js'
 
-/** A row with a key. */
 export interface KeyRow {
   readonly id: string
   readonly listed: ListedKey
   /** The name to show: without the path of its branch. */
   readonly label: string
-  /** Nesting level, 1 at the root. */
   readonly level: number
   /** Position among its siblings, from 1, and their number. */
   readonly position: number
@@ -48,7 +46,6 @@ export function pathsOf({ name, binary }: ListedKey): readonly string[] {
   return paths
 }
 
-/** Returns the rows of the flat list. */
 export const listRows = (keys: readonly ListedKey[]): readonly TreeRow[] =>
   keys.map((listed, i) => ({
     id: listed.id,
@@ -59,7 +56,6 @@ export const listRows = (keys: readonly ListedKey[]): readonly TreeRow[] =>
     setSize: keys.length,
   }))
 
-/** Returns the visible rows of the tree. */
 export function treeRows(keys: readonly ListedKey[], isOpen: (path: string) => boolean): readonly TreeRow[] {
   const rows: TreeRow[] = []
   flatten(buildTree(keys), 1, isOpen, rows)

@@ -1,7 +1,6 @@
 import { fromHex, fromUtf8 } from '../../../src/core/util/bytes.js'
 
 export interface ListedKey {
-  /** The key in Base16. */
   readonly id: string
   /** The key as text, or as `0x` and Base16 unless it is UTF-8. */
   readonly name: string
@@ -13,7 +12,6 @@ export function toListedKey(id: string): ListedKey {
   try {
     return { id, name: fromUtf8(bytes), binary: false }
   } catch {
-    // Keys may be binary.
     return { id, name: `0x${id}`, binary: true }
   }
 }

@@ -1,4 +1,3 @@
-/** The view shown by the page. */
 export type Route =
   | { readonly view: 'keys'; readonly id?: string }
   | { readonly view: 'clients' }
@@ -11,6 +10,5 @@ export function toRoute(fragment: string): Route {
   return id === undefined ? { view: 'keys' } : { view: 'keys', id }
 }
 
-/** Formats a route as a URL fragment. */
 export const toFragment = (route: Route): string =>
   route.view === 'keys' && route.id !== undefined ? `#/keys/${route.id}` : `#/${route.view}`

@@ -1,4 +1,3 @@
-/** SVG path data of a sparkline. */
 export interface Spark {
   readonly line: string
   readonly area: string

@@ -1,4 +1,3 @@
-/** Statistics of a series. */
 export interface Summary {
   readonly min: number
   readonly max: number

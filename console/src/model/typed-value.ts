@@ -1,12 +1,9 @@
 import { fromHex, isWellFormed, utf8 } from '../../../src/core/util/bytes.js'
 
-/** Types in which a value can be entered. */
 export const VALUE_TYPES = ['text', 'number', 'json', 'hex'] as const
 
-/** One of {@link VALUE_TYPES}. */
 export type ValueType = (typeof VALUE_TYPES)[number]
 
-/** The bytes of an entered value, or the problem with it. */
 export type ParsedValue =
   | { readonly bytes: Uint8Array; readonly problem?: undefined }
   | { readonly bytes?: undefined; readonly problem: string }

@@ -1,13 +1,10 @@
 import { fromUtf8, toHex } from '../../../src/core/util/bytes.js'
 
-/** The detected type of a value. */
 export type Kind = 'empty' | 'number' | 'boolean' | 'json' | 'text' | 'binary'
 
-/** A value as one line, truncated if long. */
 export interface ValuePreview {
   readonly kind: Kind
   readonly line: string
-  /** Set for kind `number`. */
   readonly number: number | undefined
 }
 
@@ -17,7 +14,6 @@ const MAX_INSPECTED_BYTES = 65_536
 const MAX_LINE_CHARS = 240
 const MAX_HEX_BYTES = 48
 
-/** Detects the type of a value and formats it as one line. */
 export function previewValue(bytes: Uint8Array): ValuePreview {
   if (bytes.length === 0) return { kind: 'empty', line: '(empty)', number: undefined }
   const text = decodeReadable(bytes)

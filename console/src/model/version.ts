@@ -5,7 +5,6 @@ interface VersionParts {
   readonly counter: number
 }
 
-/** Formats a version or fencing token as time of day and counter. */
 export const shortVersion = ({ wallClock, counter }: VersionParts): string => `${timeOfDay(wallClock)}·${counter}`
 
 /** Formats a version in wire form; returns malformed text unchanged. */

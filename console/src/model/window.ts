@@ -1,4 +1,3 @@
-/** The visible part of a list of rows; CSS pixels. */
 export interface Viewport {
   readonly scrollTop: number
   readonly height: number
@@ -6,7 +5,6 @@ export interface Viewport {
   readonly tops: readonly number[]
 }
 
-/** Rows from `first` to `end`, exclusive. */
 export interface Range {
   readonly first: number
   readonly end: number

@@ -7,7 +7,6 @@ import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { formatDuration } from '../model/time.js'
 import type { Console } from './console.js'
 
-/** The page's operations; results are shown as toasts. */
 export class Actions {
   readonly #console: Pick<Console, 'api' | 'store$' | 'toasts' | 'run'>
 
@@ -48,7 +47,6 @@ export class Actions {
     })
   }
 
-  /** Downloads a dump. */
   dump(): void {
     this.#console.run(this.#console.api.dump(), dump => {
       const link = document.createElement('a')

@@ -36,7 +36,6 @@ import { connectStore, statusOf } from './store-link.js'
 import { StoreTime } from './store-time.js'
 import { Toasts } from './toasts.js'
 
-/** State and operations of the page. */
 export interface Console {
   readonly clientId: string
   readonly api: Api
@@ -51,7 +50,6 @@ export interface Console {
   readonly folding: Folding
   /** Maximum keys in the list; reset by a new search. */
   readonly maxKeys$: BehaviorSubject<number>
-  /** Keys scrolled into view. */
   readonly visible$: BehaviorSubject<readonly ListedKey[]>
   readonly rows$: BehaviorSubject<ReadonlyMap<string, Row>>
   readonly open$: BehaviorSubject<ListedKey | undefined>
@@ -62,14 +60,11 @@ export interface Console {
   now(): number
   /** Runs a request independently of the view that started it; errors are shown as toasts. */
   run<T>(asked: Observable<T>, done: (answer: T) => void): void
-  /** Navigates, adding an entry to the browser history. */
   navigate(route: Route): void
   close(): void
 }
 
-/** Delay between typing and searching. */
 const SEARCH_DELAY_MS = 200
-/** Rate at which the visible rows are updated while scrolling. */
 const SCROLL_SAMPLE_MS = 100
 const TICK_MS = 1_000
 /** Interval of listing the keys of an active store in another process. */

@@ -3,7 +3,6 @@ import { auditTime, catchError, combineLatest, defer, EMPTY, map, type Observabl
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { EMPTY_HISTORY, HistoryRecorder, type KeyHistory } from './history.js'
 
-/** State of the open key. */
 export interface Detail {
   readonly history: KeyHistory
   readonly freshness: Freshness
@@ -11,7 +10,6 @@ export interface Detail {
 
 export const EMPTY_DETAIL: Detail = { history: EMPTY_HISTORY, freshness: { state: 'connecting' } }
 
-/** Minimum interval between renderings. */
 const RENDER_MS = 80
 
 /**

@@ -1,6 +1,5 @@
 import type { ListedKey } from '../model/listed-key.js'
 
-/** The open dialog. */
 export type Dialog =
   | { readonly type: 'set'; readonly key?: ListedKey }
   | { readonly type: 'delete'; readonly key: ListedKey; readonly value: Uint8Array }

@@ -1,8 +1,6 @@
 import { BehaviorSubject } from 'rxjs'
 
-/** Layout of the keys. */
 export interface FoldState {
-  /** Tree rather than list. */
   readonly tree: boolean
   /** Open branches, the most recently opened last. */
   readonly open: readonly string[]
@@ -38,7 +36,6 @@ export class Folding {
     else this.#update({ open: isOpen ? union(open, paths) : without(open, paths) })
   }
 
-  /** Resets closed branches for a new search. */
   clearClosed(): void {
     if (this.fold$.value.closed.length > 0) this.#update({ closed: [] })
   }
@@ -56,14 +53,12 @@ const without = (paths: readonly string[], others: readonly string[]): readonly 
 const union = (paths: readonly string[], others: readonly string[]): readonly string[] =>
   [...without(paths, others), ...others.filter(path => path.length <= MAX_PATH_CHARS)].slice(-MAX_REMEMBERED)
 
-/** Reads the stored layout, if it is valid. */
 function loadStored(text: string | null): Pick<FoldState, 'tree' | 'open'> {
   try {
     const { tree, open }: { tree?: unknown; open?: unknown } = Object(JSON.parse(text ?? '{}'))
     const paths = Array.isArray(open) ? open.filter(path => typeof path === 'string') : []
     return { tree: tree === true, open: union([], paths) }
   } catch {
-    // Not written by this page.
     return { tree: false, open: [] }
   }
 }

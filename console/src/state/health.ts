@@ -12,11 +12,9 @@ export type Health =
   | { readonly state: 'stale'; readonly since: number; readonly why: string }
   | { readonly state: 'refused'; readonly why: string }
 
-/** State of the HTTP and MQTT connections. */
 export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
-  /** End of a freeze. */
   readonly frozenUntil: number | undefined
   /** Why an attached store is not active. */
   readonly why?: string | undefined
@@ -51,7 +49,6 @@ function findProblem(feed: FeedEvent | undefined, status: Status, absence: strin
   return status.state === 'closed' ? (status.cause?.message ?? 'Connection closed') : undefined
 }
 
-/** Emits the health; `now` is the store's clock. */
 export const watchHealth = (
   feed$: Observable<FeedEvent>,
   status$: Observable<Status>,

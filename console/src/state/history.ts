@@ -3,9 +3,7 @@ import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/chang
 import { missingReason } from '../model/gone.js'
 import { type Kind, previewValue } from '../model/value.js'
 
-/** An observed change of a key. */
 export interface HistoryChange {
-  /** Sequence number. */
   readonly n: number
   readonly op: Entry<unknown>['op']
   readonly source: Entry<unknown>['source']
@@ -23,7 +21,6 @@ export interface Series {
   readonly values: readonly number[]
 }
 
-/** Observed changes of a key. */
 export interface KeyHistory {
   readonly entry: Entry<Uint8Array> | undefined
   /** Newest first. */
@@ -54,7 +51,6 @@ export class HistoryRecorder {
   #total = 0
   #entry: Entry<Uint8Array> | undefined
 
-  /** @param now - time of arrival, ms on the store's clock */
   add(entry: Entry<Uint8Array>, now: number): void {
     const { op, source, value, version } = entry
     const shown = value && previewValue(value)

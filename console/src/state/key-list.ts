@@ -20,7 +20,6 @@ import {
 import { describeError } from '../model/error-text.js'
 import { type ListedKey, sortByName, toListedKey } from '../model/listed-key.js'
 
-/** The keys that match the search. */
 export interface KeyList {
   readonly glob: string
   /** `listing` until the first complete list. */
@@ -30,7 +29,6 @@ export interface KeyList {
    * Whether more keys match than are shown. They may sort anywhere, since the store lists keys in no particular order.
    */
   readonly more: boolean
-  /** Why listing failed. */
   readonly problem?: string
 }
 
@@ -65,7 +63,6 @@ export const listKeys = (
     ),
   )
 
-/** Lists repeatedly, whenever there is a reason. */
 function keepListing(
   store: Scannable,
   glob: string,

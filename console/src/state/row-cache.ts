@@ -4,10 +4,8 @@ import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/chang
 import type { ListedKey } from '../model/listed-key.js'
 import { previewValue, type ValuePreview } from '../model/value.js'
 
-/** State of a displayed key. */
 export interface Row {
   readonly entry?: Entry<Uint8Array>
-  /** Preview of the value, if there is one. */
   readonly preview?: ValuePreview
   readonly facts?: KeyFacts
   readonly changeTimes: ChangeTimes

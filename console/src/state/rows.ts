@@ -17,15 +17,11 @@ import type { Api } from '../api/api.js'
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { type Row, RowCache } from './row-cache.js'
 
-/** Sources of the rows. */
 export interface RowSources {
   readonly store$: Observable<StateStore>
   readonly api: Pick<Api, 'keys'>
-  /** Displayed keys. */
   readonly keys$: Observable<readonly ListedKey[]>
-  /** When to request facts again. */
   readonly tick$: Observable<unknown>
-  /** The store's clock, ms. */
   readonly now: () => number
 }
 

@@ -1,6 +1,5 @@
 import type { StatsSample } from '../../../src/server/console/contract.js'
 
-/** Recent samples of the store, the newest last. */
 export interface StatsHistory {
   readonly last: StatsSample | undefined
   readonly requests: readonly number[]
@@ -13,7 +12,6 @@ export const NO_STATS: StatsHistory = { last: undefined, requests: [], errors: [
 /** Two minutes of samples. */
 export const MAX_SAMPLES = 120
 
-/** Returns the history with a sample added. */
 export const addSample = ({ requests, errors, notifications }: StatsHistory, sample: StatsSample): StatsHistory => ({
   last: sample,
   requests: append(requests, sample.requests),

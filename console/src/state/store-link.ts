@@ -7,7 +7,6 @@ const SESSION_EXPIRY_MS = 10_000
 const RECONNECT = { initial: 100, max: 2_000 }
 /** Timers of a background page fire once a minute. */
 const KEEP_ALIVE_MS = 120_000
-/** Delay before a closed client is replaced. */
 const REOPEN_DELAY_MS = 2_000
 
 /** Emits the page's client, and a new one when the store's address changes. Closes it without subscribers. */
@@ -18,7 +17,6 @@ export const connectStore = (facts$: Observable<StoreFacts>, clientId: string, t
     shareReplay({ bufferSize: 1, refCount: true }),
   )
 
-/** Emits the connection state of the current client. */
 export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
   store$.pipe(
     switchMap(store => store.status$),

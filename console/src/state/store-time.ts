@@ -9,7 +9,6 @@ export class StoreTime {
     this.#clock = clock
   }
 
-  /** @param at - store time of the pulse that just arrived */
   synchronize(at: number): void {
     this.#offsetMs = at - this.#clock.now()
   }

@@ -2,7 +2,6 @@ import { BehaviorSubject } from 'rxjs'
 
 export const THEMES = ['system', 'light', 'dark'] as const
 
-/** One of {@link THEMES}. */
 export type Theme = (typeof THEMES)[number]
 
 // public/theme.js reads it before the first paint.

@@ -1,7 +1,6 @@
 import { BehaviorSubject, timer } from 'rxjs'
 import { describeError } from '../model/error-text.js'
 
-/** A temporary message. */
 export interface Toast {
   readonly n: number
   readonly tone: 'good' | 'bad'
@@ -13,7 +12,6 @@ const MAX_TOASTS = 4
 /** Failures stay longer. ms */
 const DURATION_MS = { good: 5_000, bad: 12_000 }
 
-/** Messages about results and failures. */
 export class Toasts {
   readonly #shown$ = new BehaviorSubject<readonly Toast[]>([])
   #count = 0

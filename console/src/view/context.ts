@@ -4,7 +4,6 @@ import type { Console } from '../state/console.js'
 
 export const ConsoleContext = createContext<Console | undefined>(undefined)
 
-/** Returns the console of the page. */
 export function useConsole(): Console {
   const found = useContext(ConsoleContext)
   if (found === undefined) throw new Error('useConsole requires a ConsoleContext.Provider')

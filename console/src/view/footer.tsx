@@ -9,7 +9,6 @@ import { useCell } from './use-cell.js'
 
 const ThawButton = lazy(more => more.ThawButton)
 
-/** The footer: the health explained, and keyboard shortcuts. */
 export function Footer(): JSX.Element {
   const { health$, now$, dialog$ } = useConsole()
   const health = useCell(health$)

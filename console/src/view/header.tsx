@@ -9,7 +9,6 @@ import { Icon } from './icon.js'
 import { Sparkline } from './sparkline.js'
 import { useCell } from './use-cell.js'
 
-/** The header: name, health, activity. */
 export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
   const { facts$, health$, now$ } = useConsole()
   const facts = useCell(facts$)
@@ -56,7 +55,6 @@ function Pulse(): JSX.Element {
   )
 }
 
-/** The health in one word. */
 export function HealthMark({ health, now }: { readonly health: Health; readonly now: number }): JSX.Element {
   return (
     <p class={`health health-${health.state}`}>

@@ -1,7 +1,6 @@
 import type { JSX } from 'preact'
 import { keyPieces } from '../model/key-signs.js'
 
-/** A key with symbols for invisible characters. */
 export const KeyText = ({ name }: { readonly name: string }): JSX.Element => (
   <>
     {keyPieces(name).map(({ at, text, isSymbol }) =>

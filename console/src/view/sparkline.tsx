@@ -3,7 +3,6 @@ import { formatCount } from '../model/amount.js'
 import { spark } from '../model/spark.js'
 import { MAX_SAMPLES } from '../state/stats-history.js'
 
-/** Drawing units; CSS sets the size. */
 const WIDTH = 120
 const HEIGHT = 28
 /** Lower bound of the scale's end. */

@@ -3,7 +3,6 @@ import { useConsole } from './context.js'
 import { Icon } from './icon.js'
 import { useCell } from './use-cell.js'
 
-/** Temporary messages, announced by screen readers. */
 export function ToastList(): JSX.Element {
   const { toasts } = useConsole()
   const shown = useCell(toasts.shown$)

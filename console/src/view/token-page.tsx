@@ -3,7 +3,6 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Brand } from './header.js'
 
 export interface TokenPageProps {
-  /** Why the current token was rejected. */
   readonly refused?: string | undefined
   onToken(token: string): void
 }

@@ -1,6 +1,6 @@
 import { encodeNotification } from '../../../src/core/protocol/notifications.js'
 import { type Dialect, encodeReply } from '../../../src/core/protocol/replies.js'
-import { type Change, Engine } from '../../../src/server/engine/engine.js'
+import { Engine, type KeyChange } from '../../../src/server/engine/engine.js'
 import { conformanceSuite, type Target, type TargetOptions, type Telling } from '../../suites/conformance-suite.js'
 import { expire, handle } from '../../support/engine-requests.js'
 import { textOf } from '../../support/words.js'
@@ -8,7 +8,7 @@ import { textOf } from '../../support/words.js'
 function bareEngine(dialect: Dialect, { clock, clients, bounds }: TargetOptions): Target {
   const engine = new Engine<string>(bounds)
   const inboxes = new Map<string, Telling[]>(clients.map(client => [client, []]))
-  const tell = (changes: readonly Change[]): void => {
+  const tell = (changes: readonly KeyChange[]): void => {
     for (const { key, notification, version, isExpired } of changes) {
       const reason = notification.op === 'set' ? undefined : isExpired ? 'expired' : 'deleted'
       const payload = textOf(encodeNotification(notification, dialect))

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodeReply } from '../../../src/core/protocol/replies.js'
-import { type Answer, Engine } from '../../../src/server/engine/engine.js'
+import { type CommandResult, Engine } from '../../../src/server/engine/engine.js'
 import { effort } from '../../support/effort.js'
 import { expire, handle } from '../../support/engine-requests.js'
 import { START } from '../../support/manual-clock.js'
 import { isNewer } from '../../support/version.js'
 import { bytes, command, resp3, textOf } from '../../support/words.js'
 
-const ask = (engine: Engine<string>, line: string, now = START, timestamp = `${now}:0:client`): Answer =>
+const ask = (engine: Engine<string>, line: string, now = START, timestamp = `${now}:0:client`): CommandResult =>
   handle(engine, { payload: command(line), timestamp }, 'client', now)
 
-const textOfReply = ({ reply }: Answer): string => textOf(encodeReply(reply))
+const textOfReply = ({ reply }: CommandResult): string => textOf(encodeReply(reply))
 
 describe('Engine', () => {
   it('a new engine has no keys', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodeReply } from '../../../src/core/protocol/replies.js'
-import { type Answer, Engine } from '../../../src/server/engine/engine.js'
+import { type CommandResult, Engine } from '../../../src/server/engine/engine.js'
 import { effort } from '../../support/effort.js'
 import { expire, handle } from '../../support/engine-requests.js'
 import { START } from '../../support/manual-clock.js'
@@ -54,7 +54,7 @@ const requestAt = (now: number, { words, clock, token }: Act): NaiveRequest => (
   token: token === undefined ? undefined : `${START + token}:0:lock`,
 })
 
-const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): Answer =>
+const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): CommandResult =>
   handle(engine, { payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
 
 describe('An engine after a random history', () => {

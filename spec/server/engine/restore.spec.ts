@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { type Change, Engine, type Restoration } from '../../../src/server/engine/engine.js'
+import { Engine, type KeyChange, type RestoreResult } from '../../../src/server/engine/engine.js'
 import type { RestoredRecord } from '../../../src/server/engine/entry.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
@@ -39,7 +39,7 @@ const shown = (engine: Engine<string>): Record<string, unknown> =>
     ]),
   )
 
-const versionsOf = ({ changes }: Restoration): string[] => changes.map(({ version }) => String(version))
+const versionsOf = ({ changes }: RestoreResult): string[] => changes.map(({ version }) => String(version))
 
 describe('Loading a dump', () => {
   it('versions newer than all assigned ones are kept, in order', () => {
@@ -189,7 +189,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 class Witness {
   readonly #seen = new Map<string, string>()
 
-  see(changes: readonly Change[]): void {
+  see(changes: readonly KeyChange[]): void {
     for (const { key: name, version } of changes) {
       const [id, next] = [textOf(name), String(version)]
       const last = this.#seen.get(id)

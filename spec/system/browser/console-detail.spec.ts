@@ -103,7 +103,6 @@ describeInBrowser('An open key on the console', open => {
   })
 })
 
-/** Returns whether anything was drawn. */
 function hasInk(canvas: SVGElement | HTMLElement): boolean {
   if (!(canvas instanceof HTMLCanvasElement)) return false
   const pixels = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []

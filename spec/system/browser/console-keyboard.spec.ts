@@ -9,7 +9,6 @@ import { reads } from './support/waiting.js'
 
 const SEED = Array.from({ length: 100 }, (_, i) => ({ key: `key/${i}`, value: String(i) }))
 
-/** Returns the key of the focused row. */
 const focused = (page: Page): Promise<string | null | undefined> =>
   page.evaluate(() => document.activeElement?.querySelector('.cell-key')?.getAttribute('title'))
 

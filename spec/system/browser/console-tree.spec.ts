@@ -23,7 +23,6 @@ const SEED = [
   { keyBytes: '/wA=', bytes: 'AAEC' },
 ]
 
-/** Returns the rendered rows as text. */
 const rows = (page: Page): Promise<readonly string[]> =>
   page.locator('.grid-body .grid-row').evaluateAll(all =>
     all

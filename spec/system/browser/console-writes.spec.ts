@@ -89,7 +89,6 @@ describeInBrowser('Writing on the console', open => {
     await hand.decide('Overwrite')
     await reads(hand.detail.locator('.detail-number'), '14')
     expect(textIn(store, 'speed')).toBe('14')
-    // Only the displayed value is overwritten.
     expect(requests().filter(request => request.includes('IFVER'))).toEqual([
       expect.stringMatching(/^SET speed 14 IFVER /),
     ])

@@ -7,7 +7,6 @@ import { NO_SOCKET } from './support/guard.js'
 import { expectToFit } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
-/** Serves a page with this body and returns its URL. */
 async function serving(body: string): Promise<string> {
   const html = `<!doctype html><html lang="en"><title>A page</title><link rel="icon" href="data:," /><main>${body}</main>`
   const server = createServer((request, response) => {

@@ -18,7 +18,6 @@ const setTo = (store: StateStore, value: number) => firstValueFrom(store.key(SET
 const holds = (store: StateStore, value: number) =>
   firstValueFrom(store.key(SET_POINT, number).value$.pipe(filter(stored => stored === value)))
 
-/** Records every text of the connection status. */
 async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>> {
   const notes = await words(page).evaluateHandle(element => {
     const said: string[] = []

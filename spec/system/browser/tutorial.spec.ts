@@ -16,12 +16,10 @@ const ROOT = new URL('../../../', import.meta.url).pathname
 const PAGE = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8')
 const blocks = (language: string): string[] =>
   Array.from(PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
-/** All commands of the tutorial, in order. */
 const COMMANDS = blocks('sh').flatMap(block => block.trim().split('\n'))
 const SERVE = 'npx rx-statestore serve --data ./state'
 const GET = 'npx rx-statestore get thermostat1/setPoint'
 
-/** A program in a terminal, and its output. */
 interface Program {
   readonly child: ChildProcess
   readonly printed: () => string
@@ -54,7 +52,6 @@ async function openProject() {
   }
   return {
     address: `http://localhost:${vitePort}/`,
-    /** Runs a command of the tutorial; returns its output. */
     runs: async (command: string): Promise<string> => {
       expect(COMMANDS).toContain(command)
       return (await run(process.execPath, argumentsOf(command), options)).stdout

@@ -2,7 +2,6 @@ import { compile } from 'svelte/compiler'
 import type { Plugin } from 'vite'
 import { compileScript, parse } from 'vue/compiler-sfc'
 
-/** Compiles components with their frameworks' plugins, for a browser or a server. */
 export const compilers = (isServer: boolean): readonly Plugin[] => [
   {
     name: 'svelte',

@@ -30,7 +30,6 @@ const TSCONFIG = {
   include: ['*.ts', '*.tsx'],
 }
 
-/** A file shown in the document. */
 export interface Snippet {
   readonly section: string
   readonly file: string

@@ -64,7 +64,6 @@ export function Warm({ store, name }: Props & { readonly name: string }): ReactN
   return h('output', { title: 'warm' }, `${isWarm ? 'warm' : 'cold'} ${count}`)
 }
 
-/** Shows the connection state. */
 export function Connection({ store }: Props): ReactNode {
   const status = useStatus(store)
   return h('output', { title: 'status' }, status.state === 'connected' ? `connected ${status.keys}` : status.state)
@@ -80,6 +79,5 @@ export function Faults({ store, render }: Props & { readonly render: () => React
   return h('section', null, h('output', { title: 'faults' }, faults.map(({ code }) => code).join(' ')), render())
 }
 
-/** Counts commits of its children. */
 export const Counted = ({ notes, render }: Props & { readonly render: () => ReactNode }): ReactNode =>
   h(Profiler, { id: 'all', onRender: () => void notes.commits++ }, render())

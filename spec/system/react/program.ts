@@ -41,9 +41,7 @@ const SCENES: Record<string, Scene> = {
   two: (step, [name = '']) => h('section', null, step < 1 && value(name), step < 2 && value(name)),
   /** A component replaces another with the same key. */
   place: (step, [name = '']) => value(name, { key: String(step) }),
-  /** One component whose key changes. */
   change: (step, keys) => value(keys[step] ?? ''),
-  /** Codecs created while rendering. */
   codecs: (step, [name = '']) =>
     h(Faults, { ...common, render: () => value(name, { key: `${step}`, codec: inline() }) }),
   /** Objects, rendered again at each step. */
@@ -52,7 +50,6 @@ const SCENES: Record<string, Scene> = {
   keys: (step, names) => h('section', { title: `step ${step}` }, h(Keys, { ...common, names })),
   /** Two components with one glob; the second unmounts at the first step. */
   globs: (step, names) => h('section', null, h(Keys, { ...common, names }), step < 1 && h(Keys, { ...common, names })),
-  /** A component that uses few properties. */
   warm: (_step, [name = '']) => h(Warm, { ...common, name }),
   /** Connection state and a key, which unmounts at the first step. */
   status: (step, [name = '']) => h('section', null, h(Connection, common), step < 1 && value(name)),
@@ -69,7 +66,6 @@ const controls = {
     root = createRoot(document.querySelector('#root') ?? document.body)
     root.render(strict ? h(StrictMode, null, content) : content)
   },
-  /** Hydrates server-rendered markup. */
   hydrate(name: string): void {
     const container = document.querySelector('#root') ?? document.body
     root = hydrateRoot(container, h(StrictMode, null, value(name), h(Connection, common)))

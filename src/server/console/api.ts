@@ -18,32 +18,27 @@ import type {
 import { bodyOf, HttpProblem, type JsonObject, readJson, replaceWildcardHost } from './http.js'
 import { type StatsLines, statsLines } from './stats-stream.js'
 
-/** What the API serves. */
 export interface ApiOptions {
   readonly store: ConsoleStore
   /** Contents of the store after a reset. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
   readonly clock: Clock
-  /** Broker URL for browsers. */
   readonly wsUrl: string
   /** The page's login at the broker; default the user `console` with the token. */
   readonly brokerLogin: BrokerLogin | undefined
 }
 
-/** An authorized request. */
 export interface Call {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
-  /** Host name in the request. */
   readonly hostName: string
 }
 
 /** Responds itself, or returns the object to send as JSON. */
 type Route = (call: Call) => Promise<object | undefined>
 
-/** Requests that go to the audit log. */
 const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
   'GET /api/dump',
   'POST /api/load',
@@ -68,7 +63,6 @@ export class Api {
     this.#routes = this.#makeRoutes(options)
   }
 
-  /** Ends all streams. */
   close(): void {
     this.#closed$.next()
   }
@@ -148,7 +142,6 @@ export class Api {
   }
 }
 
-/** A route that responds with an empty object. */
 const action =
   (act: (body: JsonObject) => Promise<void> | void): Route =>
   async ({ request }) => {
@@ -178,7 +171,6 @@ async function restart(store: ConsoleStore, { keys }: JsonObject): Promise<void>
   await requireBroker(store).restart({ keys })
 }
 
-/** Limits the number of concurrent tasks. */
 class ConcurrencyLimit {
   readonly #subject: string
   readonly #max: number
@@ -189,7 +181,6 @@ class ConcurrencyLimit {
     this.#max = max
   }
 
-  /** Runs a task; raises {@link HttpProblem} at the limit. */
   async run<T>(task: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#max)
       throw new HttpProblem(503, 'busy', `At most ${this.#max} ${this.#subject} at a time`)
@@ -239,7 +230,6 @@ async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined)
   return { deleted, set: loaded }
 }
 
-/** Maximum keys in a request or a response. */
 const MAX_KEYS = 1_000
 
 /** Returns the metadata of keys that a GET lacks. Raises {@link HttpProblem} for malformed ids. */

@@ -7,7 +7,6 @@ import type { TlsMaterial } from '../../node/net/tls.js'
 import { type ConsoleStore, isAttached } from './console-store.js'
 import type { BrokerLogin } from './contract.js'
 
-/** Options of `ConsoleServer.start`. Times in ms. */
 export interface ConsoleOptions {
   readonly host: string
   /** TCP port; 0 for any free port. */
@@ -17,9 +16,7 @@ export interface ConsoleOptions {
   /** Contents of the store after a reset; without it, a reset is not offered. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
-  /** Clock of the stats stream. Default the system clock. */
   readonly clock?: Clock | undefined
-  /** Folder of the built page. */
   readonly page?: URL | undefined
   /** Closes a connection that is idle during a request for this long. Default 60,000. */
   readonly idleTimeout?: number | undefined
@@ -88,7 +85,6 @@ export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore):
   )
 }
 
-/** Throws {@link ArgumentError} for an invalid login. */
 export function checkLogin(login: BrokerLogin | undefined): void {
   if (login === undefined) return
   checkOptionNames('brokerLogin', login, { username: true, password: true } satisfies OptionNames<BrokerLogin>)

@@ -29,7 +29,6 @@ const IDLE_TIMEOUT_MS = 60_000
 
 /** Serves the console page and its API. It survives restarts of the store. */
 export class ConsoleServer implements AsyncDisposable {
-  /** Grants full access to the console. */
   readonly token: string
   readonly #options: ConsoleOptions
   readonly #brokerUrl: string
@@ -91,7 +90,6 @@ export class ConsoleServer implements AsyncDisposable {
     return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
   }
 
-  /** TCP port. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0

@@ -16,14 +16,12 @@ type AnyStoreMembers =
   | 'load'
   | 'dump'
 
-/** Members of a store with its own broker that the console uses. */
 type BrokerMembers = 'wsUrl' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
 
 export type StoreWithBroker = Pick<StoreServer, AnyStoreMembers | BrokerMembers>
 
 export type StoreAtBroker = Pick<AttachedStore, AnyStoreMembers | 'state'>
 
-/** The part of a store that the console uses. */
 export type ConsoleStore = StoreWithBroker | StoreAtBroker
 
 /** Returns whether a store is attached to an external broker. */

@@ -28,12 +28,10 @@ export interface StoreFacts {
   readonly attached?: true
   /** The page's login at the broker. Default the user `console` with the token; with an attached store, anonymous. */
   readonly brokerLogin?: BrokerLogin
-  /** Whether a reset is available. */
   readonly seeded: boolean
   readonly version: string
 }
 
-/** Login at a broker. */
 export interface BrokerLogin {
   readonly username: string
   readonly password?: string
@@ -46,13 +44,11 @@ export interface BrokerLogin {
  */
 export type StreamLine = StatsSample | Clients
 
-/** Statistics of the last second. */
 export interface StatsSample {
   readonly type: 'pulse'
   readonly at: number
   /** Missing while an attached store is not active: then it has no keys, clients or counts. */
   readonly startedAt?: number
-  /** Set for an attached store. */
   readonly attached?: AttachedFacts
   /** End of a freeze, if the store is frozen. */
   readonly frozenUntil?: number
@@ -76,11 +72,9 @@ export interface StatsSample {
    * outdated.
    */
   readonly keyspace: number
-  /** Set for a cluster. */
   readonly cluster?: ClusterFacts
 }
 
-/** State of an attached store. */
 export interface AttachedFacts {
   readonly state: AttachedState['state']
   /** Why it cannot detect the active service, as text. */
@@ -111,7 +105,6 @@ export interface KeysResponse {
 export interface KeyFacts {
   readonly id: string
   readonly version: string
-  /** Value length in bytes. */
   readonly size: number
   readonly expiresAt?: number
   readonly fencingToken?: string
@@ -163,12 +156,10 @@ export interface ResetResponse {
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 
-/** The response to POST /api/load. */
 export interface LoadResponse {
   readonly loaded: number
   /** Keys that kept the version of the dump; the others were older than the newest version assigned by the store. */
   readonly versionsKept: number
-  /** Keys skipped because they had already expired. */
   readonly expired: number
 }
 

@@ -47,7 +47,6 @@ function problemOf(error: unknown): HttpProblem {
   return new HttpProblem((code !== 'failed' && STATUS[code]) || 500, code, reason(error))
 }
 
-/** A JSON object with unvalidated members. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** Largest request body; room for a thousand keys of 2,000 bytes. */
@@ -57,7 +56,6 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024
 export const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
   request.iterator({ destroyOnReturn: false })
 
-/** Reads a JSON object; raises {@link HttpProblem} for anything else. */
 export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   const chunks: Uint8Array[] = []
   let length = 0

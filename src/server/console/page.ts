@@ -18,18 +18,15 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 }
 
 const compress = promisify(gzip)
-/** Compressible files, from this size. */
 const COMPRESSIBLE = ['html', 'js', 'css', 'svg', 'json', 'txt']
 const MIN_COMPRESSED_BYTES = 1_024
 
-/** System error codes for a file that does not exist. */
 const NOT_FOUND_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG']
 
 /** Plain names without a leading dot, so that no path leads out of the folder. */
 const FILE_PATH = /^(?:\/[\w-][\w.-]*)*\/[\w-][\w.-]*\.([a-z0-9]+)$/
 const NOT_BUILT = 'The console page is not built: run `npm run build`. The API below /api/ is available.\n'
 
-/** Serves the files of the page. */
 export class PageFiles {
   readonly #folder: URL
 
@@ -37,7 +34,6 @@ export class PageFiles {
     this.#folder = folder
   }
 
-  /** Serves a file; raises {@link HttpProblem} for a missing one. */
   async serve(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw new HttpProblem(405, 'method', 'Use GET or HEAD', { allow: 'GET, HEAD' })

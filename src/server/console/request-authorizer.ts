@@ -44,7 +44,6 @@ export class RequestAuthorizer {
     )
   }
 
-  /** Rejects requests from other origins. */
   checkOrigin({ host = '', origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
     const own = [`http://${host}`, `https://${host}`, ...this.#origins].map(address => address.toLowerCase())
     if (
@@ -59,7 +58,6 @@ export class RequestAuthorizer {
     return this.isToken(tokenOf(authorization))
   }
 
-  /** The error for a request without the token. */
   get tokenProblem(): HttpProblem {
     return new HttpProblem(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
       'www-authenticate': 'Bearer',
@@ -90,7 +88,6 @@ export class ConsoleRateLimiter {
   readonly #trustProxy: boolean
   readonly #throttle: LoginThrottle
   readonly #keyedRateLimiter: KeyedRateLimiter
-  /** Connections whose login is in the audit log. */
   readonly #audited = new WeakSet<object>()
 
   /** @param trustProxy - whether to trust `X-Forwarded-For` from this machine */
@@ -131,12 +128,10 @@ export class ConsoleRateLimiter {
     this.#throttle.recordFailure(address)
   }
 
-  /** Records an action. @param path - of the request */
   recordAction(request: IncomingMessage, path: string): void {
     this.#record(request, { event: 'order', target: path })
   }
 
-  /** Records a connection that was closed because of a limit. */
   recordDisconnect(address: string | undefined, reason: string): void {
     this.audit.reportCut({ address, reason, listener: 'console' })
   }

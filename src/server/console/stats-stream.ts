@@ -11,7 +11,6 @@ const MAX_NODES = 100
 
 type Stats = ConsoleStore['stats']
 
-/** A sample as NDJSON lines. */
 export interface StatsLines {
   readonly sample: string
   readonly clients: string
@@ -80,7 +79,6 @@ const increase = (before: number, now: number): number => (now < before ? now : 
 
 const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 
-/** Describes the state of an attached store as text. */
 export function attachedFacts(now: AttachedState): AttachedFacts {
   const { state } = now
   if (state === 'serving' || state === 'standby') return { state }

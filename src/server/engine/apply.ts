@@ -5,7 +5,6 @@ import type { Reply } from '../../core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../core/protocol/service-errors.js'
 import { sameBytes } from '../../core/util/bytes.js'
 
-/** A key's value and metadata. */
 export interface StoredRecord {
   readonly value: Uint8Array
   readonly version: Hlc
@@ -19,7 +18,6 @@ export interface StoredRecord {
   readonly owner?: string | undefined
 }
 
-/** The result of a command. Without a `change`, the record is unchanged. */
 export interface ApplyResult {
   readonly record: StoredRecord | undefined
   readonly reply: Reply
@@ -30,12 +28,10 @@ export interface ApplyResult {
 
 /** What a command is applied with besides the record. */
 export interface Clocks {
-  /** Store wall time, ms since the Unix epoch. */
   readonly now: number
   /** The version that a change gets. */
   readonly next: Hlc
   readonly fencingToken: Hlc | undefined
-  /** Marks a written key as volatile. */
   readonly volatile?: true | undefined
   readonly owner?: string | undefined
 }

@@ -5,7 +5,6 @@ import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../core/protocol/service-errors.js'
 
-/** A change of a key, for its watchers. */
 export interface KeyChange {
   readonly key: Uint8Array
   readonly notification: Notification
@@ -14,7 +13,6 @@ export interface KeyChange {
   readonly isExpired?: true
 }
 
-/** The reply to a request and the changes it made. */
 export interface CommandResult {
   readonly reply: Reply
   /** `__ts` of the response. */
@@ -32,12 +30,9 @@ export interface CommandResult {
 export type EntryResult =
   /** Keys were deleted because they had expired before the first command, or because a restart drops volatile keys. */
   | { readonly type: 'expired'; readonly changes: readonly KeyChange[] }
-  /** A write was applied or rejected. */
   | { readonly type: 'answered'; readonly changes: readonly KeyChange[]; readonly answer: CommandResult }
-  /** A dump was loaded, or rejected without any change. */
   | { readonly type: 'loaded'; readonly changes: readonly KeyChange[]; readonly outcome: RestoreResult | CommandError }
 
-/** The result of loading a dump. */
 export interface RestoreResult {
   readonly changes: readonly KeyChange[]
   /** Keys set, and how many of them kept the version of the dump. */
@@ -62,7 +57,6 @@ function codeOf(error: unknown): KnownServiceErrorCode {
   throw error
 }
 
-/** The clock properties of a request, unparsed. */
 export interface RawClocks {
   /** `__ts` */
   readonly timestamp?: string | undefined
@@ -70,7 +64,6 @@ export interface RawClocks {
   readonly fencingToken?: string | undefined
 }
 
-/** A request that changes no record. */
 export interface Query extends RawClocks {
   readonly command: Exclude<Command, WriteCommand>
 }

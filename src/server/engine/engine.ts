@@ -19,12 +19,7 @@ import { StateMachine } from './state-machine.js'
 import { readClocks, type VersionClock } from './version-clock.js'
 import { WATCHES_PER_GLOB, Watchers, type WatchQuotas } from './watchers.js'
 
-export type {
-  CommandResult as Answer,
-  EntryResult as Applied,
-  KeyChange as Change,
-  RestoreResult as Restoration,
-} from './command-result.js'
+export type { CommandResult, EntryResult, KeyChange, RestoreResult } from './command-result.js'
 export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
@@ -35,9 +30,7 @@ export interface EngineOptions<C = unknown> {
    * answered with `quota-exceeded`; commands that reduce usage always succeed. Default 1 GiB.
    */
   readonly maxBytes?: number
-  /** What connections may read and write. Default everything. */
   readonly rights?: KeyRights<C> | undefined
-  /** Additional limits on watches. Default none. */
   readonly watches?: WatchQuotas<C> | undefined
   /** Receives each result before the caller does. */
   readonly onResult?: ((result: EntryResult) => void) | undefined
@@ -70,7 +63,6 @@ export class Engine<C> {
   readonly #records: Records
   readonly #clock: VersionClock
 
-  /** @param state - initial state; default empty */
   constructor(options: EngineOptions<C> = {}, state?: State) {
     this.#maxKeys = options.maxKeys ?? 1_000_000
     this.#maxBytes = options.maxBytes ?? 1024 ** 3
@@ -87,7 +79,6 @@ export class Engine<C> {
     return this.#stateMachine
   }
 
-  /** Returns an immutable copy of the current state. */
   capture(): State {
     return this.#stateMachine.capture()
   }
@@ -106,7 +97,6 @@ export class Engine<C> {
     return this.#records.bytes + this.watchers.bytes
   }
 
-  /** Approximate encoded size of the state, bytes. */
   get stateSize(): number {
     return this.#stateMachine.stateSize
   }
@@ -116,7 +106,6 @@ export class Engine<C> {
     return command.type === 'write' && this.#stateMachine.freesSpace(command)
   }
 
-  /** Usage per owner. */
   get usage(): Pick<UsageByOwner, 'of' | 'entries'> {
     return this.#records.usage
   }
@@ -189,13 +178,11 @@ export class Engine<C> {
     return this.#onResult === undefined ? results : withListener(results, this.#onResult)
   }
 
-  /** Applies an entry and discards its results. */
   replay(entry: LogEntry): void {
     const results = this.apply(entry)[Symbol.iterator]()
     while (!results.next().done);
   }
 
-  /** Returns whether a connection is permitted to send a command. */
   allows(connection: C, command: Command): boolean {
     return this.#rights === undefined || isAllowed(this.#rights, connection, command)
   }
@@ -278,7 +265,6 @@ function* withListener(
   }
 }
 
-/** Access rights of connections to keys. `C` identifies a connection. */
 export interface KeyRights<C> {
   mayRead(connection: C, key: Uint8Array): boolean
   mayWrite(connection: C, key: Uint8Array): boolean

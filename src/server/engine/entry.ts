@@ -14,23 +14,19 @@ export interface Origin {
   readonly messageExpiry: number | undefined
 }
 
-/** A principal and its quota. */
 export interface Owner {
   /** Identical for all connections of a principal. */
   readonly id: string
   readonly maxKeys: number
-  /** Keys, values and their overhead, bytes. */
   readonly maxBytes: number
 }
 
-/** A SET, DEL or VDEL request. */
 export interface LoggedWrite extends RawClocks {
   readonly type: 'write'
   readonly payload: Uint8Array
   /** The parsed `payload`. */
   readonly command: WriteCommand
   readonly origin: Origin | undefined
-  /** Marks the key as volatile: a restart deletes it. */
   readonly volatile?: true | undefined
   /** The principal charged; without one, only the limits of the store apply. */
   readonly owner?: Owner | undefined
@@ -49,17 +45,14 @@ export interface LoggedLoad {
   readonly replace: boolean
 }
 
-/** A command in the log. */
 export type EntryCommand =
   | LoggedWrite
   | LoggedLoad
   /** The store restarts, which deletes volatile keys. */
   | { readonly type: 'start' }
 
-/** Limits that hold after an entry is applied. */
 export interface StorageLimits {
   readonly maxKeys: number
-  /** Keys, values and their overhead, bytes. */
   readonly maxBytes: number
 }
 

@@ -17,12 +17,10 @@ const MAX_WORDS = 128
 /** Maximum words of one owner that a change of any key is compared with, over all prefixes. */
 const MAX_CHAIN_WORDS_PER_OWNER = 64
 
-/** A change of an owner's word count; negative to subtract. */
 interface WordCountChange extends GlobWords {
   readonly owner: string
 }
 
-/** Registrations of globs. `C` identifies a connection. */
 export class GlobWatchers<C> {
   readonly #index = new GlobIndex<C>()
   readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
@@ -36,7 +34,6 @@ export class GlobWatchers<C> {
     this.#ownerOf = ownerOf
   }
 
-  /** Number of distinct globs. */
   get size(): number {
     return this.#index.size
   }
@@ -45,7 +42,6 @@ export class GlobWatchers<C> {
     return this.#registrations
   }
 
-  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes
   }
@@ -77,7 +73,6 @@ export class GlobWatchers<C> {
     return true
   }
 
-  /** Returns whether the registration existed. */
   remove(connection: C, id: string): boolean {
     const watched = this.#index.get(id)
     if (!watched?.connections.has(connection)) return false
@@ -88,7 +83,6 @@ export class GlobWatchers<C> {
     return true
   }
 
-  /** Removes a connection; returns the number of globs it watched. */
   removeConnection(connection: C): number {
     const own = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
@@ -114,7 +108,6 @@ export class GlobWatchers<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections
   }
 
-  /** Returns the cost of {@link watchersOf}; see {@link GlobIndex.workOf}. */
   workOf(key: string): number {
     return this.#index.workOf(key)
   }
@@ -144,7 +137,6 @@ export class GlobWatchers<C> {
     chains.add(prefix, glob.words)
   }
 
-  /** Updates word counts, in bulk for owners with several changes. */
   #applyWordCounts(changes: readonly WordCountChange[]): void {
     const byOwner = new Map<string, WordCountChange[]>()
     for (const change of changes) {
@@ -194,7 +186,6 @@ export interface GlobWords {
   readonly words: number
 }
 
-/** Word counts of an owner's globs with one prefix. */
 interface PrefixWords {
   words: number
   /** Words of these globs and of all globs with a shorter, matching prefix. */
@@ -219,7 +210,6 @@ export class GlobChains {
     return most + words
   }
 
-  /** Adds words to a prefix; negative to subtract. */
   add(prefix: string, words: number): void {
     const link = this.#links.get(prefix) ?? { words: 0, chain: this.#wordsOfPrefixes(prefix) }
     this.#links.set(prefix, link)
@@ -251,15 +241,12 @@ export class GlobChains {
   }
 }
 
-/** A watched glob and its watchers. `C` identifies a connection. */
 export interface WatchedGlob<C> {
-  /** The pattern as a binary string. */
   readonly id: string
   readonly connections: Set<C>
   /** The owner charged: that of the first registration; `undefined` for none. */
   owner: string | undefined
   readonly glob: Glob
-  /** Its bucket in the index. */
   readonly prefix: string
 }
 
@@ -279,7 +266,6 @@ const MAX_PREFIX_BYTES = 64
 export class GlobIndex<C> {
   readonly #globs = new Map<string, WatchedGlob<C>>()
   readonly #buckets = new Map<string, Bucket<C>>()
-  /** Number of buckets by prefix length. */
   readonly #lengths = new Map<number, number>()
 
   get size(): number {
@@ -297,7 +283,6 @@ export class GlobIndex<C> {
     return { id, glob, owner, connections: new Set(), prefix: literalPrefix(bytes).slice(0, MAX_PREFIX_BYTES) }
   }
 
-  /** Returns the indexed globs with the same prefix. */
   withSamePrefix({ prefix }: WatchedGlob<C>): Iterable<WatchedGlob<C>> {
     return this.#buckets.get(prefix)?.globs ?? []
   }

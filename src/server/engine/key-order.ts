@@ -13,12 +13,10 @@ export class KeyOrder<K> {
   #gaps = 0
   #last = 0
 
-  /** The last number assigned, 0 before the first. */
   get last(): number {
     return this.#last
   }
 
-  /** Appends a key and returns its number. */
   add(key: K): number {
     this.#last++
     this.#numbers.push(this.#last)
@@ -33,12 +31,10 @@ export class KeyOrder<K> {
     this.#keys.push(key)
   }
 
-  /** Reserves all numbers up to this one. */
   skipTo(number: number): void {
     this.#last = Math.max(this.#last, number)
   }
 
-  /** Removes a number, if present. */
   remove(number: number): void {
     const at = this.#indexOf(number)
     if (this.#numbers[at] !== number || this.#keys[at] === undefined) return

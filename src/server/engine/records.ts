@@ -7,11 +7,9 @@ import type { StoredRecord } from './apply.js'
 import type { Owner, StorageLimits } from './entry.js'
 import { KeyOrder } from './key-order.js'
 
-/** A record with its positions in the indexes. */
 export interface IndexedRecord extends StoredRecord {
   /** The key as a binary string. */
   readonly id: string
-  /** Position in insertion order. */
   readonly number: number
   readonly deadline: Deadline<string> | undefined
 }
@@ -21,7 +19,6 @@ const RECORD_OVERHEAD_BYTES = 600
 /** Encoded size of a record besides key and value. */
 const STORED_OVERHEAD_BYTES = 80
 
-/** Returns the memory taken by a record. */
 export const recordBytes = (
   id: string,
   { value, fencingToken }: Pick<StoredRecord, 'value' | 'fencingToken'>,
@@ -44,12 +41,10 @@ export class Records {
     return this.#byId.size
   }
 
-  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Counts created and deleted keys. */
   get keyspace(): number {
     return this.#keyspace
   }
@@ -97,14 +92,12 @@ export class Records {
     return records
   }
 
-  /** Returns the volatile keys in insertion order. */
   volatileIds(): string[] {
     const records: IndexedRecord[] = []
     for (const record of this.#byId.values()) if (record.volatile) records.push(record)
     return records.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
 
-  /** Returns whether the key existed. */
   remove(id: string): boolean {
     const removed = this.#byId.get(id)
     if (removed === undefined) return false
@@ -136,7 +129,6 @@ export class Records {
     return this.#byId.keys()
   }
 
-  /** Approximate encoded size of all records, bytes. */
   get stateSize(): number {
     return this.#bytes - this.size * (RECORD_OVERHEAD_BYTES - STORED_OVERHEAD_BYTES)
   }
@@ -159,7 +151,6 @@ export class Records {
   }
 }
 
-/** The record before and after a SET. */
 export interface Replacement {
   /** The key as a binary string. */
   readonly id: string
@@ -197,7 +188,6 @@ function checkLimits(
   if (isFull || (addedBytes > 0 && bytes + addedBytes > maxBytes)) throw new CommandError('quota-exceeded')
 }
 
-/** Usage of one owner. */
 export interface OwnerUsage {
   readonly keys: number
   readonly bytes: number
@@ -217,7 +207,6 @@ export class UsageByOwner {
     return this.#usage
   }
 
-  /** Counts a key of an owner. */
   add(owner: string, bytes: number): void {
     const usage = this.#usage.get(owner)
     if (usage === undefined) {
@@ -241,7 +230,6 @@ export class UsageByOwner {
 export interface StateRecord extends StoredRecord {
   /** The key as a binary string. */
   readonly id: string
-  /** Position in insertion order. */
   readonly number: number
 }
 
@@ -249,9 +237,7 @@ export interface StateRecord extends StoredRecord {
 export interface State {
   /** Time of the first entry, ms; distinguishes this store from earlier ones at the same address. */
   readonly createdAt: number | undefined
-  /** The newest version assigned. */
   readonly version: Hlc
-  /** The last number assigned to a key. */
   readonly lastNumber: number
   /** Replies to recent writes, the older generation first; see `ReplyCache`. */
   readonly replies: readonly [Uint8Array, Uint8Array]

@@ -39,12 +39,10 @@ export class ReplyCache {
     return this.#younger.find(origin, now) ?? this.#older.find(origin, now)
   }
 
-  /** Size of {@link capture}, bytes. */
   get bytes(): number {
     return this.#older.bytes + this.#younger.bytes
   }
 
-  /** Returns copies of both generations, the older one first. */
   capture(): readonly [Uint8Array, Uint8Array] {
     return [new Uint8Array(this.#older.content), new Uint8Array(this.#younger.content)]
   }
@@ -57,7 +55,6 @@ export class ReplyCache {
 
 class Generation {
   readonly #writer = new ByteWriter()
-  /** Positions of replies by client id and correlation data. */
   #positions = new StringMap<number>()
   /** Everything before this position is in `#positions`. */
   #indexedTo = 0

@@ -8,14 +8,12 @@ import type { LogEntry, LoggedLoad, RestoredRecord } from './entry.js'
 import { type Records, recordBytes } from './records.js'
 import { MAX_COUNTER, type VersionClock } from './version-clock.js'
 
-/** A record to store and its key as a binary string. */
 type RestoreStep = readonly [id: string, item: RestoredRecord]
 
 /** The order in which a dump is stored: records that keep their version, by version, then those that get a new one. */
 export interface RestorePlan {
   readonly kept: readonly (readonly [...RestoreStep, version: Hlc])[]
   readonly renewed: readonly RestoreStep[]
-  /** Number of records that have already expired. */
   readonly expired: number
 }
 
@@ -101,7 +99,6 @@ export function usageAfter(
   return { keys, bytes }
 }
 
-/** Returns the keys that a plan does not set. */
 export function idsNotIn({ kept, renewed }: RestorePlan, records: Records): string[] {
   const planned = new StringMap<true>()
   for (const [id] of kept) planned.set(id, true)

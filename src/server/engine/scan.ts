@@ -12,7 +12,6 @@ const MAX_PAGE_BYTES = 65_536
 const MAX_POSITIONS = 10_000
 /** Work of the matcher: bytes of keys times words (32 states each) of the glob. */
 const MAX_WORK = 2 ** 22
-/** Upper bound for the encoding of a key besides its bytes. */
 const KEY_OVERHEAD_BYTES = 16
 const MAX_TOKEN_BYTES = 64
 
@@ -25,7 +24,6 @@ export interface ScanResult {
 /** The remaining range of a scan, in numbers of {@link KeyOrder}. */
 interface ScanRange {
   readonly from: number
-  /** Number of the newest key when the scan started. */
   readonly to: number
 }
 

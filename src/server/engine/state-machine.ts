@@ -25,7 +25,6 @@ export class StateMachine implements StateLoader {
   readonly #replies = new ReplyCache()
   #createdAt: number | undefined
 
-  /** @param state - initial state; default empty */
   constructor(state: State | undefined) {
     if (state === undefined) return
     for (const record of state.records) this.restoreRecord(record)
@@ -48,7 +47,6 @@ export class StateMachine implements StateLoader {
     return this.#createdAt
   }
 
-  /** Approximate encoded size of {@link capture}, bytes. */
   get stateSize(): number {
     return this.records.stateSize + this.#replies.bytes
   }
@@ -118,7 +116,6 @@ export class StateMachine implements StateLoader {
     }
   }
 
-  /** Deletes volatile keys after a restart. */
   #deleteVolatile(now: number): KeyChange[] {
     const deletions = deleteAll(this.records.volatileIds(), now, this.records, this.clock)
     // Their lifetime ended with the previous run; no client deleted them.

@@ -20,7 +20,6 @@ const NODE_ID = 'StateStore'
 export class VersionClock {
   #last = new Hlc(0, 0, NODE_ID)
 
-  /** The newest version assigned. */
   get last(): Hlc {
     return this.#last
   }
@@ -52,7 +51,6 @@ export class VersionClock {
     this.#last = version
   }
 
-  /** Assigns and returns the next version. */
   tick(now: number): Hlc {
     this.#last = this.next(now)
     return this.#last
@@ -63,7 +61,6 @@ export class VersionClock {
 const withFreeCounter = (floor: Hlc): Hlc =>
   floor.counter < Number.MAX_SAFE_INTEGER ? floor : new Hlc(floor.wallClock + 1, 0, NODE_ID)
 
-/** The validated clocks of a request. */
 export interface RequestClocks {
   readonly timestamp: Hlc | undefined
   readonly fencingToken: Hlc | undefined

@@ -1,7 +1,6 @@
 import { StringMap } from '../../core/util/string-map.js'
 import { GlobWatchers } from './glob-watchers.js'
 
-/** A watched key and its watchers. */
 interface WatchedKey<C> {
   readonly key: string
   readonly connections: Set<C>
@@ -47,7 +46,6 @@ export class Watchers<C> {
     return this.#count
   }
 
-  /** Memory in use, bytes. */
   get bytes(): number {
     return this.#bytes + this.#globs.bytes
   }
@@ -62,12 +60,10 @@ export class Watchers<C> {
     return (this.#byConnection.get(connection)?.size ?? 0) + WATCHES_PER_GLOB * this.#globs.countOf(connection)
   }
 
-  /** Number of watches of all connections of an owner. */
   countOfOwner(owner: string): number {
     return this.#byOwner.get(owner) ?? 0
   }
 
-  /** Returns whether `added` more watches would exceed a limit. */
   isFullFor(connection: C, added = 1): boolean {
     if (this.#quotas === undefined) return false
     const { max, maxPerOwner } = this.#quotas
@@ -75,7 +71,6 @@ export class Watchers<C> {
     return this.#count + added > max || (owner !== undefined && this.countOfOwner(owner) + added > maxPerOwner)
   }
 
-  /** Returns whether a key has reached its watcher limit. */
   isKeyFull(key: string): boolean {
     return this.countFor(key) >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
@@ -85,7 +80,6 @@ export class Watchers<C> {
     return this.#globs.registrations >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Yields the keys a connection watches, in order of registration. */
   *keysOf(connection: C): Iterable<string> {
     for (const { key } of this.#byConnection.get(connection) ?? []) yield key
   }
@@ -121,7 +115,6 @@ export class Watchers<C> {
     else keys.add(watched)
   }
 
-  /** Returns whether the registration existed. */
   remove(connection: C, key: string): boolean {
     const watched = this.#byKey.get(key)
     if (!watched?.connections.has(connection)) return false
@@ -141,7 +134,6 @@ export class Watchers<C> {
     if (this.#globs.add(connection, glob)) this.#addCount(connection, WATCHES_PER_GLOB)
   }
 
-  /** Returns whether the registration existed. */
   removeGlob(connection: C, glob: string): boolean {
     const removed = this.#globs.remove(connection, glob)
     if (removed) this.#addCount(connection, -WATCHES_PER_GLOB)

@@ -9,7 +9,7 @@ import {
 } from '../../core/util/errors.js'
 import { type DumpLine, DumpReader, type DumpRecord, lineError, toDumpLine } from '../../node/dump/codec.js'
 import type { StoredRecord } from '../engine/apply.js'
-import type { Restoration } from '../engine/engine.js'
+import type { RestoreResult } from '../engine/engine.js'
 import type { RestoredRecord } from '../engine/entry.js'
 import { LogFailure } from '../log/log.js'
 import type { StoreService } from '../service/store-service.js'
@@ -40,7 +40,7 @@ export async function restore(
   records: readonly RestoredRecord[],
   replace: boolean,
   { maxKeys, maxBytes }: { readonly maxKeys: number; readonly maxBytes: number },
-): Promise<Restoration> {
+): Promise<RestoreResult> {
   try {
     return await server.restore(records, replace)
   } catch (error) {

@@ -6,15 +6,12 @@ import type { LogFailure } from '../log/log.js'
 export interface Job {
   /** Jobs of one owner run in order. */
   readonly owner: object
-  /** Memory held while it waits, bytes. */
   readonly bytes: number
   /** The command to log and apply; without one, the job only reads. */
   readonly command?: EntryCommand | undefined
   /** Whether it must see everything committed before it arrived, by other nodes included. */
   readonly isLinearizable?: boolean | undefined
-  /** Runs a job without a command. */
   read(): void
-  /** Called when the command has been applied. */
   onApplied(result: EntryResult): void
   /**
    * Called when the command was not logged, when its outcome is unknown, or when a linearizable read cannot be served.
@@ -28,27 +25,21 @@ export interface Job {
   onStopped?(failure: LogFailure): void
 }
 
-/** Memory of a waiting job besides its payload. */
 const JOB_OVERHEAD_BYTES = 200
 
 /** Jobs that wait for a log entry: those of its commands, and reads that follow them on the same connection. */
 export class Batch {
   readonly commands: EntryCommand[] = []
-  /** Whether it has been applied or has failed. */
   isDone = false
   /** Whether it also logs the time, so that keys expire. */
   includesExpiry = false
   /** Whether it was reduced to commands that free space. */
   isFreeingOnly = false
-  /** Owner of the last job added. */
   lastOwner: object | undefined
-  /** Memory of its jobs, bytes. */
   bytes = 0
   readonly jobs: Job[] = []
-  /** Index of the next job to run. */
   #position = 0
 
-  /** Adds a job; returns the bytes charged. */
   add(job: Job): number {
     if (job.command !== undefined) this.commands.push(job.command)
     this.jobs.push(job)
@@ -61,7 +52,6 @@ export class Batch {
     return bytes + JOB_OVERHEAD_BYTES
   }
 
-  /** Returns the next job to run. */
   next(): Job | undefined {
     return this.jobs[this.#position++]
   }

@@ -7,7 +7,6 @@ import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import { Batch, type Job } from './batch.js'
 import { ExpiryTimer } from './expiry-timer.js'
 
-/** Receives the events of a commit loop. */
 export interface CommitLoopHost {
   /** Called when keys changed without a job of this node: they expired, or clients of other nodes changed them. */
   onChanges(changes: readonly KeyChange[]): void
@@ -23,7 +22,6 @@ export interface CommitLoopOptions {
   readonly log: Log
   readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'limits' | 'freesSpace' | 'drift' | 'nextDeadline'>
   readonly clock: Clock
-  /** Runs a task after the pending I/O events; default {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
   /** Delay of the expiry of keys that are not accessed, ms; default 0. */
   readonly expiryDelayMs?: (() => number) | undefined
@@ -51,11 +49,9 @@ export class CommitLoop implements LogListener {
   readonly #clock: Clock
   readonly #afterIo: (task: () => void) => void
   readonly #host: CommitLoopHost
-  /** The batch to append next. */
   #pending: Batch | undefined
   /** Batches that are appended but neither committed nor rejected. */
   readonly #inFlight = new Fifo<Batch>()
-  /** The last batch that contains a job of an owner. */
   readonly #lastBatchOf = new WeakMap<object, Batch>()
   /** The job of an entry that a synchronous log is appending. */
   #immediateJob: Job | undefined
@@ -189,7 +185,6 @@ export class CommitLoop implements LogListener {
     this.#log.append({ time: this.#clock.now(), maxKeys, maxBytes, commands }, frees)
   }
 
-  /** Whether the pending batch must wait for in-flight entries. */
   get #isWindowFull(): boolean {
     return this.#inFlight.length >= (this.#log.sharing?.maxInFlight ?? 1)
   }
@@ -224,7 +219,6 @@ export class CommitLoop implements LogListener {
     if (!this.#isStopped) this.#afterApply(entry.time)
   }
 
-  /** Applies an entry of this node and runs the jobs of its batch in order. */
   #applyBatch(batch: Batch, entry: LogEntry): void {
     // Reads that wait for a tick precede all commands, and must not see expired keys.
     if (batch.isReadNext) {
@@ -240,7 +234,6 @@ export class CommitLoop implements LogListener {
     this.#runReads(batch)
   }
 
-  /** Runs the reads that follow the applied command. */
   #runReads(batch: Batch): void {
     while (batch.isReadNext) this.#runGuarded(batch.next(), job => job.read())
   }

@@ -1,12 +1,10 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { LogFailure } from '../log/log.js'
 
-/** Retry interval while the log rejects entries. */
 const RETRY_MS = 1_000
 
 export interface ExpiryTimerOptions {
   readonly clock: Clock
-  /** Returns the earliest expiry of any key, ms since the Unix epoch. */
   readonly nextDeadline: () => number | undefined
   readonly expire: () => void
   /** Delay after the deadline, ms; default 0. */
@@ -31,7 +29,6 @@ export class ExpiryTimer {
     this.#delayMs = delayMs
   }
 
-  /** Whether the earliest deadline has passed. */
   get isDue(): boolean {
     const deadline = this.#nextDeadline()
     return deadline !== undefined && deadline <= this.#clock.now() && this.#problem !== 'broken'

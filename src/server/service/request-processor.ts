@@ -7,13 +7,11 @@ import type { Engine } from '../engine/engine.js'
 import type { LoggedWrite, Owner } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
-/** A PUBLISH to the invoke topic. */
 export type InvokeRequest = Omit<Incoming, 'topic'>
 
 /** Returns whether a SET creates a volatile key, which a restart deletes. */
 export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) => boolean
 
-/** A response, and the changes for watchers. */
 export interface InvokeResponse {
   readonly payload: Uint8Array
   readonly userProperties: Readonly<Record<string, string>>
@@ -22,24 +20,18 @@ export interface InvokeResponse {
   readonly changes: readonly KeyChange[]
   /** The engine's reply; `undefined` if the request did not reach the engine. */
   readonly reply: Reply | undefined
-  /** Cost of the request; see {@link CommandResult.work}. */
   readonly work?: number | undefined
-  /** Whether this repeats the response to an earlier delivery of the same request. */
   readonly repeated?: true | undefined
 }
 
-/** A parsed request. */
 export type ParsedRequest =
-  /** A write that the client is permitted to send. */
   | LoggedWrite
   | (Query & { readonly type: 'read' })
-  /** An invalid or forbidden request. */
   | { readonly type: 'rejected'; readonly response: InvokeResponse }
 
 export interface RequestProcessorOptions<C> {
   readonly engine: Engine<C>
   readonly dialect: Dialect
-  /** Selects volatile keys; default none. */
   readonly isVolatile?: VolatileRule | undefined
   /** Returns the principal charged for the keys of a connection; default none. */
   ownerOf?(connection: C): Owner | undefined
@@ -84,12 +76,10 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
       return { type: 'rejected', response: this.respond(errorResult(error)) }
     }
   }
-  /** Answers a read at wall time `now` (ms). */
   query(query: Query, connection: C, now: number): InvokeResponse {
     return this.respond(this.#engine.query(query, connection, now))
   }
 
-  /** Builds the response for an engine result. */
   respond(answer: CommandResult): InvokeResponse {
     return {
       payload: encodeReply(answer.reply, this.#dialect),
@@ -102,7 +92,6 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     }
   }
 
-  /** Builds the response for a log failure. */
   failureResponse({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
     if (problem === 'broken') return DISK_FAILED
     if (problem === 'closed') return STOPPING

@@ -7,7 +7,7 @@ import type { Dialect, Reply } from '../../core/protocol/replies.js'
 import { notificationPrefix } from '../../core/protocol/topics.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { Applied, Change, Engine, Restoration } from '../engine/engine.js'
+import type { Engine, EntryResult, KeyChange, RestoreResult } from '../engine/engine.js'
 import type { LoggedWrite, Owner, RestoredRecord } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
 import type { Job } from './batch.js'
@@ -15,7 +15,6 @@ import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
-/** The outcome of a request, for operators. */
 export interface RequestReport {
   readonly clientId: string
   readonly payload: Uint8Array
@@ -25,13 +24,11 @@ export interface RequestReport {
   readonly repeated: boolean
 }
 
-/** Options and callbacks of a {@link StoreService}. */
 export interface StoreServiceOptions {
   readonly engine: Engine<Client>
   readonly log: Log
   readonly clock: Clock
   readonly dialect: Dialect
-  /** Selects volatile keys; default none. */
   readonly isVolatile?: VolatileRule | undefined
   /**
    * `registered`: notifies every registered client, as Azure IoT Operations does; `subscribed`: only clients that also
@@ -46,7 +43,6 @@ export interface StoreServiceOptions {
   readonly expiryDelayMs?: (() => number) | undefined
   /** Access rights to topics other than the store's; default everything. */
   readonly rights?: TopicRights | undefined
-  /** Receives a report of each request. */
   readonly requests$?: Subject<RequestReport> | undefined
   /** Returns the principal charged for the keys of a connection; default none. */
   ownerOf?(connection: Client): Owner | undefined
@@ -62,15 +58,12 @@ export interface StoreServiceOptions {
   onDrift(drift: number): void
   /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
   onLogHealth(failure: LogFailure | undefined): void
-  /** Called with an unexpected exception in the store. */
   onError(error: unknown): void
   /** Called when a client uses a topic or filter that the store reserves, whatever its rights. */
   onTopicRejected?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
-  /** Called when a request was rejected because of a quota. */
   onQuotaExceeded?(connection: Client, message: Incoming): void
 }
 
-/** Counters since the start. */
 export interface Counters {
   requests: number
   errors: number
@@ -112,13 +105,12 @@ export class StoreService implements CommitLoopHost {
     return this.#commitLoop.submit(new RequestJob(this.#requestHost, connection, message))
   }
 
-  /** Removes the registrations of a connection. */
   removeConnection(connection: Client): void {
     this.#engine.watchers.removeConnection(connection)
   }
 
   /** Loads the records of a dump and notifies watchers. Rejects with {@link CommandError} or {@link LogFailure}. */
-  restore(items: readonly RestoredRecord[], replace: boolean): Promise<Restoration> {
+  restore(items: readonly RestoredRecord[], replace: boolean): Promise<RestoreResult> {
     return new Promise((resolve, reject) => {
       this.#commitLoop.submit({
         owner: this,
@@ -142,7 +134,6 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.expiry.pause()
   }
 
-  /** Resumes expiry. */
   resume(): void {
     this.#commitLoop.expiry.resume()
   }
@@ -157,7 +148,7 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.report(failure)
   }
 
-  onChanges(changes: readonly Change[]): void {
+  onChanges(changes: readonly KeyChange[]): void {
     for (const change of changes) {
       this.counters.notifications += this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key))
     }
@@ -175,7 +166,6 @@ export class StoreService implements CommitLoopHost {
     this.#options.onError(error)
   }
 
-  /** Sends a response and notifies watchers. */
   #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
     // A last will is published after its connection has closed; it may change keys, but receives no notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
@@ -222,10 +212,8 @@ export class StoreService implements CommitLoopHost {
   }
 }
 
-/** Memory of a waiting request besides its payload. */
 const REQUEST_OVERHEAD_BYTES = 200
 
-/** What a {@link RequestJob} needs of its service. */
 interface RequestHost {
   readonly processor: RequestProcessor<Client>
   readonly clock: Clock
@@ -270,7 +258,7 @@ class RequestJob implements Job {
     if (this.#request.type === 'read') this.#respond(processor.query(this.#request, this.owner, clock.now()))
   }
 
-  onApplied(result: Applied): void {
+  onApplied(result: EntryResult): void {
     if (result.type === 'answered') this.#respond(this.#host.processor.respond(result.answer))
   }
 
@@ -286,7 +274,6 @@ class RequestJob implements Job {
 
 const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 
-/** Sends notifications to watchers. */
 export class WatchNotifier {
   readonly #dialect: Dialect
   readonly #onlySubscribed: boolean
@@ -298,8 +285,7 @@ export class WatchNotifier {
     this.#onlySubscribed = onlySubscribed
   }
 
-  /** Returns the number of notified clients. */
-  notify(change: Change, watchers: Iterable<Client>): number {
+  notify(change: KeyChange, watchers: Iterable<Client>): number {
     let notified = 0
     let content: Content | undefined
     let key: string | undefined
@@ -323,7 +309,7 @@ export class WatchNotifier {
     return prefix
   }
 
-  #contentOf({ notification, version, isExpired }: Change): Content {
+  #contentOf({ notification, version, isExpired }: KeyChange): Content {
     const reason: GoneReason = isExpired ? 'expired' : 'deleted'
     return {
       payload: encodeNotification(notification, this.#dialect),

@@ -31,7 +31,6 @@ export class TopicRules {
     return forbidden ? { reason, disconnect: REASON.topicNameInvalid } : { reason }
   }
 
-  /** Returns whether a client may subscribe to a filter. */
   maySubscribe(client: Client, filter: string): boolean {
     if (!maySubscribe(client.clientId, filter)) {
       this.#onRejected(client, 'subscribe', filter)
@@ -68,7 +67,6 @@ export class TopicRules {
 const RESPONSE_PATH = '/services/statestore/'
 const MAX_TOPIC_BYTES = 65_535
 
-/** Access rights to topics that are not the store's. */
 export interface TopicRights {
   mayPublish(connection: Client, topic: string): boolean
   maySubscribe(connection: Client, filter: string): boolean

@@ -11,15 +11,12 @@ import { useActions } from '../use-actions.js'
 
 export interface ClientRowProps {
   readonly client: ClientFacts
-  /** ms on the store's clock. */
   readonly now: number
-  /** Whether this page is the client. */
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */
   readonly isAttached: boolean
 }
 
-/** A client, and its watched keys when expanded. */
 export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): JSX.Element {
   const actions = useActions()
   const [open, setOpen] = useState(false)

@@ -9,7 +9,6 @@ const MAX_CLIENTS = 500
 const DISCONNECT_HINT = 'Disconnect drops the connection without a DISCONNECT packet, to test how an app reconnects.'
 const ATTACHED_HINT = 'Clients that watch, or sent a request in the last minute; the broker reports no others.'
 
-/** The connected clients and their watches. */
 export function ClientsView(): JSX.Element {
   const { clients$, clientId, now$, facts$, stats$ } = useConsole()
   const isAttached = useCell(facts$)?.attached === true

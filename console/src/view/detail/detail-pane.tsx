@@ -16,7 +16,6 @@ import { Facts } from './facts.js'
 import { HistoryList } from './history-list.js'
 import { ValueBlock } from './value-block.js'
 
-/** The open key: its full value, facts, and history since it was opened. */
 export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
   const { navigate, rows$, dialog$, store$, now } = useConsole()
   const detail$ = useMemo(() => watchDetail(store$, key, now), [store$, key, now])

@@ -7,7 +7,6 @@ import type { Row } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** Metadata of the open key. */
 export function Facts({ detail, row }: { readonly detail: Detail; readonly row: Row }): JSX.Element {
   const now = useCell(useConsole().now$)
   const { entry } = detail.history

@@ -9,7 +9,6 @@ import { ValueLine } from '../value.js'
 
 const MARBLES_WIDTH = 360
 
-/** Changes since the key was opened, the newest first. */
 export function HistoryList({ seen }: { readonly seen: KeyHistory }): JSX.Element {
   const now = useCell(useConsole().now$)
   const { changes, total, changeTimes } = seen

@@ -14,7 +14,6 @@ const INITIAL_BYTES = 512
 const MAX_CHARS = 65_536
 const MAX_BYTES = 8_192
 
-/** The full value. */
 export function ValueBlock({
   value,
   kind,

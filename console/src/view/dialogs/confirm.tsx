@@ -3,7 +3,6 @@ import { Frame } from './frame.js'
 
 export interface ConfirmProps {
   readonly title: string
-  /** Label of the button that confirms. */
   readonly action: string
   readonly children: ComponentChildren
   onConfirm(): void

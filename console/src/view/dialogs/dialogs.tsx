@@ -8,7 +8,6 @@ import { DeleteDialog } from './delete-dialog.js'
 import { KeyboardDialog } from './keyboard-dialog.js'
 import { SetDialog } from './set-dialog.js'
 
-/** The open dialog, if any. */
 export function Dialogs(): JSX.Element | null {
   const { dialog$, stats$ } = useConsole()
   const actions = useActions()

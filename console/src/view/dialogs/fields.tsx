@@ -5,7 +5,6 @@ import type { ErrorText } from '../../model/error-text.js'
 import { VALUE_TYPES } from '../../model/typed-value.js'
 import { Icon } from '../icon.js'
 
-/** Label, hint and problem of an input. */
 export interface FieldProps {
   readonly label: string
   readonly hint?: ComponentChildren
@@ -20,7 +19,6 @@ export interface InputAttributes {
   readonly 'aria-invalid': boolean
 }
 
-/** An input with label and hint. */
 export function Field({ label, hint, problem, render }: FieldProps): JSX.Element {
   const id = useId()
   const hintId = `${id}-words`
@@ -40,12 +38,10 @@ const TYPE_NAMES = { text: 'Text', number: 'Number', json: 'JSON', hex: 'Hex' } 
 export interface ValueFieldProps {
   readonly draft: Draft
   readonly problem: string | undefined
-  /** Whether it receives the initial focus. */
   readonly first: boolean
   onChange(draft: Draft): void
 }
 
-/** An input for a value and its type. */
 export function ValueField({ draft, problem, first, onChange }: ValueFieldProps): JSX.Element {
   const name = useId()
   return (

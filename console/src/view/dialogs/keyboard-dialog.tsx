@@ -14,7 +14,6 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['1 2 3', 'keys, clients, store'],
 ]
 
-/** Lists the keyboard shortcuts. */
 export const KeyboardDialog = ({ onClose }: { onClose(): void }): JSX.Element => (
   <Frame title="Keyboard" onClose={onClose} onSubmit={onClose}>
     <dl class="shortcuts">

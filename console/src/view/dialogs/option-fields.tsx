@@ -103,7 +103,6 @@ const conditionOf = (value: string): Condition =>
 
 interface TokenFieldProps {
   readonly token: string
-  /** Fencing token of the key. */
   readonly stored: string | undefined
   readonly problem?: string | undefined
   onChange(token: string): void

@@ -2,10 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Observable, Subscription } from 'rxjs'
 import { describeError, type ErrorText } from '../../model/error-text.js'
 
-/** State of a write made by a dialog. */
 export interface WriteState<T> {
   readonly isBusy: boolean
-  /** Why nothing was written. */
   readonly problem: ErrorText | undefined
   fail(problem: ErrorText): void
   /** Starts the write; `done` receives the response. */

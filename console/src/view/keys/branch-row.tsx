@@ -15,7 +15,6 @@ export interface BranchRowProps extends RowPosition {
   onToggle(): void
 }
 
-/** A branch of the tree, with its number of keys. */
 export function BranchRow({ branch, more, index, top, active, onFocus, onToggle }: BranchRowProps): JSX.Element {
   const keyCount = pluralize(branch.keys, 'key')
   return (

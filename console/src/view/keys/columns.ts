@@ -12,7 +12,6 @@ export const COLUMNS = [
   { name: 'watchers', title: 'Watchers', hint: 'Clients watching the key, without this page' },
 ] as const
 
-/** Columns that may be empty. */
 export interface FilledColumns {
   readonly ttl: boolean
   readonly token: boolean

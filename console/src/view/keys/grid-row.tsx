@@ -13,9 +13,7 @@ import { KeyText } from '../key-text.js'
 import { Marbles } from '../marbles.js'
 import { ValueLine } from '../value.js'
 
-/** Position of a row in the grid. */
 export interface RowPosition {
-  /** Index among all rows. */
   readonly index: number
   /** CSS pixels from the top of the body. */
   readonly top: number
@@ -28,7 +26,6 @@ export interface GridRowProps extends RowPosition {
   readonly listing: KeyRow
   readonly inTree: boolean
   readonly row: Row
-  /** ms on the store's clock. */
   readonly now: number
   readonly open: boolean
   onOpen(): void
@@ -38,7 +35,6 @@ export interface GridRowProps extends RowPosition {
 const EXPIRING_SOON_MS = 10_000
 const MARBLES_WIDTH = 116
 
-/** A key with its value and metadata. */
 export function GridRow(props: GridRowProps): JSX.Element {
   const { listing, inTree, index, top, row, now, active, open, onFocus, onOpen } = props
   const { entry, facts } = row
@@ -103,7 +99,6 @@ const Cell = ({ name, title, children }: CellProps): JSX.Element => (
   </div>
 )
 
-/** ARIA attributes of a row in a tree. */
 export const treeAttributes = ({ level, position, setSize }: Pick<KeyRow, 'level' | 'position' | 'setSize'>) => ({
   'aria-level': level,
   'aria-posinset': position,

@@ -7,7 +7,6 @@ import { Notice } from './notice.js'
 
 const DetailPane = lazy(more => more.DetailPane, <aside class="detail" />)
 
-/** The keys that match the search, and the open key. */
 export function KeysView(): JSX.Element {
   const { list$, open$ } = useConsole()
   const list = useCell(list$)

@@ -3,7 +3,6 @@ import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** Explains an empty or failed list. */
 export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
   const { searchText$, dialog$, facts$, health$ } = useConsole()
   const url = useCell(facts$)?.url ?? 'mqtt://127.0.0.1:1883'

@@ -8,7 +8,6 @@ import { Icon } from '../icon.js'
 import { useCell } from '../use-cell.js'
 import { canBeTree } from './use-tree.js'
 
-/** Search, result count, tree switch, and the button to set a key. */
 export function Toolbar(): JSX.Element {
   const { searchText$, stats$, dialog$, list$ } = useConsole()
   const typed = useCell(searchText$)

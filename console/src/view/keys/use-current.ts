@@ -4,7 +4,6 @@ import { currentRow } from '../../model/window.js'
 import { focusSearch } from './focus.js'
 
 export interface Current {
-  /** Index in the list. */
   readonly current: number
   activate(id: string | undefined): void
 }

@@ -4,9 +4,7 @@ import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** Layout of the keys. */
 export interface Tree {
-  /** Tree rather than list. */
   readonly tree: boolean
   readonly rows: readonly TreeRow[]
   setOpen(branches: readonly BranchRow[], isOpen: boolean): void

@@ -1,7 +1,6 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** Visible part of a scrolling element; CSS pixels. */
 export interface VisibleArea {
   readonly scrollTop: number
   readonly width: number

@@ -4,7 +4,6 @@ import { useConsole } from '../context.js'
 import { Sparkline } from '../sparkline.js'
 import { useCell } from '../use-cell.js'
 
-/** Rates of the last two minutes. */
 export function Activity(): JSX.Element {
   const { last, requests, errors, notifications } = useCell(useConsole().stats$)
   const totals = requests.reduce((sum, n) => sum + n, 0)

@@ -6,7 +6,6 @@ interface CardProps {
   readonly children?: ComponentChildren
 }
 
-/** A section of the store view. */
 export const Card = ({ title, hint, children }: CardProps): JSX.Element => (
   <section class="card" aria-label={title}>
     <h2>{title}</h2>
@@ -15,7 +14,6 @@ export const Card = ({ title, hint, children }: CardProps): JSX.Element => (
   </section>
 )
 
-/** An action and its buttons. */
 export const Action = ({ title, hint, children }: CardProps): JSX.Element => (
   <div class="deed">
     <h3>{title}</h3>

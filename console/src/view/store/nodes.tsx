@@ -6,7 +6,6 @@ import { formatDuration } from '../../model/time.js'
 /** Running nodes send a heartbeat every three seconds. */
 const OFFLINE_AFTER_MS = 10_000
 
-/** The nodes of a cluster with log position, lag and clients. */
 export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: ClusterFacts): JSX.Element {
   const end = position + lag
   return (

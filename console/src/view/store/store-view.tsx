@@ -13,7 +13,6 @@ import { Nodes } from './nodes.js'
 import { ResetAction } from './reset-action.js'
 import { Service } from './service.js'
 
-/** The store: activity, operations and addresses. */
 export function StoreView(): JSX.Element {
   const { facts$, stats$ } = useConsole()
   const actions = useActions()

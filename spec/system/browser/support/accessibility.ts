@@ -11,7 +11,6 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(await faultsOf(page)).toEqual([])
 }
 
-/** Formats violations: severity, rule, element and reason. */
 export async function faultsOf(page: Page): Promise<readonly string[]> {
   // Evaluated, since the page's policy may forbid other scripts.
   await page.evaluate(await readFile(AXE, 'utf8'))

@@ -13,7 +13,6 @@ import {
 /** The console page, built from the current sources. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
 
-/** A store and its console. */
 export interface RunningConsole {
   readonly store: StoreServer
   readonly server: ConsoleServer
@@ -31,7 +30,6 @@ export async function startConsole(
   return { store, server }
 }
 
-/** Starts the console of a store, closed at the end of the test. */
 export async function serveConsoleOf(
   store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions>,
@@ -42,7 +40,6 @@ export async function serveConsoleOf(
   return server
 }
 
-/** Page object of the console. */
 export class ConsoleHand {
   readonly #page: Page
 
@@ -88,7 +85,6 @@ export class ConsoleHand {
     return this.row(key).locator(`.cell-${column}`)
   }
 
-  /** Returns the keys of the rendered rows. */
   async keys(): Promise<readonly string[]> {
     return this.grid
       .locator('.grid-body .cell-key')
@@ -108,7 +104,6 @@ export class ConsoleHand {
     await this.#page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click()
   }
 
-  /** Fills in the open form. */
   async fill(fields: Readonly<Record<string, string>>): Promise<void> {
     for (const [name, value] of Object.entries(fields)) {
       if (name === 'Type') await this.dialog.getByRole('radio', { name: value }).check()
@@ -117,7 +112,6 @@ export class ConsoleHand {
     }
   }
 
-  /** Clicks a button of the dialog. */
   async decide(name: string): Promise<void> {
     await this.dialog.getByRole('button', { name, exact: true }).click()
   }

@@ -9,13 +9,11 @@ const SWEEP = 270
 const MIN = 10
 const MAX = 30
 
-/** A position in the window, CSS pixels. */
 export interface Place {
   readonly x: number
   readonly y: number
 }
 
-/** Page object of the thermostat's dial. */
 export class DialHand {
   readonly slider: Locator
   readonly #page: Page
@@ -31,7 +29,6 @@ export class DialHand {
     await reads(this.slider, value.toFixed(1))
   }
 
-  /** Returns the position of the knob for a value. */
   async placeOf(value: number): Promise<Place> {
     const box = await this.#page.locator('#dial > svg').boundingBox()
     if (box === null) throw new Error('There is no dial')
@@ -40,7 +37,6 @@ export class DialHand {
     return { x: box.x + (x ?? 0), y: box.y + (y ?? 0) }
   }
 
-  /** Presses the knob at its position for this value. */
   async grab(value: number): Promise<void> {
     const { x, y } = await this.placeOf(value)
     await this.#page.mouse.move(x, y)

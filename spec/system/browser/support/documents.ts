@@ -10,7 +10,6 @@ import { builtPackage } from './package.js'
 const run = promisify(execFile)
 const ROOT = new URL('../../../../', import.meta.url)
 
-/** Returns the code blocks of a document in a language such as `html`. */
 export async function blocksOf(document: string, language: string): Promise<readonly string[]> {
   const text = await readFile(new URL(document, ROOT), 'utf8')
   return Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)

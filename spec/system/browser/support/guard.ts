@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 /** Chromium's message for a WebSocket that cannot be opened, as while a broker is down. */
 export const NO_SOCKET = /^console: WebSocket connection to .* failed/
 
-/** A request aborted by the page. */
 const ABORTED = 'net::ERR_ABORTED'
 
 /** Records complaints about a page: logged errors, uncaught exceptions, failed requests. */
@@ -30,7 +29,6 @@ export class Guard {
     this.#allowed.push(...patterns)
   }
 
-  /** Complaints that are not permitted. */
   get complaints(): readonly string[] {
     return this.#notes.filter(note => !this.#allowed.some(pattern => pattern.test(note)))
   }

@@ -16,7 +16,6 @@ export type Theme = (typeof THEMES)[number]
 
 const SCREENSHOTS = new URL('../screenshots/', import.meta.url).pathname
 
-/** Options of {@link takePictures}. */
 export interface PictureOptions {
   /** The full page rather than the window. Default `false`. */
   readonly whole?: boolean
@@ -43,7 +42,6 @@ export async function takePictures(page: Page, name: string, options: PictureOpt
   }
 }
 
-/** Fails if the page scrolls horizontally. */
 export async function expectToFit(page: Page): Promise<void> {
   const { content, room } = await page.evaluate(() => ({
     content: document.documentElement.scrollWidth,

@@ -3,7 +3,6 @@ import { expect, onTestFinished } from 'vitest'
 import { Guard } from './guard.js'
 import { SIZES, type Size, type Theme } from './looks.js'
 
-/** Options for opening a page. */
 export interface OpenOptions {
   /** Default `desktop`. */
   readonly size?: Size
@@ -19,7 +18,6 @@ export interface OpenOptions {
   readonly allow?: readonly RegExp[]
 }
 
-/** A page and its guard. */
 export interface OpenedPage {
   readonly page: Page
   readonly guard: Guard

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/json-frame.js'
 
-/** An event of a WebSocket in the page. */
 type Told =
   | { readonly type: 'open' }
   | { readonly type: 'error' }
@@ -81,7 +80,6 @@ export async function socketsOf(
   }
 }
 
-/** The members of WebSocket that the client uses. */
 class PageSocket {
   binaryType = 'arraybuffer'
   readonly bufferedAmount = 0

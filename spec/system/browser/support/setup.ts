@@ -8,11 +8,8 @@ import { CHROMIUM, SERVICES } from '../../../support/services.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Endpoint of the browser. */
     browser: string
-    /** Folder of the console page. */
     page: string
-    /** Folder of the package with its examples. */
     package: string
   }
 }

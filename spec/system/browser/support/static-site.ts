@@ -7,10 +7,8 @@ import { onTestFinished } from 'vitest'
 const ROOT = new URL('../../../../', import.meta.url).pathname
 const TYPES: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript' }
 
-/** A static web server. */
 export interface StaticSite {
   readonly url: string
-  /** Requested paths. */
   readonly requested: readonly string[]
 }
 

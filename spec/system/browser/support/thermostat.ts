@@ -16,7 +16,6 @@ export interface Thermostat {
   /** URL of the page. */
   readonly url: string
   readonly store: StoreServer
-  /** Another client with a separate connection. */
   readonly client: StateStore
   /** The link between the pages and the store; the room connects directly. */
   readonly link: Link
@@ -38,7 +37,6 @@ export async function startThermostat(folder: string): Promise<Thermostat> {
   return { url, store, client, link, written }
 }
 
-/** The URL of the page. */
 export async function start(folder: string, options: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [join(folder, 'examples/thermostat/main.js'), ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
