@@ -185,7 +185,7 @@ describe('Options of the console of an attached store', () => {
     expect(attached?.why).toMatch(/ECONNREFUSED/)
     expect(await answerOf(ask('api/load', ''))).toMatchObject([
       503,
-      { message: expect.stringMatching(/does not serve yet/) },
+      { message: expect.stringMatching(/is not serving yet/) },
     ])
   })
 })
