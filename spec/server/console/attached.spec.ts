@@ -150,7 +150,7 @@ describe('The console of an attached store', () => {
     ])
     expect(await answerOf(ask('api/load', '{"key":"k","value":"w"}'))).toMatchObject([
       503,
-      { code: 'closed', message: 'Another store serves, and has the keys; load them there' },
+      { code: 'closed', message: 'This store is on standby; load the keys through the active store' },
     ])
     await first.close()
     expect(await pulses.until('serving')).toMatchObject({ startedAt: second.startedAt })
