@@ -2,8 +2,7 @@ import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 
 /**
  * Replaces `mqtt` in this build: its default timers run in a worker created from a string, which the page's content
- * security
- * policy forbids.
+ * security policy forbids.
  */
 export default {
   ...mqtt,

@@ -25,8 +25,7 @@ export class ApiError extends Error {
 
 /**
  * The console's HTTP API as cold observables; unsubscribing aborts the request. They error with {@link ApiError}, or
- * with the
- * network error of `fetch`.
+ * with the network error of `fetch`.
  */
 export class Api {
   readonly #base: string

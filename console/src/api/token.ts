@@ -9,8 +9,7 @@ export interface TokenSources {
 
 /**
  * Moves the token from the URL, where others could read or copy it, to the storage. Without one in the URL, returns the
- * stored
- * token.
+ * stored token.
  */
 export function takeToken({ location, history, storage }: TokenSources): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('token')

@@ -45,8 +45,7 @@ const RETRY_MS = 1_000
 
 /**
  * Lists the keys that match the glob, at most `maxKeys$`, and lists again when `maxKeys$` or `keyspace$` changes. The
- * previous
- * list stays until the new one is complete.
+ * previous list stays until the new one is complete.
  */
 export const listKeys = (
   store$: Observable<Scannable>,

@@ -8,8 +8,7 @@ import { socketsOf } from './support/page-socket.js'
 const PATIENCE = 120_000
 
 // The specs of socket-dependent behaviour, run with the WebSocket of chromium. Each has its own page, since chromium
-// delays
-// connections of a page whose sockets have failed, longer with each failure.
+// delays connections of a page whose sockets have failed, longer with each failure.
 vi.setConfig({ testTimeout: PATIENCE })
 const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
 let browser: Browser | undefined

@@ -19,8 +19,7 @@ const ROUNDS = 40
 const TEXT = 'typed while all of them change'
 /**
  * ms. A page that processes changes as they arrive has short tasks; one that queues them has a few that last seconds.
- * The limit
- * is far from both, since the machine may be busy.
+ * The limit is far from both, since the machine may be busy.
  */
 const LONGEST = 1_500
 

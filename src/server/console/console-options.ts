@@ -24,8 +24,7 @@ export interface ConsoleOptions {
   readonly tls?: TlsMaterial | undefined
   /**
    * An existing server on which the console is served below `path`. Then `host`, `port`, `tls` and `idleTimeout` are
-   * ignored,
-   * and that server limits connections.
+   * ignored, and that server limits connections.
    */
   readonly server?: GivenServer | undefined
   /** Path of the console. Default `/console` on an existing server, else none. */
@@ -37,8 +36,7 @@ export interface ConsoleOptions {
   readonly publicUrl?: string | undefined
   /**
    * Broker URL for browsers, such as `wss://panel.example/mqtt`, without user name and password, since it appears in a
-   * response
-   * header. Default the store's own; required for an attached store.
+   * response header. Default the store's own; required for an attached store.
    */
   readonly brokerUrl?: string | undefined
   /**

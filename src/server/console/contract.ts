@@ -5,16 +5,12 @@ import type { ClusterStatus } from '../storage/storage.js'
 
 /**
  * The HTTP API between the console page and its server, below `/api/`. It carries what the state store protocol lacks;
- * keys
- * and values use MQTT. Types only, so that the page can share them.
+ * keys and values use MQTT. Types only, so that the page can share them.
  *
  * Every request requires `Authorization: Bearer` with the token printed at start. Errors have a {@link Problem} as
- * body: 401
- * without the token, 4xx for an invalid request, 503 at a concurrency limit or without a store. Requests without a
- * documented
- * response are answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary keys are Base16, as
- * in
- * {@link Key.id}.
+ * body: 401 without the token, 4xx for an invalid request, 503 at a concurrency limit or without a store. Requests
+ * without a documented response are answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary
+ * keys are Base16, as in {@link Key.id}.
  */
 
 /** GET /api/store: constant while the store runs. */
@@ -39,8 +35,7 @@ export interface BrokerLogin {
 
 /**
  * GET /api/stream: an endless response with one JSON object per line (`application/x-ndjson`): a pulse first and then
- * every
- * second; the clients first and whenever they or their watches change, at most once a second.
+ * every second; the clients first and whenever they or their watches change, at most once a second.
  */
 export type StreamLine = StatsSample | Clients
 
@@ -151,8 +146,8 @@ export interface ResetResponse {
 
 /**
  * GET /api/dump, and the body of POST /api/load: one line per key. `value` is text; `bytes` is Base64, used if the
- * value is
- * not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic; {@link Problem.message} names the invalid line.
+ * value is not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic; {@link Problem.message} names
+ * the invalid line.
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 
@@ -167,8 +162,7 @@ export interface LoadResponse {
 export interface Problem {
   /**
    * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached`
-   * (409: not
-   * available with an external broker), or an error code of the library.
+   * (409: not available with an external broker), or an error code of the library.
    */
   readonly code: string
   readonly message: string

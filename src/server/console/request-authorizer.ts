@@ -31,8 +31,7 @@ export class RequestAuthorizer {
 
   /**
    * Returns the host name of a request. Foreign names are rejected: a page with that name would share the console's
-   * origin
-   * (DNS rebinding). Any IP address is accepted.
+   * origin (DNS rebinding). Any IP address is accepted.
    */
   checkHost({ host = '' }: IncomingHttpHeaders): string {
     const name = nameOf(host)

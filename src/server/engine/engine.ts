@@ -42,9 +42,9 @@ const MAX_WATCHED_KEY_BYTES = 30_000
 const MAX_UNCHARGED_KEY_BYTES = 256
 
 /**
- * The state store without network, timers or clock: the caller passes the time. `C` identifies a connection.
- * Records change only through log entries, and applying equal entries in equal order gives equal states on every node.
- * Watches are not part of that state.
+ * The state store without network, timers or clock: the caller passes the time. `C` identifies a connection. Records
+ * change only through log entries, and applying equal entries in equal order gives equal states on every node. Watches
+ * are not part of that state.
  *
  * @example
  * ```ts

@@ -9,8 +9,7 @@ const REGISTRATION_OVERHEAD_BYTES = 256
 
 /**
  * Maximum words of globs that share a literal prefix of up to 64 bytes, per owner and in total: every change of a key
- * with
- * that prefix is compared with all of them. A glob watched by several connections counts once.
+ * with that prefix is compared with all of them. A glob watched by several connections counts once.
  */
 const MAX_WORDS_PER_OWNER = 32
 const MAX_WORDS = 128

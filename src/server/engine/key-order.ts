@@ -3,8 +3,7 @@ const MIN_GAPS_TO_CLOSE = 64
 /**
  * Keys in insertion order, numbered with ascending numbers that are never reused. Iteration can resume from any number
  * after any changes and keeps no state. `add` is O(1) amortized, `remove` and resuming are O(log n). A removed key
- * leaves a
- * gap; gaps are closed once they outnumber the keys.
+ * leaves a gap; gaps are closed once they outnumber the keys.
  */
 export class KeyOrder<K> {
   /** Ascending, parallel to `#keys`. */
@@ -45,8 +44,7 @@ export class KeyOrder<K> {
 
   /**
    * Visits the keys numbered `from` to `to`, until `visit` returns false or `limit` positions (including gaps) have
-   * been
-   * visited. Returns the number to resume from, or `undefined` at the end.
+   * been visited. Returns the number to resume from, or `undefined` at the end.
    */
   walk(from: number, to: number, limit: number, visit: (key: K) => boolean): number | undefined {
     const start = this.#indexOf(from)

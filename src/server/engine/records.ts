@@ -26,8 +26,7 @@ export const recordBytes = (
 
 /**
  * The records of the store, their insertion order and their expiries. Keys are binary strings, which take a fifth of
- * the
- * memory of a small `Uint8Array`.
+ * the memory of a small `Uint8Array`.
  */
 export class Records {
   readonly order: KeyOrder<string> = new KeyOrder()
@@ -111,8 +110,7 @@ export class Records {
 
   /**
    * Removes the keys that expired by `now` (ms) and returns them by expiry, then by number: the order must not depend
-   * on how
-   * this node arrived at the state.
+   * on how this node arrived at the state.
    */
   removeExpired(now: number): Uint8Array[] {
     const due: IndexedRecord[] = []

@@ -15,9 +15,8 @@ const MAX_GENERATION_BYTES = 4 * 1024 * 1024
 
 /**
  * Replies to recent writes, for clients that redeliver a request because they did not receive the reply. Replies are
- * kept
- * as bytes, since short-lived objects would cost the garbage collector more than the write itself, and are indexed only
- * when a client redelivers. Of two generations, the older is dropped when the younger is full.
+ * kept as bytes, since short-lived objects would cost the garbage collector more than the write itself, and are indexed
+ * only when a client redelivers. Of two generations, the older is dropped when the younger is full.
  */
 export class ReplyCache {
   #younger = new Generation()

@@ -65,8 +65,8 @@ function storeRecord(id: string, item: RestoredRecord, version: Hlc, records: Re
 
 /**
  * Plans a load at store time `now` (ms); `last` is the newest version assigned by the store. A record keeps a version
- * newer
- * than `last`, since that is newer than any a client has seen of the key. If a key occurs twice, the later record wins.
+ * newer than `last`, since that is newer than any a client has seen of the key. If a key occurs twice, the later record
+ * wins.
  */
 export function planRestore(items: readonly RestoredRecord[], last: Hlc, now: number): RestorePlan {
   const latest = new StringMap<RestoredRecord>()

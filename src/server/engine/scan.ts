@@ -29,11 +29,9 @@ interface ScanRange {
 
 /**
  * Returns a page of a scan; keys are binary strings. The scan is stateless: its token holds the position to resume from
- * and
- * the newest key when the scan started. So every scan ends, and keys created after its start are not listed. A key that
- * exists throughout the scan appears exactly once. `store` identifies the store instance; a token of another store or
- * an
- * invalid one raises `syntax-error`.
+ * and the newest key when the scan started. So every scan ends, and keys created after its start are not listed. A key
+ * that exists throughout the scan appears exactly once. `store` identifies the store instance; a token of another store
+ * or an invalid one raises `syntax-error`.
  *
  * A page ends when it is full or has reached its work limit. In the latter case it may be empty without being the last.
  *

@@ -26,8 +26,7 @@ export class VersionClock {
 
   /**
    * Returns the latest accepted clock value at wall time `now`, ms: one minute ahead (state store protocol, "Clock
-   * drift"), or
-   * the newest version assigned, which clients return in fencing tokens and in their clocks.
+   * drift"), or the newest version assigned, which clients return in fencing tokens and in their clocks.
    */
   latestAccepted(now: number): number {
     return Math.max(now + MAX_DRIFT_MS, this.#last.wallClock)
@@ -68,8 +67,7 @@ export interface RequestClocks {
 
 /**
  * Largest counter accepted from a client. One near the maximum, at the drift limit, would block all writers for a
- * minute;
- * genuine counters are small, as they restart every millisecond.
+ * minute; genuine counters are small, as they restart every millisecond.
  */
 export const MAX_COUNTER = 2 ** 32 - 1
 

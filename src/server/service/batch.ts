@@ -19,8 +19,7 @@ export interface Job {
   onFailed(failure: LogFailure): void
   /**
    * Called when the loop stopped first: the command may be in the log (`unknown`), or is not (`closed`). Requests do
-   * not
-   * need it, since nothing is answered after a stop.
+   * not need it, since nothing is answered after a stop.
    */
   onStopped?(failure: LogFailure): void
 }

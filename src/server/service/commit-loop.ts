@@ -35,12 +35,9 @@ const MAX_ENTRY_BYTES = 8 * 1024 * 1024
 
 /**
  * Orders all requests. {@link CommitLoop.submit} accepts a job: reads run in the order of their owner, and the writes
- * of one
- * turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.onCommitted} appends
- * the
- * next batch, or delays it if a group commit gains from it, then applies the entry, passes each job its result in
- * order, and
- * reports the changes.
+ * of one turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.onCommitted}
+ * appends the next batch, or delays it if a group commit gains from it, then applies the entry, passes each job its
+ * result in order, and reports the changes.
  */
 export class CommitLoop implements LogListener {
   readonly expiry: ExpiryTimer

@@ -48,8 +48,7 @@ export interface StoreServiceOptions {
   ownerOf?(connection: Client): Owner | undefined
   /**
    * Sends a response instead of the connection; `message` is the request passed to {@link StoreService.handleRequest},
-   * and
-   * `content` contains views of it.
+   * and `content` contains views of it.
    */
   sendResponse?(connection: Client, message: Incoming, content: Content): void
   /** Publishes a response whose topic is not the requester's own to all its subscribers. */
@@ -72,8 +71,7 @@ export interface Counters {
 
 /**
  * The state store behind a broker: passes requests to the commit loop, and sends responses to requesters and
- * notifications
- * to watchers. It knows connections and messages, but no broker.
+ * notifications to watchers. It knows connections and messages, but no broker.
  */
 export class StoreService implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }

@@ -114,8 +114,7 @@ export function maySubscribe(clientId: string, filter: string): boolean {
 
 /**
  * Returns whether a filter selects responses or notifications to this client, which need no right besides those to
- * keys.
- * A client id with wildcards has no filter that matches only its own topics.
+ * keys. A client id with wildcards has no filter that matches only its own topics.
  */
 export function isOwnStoreTopic(clientId: string, filter: string): boolean {
   if (/[+#]/.test(clientId)) return false

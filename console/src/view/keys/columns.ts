@@ -19,8 +19,7 @@ export interface FilledColumns {
 
 /**
  * Returns the columns that contain, or contained before, a value; empty ones are hidden. Returns `undefined` until
- * facts have
- * arrived, so that the layout does not shift.
+ * facts have arrived, so that the layout does not shift.
  */
 export function filledColumns(
   rows: ReadonlyMap<string, Pick<Row, 'facts'>>,

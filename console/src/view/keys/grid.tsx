@@ -25,8 +25,7 @@ const HEAD_HEIGHT = 30
 
 /**
  * The keys as a grid or a tree; arrow keys move, Enter opens. Only visible rows are rendered, and the focused row, so
- * that it
- * keeps the focus when scrolled out of view.
+ * that it keeps the focus when scrolled out of view.
  */
 export function Grid({ list, open }: { readonly list: KeyList; readonly open: string | undefined }): JSX.Element {
   const { rows$, now$, health$, visible$, dialog$, navigate } = useConsole()

@@ -10,8 +10,7 @@ export interface Current {
 
 /**
  * Tracks the active row by key, since other clients add and remove keys above it. If the focused row disappears, the
- * row that
- * takes its position gets the focus, or the search if no row is left.
+ * row that takes its position gets the focus, or the search if no row is left.
  */
 export function useCurrent(ref: RefObject<HTMLElement | null>, rows: readonly { readonly id: string }[]): Current {
   const [id, activate] = useState<string>()

@@ -25,8 +25,7 @@ export interface PictureOptions {
 
 /**
  * Takes screenshots for review: `spec/browser/screenshots/{name}.{size}.{theme}.png`. The page keeps the last size and
- * theme.
- * Fails if the page is wider than the window.
+ * theme. Fails if the page is wider than the window.
  */
 export async function takePictures(page: Page, name: string, options: PictureOptions = {}): Promise<void> {
   const { whole = false, sizes = ['desktop', 'phone'], themes = THEMES } = options

@@ -17,8 +17,7 @@ export const rxjsModule = (): string =>
   `export const {${Object.keys(createRequire(import.meta.url)('rxjs'))}} = globalThis.rxjs`
 
 /**
- * Serves a user's folder with the package installed: `pages` by path, and `node_modules`. Closed at the end of
- * the
+ * Serves a user's folder with the package installed: `pages` by path, and `node_modules`. Closed at the end of the
  * test.
  *
  * @param folder - of the built package
