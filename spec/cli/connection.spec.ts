@@ -137,7 +137,12 @@ describe('The connection of a command', () => {
     ['a --ca that is not there', ['--ca', '/nowhere/at/all'], {}, /cannot read the file of --ca: ENOENT/],
     ['a --cert that is not there', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
     ['a variable with nonsense', [], { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' }, /AIO_BROKER_TCP_PORT/],
-    ['a variable that lacks another', [], { AIO_BROKER_TCP_PORT: '1883' }, /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/],
+    [
+      'a variable that lacks another',
+      [],
+      { AIO_BROKER_TCP_PORT: '1883' },
+      /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,
+    ],
   ])('makes the command exit with code 2 for %s', async (_, flags, env, words) => {
     const { code, stdout, stderr } = await execute(['get', 'k', ...flags], { env })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
