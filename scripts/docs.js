@@ -1,7 +1,6 @@
-// Builds the documentation's site into site/dist: `npm run docs`. Documents stay where they are read in the repository;
-// here they become pages, with links that lead to each other, beside the reference that TypeDoc makes of the sources.
-// Every link of what was built is followed; one that leads nowhere fails the build. There is no lock file: npm writes none
-// for this generator that its own `ci` takes (packages of other platforms are missing in it).
+// Builds the documentation site into site/dist: `npm run docs`. The documents of the repository become pages that link to
+// each other, with the reference that TypeDoc makes of the sources. A broken link in the result fails the build. There is
+// no lock file, because the one npm writes for this generator lacks packages of other platforms, and `npm ci` rejects it.
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +15,7 @@ const SITE = join(ROOT, 'site')
 const [PAGES, DIST] = [join(SITE, 'pages'), join(SITE, 'dist')]
 const DECISIONS = 'docs/decisions'
 const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-/** Where documents find on the web what is not in the package; `raw` for pictures. */
+/** Web addresses of files that are not in the package; `raw` for pictures. */
 const WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
 
 const listed = PARTS.flatMap(({ pages }) => pages)
@@ -32,7 +31,7 @@ function markdownIn(folder) {
 }
 
 /**
- * Where a link of a document leads on the site; `undefined` for what is not part of it, as sources are.
+ * Returns the target of a document's link on the site, or `undefined` if it is not part of the site, such as a source file.
  *
  * @param {string} target @param {string} source
  */
@@ -90,7 +89,7 @@ async function reference() {
 /** @param {string} html */
 const idsOf = html => new Set(Array.from(html.matchAll(/ id="([^"]+)"/g), ([, id]) => id))
 
-/** Links of a built page that lead nowhere. @param {string} page @param {ReadonlyMap<string, ReadonlySet<string | undefined>>} ids @param {string} html */
+/** Returns the broken links of a built page. @param {string} page @param {ReadonlyMap<string, ReadonlySet<string | undefined>>} ids @param {string} html */
 function broken(page, html, ids) {
   const links = Array.from(html.matchAll(/<a [^>]*href="([^"]+)"/g), ([, href = '']) => href)
   return links.filter(href => {
