@@ -6,7 +6,7 @@ export const zeroCounts = () => ({
   halfCloses: 0,
   throttles: 0,
   splits: 0,
-  rebirths: 0,
+  replacements: 0,
   reconnects: 0,
   tried: 0,
   applied: 0,

@@ -1,7 +1,7 @@
 import type { Entry, Freshness } from 'rx-statestore'
 import { text } from 'rx-statestore'
 import { matching } from 'rx-statestore/matching'
-import { fits, GLOBS } from '../spec/judges/chaos-globs.js'
+import { GLOBS, matchesGlob } from '../spec/judges/chaos-globs.js'
 import { now } from './now.js'
 import type { Participant, World } from './participant.js'
 import type { Random } from './random.js'
@@ -10,17 +10,17 @@ import { nameOf } from './values.js'
 /** One subscriber of a glob. */
 export interface GlobWatcher {
   /** name in the recording */
-  who: string
+  id: string
   glob: string
   /** whether it stays until its client ends */
-  steady: boolean
+  isPermanent: boolean
   /** by key */
   last: Map<string, Entry<string>>
   map: ReadonlyMap<string, string> | undefined
   freshness: Freshness['state'] | undefined
   /** number of its streams that have not ended */
-  open: number
-  leave: () => void
+  openStreams: number
+  stop: () => void
 }
 
 /**
@@ -31,9 +31,9 @@ export type Role = 'none' | 'one' | 'several'
 
 /** Assigned in rotation, offset by one for each round of profiles. */
 const ROLES: readonly Role[] = ['none', 'one', 'several', 'several']
-const MOST_PASSING = 4
+const MAX_TEMPORARY = 4
 
-let watchers = 0
+let watcherCount = 0
 
 /** @param number - of the client */
 export const roleOf = (number: number) => ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] as Role
@@ -58,7 +58,7 @@ export class GlobWatchers {
   }
 
   /** Starts watching with a new client. */
-  enter() {
+  start() {
     this.#all.clear()
     if (this.#role === 'none') return
     this.#watch(this.#random.pick(GLOBS), true)
@@ -66,54 +66,59 @@ export class GlobWatchers {
   }
 
   /** Adds or removes a subscriber. */
-  act() {
+  changeWatches() {
     const [first] = this.#all
     if (first === undefined) return
-    const passing = Array.from(this.#all).filter(({ steady }) => !steady)
-    const isFull = this.#random.chance(passing.length / MOST_PASSING)
-    if (isFull) this.#random.pick(passing).leave()
+    const temporary = Array.from(this.#all).filter(({ isPermanent }) => !isPermanent)
+    const isFull = this.#random.chance(temporary.length / MAX_TEMPORARY)
+    if (isFull) this.#random.pick(temporary).stop()
     else this.#watch(this.#role === 'one' ? first.glob : this.#random.pick(GLOBS), false)
   }
 
-  leaveAll() {
-    for (const watcher of this.#all) watcher.leave()
+  stopAll() {
+    for (const watcher of this.#all) watcher.stop()
   }
 
   /** Without a connection or store, no watch may be live. */
-  judgeLost() {
+  checkDisconnected() {
     for (const { freshness, glob } of this.#all)
-      if (freshness === 'live') this.#complain('live without a connection', glob)
+      if (freshness === 'live') this.#reportViolation('live without a connection', glob)
   }
 
   /** After the client was closed, all streams must have ended. */
-  judgeClosed() {
-    for (const { open, glob } of this.#all) if (open > 0) this.#complain('watch continues after close()', glob)
+  checkClosed() {
+    for (const { openStreams, glob } of this.#all)
+      if (openStreams > 0) this.#reportViolation('watch continues after close()', glob)
     this.#all.clear()
   }
 
-  #watch(glob: string, steady: boolean) {
+  #watch(glob: string, isPermanent: boolean) {
     this.#world.counts.globs++
-    const { name, life } = this.#participant
-    const who = `${name}.${life}/g${watchers++}`
+    const { name, incarnation } = this.#participant
+    const id = `${name}.${incarnation}/g${watcherCount++}`
     const watcher: GlobWatcher = {
-      who,
+      id,
       glob,
-      steady,
+      isPermanent,
       last: new Map(),
       map: undefined,
       freshness: undefined,
-      open: 3,
-      leave,
+      openStreams: 3,
+      stop: leave,
     }
     // As few as possible, because a quarter of this number of deleted keys is remembered.
     const keys = matching(this.#participant.store, glob, text, { maxKeys: this.#world.keys.length })
-    const error = (cause: unknown) => this.#complain('glob watch error', `${glob}: ${cause}`)
+    const error = (cause: unknown) => this.#reportViolation('glob watch error', `${glob}: ${cause}`)
     const complete = () => {
-      watcher.open--
+      watcher.openStreams--
     }
-    const freshness = keys.freshness$.subscribe({ next: ({ state }) => this.#fresh(watcher, state), error, complete })
-    const entries = keys.entries$.subscribe({ next: entry => this.#seen(watcher, entry), error, complete })
-    const map = keys.map$.subscribe({ next: values => this.#mapped(watcher, values), error, complete })
+    const freshness = keys.freshness$.subscribe({
+      next: ({ state }) => this.#recordFreshness(watcher, state),
+      error,
+      complete,
+    })
+    const entries = keys.entries$.subscribe({ next: entry => this.#recordEntry(watcher, entry), error, complete })
+    const map = keys.map$.subscribe({ next: values => this.#recordMap(watcher, values), error, complete })
     const all = this.#all
     function leave() {
       for (const stream of [entries, freshness, map]) stream.unsubscribe()
@@ -122,35 +127,35 @@ export class GlobWatchers {
     all.add(watcher)
   }
 
-  #fresh(watcher: GlobWatcher, state: Freshness['state']) {
+  #recordFreshness(watcher: GlobWatcher, state: Freshness['state']) {
     const before = watcher.freshness
     watcher.freshness = state
     if ((before === 'live') !== (state === 'live'))
-      this.#world.recorder.write(['live', watcher.who, state === 'live' ? now() : null])
+      this.#world.recorder.write(['live', watcher.id, state === 'live' ? now() : null])
   }
 
-  #seen(watcher: GlobWatcher, entry: Entry<string>) {
+  #recordEntry(watcher: GlobWatcher, entry: Entry<string>) {
     const { key, op, source } = entry
     const version = entry.version?.toString()
     watcher.last.set(key, entry)
     this.#world.counts.notifications++
-    if (op === 'invalid') return this.#complain('undecodable value', key)
-    const { losses, connectedAt, reports } = this.#participant
+    if (op === 'invalid') return this.#reportViolation('undecodable value', key)
+    const { lostConnections, connectedAt, reportedErrors } = this.#participant
     const value = op === 'set' ? nameOf(entry.value) : ''
     // After a timeout, the client scans for a while and may miss the first changes of a key.
-    const isSure = this.#role === 'one' && reports === 0
+    const isSure = this.#role === 'one' && reportedErrors === 0
     const isLive = watcher.freshness === 'live'
-    const sight = [watcher.who, key, losses, connectedAt, isLive, op, value, version, source] as const
-    this.#world.recorder.write(['glob', ...sight, watcher.glob, isSure])
+    const fields = [watcher.id, key, lostConnections, connectedAt, isLive, op, value, version, source] as const
+    this.#world.recorder.write(['glob', ...fields, watcher.glob, isSure])
   }
 
-  #mapped(watcher: GlobWatcher, values: ReadonlyMap<string, string>) {
+  #recordMap(watcher: GlobWatcher, values: ReadonlyMap<string, string>) {
     watcher.map = values
     for (const key of values.keys())
-      if (!fits(watcher.glob, key)) this.#complain('map of other keys', `${watcher.glob}: ${key}`)
+      if (!matchesGlob(watcher.glob, key)) this.#reportViolation('map of other keys', `${watcher.glob}: ${key}`)
   }
 
-  #complain(kind: string, detail: unknown) {
-    this.#world.complaints.add(kind, `${this.#participant.description}: ${detail}`)
+  #reportViolation(kind: string, detail: unknown) {
+    this.#world.violations.add(kind, `${this.#participant.description}: ${detail}`)
   }
 }

@@ -1,6 +1,6 @@
 import { openSync, writeSync } from 'node:fs'
 import type { AttachedStore, RequestReport } from 'rx-statestore/server'
-import type { Note } from '../spec/judges/history.js'
+import type { JournalLine } from '../spec/judges/store-history.js'
 import { now } from './now.js'
 import { nameOf } from './values.js'
 
@@ -31,7 +31,7 @@ export class Journal {
     })
   }
 
-  #note(record: Note) {
+  #note(record: JournalLine) {
     writeSync(this.#file, `${JSON.stringify(record)}\n`)
   }
 }
@@ -44,7 +44,7 @@ export class Journal {
 export function recordOf(
   { clientId, payload, outcome, repeated }: RequestReport,
   at: number,
-): Extract<Note, readonly ['answer' | 'again', ...unknown[]]> | undefined {
+): Extract<JournalLine, readonly ['answer' | 'again', ...unknown[]]> | undefined {
   const [verb, key = '', value, ...rest] = wordsOf(payload)
   if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return undefined
   const condition = rest.find(word => word === 'NX' || word === 'NEX') ?? ''

@@ -1,11 +1,11 @@
 import type { Entry } from 'rx-statestore'
 import { GlobJudge } from '../spec/judges/glob.js'
-import type { Change } from '../spec/judges/history.js'
-import { History } from '../spec/judges/history.js'
+import type { StoreChange } from '../spec/judges/store-history.js'
+import { StoreHistory } from '../spec/judges/store-history.js'
 import { WatchJudge } from '../spec/judges/watch.js'
-import { judgeWrites } from '../spec/judges/writes.js'
-import type { Complaints } from './complaints.js'
+import { checkWrites } from '../spec/judges/writes.js'
 import type { Recorder } from './recorder.js'
+import type { Violations } from './violations.js'
 
 export interface Evidence {
   recorder: Recorder
@@ -18,14 +18,14 @@ export interface Evidence {
   isLate?: (value: string) => boolean
   /** final content of the store */
   stored: Map<string, Entry<string>>
-  complaints: Complaints
+  violations: Violations
 }
 
 /** Checks all recordings against the journals of the stores. */
-export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, complaints }: Evidence) {
-  const history = new History(complaints, keeps, isLate)
+export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, violations }: Evidence) {
+  const history = new StoreHistory(violations, keeps, isLate)
   await history.read(journals)
-  const versions = await judgeWrites(recorder, history, complaints)
+  const versions = await checkWrites(recorder, history, violations)
   const judges: Map<string, WatchJudge> = new Map()
   const globs: Map<string, GlobJudge> = new Map()
   /** When each watched glob became live. */
@@ -33,40 +33,40 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
   for await (const record of recorder.read()) {
     if (record[0] === 'write') continue
     if (record[0] === 'read') {
-      const [, who, key, value] = record
+      const [, watcherId, key, value] = record
       if (!history.changesOf(key).some(change => change.value === value))
-        complaints.add('read', `${who} read ${value} of ${key}, which was never written`)
+        violations.add('read', `${watcherId} read ${value} of ${key}, which was never written`)
       continue
     }
     if (record[0] === 'live') {
-      const [, who, since] = record
-      live.set(who, since ?? undefined)
-      globs.get(who)?.live(since ?? undefined)
+      const [, watcherId, since] = record
+      live.set(watcherId, since ?? undefined)
+      globs.get(watcherId)?.setLive(since ?? undefined)
       continue
     }
-    const [, who, key, connection, connectedAt, isLive, op, value, version, source] = record
+    const [, watcherId, key, connection, connectedAt, isLive, op, value, version, source] = record
     const seen = { key, connection, connectedAt, isLive, op, value, version: version ?? undefined, source }
     if (record[0] === 'glob') {
       const [glob, isSure] = [record[10], record[11]]
-      const own = globs.get(who) ?? new GlobJudge(glob, history, versions, isBeside)
-      if (!globs.has(who)) own.live(live.get(who))
-      globs.set(who, own)
+      const own = globs.get(watcherId) ?? new GlobJudge(glob, history, versions, isBeside)
+      if (!globs.has(watcherId)) own.setLive(live.get(watcherId))
+      globs.set(watcherId, own)
       for (const wrong of own.judge({ ...seen, isSure }))
-        complain('glob', wrong, `${who} of ${key} by ${glob}`, own.storyOf(key))
+        reportViolation('glob', wrong, `${watcherId} of ${key} by ${glob}`, own.storyOf(key))
       continue
     }
-    const own = judges.get(who) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
-    judges.set(who, own)
-    for (const wrong of own.judge(seen)) complain('watch', wrong, `${who} of ${key}`, own.story)
+    const own = judges.get(watcherId) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
+    judges.set(watcherId, own)
+    for (const wrong of own.judge(seen)) reportViolation('watch', wrong, `${watcherId} of ${key}`, own.story)
   }
 
-  function complain(kind: string, wrong: string, who: string, story: string) {
-    complaints.add(`${kind}: ${wrong.replace(/\d\S*/g, 'n')}`, `${who}: ${wrong}${story}`)
+  function reportViolation(kind: string, wrong: string, watcherId: string, story: string) {
+    violations.add(`${kind}: ${wrong.replace(/\d\S*/g, 'n')}`, `${watcherId}: ${wrong}${story}`)
   }
   for (const [key, entry] of stored) {
     const wrong = judgeStored(entry, history.changesOf(key), history.lastOf(key), versions)
     if (wrong)
-      complaints.add('stored', `${key}: ${wrong}: ${JSON.stringify(entry)} ${JSON.stringify(history.lastOf(key))}`)
+      violations.add('stored', `${key}: ${wrong}: ${JSON.stringify(entry)} ${JSON.stringify(history.lastOf(key))}`)
   }
 }
 
@@ -77,8 +77,8 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
  */
 function judgeStored(
   entry: Entry<string>,
-  changes: readonly Change[],
-  last: Change | undefined,
+  changes: readonly StoreChange[],
+  last: StoreChange | undefined,
   versions: Map<string, Set<string>>,
 ) {
   const held = last?.op === 'set' && !last.expires ? last.value : undefined

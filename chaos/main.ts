@@ -1,22 +1,22 @@
 // Runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
 
 import { join } from 'node:path'
-import { judgeHearing } from './beside/hearing.js'
 import { hasMosquitto } from './beside/mosquitto.js'
+import { checkNotifications } from './beside/notification-check.js'
 import { zeroCounts } from './counts.js'
-import { Faults } from './faults.js'
+import { FaultInjector } from './fault-injector.js'
 import { judge } from './judge.js'
-import { Pace, until } from './pace.js'
 import { Participant } from './participant.js'
 import { Random } from './random.js'
+import { RandomInterval, until } from './random-interval.js'
 import { Recorder } from './recorder.js'
 import { excessOf, resourcesNow, watchClients } from './resources.js'
 import { type Row, Run, readOptions, resourceRows, rowsOf } from './run.js'
-import { converge, judgeRegistrations, settle } from './settle.js'
-import { BesideSupervisor, freePorts, Supervisor } from './supervisor.js'
+import { checkRegistrations, converge, settle } from './settle.js'
+import { AttachedSupervisor, findPortPair, Supervisor } from './supervisor.js'
 
 /** Mean interval between writes of a client, and between changes of its watches of keys and globs, ms. */
-const WRITE_EVERY = 60
+const WRITE_INTERVAL_MS = 60
 const WATCH_EVERY = 150
 const GLOB_EVERY = 600
 const END_DEADLINE = 10_000
@@ -32,33 +32,42 @@ console.log(
 )
 
 const run = new Run(seed)
-const { complaints, random, directory } = run
+const { violations, random, directory } = run
 watchClients()
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not derived from the seed, so that two identical runs at the same time do not meet.
-const ports = await freePorts(new Random(process.pid))
-const absences = mosquitto ? ['no-store'] : []
-const world = { options, keys, places: [ports], recorder, complaints, counts: zeroCounts(), absences, reports: [] }
-const complain = (what: string) => complaints.add('store process', what)
-const beside = mosquitto ? new BesideSupervisor(directory, ports, complain, new Random(seed)) : undefined
+const ports = await findPortPair(new Random(process.pid))
+const unavailableCodes = mosquitto ? ['no-store'] : []
+const world = {
+  options,
+  keys,
+  places: [ports],
+  recorder,
+  violations,
+  counts: zeroCounts(),
+  unavailableCodes,
+  expectedCodes: [],
+}
+const complain = (what: string) => violations.add('store process', what)
+const beside = mosquitto ? new AttachedSupervisor(directory, ports, complain, new Random(seed)) : undefined
 const supervisor = beside ?? new Supervisor(directory, ports, complain, data ? join(directory, 'data') : '')
 
 /**
  * Mean interval between kills, ms. A durable store is killed often, as recovery is what the run tests; behind another
  * broker, it takes two seconds until the next instance is sure that the previous one has ended.
  */
-const KILL_EVERY = mosquitto ? 5_000 : data ? 2_500 : undefined
+const KILL_INTERVAL_MS = mosquitto ? 5_000 : data ? 2_500 : undefined
 
 const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers, globs }) => [
-  new Pace(random.fork(), WRITE_EVERY / stress, () => writers.act()),
-  new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
-  new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
+  new RandomInterval(random.fork(), WRITE_INTERVAL_MS / stress, () => writers.performRequests()),
+  new RandomInterval(random.fork(), WATCH_EVERY / stress, () => watchers.changeWatches()),
+  new RandomInterval(random.fork(), GLOB_EVERY / stress, () => globs.changeWatches()),
 ])
 const besideThem = beside ? [{ link: beside.link }] : []
-const victims = [...participants.flatMap(one => one.victims), ...besideThem]
-const faults = new Faults(world, supervisor, victims, random.fork(), KILL_EVERY)
+const victims = [...participants.flatMap(one => one.faultTargets), ...besideThem]
+const faults = new FaultInjector(world, supervisor, victims, random.fork(), KILL_INTERVAL_MS)
 
 /** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {
@@ -70,17 +79,17 @@ async function trouble(ms: number) {
   await settle(world, participants)
   recorder.flush()
   const resources = resourcesNow()
-  for (const excess of excessOf(resources, options.clients)) complaints.add('resources', excess)
+  for (const excess of excessOf(resources, options.clients)) violations.add('resources', excess)
   return resources
 }
 
 /** Closes everything, and checks that nothing is left at the store or in this process. */
 async function leave() {
-  for (const participant of participants) await participant.leave()
+  for (const participant of participants) await participant.stop()
   await until(END_DEADLINE, async () => (await supervisor.stats()).connections === 0)
   const { connections, watches } = await supervisor.stats()
   if (!beside && connections + watches > 0)
-    complaints.add('left behind', `${connections} connections, ${watches} watches`)
+    violations.add('left behind', `${connections} connections, ${watches} watches`)
   await supervisor.stop()
   for (const { links } of participants) for (const link of links) await link.close()
   await run.judgeLeftOver()
@@ -93,13 +102,13 @@ function describe() {
 
 await run.execute(describe, async () => {
   await supervisor.start()
-  for (const participant of participants) await participant.enter()
+  for (const participant of participants) await participant.start()
   const early = await trouble(duration / 4)
   const late = await trouble((duration * 3) / 4)
   run.judgeHeap(early, late)
   const before = await converge(world, participants)
-  const end = beside ? await judgeHearing(world, participants) : before
-  const registrations = beside ? undefined : await judgeRegistrations(world, supervisor, participants)
+  const end = beside ? await checkNotifications(world, participants) : before
+  const registrations = beside ? undefined : await checkRegistrations(world, supervisor, participants)
   await leave()
   recorder.close()
   await judge({
@@ -108,10 +117,10 @@ await run.execute(describe, async () => {
     keeps: data || mosquitto,
     isBeside: mosquitto,
     stored: end.stored,
-    complaints,
+    violations,
   })
   const left: Row[] = registrations
     ? [['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`]]
     : []
-  return [...supervisor.deaths, ...rowsOf(world.counts), ...end.rows, ...left, ...resourceRows(early, late)]
+  return [...supervisor.killRows, ...rowsOf(world.counts), ...end.rows, ...left, ...resourceRows(early, late)]
 })

@@ -1,14 +1,14 @@
 import type { StateStore, Status } from 'rx-statestore'
 import { connect } from 'rx-statestore'
-import type { Complaints } from './complaints.js'
 import type { Counts } from './counts.js'
-import type { Victim } from './faults.js'
+import type { FaultTarget } from './fault-injector.js'
 import { GlobWatchers, roleOf } from './glob-watchers.js'
+import { Link } from './link.js'
 import { now } from './now.js'
-import { until } from './pace.js'
-import { Link } from './proxy.js'
 import type { Random } from './random.js'
+import { until } from './random-interval.js'
 import type { Recorder } from './recorder.js'
+import type { Violations } from './violations.js'
 import { Watchers } from './watchers.js'
 import { Writers } from './writers.js'
 
@@ -19,30 +19,30 @@ export interface World {
   /** addresses of the store, or of the nodes that share it */
   places: readonly { port: number; wsPort: number }[]
   recorder: Recorder
-  complaints: Complaints
+  violations: Violations
   counts: Counts
   /** codes of errors that mean that the broker is reachable but the store is not */
-  absences: readonly string[]
+  unavailableCodes: readonly string[]
   /** codes of other reported errors that are not faults of the library */
-  reports: readonly string[]
+  expectedCodes: readonly string[]
 }
 
-const HOUR = 3_600_000
-const CLOSE_DEADLINE = 10_000
+const HOUR_MS = 3_600_000
+const CLOSE_TIMEOUT_MS = 10_000
 const RECONNECT = { initial: 20, max: 400 }
 /** Errors that end no stream and are expected under faults. */
-const EXPECTED_REPORTS = ['timeout', 'overflow']
+const EXPECTED_CODES = ['timeout', 'overflow']
 
 /** Kinds of clients, assigned in rotation. */
 const PROFILES = [
-  { direct: false, options: { sessionExpiry: HOUR } },
+  { direct: false, options: { sessionExpiry: HOUR_MS } },
   { direct: false, options: { sessionExpiry: 0 } },
-  { direct: false, options: { sessionExpiry: HOUR, cleanStart: true } },
-  { direct: true, options: { sessionExpiry: HOUR } },
-  { direct: false, webSocket: true, options: { sessionExpiry: HOUR } },
-  { direct: false, options: { sessionExpiry: HOUR, stopDelay: 50, timeout: 500 } },
+  { direct: false, options: { sessionExpiry: HOUR_MS, cleanStart: true } },
+  { direct: true, options: { sessionExpiry: HOUR_MS } },
+  { direct: false, webSocket: true, options: { sessionExpiry: HOUR_MS } },
+  { direct: false, options: { sessionExpiry: HOUR_MS, stopDelay: 50, timeout: 500 } },
   { direct: true, options: { sessionExpiry: 0 } },
-  { direct: false, options: { sessionExpiry: HOUR, timeout: 1_000 } },
+  { direct: false, options: { sessionExpiry: HOUR_MS, timeout: 1_000 } },
 ]
 
 /** One client with its links to the store and all its activity. */
@@ -51,24 +51,24 @@ export class Participant {
   /** One per place of the store; empty for a client that connects directly. */
   links: readonly Link[]
   /** Other activities that restart with each of its clients. */
-  companions: { enter: () => void }[] = []
+  activities: { start: () => void }[] = []
   writers
   watchers
   globs
   /** Number of lost connections. Entries with the same number arrived over one connection. */
-  losses = 0
+  lostConnections = 0
   /** When the connection was established, in the time of {@link now}. */
   connectedAt = 0
   /** Number of errors reported since the last connection was established. */
-  reports = 0
+  reportedErrors = 0
   /** Number of previous clients with this id. */
-  life = 0
+  incarnation = 0
   #world
   #profile
   #urls: string[] = []
   #store: StateStore | undefined
   #status: Status = { state: 'connecting' }
-  #leaving = false
+  #isStopping = false
 
   constructor(world: World, number: number, random: Random) {
     this.#world = world
@@ -84,8 +84,8 @@ export class Participant {
   }
 
   /** Its links, as targets for faults. */
-  get victims(): Victim[] {
-    return this.links.map((link, at) => ({ link, ...(at === 0 && { rebirth: () => this.rebirth() }) }))
+  get faultTargets(): FaultTarget[] {
+    return this.links.map((link, at) => ({ link, ...(at === 0 && { replaceClient: () => this.replaceClient() }) }))
   }
 
   /** Index of the place it is connected to. */
@@ -107,10 +107,10 @@ export class Participant {
 
   /** For messages. */
   get description() {
-    return `${this.name}.${this.life} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)}`
+    return `${this.name}.${this.incarnation} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)}`
   }
 
-  async enter() {
+  async start() {
     const direct = this.#world.places.map(({ port }) => port)
     const ports = this.#profile.direct ? direct : await Promise.all(this.links.map(link => link.listen()))
     this.#urls = ports.map(port => `${this.#profile.webSocket ? 'ws' : 'mqtt'}://127.0.0.1:${port}`)
@@ -118,25 +118,25 @@ export class Participant {
   }
 
   /** Closes the client and starts another with the same client id, which may resume the session. */
-  async rebirth() {
-    if (this.#leaving) return
-    await this.leave()
-    this.life++
-    this.losses++
-    this.#leaving = false
+  async replaceClient() {
+    if (this.#isStopping) return
+    await this.stop()
+    this.incarnation++
+    this.lostConnections++
+    this.#isStopping = false
     this.#open()
   }
 
-  async leave() {
-    this.#leaving = true
+  async stop() {
+    this.#isStopping = true
     let closed = false
     this.store.close().then(() => {
       closed = true
     })
-    if (!(await until(CLOSE_DEADLINE, () => closed))) this.#complain('close', 'close() does not complete')
-    if (this.#status.state !== 'closed') this.#complain('status', 'the status is not closed after close()')
-    this.watchers.judgeClosed()
-    this.globs.judgeClosed()
+    if (!(await until(CLOSE_TIMEOUT_MS, () => closed))) this.#reportViolation('close', 'close() does not complete')
+    if (this.#status.state !== 'closed') this.#reportViolation('status', 'the status is not closed after close()')
+    this.watchers.checkClosed()
+    this.globs.checkClosed()
   }
 
   #open() {
@@ -151,38 +151,39 @@ export class Participant {
     })
     this.#store = store
     this.#status = { state: 'connecting' }
-    store.status$.subscribe(status => this.#changed(status))
-    const { absences, reports } = this.#world
+    store.status$.subscribe(status => this.#handleStatus(status))
+    const { unavailableCodes: absences, expectedCodes: reports } = this.#world
     store.errors$.subscribe(error => {
-      this.reports++
-      if (![...EXPECTED_REPORTS, ...absences, ...reports].includes(error.code)) this.#complain('reported error', error)
+      this.reportedErrors++
+      if (![...EXPECTED_CODES, ...absences, ...reports].includes(error.code))
+        this.#reportViolation('reported error', error)
     })
-    this.watchers.enter()
-    this.globs.enter()
-    for (const companion of this.companions) companion.enter()
+    this.watchers.start()
+    this.globs.start()
+    for (const companion of this.activities) companion.start()
   }
 
-  #changed(status: Status) {
+  #handleStatus(status: Status) {
     const before = this.#status
     this.#status = status
     if (status.state === 'reconnecting') {
-      this.losses++
-      queueMicrotask(() => this.#status === status && this.globs.judgeLost())
+      this.lostConnections++
+      queueMicrotask(() => this.#status === status && this.globs.checkDisconnected())
     }
-    if (status.state === 'closed' && !this.#leaving) this.#complain('closed unexpectedly', status.cause)
+    if (status.state === 'closed' && !this.#isStopping) this.#reportViolation('closed unexpectedly', status.cause)
     if (status.state !== 'connected') return
     if (before.state === 'connected') {
       // A new instance of the store: missed changes are read as on a new connection.
-      if (this.#world.options.mosquitto && status.synced === 0 && before.synced > 0) this.losses++
-      if (this.losses > 0) this.#world.counts.resyncs += Math.max(0, status.synced - before.synced)
+      if (this.#world.options.mosquitto && status.synced === 0 && before.synced > 0) this.lostConnections++
+      if (this.lostConnections > 0) this.#world.counts.resyncs += Math.max(0, status.synced - before.synced)
       return
     }
     this.connectedAt = now()
-    this.reports = 0
+    this.reportedErrors = 0
     if (before.state === 'reconnecting') this.#world.counts.reconnects++
   }
 
-  #complain(kind: string, detail: unknown) {
-    this.#world.complaints.add(kind, `${this.description}: ${detail instanceof Error ? detail.stack : detail}`)
+  #reportViolation(kind: string, detail: unknown) {
+    this.#world.violations.add(kind, `${this.description}: ${detail instanceof Error ? detail.stack : detail}`)
   }
 }

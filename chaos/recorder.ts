@@ -8,7 +8,7 @@ const BATCH = 1_000
 /** A version in JSON. */
 export type Version = string | null | undefined
 type Sight = readonly [
-  who: string,
+  watcherId: string,
   key: string,
   connection: number,
   connectedAt: number,
@@ -23,7 +23,7 @@ type Sight = readonly [
 export type Observation =
   | readonly ['write', client: string, Verb, key: string, value: string, Outcome, Version, expires: boolean, at: number]
   | readonly ['read', client: string, key: string, value: string, Version]
-  | readonly ['live', who: string, since: number | null]
+  | readonly ['live', watcherId: string, since: number | null]
   | readonly ['entry', ...Sight]
   | readonly ['glob', ...Sight, glob: string, isSure: boolean]
 

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Complaints } from './complaints.js'
-import { until } from './pace.js'
 import { Random } from './random.js'
+import { until } from './random-interval.js'
 import { HEAP_BOUND, leftOver, type Resources } from './resources.js'
+import { Violations } from './violations.js'
 
 /** A row of the final table. */
 export type Row = readonly [label: string, value: string | number]
@@ -57,7 +57,7 @@ export function readOptions<N extends string, F extends string = never>(
 /** A chaos run. It counts as failed until everything was checked. */
 export class Run {
   /** The first violations of a long run are printed immediately, as the files that explain them keep growing. */
-  readonly complaints = new Complaints(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
+  readonly violations = new Violations(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
   readonly random
   /** For recordings; removed after a successful run. */
   readonly directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
@@ -68,42 +68,42 @@ export class Run {
     this.#seed = seed
     this.random = new Random(seed)
     process.exitCode = 1
-    process.on('unhandledRejection', error => this.complaints.add('unhandled rejection', error))
-    process.on('uncaughtException', error => this.complaints.add('uncaught exception', error))
+    process.on('unhandledRejection', error => this.violations.add('unhandled rejection', error))
+    process.on('uncaughtException', error => this.violations.add('uncaught exception', error))
     // Node warns about leaked listeners.
-    process.on('warning', warning => this.complaints.add('warning', warning))
+    process.on('warning', warning => this.violations.add('warning', warning))
     // Child processes must end with this one.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
   }
 
   /** Reports a violation if the heap has grown. */
   judgeHeap(early: Resources, late: Resources): void {
-    if (late.heap - early.heap > HEAP_BOUND) this.complaints.add('heap', `from ${early.heap} to ${late.heap} bytes`)
+    if (late.heap - early.heap > HEAP_BOUND) this.violations.add('heap', `from ${early.heap} to ${late.heap} bytes`)
   }
 
   /** Reports timers, sockets and similar resources that did not exist at the start. */
   async judgeLeftOver(): Promise<void> {
     await until(END_DEADLINE, () => leftOver(this.#before).length === 0)
-    for (const name of leftOver(this.#before)) this.complaints.add('left behind', name)
+    for (const name of leftOver(this.#before)) this.violations.add('left behind', name)
   }
 
   /** Runs the body, prints the results, and ends the process. */
   async execute(describe: () => string, body: () => Promise<readonly Row[]>): Promise<void> {
-    const { complaints, directory } = this
+    const { violations, directory } = this
     const started = performance.now()
     const timer = setInterval(() => {
-      const line = `${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${describe()}, ${complaints.count} violations`
+      const line = `${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${describe()}, ${violations.count} violations`
       process.stderr.write(process.stderr.isTTY ? `\r${line.padEnd(100)}` : `${line}\n`)
     }, PROGRESS_EVERY).unref()
     // An error of the run itself must not pass as success.
-    const rows = await body().catch(error => complaints.add('the run failed', error))
+    const rows = await body().catch(error => violations.add('the run failed', error))
     clearInterval(timer)
     if (process.stderr.isTTY) process.stderr.write(`\r${' '.repeat(110)}\r`)
-    if (rows) console.log(table([...rows, ['violations', complaints.count]]))
-    for (const line of complaints.lines) console.log(line)
-    if (complaints.count === 0) rmSync(directory, { recursive: true })
+    if (rows) console.log(table([...rows, ['violations', violations.count]]))
+    for (const line of violations.lines) console.log(line)
+    if (violations.count === 0) rmSync(directory, { recursive: true })
     else console.log(`Recordings: ${directory}. Repeat with --seed ${this.#seed}`)
-    process.exit(complaints.count === 0 ? 0 : 1)
+    process.exit(violations.count === 0 ? 0 : 1)
   }
 }
 

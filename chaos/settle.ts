@@ -1,37 +1,37 @@
 import type { Entry, StateStore } from 'rx-statestore'
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
-import { fits } from '../spec/judges/chaos-globs.js'
-import { judgeGlobView, judgeShown } from '../spec/judges/convergence.js'
+import { matchesGlob } from '../spec/judges/chaos-globs.js'
+import { compareGlobView, compareShown } from '../spec/judges/convergence.js'
 import type { GlobWatcher } from './glob-watchers.js'
-import { until } from './pace.js'
 import type { Participant, World } from './participant.js'
+import { until } from './random-interval.js'
 import type { Row } from './run.js'
 import type { Stats, Supervisor } from './supervisor.js'
 import type { Watcher } from './watchers.js'
-import { LONGEST_LIFE } from './writers.js'
+import { MAX_LIFETIME_MS } from './writers.js'
 
 /** How long each step may take after the faults have stopped. */
-const DEADLINE = 20_000
+const STEP_TIMEOUT_MS = 20_000
 /** After this long without a change, nothing is left to expire. */
-const SILENCE = LONGEST_LIFE + 500
+const QUIET_PERIOD_MS = MAX_LIFETIME_MS + 500
 
 /** Waits until every write has an outcome, every client has read all its keys, and nothing is left to expire. */
-export async function settle({ complaints, counts }: World, participants: readonly Participant[]) {
+export async function settle({ violations, counts }: World, participants: readonly Participant[]) {
   const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
-  if (!(await until(DEADLINE, () => participants.every(isQuiet)))) {
+  if (!(await until(STEP_TIMEOUT_MS, () => participants.every(isQuiet)))) {
     for (const participant of participants.filter(one => !isQuiet(one)))
-      complaints.add(
+      violations.add(
         'does not settle',
         `${participant.description}, ${participant.writers.pending} writes without outcome`,
       )
   }
   // A write with an unknown outcome may be applied later, and its value lives from then on.
   let [seen, since] = [counts.notifications, performance.now()]
-  await until(DEADLINE, () => {
+  await until(STEP_TIMEOUT_MS, () => {
     if (counts.notifications !== seen) since = performance.now()
     seen = counts.notifications
-    return performance.now() - since > SILENCE
+    return performance.now() - since > QUIET_PERIOD_MS
   })
 }
 
@@ -42,22 +42,22 @@ export async function converge(world: World, participants: readonly Participant[
   const watchers = () => participants.flatMap(one => one.watchers.current.map(watcher => ({ one, watcher })))
   const wrong = () =>
     watchers()
-      .map(({ one, watcher }) => ({ one, watcher, complaint: judgeKey(watcher, stored.get(watcher.key)) }))
-      .filter(({ complaint }) => complaint !== undefined)
+      .map(({ one, watcher }) => ({ one, watcher, violation: judgeKey(watcher, stored.get(watcher.key)) }))
+      .filter(({ violation }) => violation !== undefined)
   const globs = () => participants.flatMap(one => one.globs.current.map(watcher => ({ one, watcher })))
   const wrongGlobs = () =>
     globs()
       .map(({ one, watcher }) => ({ one, glob: watcher.glob, wrong: judgeGlob(watcher, stored) }))
       .filter(({ wrong }) => wrong.length > 0)
-  await until(DEADLINE, async () => {
+  await until(STEP_TIMEOUT_MS, async () => {
     stored = await readAll(store, world.keys)
     return wrong().length === 0 && wrongGlobs().length === 0
   })
   const failedGlobs = wrongGlobs()
   for (const { one, glob, wrong } of failedGlobs)
-    world.complaints.add('glob not converged', `${one.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
-  for (const { one, watcher, complaint } of wrong())
-    world.complaints.add('not converged', `${one.description} ${watcher.key} ${complaint}`)
+    world.violations.add('glob not converged', `${one.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
+  for (const { one, watcher, violation } of wrong())
+    world.violations.add('not converged', `${one.description} ${watcher.key} ${violation}`)
   const watched = new Set(watchers().map(({ watcher }) => watcher.key))
   const failed = new Set(wrong().map(({ watcher }) => watcher.key))
   await store.close()
@@ -73,8 +73,8 @@ export async function converge(world: World, participants: readonly Participant[
  * Each client has one registration per watched key or glob while it has subscribers, and none afterwards. A key of a
  * watched glob may have a separate one if it was watched before or had to be looked up.
  */
-export async function judgeRegistrations(
-  { complaints }: World,
+export async function checkRegistrations(
+  { violations }: World,
   supervisor: Pick<Supervisor, 'stats'>,
   participants: readonly Participant[],
 ) {
@@ -82,8 +82,8 @@ export async function judgeRegistrations(
   const globs = wanted.reduce((sum, { globs }) => sum + globs.length, 0)
   const keys = await reach(globs, stats => wanted.flatMap(one => faultsOf(one, new Map(stats.watched))))
   for (const { watchers, globs } of participants) {
-    watchers.leaveAll()
-    globs.leaveAll()
+    watchers.stopAll()
+    globs.stopAll()
   }
   await reach(0, () => [])
   return { keys, globs }
@@ -92,22 +92,22 @@ export async function judgeRegistrations(
   async function reach(count: number, judge: (stats: Stats) => string[]) {
     let stats = await supervisor.stats()
     const wrong = () => {
-      const found = (stats.watches - keysIn(stats)) / GLOB_WEIGHT
+      const found = (stats.watches - keysIn(stats)) / KEYS_PER_GLOB
       return [...(found === count ? [] : [`${found} globs at the store, ${count} expected`]), ...judge(stats)]
     }
-    await until(DEADLINE, async () => {
+    await until(STEP_TIMEOUT_MS, async () => {
       stats = await supervisor.stats()
       return wrong().length === 0 && (count > 0 || stats.watches === 0)
     })
-    for (const what of wrong()) complaints.add('registrations', what)
+    for (const what of wrong()) violations.add('registrations', what)
     if (count === 0 && stats.watches > 0)
-      complaints.add('registrations', `${stats.watches} at the store, none expected`)
+      violations.add('registrations', `${stats.watches} at the store, none expected`)
     return keysIn(stats)
   }
 }
 
 /** A watched glob counts as this many keys at the store. */
-const GLOB_WEIGHT = 100
+const KEYS_PER_GLOB = 100
 
 const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)
 
@@ -121,7 +121,7 @@ function faultsOf(
   watched: ReadonlyMap<string, readonly string[]>,
 ): string[] {
   const found = new Set(watched.get(name))
-  const isCovered = (key: string) => globs.some(glob => fits(glob, key))
+  const isCovered = (key: string) => globs.some(glob => matchesGlob(glob, key))
   const missing = Array.from(keys).filter(key => !found.has(key) && !isCovered(key))
   const left = Array.from(found).filter(key => !keys.has(key) && !isCovered(key))
   return [...missing.map(key => `${name} has none for ${key}`), ...left.map(key => `${name} has one for ${key}`)]
@@ -129,11 +129,14 @@ function faultsOf(
 
 function judgeKey({ last, freshness }: Watcher, held: Entry<string> | undefined) {
   if ((freshness ?? 'live') !== 'live') return `is ${freshness}`
-  return held === undefined ? 'was not read' : judgeShown(last, held)
+  return held === undefined ? 'was not read' : compareShown(last, held)
 }
 
 const judgeGlob = ({ glob, last, map, freshness }: GlobWatcher, stored: ReadonlyMap<string, Entry<string>>) =>
-  judgeGlobView({ isLive: freshness === 'live', last: key => last.get(key), map, fits: key => fits(glob, key) }, stored)
+  compareGlobView(
+    { isLive: freshness === 'live', last: key => last.get(key), map, fits: key => matchesGlob(glob, key) },
+    stored,
+  )
 
 async function readAll(store: StateStore, keys: readonly string[]) {
   const entries = await Promise.all(keys.map(key => firstValueFrom(store.get(key, text))))

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { mosquitto } from './beside/mosquitto.js'
-import { Process, startScript, statsOf } from './process.js'
-import { Link } from './proxy.js'
+import { Link } from './link.js'
+import { ManagedProcess, requestStats, startScript } from './managed-process.js'
 import type { Random } from './random.js'
 import type { Row } from './run.js'
 
@@ -18,21 +18,21 @@ interface Ports {
   wsPort: number
 }
 
-type Complain = (what: string) => void
+type OnViolation = (what: string) => void
 
 /** A store process, with a journal for each run. */
-class Store extends Process {
+class Store extends ManagedProcess {
   readonly journals: string[] = []
   kills = 0
 
   /** @param args - of its script; the path of the journal follows */
-  constructor(script: URL, directory: string, args: () => readonly unknown[], complain: Complain) {
+  constructor(script: URL, directory: string, args: () => readonly unknown[], onViolation: OnViolation) {
     const start = () => {
       const journal = join(directory, `journal-${this.journals.length}.jsonl`)
       this.journals.push(journal)
       return startScript(script, [...args(), journal])
     }
-    super('the store', start, complain)
+    super('the store', start, onViolation)
   }
 }
 
@@ -44,9 +44,9 @@ export class Supervisor {
    * @param directory - for the journals
    * @param data - data directory of the store; '' for none
    */
-  constructor(directory: string, { port, wsPort }: Ports, complain: Complain, data: string) {
+  constructor(directory: string, { port, wsPort }: Ports, onViolation: OnViolation, data: string) {
     const script = new URL('./store-process.js', import.meta.url)
-    this.#store = new Store(script, directory, () => [port, wsPort, data], complain)
+    this.#store = new Store(script, directory, () => [port, wsPort, data], onViolation)
   }
 
   get kills() {
@@ -54,7 +54,7 @@ export class Supervisor {
   }
 
   /** Number of kills per process. */
-  get deaths(): Row[] {
+  get killRows(): Row[] {
     return [['broker kills', this.kills]]
   }
 
@@ -73,7 +73,7 @@ export class Supervisor {
   }
 
   stats() {
-    return statsOf<Stats>(this.#store)
+    return requestStats<Stats>(this.#store)
   }
 
   /** Ends the last store without counting a kill. */
@@ -83,7 +83,7 @@ export class Supervisor {
 }
 
 /** Runs another broker and a store attached to it over a link; kills either or both. */
-export class BesideSupervisor {
+export class AttachedSupervisor {
   /** Between the store and the broker. */
   readonly link
   #random
@@ -93,11 +93,11 @@ export class BesideSupervisor {
   #url = ''
 
   /** @param directory - for the journals and the keys */
-  constructor(directory: string, ports: Ports, complain: Complain, random: Random) {
+  constructor(directory: string, ports: Ports, onViolation: OnViolation, random: Random) {
     this.#random = random
-    this.#broker = new Process('Mosquitto', mosquitto(join(directory, 'mosquitto.conf'), ports), complain)
+    this.#broker = new ManagedProcess('Mosquitto', mosquitto(join(directory, 'mosquitto.conf'), ports), onViolation)
     const script = new URL('./beside/service-process.js', import.meta.url)
-    this.#store = new Store(script, directory, () => [this.#url, join(directory, 'data')], complain)
+    this.#store = new Store(script, directory, () => [this.#url, join(directory, 'data')], onViolation)
     this.link = new Link(ports.port, random.fork())
   }
 
@@ -105,7 +105,7 @@ export class BesideSupervisor {
     return this.#brokerKills + this.#store.kills
   }
 
-  get deaths(): Row[] {
+  get killRows(): Row[] {
     return [
       ['broker kills', this.#brokerKills],
       ['service kills', this.#store.kills],
@@ -132,7 +132,7 @@ export class BesideSupervisor {
   }
 
   stats() {
-    return statsOf<Stats>(this.#store)
+    return requestStats<Stats>(this.#store)
   }
 
   async stop() {
@@ -141,9 +141,9 @@ export class BesideSupervisor {
   }
 }
 
-/** Returns two free ports; see {@link freeNumbers}. */
-export async function freePorts(random: Random) {
-  const [port = 0, wsPort = 0] = await freeNumbers(random, 2)
+/** Returns two free ports; see {@link findFreePorts}. */
+export async function findPortPair(random: Random) {
+  const [port = 0, wsPort = 0] = await findFreePorts(random, 2)
   return { port, wsPort }
 }
 
@@ -151,7 +151,7 @@ export async function freePorts(random: Random) {
  * Returns free ports below the ephemeral range. Otherwise, while the store is down, a client that dials its port could
  * get that very port as its own and connect to itself.
  */
-export async function freeNumbers(random: Random, count: number) {
+export async function findFreePorts(random: Random, count: number) {
   const found: number[] = []
   for (let tries = 0; tries < 50 * count && found.length < count; tries++) {
     const port = random.int(20_000, 30_000)

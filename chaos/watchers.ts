@@ -11,20 +11,20 @@ export interface Watcher {
   id: number
   key: string
   /** whether it stays until its client ends */
-  steady: boolean
+  isPermanent: boolean
   last: Entry<string> | undefined
   /** `undefined` for a member of a set */
   freshness: Freshness['state'] | undefined
-  ended: boolean
-  leave: () => void
+  hasEnded: boolean
+  stop: () => void
 }
 
 /**
  * With this many temporary subscribers, adding and removing one are equally likely, so that their number stays bounded.
  */
-const MOST_PASSING = 15
+const MAX_TEMPORARY = 15
 
-let watchers = 0
+let watcherCount = 0
 
 /** The watches of one participant: some stay, others are added and removed, and some are members of a changing set. */
 export class Watchers {
@@ -50,7 +50,7 @@ export class Watchers {
   }
 
   /** Starts watching with a new client. */
-  enter() {
+  start() {
     this.#all.clear()
     this.#members.clear()
     if (!this.#isActive) return
@@ -59,32 +59,33 @@ export class Watchers {
   }
 
   /** Adds or removes a subscriber. */
-  act() {
+  changeWatches() {
     if (!this.#isActive) return
     const dice = this.#random.next()
     if (dice < 0.15) this.#changeSet()
-    else if (dice < 0.15 + (0.85 * MOST_PASSING) / (MOST_PASSING + this.#passing.length))
+    else if (dice < 0.15 + (0.85 * MAX_TEMPORARY) / (MAX_TEMPORARY + this.#temporary.length))
       this.#watch(this.#random.pick(this.#world.keys), false)
-    else this.#random.pick(this.#passing).leave()
+    else this.#random.pick(this.#temporary).stop()
   }
 
-  leaveAll() {
-    for (const watcher of this.#all) watcher.leave()
+  stopAll() {
+    for (const watcher of this.#all) watcher.stop()
     this.#stream?.unsubscribe()
     this.#members.clear()
   }
 
   /** After the client was closed, all streams must have ended. */
-  judgeClosed() {
-    for (const { ended, key } of this.#all) if (!ended) this.#complain('watch continues after close()', key)
+  checkClosed() {
+    for (const { hasEnded: ended, key } of this.#all)
+      if (!ended) this.#reportViolation('watch continues after close()', key)
     this.#stream?.unsubscribe()
     this.#all.clear()
     this.#members.clear()
   }
 
-  #watch(key: string, steady: boolean) {
+  #watch(key: string, isPermanent: boolean) {
     const handle = this.#participant.store.key(key, text)
-    const watcher = this.#enlist(key, steady)
+    const watcher = this.#createWatcher(key, isPermanent)
     const freshness = handle.freshness$.subscribe({
       next: ({ state }) => {
         watcher.freshness = state
@@ -92,13 +93,13 @@ export class Watchers {
       error: () => undefined,
     })
     const entries = handle.entries$.subscribe({
-      next: entry => this.#seen(watcher, entry),
-      error: error => this.#complain('watch error', `${key}: ${error}`),
+      next: entry => this.#recordEntry(watcher, entry),
+      error: error => this.#reportViolation('watch error', `${key}: ${error}`),
       complete: () => {
-        watcher.ended = true
+        watcher.hasEnded = true
       },
     })
-    watcher.leave = () => {
+    watcher.stop = () => {
       entries.unsubscribe()
       freshness.unsubscribe()
       this.#all.delete(watcher)
@@ -106,51 +107,62 @@ export class Watchers {
     this.#all.add(watcher)
   }
 
-  get #passing() {
-    return Array.from(this.#all).filter(({ steady }) => !steady)
+  get #temporary() {
+    return Array.from(this.#all).filter(({ isPermanent }) => !isPermanent)
   }
 
   /** The set is kept across clients, but a new stream needs new watchers. */
   #watchSet() {
-    for (const key of this.#set$.value) this.#members.set(key, this.#enlist(key, false))
+    for (const key of this.#set$.value) this.#members.set(key, this.#createWatcher(key, false))
     this.#stream = this.#participant.store.watchAll(this.#set$, text).subscribe({
       next: entry => {
         const watcher = this.#members.get(entry.key)
-        if (watcher) this.#seen(watcher, entry)
-        else this.#complain('entry of an unwatched key', entry.key)
+        if (watcher) this.#recordEntry(watcher, entry)
+        else this.#reportViolation('entry of an unwatched key', entry.key)
       },
-      error: error => this.#complain('watchAll error', error),
+      error: error => this.#reportViolation('watchAll error', error),
     })
   }
 
   #changeSet() {
     const wanted = this.#world.keys.filter(key => this.#random.chance(this.#members.has(key) ? 0.8 : 0.05))
     const before = this.#members
-    this.#members = new Map(wanted.map(key => [key, before.get(key) ?? this.#enlist(key, false)]))
+    this.#members = new Map(wanted.map(key => [key, before.get(key) ?? this.#createWatcher(key, false)]))
     this.#set$.next(wanted)
   }
 
-  #enlist(key: string, steady: boolean): Watcher {
+  #createWatcher(key: string, isPermanent: boolean): Watcher {
     this.#world.counts.watches++
     const leave = () => undefined
-    return { id: watchers++, key, steady, last: undefined, freshness: undefined, ended: false, leave }
+    return { id: watcherCount++, key, isPermanent, last: undefined, freshness: undefined, hasEnded: false, stop: leave }
   }
 
-  #seen(watcher: Watcher, entry: Entry<string>) {
+  #recordEntry(watcher: Watcher, entry: Entry<string>) {
     watcher.last = entry
     this.#world.counts.notifications++
     const { op, source } = entry
-    const { name, life, losses, connectedAt } = this.#participant
+    const { name, incarnation, lostConnections, connectedAt } = this.#participant
     const value = entry.op === 'set' ? nameOf(entry.value) : ''
-    if (entry.key !== watcher.key) this.#complain('entry of another key', `${watcher.key}: ${entry.key}`)
-    if (op === 'invalid') return this.#complain('undecodable value', watcher.key)
+    if (entry.key !== watcher.key) this.#reportViolation('entry of another key', `${watcher.key}: ${entry.key}`)
+    if (op === 'invalid') return this.#reportViolation('undecodable value', watcher.key)
     const version = entry.version?.toString()
-    const who = `${name}.${life}/${watcher.id}`
+    const watcherId = `${name}.${incarnation}/${watcher.id}`
     const isLive = watcher.freshness === 'live'
-    this.#world.recorder.write(['entry', who, watcher.key, losses, connectedAt, isLive, op, value, version, source])
+    this.#world.recorder.write([
+      'entry',
+      watcherId,
+      watcher.key,
+      lostConnections,
+      connectedAt,
+      isLive,
+      op,
+      value,
+      version,
+      source,
+    ])
   }
 
-  #complain(kind: string, detail: unknown) {
-    this.#world.complaints.add(kind, `${this.#participant.description}: ${detail}`)
+  #reportViolation(kind: string, detail: unknown) {
+    this.#world.violations.add(kind, `${this.#participant.description}: ${detail}`)
   }
 }

@@ -14,7 +14,7 @@ type Write = { verb: Verb; key: string; value: string; expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }
 
 /** Maximum time to live, ms. This long after the last write, nothing expires any more. */
-export const LONGEST_LIFE = 2_000
+export const MAX_LIFETIME_MS = 2_000
 
 /** Failed writes by error code; any other code is a violation. */
 const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' } as const
@@ -39,11 +39,11 @@ export class Writers {
   }
 
   /** Performs one write or read, or many at the same time. */
-  act() {
-    const dice = this.#random.next()
-    if (dice < 0.1) this.#stream()
-    else if (dice < 0.2) this.#read()
-    else for (let left = dice < 0.35 ? this.#random.int(2, 20) : 1; left > 0; left--) this.#writeOne()
+  performRequests() {
+    const roll = this.#random.next()
+    if (roll < 0.1) this.#stream()
+    else if (roll < 0.2) this.#read()
+    else for (let left = roll < 0.35 ? this.#random.int(2, 20) : 1; left > 0; left--) this.#writeOne()
   }
 
   #writeOne() {
@@ -51,40 +51,40 @@ export class Writers {
     // A few keys are hot, so that their watchers have something to miss.
     const key = random.chance(0.3) ? random.pick(this.#world.keys.slice(0, 10)) : random.pick(this.#world.keys)
     const handle = this.#participant.store.key(key, text)
-    const patience = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
-    const dice = random.next()
-    if (dice < 0.08) {
-      this.#run({ verb: 'DEL', key, value: '' }, handle.delete(patience))
+    const timeoutOption = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
+    const roll = random.next()
+    if (roll < 0.08) {
+      this.#run({ verb: 'DEL', key, value: '' }, handle.delete(timeoutOption))
       return
     }
     const mine = this.#latest.get(key)
-    if (dice < 0.16 && mine !== undefined) {
-      this.#run({ verb: 'VDEL', key, value: mine }, handle.deleteIf(mine, patience))
+    if (roll < 0.16 && mine !== undefined) {
+      this.#run({ verb: 'VDEL', key, value: mine }, handle.deleteIf(mine, timeoutOption))
       return
     }
-    if (dice < 0.2 && mine !== undefined) {
-      this.#run({ verb: 'SET', key, value: mine }, handle.set(mine, { ...patience, ifAbsentOrEqual: true }))
+    if (roll < 0.2 && mine !== undefined) {
+      this.#run({ verb: 'SET', key, value: mine }, handle.set(mine, { ...timeoutOption, ifAbsentOrEqual: true }))
       return
     }
     const value = this.#value()
-    const options = { ...patience, ...this.#options() }
+    const options = { ...timeoutOption, ...this.#options() }
     this.#run({ verb: 'SET', key, value, expires: 'expiresIn' in options }, handle.set(value, options))
     // Long values would distort the measured heap.
     if (value.length < 100) this.#latest.set(key, value)
   }
 
   #options() {
-    const dice = this.#random.next()
-    if (dice < 0.12) return { ifAbsent: true }
-    if (dice < 0.2) return { ifAbsentOrEqual: true }
-    if (dice < 0.35) return { expiresIn: this.#random.int(20, LONGEST_LIFE) }
+    const roll = this.#random.next()
+    if (roll < 0.12) return { ifAbsent: true }
+    if (roll < 0.2) return { ifAbsentOrEqual: true }
+    if (roll < 0.35) return { expiresIn: this.#random.int(20, MAX_LIFETIME_MS) }
     return {}
   }
 
   #value(stream = '') {
-    const { name, life } = this.#participant
+    const { name, incarnation } = this.#participant
     const padding = this.#random.chance(0.05) ? this.#random.int(1_000, 20_000) : this.#random.int(0, 60)
-    return uniqueValue(`${name}.${life}${stream}`, this.#values++, padding)
+    return uniqueValue(`${name}.${incarnation}${stream}`, this.#values++, padding)
   }
 
   #run(write: Write, result$: Observable<SetResult | DeleteResult>) {
@@ -122,10 +122,10 @@ export class Writers {
           const write = writes[results++]
           if (write) this.#finish(write, result)
         },
-        error: error => this.#world.complaints.add('operator error', error),
+        error: error => this.#world.violations.add('operator error', error),
         complete: () => {
           if (results !== writes.length)
-            this.#world.complaints.add('operator', `${results} of ${writes.length} results`)
+            this.#world.violations.add('operator', `${results} of ${writes.length} results`)
         },
       })
   }
@@ -139,7 +139,7 @@ export class Writers {
         this.#world.recorder.write(['read', this.#participant.name, key, nameOf(value), version?.toString()]),
       error: error => {
         const code = this.#codeOf(error)
-        if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#unexpected(error)
+        if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#reportUnexpected(error)
       },
     })
   }
@@ -152,34 +152,34 @@ export class Writers {
   /** @param outcome - `undefined` for a cancelled write */
   #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
     this.pending--
-    const word = this.#wordOf(outcome)
+    const word = this.#outcomeOf(outcome)
     this.#world.counts[word]++
     const version = outcome && 'version' in outcome ? outcome.version?.toString() : undefined
     const name = value === '' ? '' : nameOf(value)
     this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
   }
 
-  #wordOf(outcome: Result | undefined): Outcome {
+  #outcomeOf(outcome: Result | undefined): Outcome {
     if (outcome === undefined) return 'cancelled'
     if ('applied' in outcome) return outcome.applied ? 'applied' : 'refused'
     if ('deleted' in outcome) return outcome.deleted ? 'applied' : 'refused'
     const code = this.#codeOf(outcome.error)
     if (code === 'timeout' || code === 'outcome-unknown' || code === 'closed') return FAILURES[code]
     if (this.#isAbsence(code)) return 'absent'
-    this.#unexpected(outcome.error)
+    this.#reportUnexpected(outcome.error)
     return 'unknown'
   }
 
   /** A single store with its own broker is never unavailable. */
   #isAbsence(code: string | undefined) {
-    return this.#world.absences.includes(code ?? '')
+    return this.#world.unavailableCodes.includes(code ?? '')
   }
 
   #codeOf(error: unknown) {
     return error instanceof StateStoreError ? error.code : undefined
   }
 
-  #unexpected(error: unknown) {
-    this.#world.complaints.add('unexpected error of a request', error)
+  #reportUnexpected(error: unknown) {
+    this.#world.violations.add('unexpected error of a request', error)
   }
 }

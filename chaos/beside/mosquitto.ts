@@ -1,6 +1,6 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { startProgram } from '../process.js'
+import { startProgram } from '../managed-process.js'
 
 /** As documented in docs/any-broker.md; sessions are lost when the broker ends. */
 const CONFIGURATION = [

@@ -1,24 +1,24 @@
-import type { Process } from '../process.js'
-import type { Link } from '../proxy.js'
+import type { Link } from '../link.js'
+import type { ManagedProcess } from '../managed-process.js'
 import type { Random } from '../random.js'
-import { heal, pull, sever } from './mesh.js'
+import { blockSilently, closeAndRefuse, heal } from './mesh.js'
 import type { NatsServers } from './nats.js'
 import type { StoreNodes } from './nodes.js'
 
 /** The targets of incidents. */
-export interface Scene {
+export interface IncidentTargets {
   nodes: StoreNodes
   nats: NatsServers
   /** name of the server that leads the stream, if known */
   leader: () => string | undefined
   /** called before a node ends */
-  nodeEnds: (node: number) => void
+  onNodeEnding: (node: number) => void
   /** called before the leader of the stream ends */
-  leaderEnds: () => void
+  onLeaderEnding: () => void
 }
 
 /** Probability that another incident happens during an incident. */
-const DOUBLE = 0.25
+const SECOND_INCIDENT_CHANCE = 0.25
 
 /** Kills, suspends and isolates random nodes and servers, one incident at a time, and repairs everything afterwards. */
 export class Incidents {
@@ -40,7 +40,7 @@ export class Incidents {
   /** Actions that repair the current incidents. */
   #repairs: (() => Promise<void> | void)[] = []
 
-  constructor(scene: Scene, random: Random) {
+  constructor(scene: IncidentTargets, random: Random) {
     this.#scene = scene
     this.#random = random
   }
@@ -54,7 +54,7 @@ export class Incidents {
   /** Starts an incident; settles when it has lasted for a while. */
   async kill() {
     await this.#strike()
-    if (this.#random.chance(DOUBLE)) await this.#strike()
+    if (this.#random.chance(SECOND_INCIDENT_CHANCE)) await this.#strike()
     await this.#pause(this.#random.int(100, this.#random.chance(0.25) ? 7_000 : 2_000))
   }
 
@@ -71,7 +71,7 @@ export class Incidents {
   }
 
   async #strikeNode() {
-    const { nodes, nodeEnds } = this.#scene
+    const { nodes, onNodeEnding: nodeEnds } = this.#scene
     const at = this.#random.int(0, nodes.processes.length - 1)
     const node = nodes.processes[at]
     const dice = this.#random.next()
@@ -87,15 +87,15 @@ export class Incidents {
       await node.terminate()
     } else if (dice < 0.8) {
       this.counts['nodes stopped']++
-      node.pause()
+      node.suspend()
     } else {
       this.counts['nodes cut off their log']++
-      this.#cut(nodes.cables.from(at))
+      this.#cut(nodes.links.from(at))
     }
   }
 
   async #strikeServer() {
-    const { nats, leader, leaderEnds } = this.#scene
+    const { nats, leader, onLeaderEnding: leaderEnds } = this.#scene
     const leading = nats.byName(leader())
     const wantsLeader = this.#random.chance(0.5)
     const any = this.#random.pick(nats.processes)
@@ -113,21 +113,21 @@ export class Incidents {
       await server.terminate()
     } else if (dice < 0.6) {
       this.counts['NATS servers stopped']++
-      server.pause()
+      server.suspend()
     } else if (dice < 0.8) this.#isolate(server)
     else this.#cutRoute(server)
   }
 
-  #isolate(server: Process) {
+  #isolate(server: ManagedProcess) {
     const { nats, nodes } = this.#scene
     const at = nats.processes.indexOf(server)
     this.counts['NATS servers cut off']++
     const routes = [...nats.routes.from(at), ...nats.routes.to(at)]
     // Its clients may still reach it: a server without a quorum that believes to have one.
-    this.#cut(this.#random.chance(0.5) ? routes : [...routes, ...nodes.cables.to(at)])
+    this.#cut(this.#random.chance(0.5) ? routes : [...routes, ...nodes.links.to(at)])
   }
 
-  #cutRoute(server: Process) {
+  #cutRoute(server: ManagedProcess) {
     const { nats } = this.#scene
     const at = nats.processes.indexOf(server)
     const other = (at + this.#random.int(1, nats.processes.length - 1)) % nats.processes.length
@@ -137,8 +137,8 @@ export class Incidents {
 
   /** Breaks links silently or with closed connections. */
   #cut(links: readonly Link[]) {
-    if (this.#random.chance(0.6)) pull(links)
-    else sever(links)
+    if (this.#random.chance(0.6)) blockSilently(links)
+    else closeAndRefuse(links)
     this.#repairs.push(() => heal(links))
   }
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { Entry } from 'rx-statestore'
 import { replay } from '../../spec/judges/replay.js'
-import type { Complaints } from '../complaints.js'
 import { judge } from '../judge.js'
 import { now } from '../now.js'
 import type { Recorder } from '../recorder.js'
+import type { Violations } from '../violations.js'
 
 /**
  * Checks all recordings against the log of the nodes: every acknowledged write must be in it, and all notifications
@@ -19,29 +19,29 @@ export async function judgeLog({
   recorder,
   known,
   stored,
-  complaints,
+  violations,
 }: {
   directory: string
   log: string
   recorder: Recorder
   known: ReadonlyMap<string, number>
   stored: Map<string, Entry<string>>
-  complaints: Complaints
+  violations: Violations
 }) {
   const journal = join(directory, 'journal.jsonl')
-  const { answered, open } = await answersOf(recorder, known)
+  const { answered, open } = await readAnswers(recorder, known)
   const epoch = Date.now() - now()
-  const replayed = await replay({ log, journal, prefix: 'chaos/', answered, epoch, complaints })
+  const replayed = await replay({ log, journal, prefix: 'chaos/', answered, epoch, violations })
   for (const version of answered.keys())
     if (!replayed.versions.has(version))
-      complaints.add('lost', `a write was acknowledged with version ${version} but is not in the log`)
+      violations.add('lost', `a write was acknowledged with version ${version} but is not in the log`)
   const isLate = (value: string) => open.has(value)
-  await judge({ recorder, journals: [journal], keeps: true, isBeside: false, isLate, stored, complaints })
+  await judge({ recorder, journals: [journal], keeps: true, isBeside: false, isLate, stored, violations })
   return replayed
 }
 
 /** Returns when each version was first known to its writer, and the values with an unknown outcome. */
-export async function answersOf(recorder: Recorder, others: ReadonlyMap<string, number>) {
+export async function readAnswers(recorder: Recorder, others: ReadonlyMap<string, number>) {
   const answered = new Map(others)
   const open = new Set<string>()
   for await (const record of recorder.read()) {

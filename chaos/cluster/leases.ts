@@ -1,24 +1,24 @@
 import { StateStoreError, text } from 'rx-statestore'
 import { lease } from 'rx-statestore/lease'
 import type { Subscription } from 'rxjs'
-import { type Holding, overlaps } from '../../spec/judges/leases.js'
-import type { Complaints } from '../complaints.js'
+import { findLeaseViolations, type LeaseHolding } from '../../spec/judges/leases.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
+import type { Violations } from '../violations.js'
 
 const LOCKS = 3
-const DURATION = 1_500
+const LEASE_DURATION_MS = 1_500
 /** Expected outcomes of a fenced write: another holder came in between, or a fault. */
-const EXPECTED = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
+const EXPECTED_CODES = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
 
 /** All periods in which a client held a lease. */
-export class Holdings {
-  all: Holding[] = []
+export class LeaseHoldings {
+  all: LeaseHolding[] = []
   fenced = 0
   stale = 0
 
-  judge(complaints: Complaints) {
-    for (const wrong of overlaps(this.all)) complaints.add('lease', wrong)
+  check(violations: Violations) {
+    for (const wrong of findLeaseViolations(this.all)) violations.add('lease', wrong)
   }
 }
 
@@ -27,81 +27,81 @@ export class Leases {
   #holdings
   #participant
   #lock
-  #complaints
+  #violations
   #writes = 0
   #subscription: Subscription | undefined
-  #holding: Holding | undefined
+  #holding: LeaseHolding | undefined
 
   /** @param number - of the client */
-  constructor(holdings: Holdings, participant: Participant, number: number, complaints: Complaints) {
+  constructor(holdings: LeaseHoldings, participant: Participant, number: number, violations: Violations) {
     this.#holdings = holdings
     this.#participant = participant
     this.#lock = `lock/${number % LOCKS}`
-    this.#complaints = complaints
+    this.#violations = violations
   }
 
   /** The previous client and its lease have ended. */
-  enter() {
-    this.leave()
+  start() {
+    this.stop()
   }
 
   /** Starts or stops requesting the lease. */
-  turn() {
-    if (this.#subscription) this.leave()
-    else this.#want()
+  toggle() {
+    if (this.#subscription) this.stop()
+    else this.#request()
   }
 
   /** Writes with the token if the lease is held. */
-  act() {
+  write() {
     const { token } = this.#holding ?? {}
     if (token === undefined) return
-    const { store, name, life } = this.#participant
+    const { store, name, incarnation } = this.#participant
     this.#holdings.fenced++
     store
       .key(`fence/${this.#lock}`, text)
-      .set(`${name}.${life}.${this.#writes++}`, { fencingToken: token })
+      .set(`${name}.${incarnation}.${this.#writes++}`, { fencingToken: token })
       .subscribe({
         error: error => {
           const code = error instanceof StateStoreError ? error.code : ''
           if (code === 'fencing-token-stale') this.#holdings.stale++
-          if (!EXPECTED.includes(code)) this.#complaints.add('unexpected error of a fenced write', error)
+          if (!EXPECTED_CODES.includes(code)) this.#violations.add('unexpected error of a fenced write', error)
         },
       })
   }
 
-  leave() {
-    this.#lost()
+  stop() {
+    this.#recordLost()
     this.#subscription?.unsubscribe()
     this.#subscription = undefined
   }
 
-  #want() {
-    const { store, name, life } = this.#participant
-    this.#subscription = lease(store, this.#lock, { duration: DURATION }).subscribe({
+  #request() {
+    const { store, name, incarnation } = this.#participant
+    this.#subscription = lease(store, this.#lock, { duration: LEASE_DURATION_MS }).subscribe({
       next: state => {
-        if (state.status !== 'held') return this.#lost()
+        if (state.status !== 'held') return this.#recordLost()
         const token = String(state.token)
-        if (this.#holding?.token !== token) this.#held(token, `${name}.${life}`)
+        if (this.#holding?.token !== token) this.#recordHeld(token, `${name}.${incarnation}`)
         // The expiry is given on another monotonic clock.
         if (this.#holding) this.#holding.until = state.expiresAtMonotonic - performance.now() + now()
       },
       error: error => {
         // Its client is being replaced.
-        if (error instanceof StateStoreError && error.code === 'closed') this.#lost()
-        else this.#complaints.add('lease error', error)
+        if (error instanceof StateStoreError && error.code === 'closed') this.#recordLost()
+        else this.#violations.add('lease error', error)
       },
-      complete: () => this.#lost(),
+      complete: () => this.#recordLost(),
     })
   }
 
-  #held(token: string, who: string) {
-    this.#lost()
-    const holding = { lock: this.#lock, who, token, from: now(), until: 0 }
+  #recordHeld(token: string, holder: string) {
+    this.#recordLost()
+    const holding = { lock: this.#lock, holder, token, from: now(), until: 0 }
     this.#holding = holding
     this.#holdings.all.push(holding)
   }
 
-  #lost() {
+  #recordLost() {
     if (this.#holding) this.#holding.until = Math.min(this.#holding.until, now())
     this.#holding = undefined
   }

@@ -5,36 +5,36 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
 import { zeroCounts } from '../counts.js'
-import { Faults } from '../faults.js'
-import { Pace, until } from '../pace.js'
+import { FaultInjector } from '../fault-injector.js'
 import { Participant } from '../participant.js'
 import { Random } from '../random.js'
+import { RandomInterval, until } from '../random-interval.js'
 import { Recorder } from '../recorder.js'
 import { type Row, Run, readOptions, rowsOf } from '../run.js'
 import { converge, settle } from '../settle.js'
-import { freeNumbers } from '../supervisor.js'
-import { Audit } from './audit.js'
+import { findFreePorts } from '../supervisor.js'
 import { Incidents } from './incidents.js'
 import { judgeLog } from './judge-log.js'
-import { judgeHistories, judgeNodes, readLast } from './judgement.js'
-import { Holdings, Leases } from './leases.js'
+import { checkLinearizability, checkNodes, readLast } from './judgement.js'
+import { LeaseHoldings, Leases } from './leases.js'
+import { LogAudit } from './log-audit.js'
 import { NatsServers } from './nats.js'
 import { StoreNodes } from './nodes.js'
 import { buildChecker, hasGo, type Verdict } from './porcupine.js'
-import { Histories, Registers } from './registers.js'
-import { Takeovers } from './takeovers.js'
+import { RegisterClient, RegisterHistories } from './registers.js'
+import { TakeoverTimes } from './takeover-times.js'
 
 /** Mean intervals between the activities of each client, ms. */
-const WRITE_EVERY = 250
+const WRITE_INTERVAL_MS = 250
 const WATCH_EVERY = 300
 const GLOB_EVERY = 1_000
 const REGISTER_EVERY = 80
 const LEASE_EVERY = 3_000
 const FENCED_EVERY = 400
 /** Mean interval between incidents, ms. */
-const INCIDENT_EVERY = 1_500
+const INCIDENT_INTERVAL_MS = 1_500
 /** Faults are this much rarer on the links of a client, of which it has three, and on those of NATS. */
-const CALMER = { clients: 3, nats: 12 }
+const FAULT_INTERVAL_FACTOR = { clients: 3, nats: 12 }
 const QUIET_WITHIN = 30_000
 
 const options = readOptions({ keys: 60, clients: 8, stress: 1 })
@@ -53,69 +53,70 @@ console.log(
 )
 
 const run = new Run(seed)
-const { complaints, random, directory } = run
+const { violations, random, directory } = run
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
-const complain = (what: string) => complaints.add('process', what)
+const complain = (what: string) => violations.add('process', what)
 // Not derived from the seed, so that two identical runs at the same time do not meet.
-const ports = await freeNumbers(new Random(process.pid), NatsServers.ports + StoreNodes.ports)
+const ports = await findFreePorts(new Random(process.pid), NatsServers.ports + StoreNodes.ports)
 const nats = new NatsServers(program, directory, ports, complain, random.fork())
 const nodes = new StoreNodes('chaos', directory, ports.slice(NatsServers.ports), nats.ports, complain, random.fork())
-const audit = new Audit(join(directory, 'log.jsonl'), complaints)
+const audit = new LogAudit(join(directory, 'log.jsonl'), violations)
 const world = {
   options,
   keys,
   places: nodes.places,
   recorder,
-  complaints,
+  violations,
   counts: zeroCounts(),
   // Sent with status 503, which guarantees that nothing was changed.
-  absences: ['request-rejected'],
+  unavailableCodes: ['request-rejected'],
   // From a lease that was not renewed in time.
-  reports: ['outcome-unknown'],
+  expectedCodes: ['outcome-unknown'],
 }
-const [histories, holdings, takeovers] = [new Histories(), new Holdings(), new Takeovers()]
+const [histories, holdings, takeovers] = [new RegisterHistories(), new LeaseHoldings(), new TakeoverTimes()]
 
 const members = Array.from({ length: options.clients }, (_, number) => {
   const participant = new Participant(world, number, random.fork())
-  const answered = (invoked: number) => takeovers.answered(participant.name, invoked)
-  const registers = new Registers(histories, participant, number, random.fork(), complaints, answered)
-  const leases = new Leases(holdings, participant, number, complaints)
-  participant.companions.push(registers, leases)
+  const answered = (invoked: number) => takeovers.recordResponse(participant.name, invoked)
+  const registers = new RegisterClient(histories, participant, number, random.fork(), violations, answered)
+  const leases = new Leases(holdings, participant, number, violations)
+  participant.activities.push(registers, leases)
   return { participant, registers, leases }
 })
 const participants = members.map(({ participant }) => participant)
 const paces = members.flatMap(({ participant: { writers, watchers, globs }, registers, leases }) => [
-  new Pace(random.fork(), WRITE_EVERY / stress, () => writers.act()),
-  new Pace(random.fork(), WATCH_EVERY / stress, () => watchers.act()),
-  new Pace(random.fork(), GLOB_EVERY / stress, () => globs.act()),
-  new Pace(random.fork(), REGISTER_EVERY / stress, () => registers.act()),
-  new Pace(random.fork(), LEASE_EVERY / stress, () => leases.turn()),
-  new Pace(random.fork(), FENCED_EVERY / stress, () => leases.act()),
+  new RandomInterval(random.fork(), WRITE_INTERVAL_MS / stress, () => writers.performRequests()),
+  new RandomInterval(random.fork(), WATCH_EVERY / stress, () => watchers.changeWatches()),
+  new RandomInterval(random.fork(), GLOB_EVERY / stress, () => globs.changeWatches()),
+  new RandomInterval(random.fork(), REGISTER_EVERY / stress, () => registers.performOperation()),
+  new RandomInterval(random.fork(), LEASE_EVERY / stress, () => leases.toggle()),
+  new RandomInterval(random.fork(), FENCED_EVERY / stress, () => leases.write()),
 ])
 const incidents = new Incidents(
   {
     nodes,
     nats,
     leader: () => audit.leader,
-    nodeEnds: at => takeovers.node(participants.filter(({ place }) => place === at).map(({ name }) => name)),
-    leaderEnds: () => takeovers.leader(),
+    onNodeEnding: at =>
+      takeovers.recordNodeEnd(participants.filter(({ place }) => place === at).map(({ name }) => name)),
+    onLeaderEnding: () => takeovers.recordLeaderEnd(),
   },
   random.fork(),
 )
 const calmer = (by: number) => ({ ...world, options: { stress: stress / by } })
 const faults = [
-  new Faults(
-    calmer(CALMER.clients),
+  new FaultInjector(
+    calmer(FAULT_INTERVAL_FACTOR.clients),
     incidents,
-    participants.flatMap(one => one.victims),
+    participants.flatMap(one => one.faultTargets),
     random.fork(),
-    INCIDENT_EVERY / CALMER.clients,
+    INCIDENT_INTERVAL_MS / FAULT_INTERVAL_FACTOR.clients,
   ),
-  new Faults(
-    calmer(CALMER.nats),
+  new FaultInjector(
+    calmer(FAULT_INTERVAL_FACTOR.nats),
     undefined,
-    [...nats.routes.links, ...nodes.cables.links].map(link => ({ link })),
+    [...nats.routes.links, ...nodes.links.links].map(link => ({ link })),
     random.fork(),
   ),
 ]
@@ -125,7 +126,7 @@ async function quiet() {
   await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
   await settle(world, participants)
   if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
-    complaints.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
+    violations.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
 }
 
 function describe() {
@@ -142,7 +143,7 @@ await run.execute(describe, async () => {
   await nats.start()
   await nodes.start()
   await audit.start('chaos', nats.ports)
-  for (const participant of participants) await participant.enter()
+  for (const participant of participants) await participant.start()
   for (const pace of paces) pace.resume()
   for (const one of faults) one.start()
   await new Promise(resolve => setTimeout(resolve, duration))
@@ -150,11 +151,11 @@ await run.execute(describe, async () => {
   // All links are repaired before anything is awaited.
   await Promise.all(faults.map(one => one.stop()))
   await quiet()
-  for (const { leases } of members) leases.leave()
+  for (const { leases } of members) leases.stop()
   const end = await converge(world, participants)
-  await readLast(histories, world.places[0]?.port ?? 0, complaints)
-  const equal = await judgeNodes(nodes, complaints)
-  for (const participant of participants) await participant.leave()
+  await readLast(histories, world.places[0]?.port ?? 0, violations)
+  const equal = await checkNodes(nodes, violations)
+  for (const participant of participants) await participant.stop()
   await nodes.stop()
   await audit.stop()
   await nats.stop()
@@ -162,16 +163,16 @@ await run.execute(describe, async () => {
   recorder.close()
   console.error('judging')
   writeFileSync(join(directory, 'histories.jsonl'), Array.from(histories.lines()).join(''))
-  holdings.judge(complaints)
+  holdings.check(violations)
   const log = await judgeLog({
     directory,
     log: audit.path,
     recorder,
     known: histories.answered,
     stored: end.stored,
-    complaints,
+    violations,
   })
-  const verdict = hasChecker ? await judgeHistories(histories, directory, complaints) : undefined
+  const verdict = hasChecker ? await checkLinearizability(histories, directory, violations) : undefined
   return [
     ...Object.entries(incidents.counts),
     ...rowsOf(world.counts),

@@ -1,4 +1,4 @@
-import { Link } from '../proxy.js'
+import { Link } from '../link.js'
 import type { Random } from '../random.js'
 
 /** Links from each of several sources to each of several targets. */
@@ -48,10 +48,10 @@ export class Mesh {
 }
 
 /** Blocks all traffic silently, as when a cable is pulled. */
-export function pull(links: readonly Link[]) {
+export function blockSilently(links: readonly Link[]) {
   for (const link of links) {
-    link.change('up', { stalled: true })
-    link.change('down', { stalled: true })
+    link.setConditions('up', { isStalled: true })
+    link.setConditions('down', { isStalled: true })
   }
 }
 
@@ -60,11 +60,11 @@ export function pull(links: readonly Link[]) {
  *
  * @returns of those that were there
  */
-export function sever(links: readonly Link[]): number {
-  for (const link of links) link.refuse(true)
-  return links.reduce((count, link) => count + link.cut(), 0)
+export function closeAndRefuse(links: readonly Link[]): number {
+  for (const link of links) link.setRefusing(true)
+  return links.reduce((count, link) => count + link.closeConnections(), 0)
 }
 
 export function heal(links: readonly Link[]) {
-  for (const link of links) link.heal()
+  for (const link of links) link.repair()
 }

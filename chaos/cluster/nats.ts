@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Process, startProgram } from '../process.js'
+import { ManagedProcess, startProgram } from '../managed-process.js'
 import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
@@ -12,7 +12,7 @@ const PING_EVERY = '3s'
 export class NatsServers {
   /** From each server to each other. */
   routes
-  processes: readonly Process[]
+  processes: readonly ManagedProcess[]
   #directory
   #program
   #ports
@@ -29,7 +29,10 @@ export class NatsServers {
     this.#directory = directory
     this.#ports = { clients: ports.slice(0, SERVERS), routes: ports.slice(SERVERS, 2 * SERVERS) }
     this.routes = new Mesh(SERVERS, this.#ports.routes, random, true)
-    this.processes = Array.from({ length: SERVERS }, (_, at) => new Process(nameOf(at), () => this.#run(at), complain))
+    this.processes = Array.from(
+      { length: SERVERS },
+      (_, at) => new ManagedProcess(nameOf(at), () => this.#run(at), complain),
+    )
   }
 
   /** Number of ports required. */

@@ -2,23 +2,23 @@ import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
-import { Process, statsOf } from '../process.js'
+import { ManagedProcess, requestStats } from '../managed-process.js'
 import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
 const NODES = 3
 /** A node starts once the log has a quorum and is reachable over faulty links. */
-const START_TIMEOUT = 60_000
+const START_TIMEOUT_MS = 60_000
 /** Errors with which a node may fail to start during an outage of the log; a supervisor would restart it. */
-const AWAY = ['connection-lost', 'timeout']
+const OUTAGE_CODES = ['connection-lost', 'timeout']
 
 export type NodeStats = { keys: number; hash: string; position: number; lag: number; nodes: number }
 
 /** Three nodes of a store, with links to the servers of their log. */
 export class StoreNodes {
   /** From each node to each server. */
-  cables
-  processes: readonly Process[]
+  links
+  processes: readonly ManagedProcess[]
   /** Number of failed starts during outages of the log, and number of times a node waited for the log. */
   counts = { retries: 0, waits: 0 }
   #name
@@ -45,8 +45,11 @@ export class StoreNodes {
     this.#directory = directory
     this.#ports = ports
     this.#complain = complain
-    this.cables = new Mesh(NODES, servers, random)
-    this.processes = Array.from({ length: NODES }, (_, at) => new Process(idOf(at), () => this.#run(at), complain))
+    this.links = new Mesh(NODES, servers, random)
+    this.processes = Array.from(
+      { length: NODES },
+      (_, at) => new ManagedProcess(idOf(at), () => this.#run(at), complain),
+    )
   }
 
   /** Number of ports required. */
@@ -61,26 +64,26 @@ export class StoreNodes {
 
   /** Settles when all nodes run. */
   async start() {
-    this.#servers = await this.cables.listen()
+    this.#servers = await this.links.listen()
     await Promise.all(this.processes.map(each => each.start()))
   }
 
   /** Returns the content of each node. */
   stats(): Promise<NodeStats[]> {
-    return Promise.all(this.processes.map(each => statsOf<NodeStats>(each)))
+    return Promise.all(this.processes.map(each => requestStats<NodeStats>(each)))
   }
 
   async stop() {
     await Promise.all(this.processes.map(each => each.terminate()))
-    await this.cables.close()
+    await this.links.close()
   }
 
   async #run(at: number) {
-    const end = performance.now() + START_TIMEOUT
+    const end = performance.now() + START_TIMEOUT_MS
     for (;;) {
       const found = await this.#try(at)
       if (!('failed' in found)) return found
-      if (!AWAY.includes(found.failed) || performance.now() > end)
+      if (!OUTAGE_CODES.includes(found.failed) || performance.now() > end)
         throw new Error(`${idOf(at)} failed to start: ${found.failed} ${found.message}`)
       this.counts.retries++
     }
@@ -104,7 +107,8 @@ export class StoreNodes {
         if (message.fault !== undefined) this.#complain(`${idOf(at)} has a fault: ${message.fault}`)
         if (message.failed === undefined) return
         failure = { failed: message.failed, message: message.message ?? '' }
-        if (!AWAY.includes(message.failed)) this.#complain(`${idOf(at)} stopped: ${message.failed} ${message.message}`)
+        if (!OUTAGE_CODES.includes(message.failed))
+          this.#complain(`${idOf(at)} stopped: ${message.failed} ${message.message}`)
       })
       child.once('close', () => {
         said.end()

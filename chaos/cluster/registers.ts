@@ -1,10 +1,10 @@
 import type { DeleteResult, SetResult } from 'rx-statestore'
 import { StateStoreError, text } from 'rx-statestore'
 import type { Observable } from 'rxjs'
-import type { Complaints } from '../complaints.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
 import type { Random } from '../random.js'
+import type { Violations } from '../violations.js'
 
 /** An operation on a register, in the format of the checker. */
 export interface Operation {
@@ -28,13 +28,13 @@ export interface Operation {
  * Number of keys in use at a time, and their period of use, ms. Both are limited because the checker's search space
  * grows with the length of histories.
  */
-const KEYS = 6
-const EPOCH = 4_000
+const KEYS_IN_USE = 6
+const KEY_PERIOD_MS = 4_000
 /** Errors after which the operation was certainly not applied. */
 const NOT_DONE = ['timeout', 'closed', 'request-rejected']
 
 /** All operations on registers by all clients, by key. */
-export class Histories {
+export class RegisterHistories {
   #keys: Map<string, Operation[]> = new Map()
   #start = now()
   #values = 0
@@ -51,12 +51,12 @@ export class Histories {
   }
 
   /** Returns a unique value. */
-  value() {
+  nextValue() {
     return `v${this.#values++}`
   }
 
-  pick(random: Random) {
-    return `reg/${Math.floor((now() - this.#start) / EPOCH)}/${random.int(1, KEYS)}`
+  pickKey(random: Random) {
+    return `reg/${Math.floor((now() - this.#start) / KEY_PERIOD_MS)}/${random.int(1, KEYS_IN_USE)}`
   }
 
   add(key: string, operation: Operation) {
@@ -65,7 +65,7 @@ export class Histories {
     else this.#keys.set(key, [operation])
   }
 
-  knows(version: unknown) {
+  recordVersion(version: unknown) {
     if (version !== undefined && !this.answered.has(String(version))) this.answered.set(String(version), now())
   }
 
@@ -76,53 +76,53 @@ export class Histories {
 }
 
 /** Performs operations on registers as one client. */
-export class Registers {
+export class RegisterClient {
   /** Operations without an outcome. */
   pending = 0
   #histories
   #participant
   #number
   #random
-  #complaints
-  #answered
+  #violations
+  #onAnswered
   /** Keys with a pending operation of this client: the checker has to try all orders of concurrent operations. */
-  #busy: Set<string> = new Set()
+  #pendingKeys: Set<string> = new Set()
   /** Last known value and version of each key. */
-  #seen: Map<string, { value: string; version: unknown }> = new Map()
+  #lastKnown: Map<string, { value: string; version: unknown }> = new Map()
 
   /**
    * @param number - of the client
-   * @param answered - called with the start time of each answered request
+   * @param onAnswered - called with the start time of each answered request
    */
   constructor(
-    histories: Histories,
+    histories: RegisterHistories,
     participant: Pick<Participant, 'store'>,
     number: number,
     random: Random,
-    complaints: Complaints,
-    answered: (invoked: number) => void,
+    violations: Violations,
+    onAnswered: (invoked: number) => void,
   ) {
     this.#histories = histories
     this.#participant = participant
     this.#number = number
     this.#random = random
-    this.#complaints = complaints
-    this.#answered = answered
+    this.#violations = violations
+    this.#onAnswered = onAnswered
   }
 
   /** Keys seen by the previous client are no longer in use. */
-  enter() {
-    this.#seen.clear()
+  start() {
+    this.#lastKnown.clear()
   }
 
   /** Performs one operation. */
-  act() {
+  performOperation() {
     const random = this.#random
-    const key = this.#histories.pick(random)
-    if (this.#busy.has(key)) return
+    const key = this.#histories.pickKey(random)
+    if (this.#pendingKeys.has(key)) return
     const handle = this.#participant.store.key(key, text)
-    const seen = this.#seen.get(key)
-    const value = this.#histories.value()
+    const seen = this.#lastKnown.get(key)
+    const value = this.#histories.nextValue()
     const dice = random.next()
     if (dice < 0.35) this.read(key)
     else if (dice < 0.6) this.#write(key, { op: 'set', value }, handle.set(value))
@@ -138,15 +138,15 @@ export class Registers {
   }
 
   read(key: string) {
-    const begun = this.#begin(key)
+    const startedAt = this.#begin(key)
     this.#participant.store.get(key, text).subscribe({
       next: entry => {
         const found = entry.op === 'set' ? entry.value : ''
-        if (found !== '') this.#seen.set(key, { value: found, version: entry.version })
-        this.#finish(key, { op: 'read', found }, begun)
+        if (found !== '') this.#lastKnown.set(key, { value: found, version: entry.version })
+        this.#finish(key, { op: 'read', found }, startedAt)
       },
       // A failed read constrains nothing.
-      error: error => this.#failed(key, error),
+      error: error => this.#handleError(key, error),
     })
   }
 
@@ -155,48 +155,53 @@ export class Registers {
     operation: Pick<Operation, 'op' | 'value' | 'expected'>,
     result$: Observable<SetResult | DeleteResult>,
   ) {
-    const begun = this.#begin(key)
+    const startedAt = this.#begin(key)
     result$.subscribe({
       next: result => {
         const applied = 'applied' in result ? result.applied : result.deleted
         const version = 'version' in result ? result.version : undefined
         if (applied && operation.value !== undefined) {
-          this.#histories.knows(version)
-          this.#seen.set(key, { value: operation.value, version })
+          this.#histories.recordVersion(version)
+          this.#lastKnown.set(key, { value: operation.value, version })
         }
-        this.#finish(key, { ...operation, applied }, begun)
+        this.#finish(key, { ...operation, applied }, startedAt)
       },
       error: error => {
-        if (this.#failed(key, error)) this.#add(key, operation, begun, null)
+        if (this.#handleError(key, error)) this.#add(key, operation, startedAt, null)
       },
     })
   }
 
-  #finish(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, begun: number) {
+  #finish(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, startedAt: number) {
     this.pending--
-    this.#busy.delete(key)
-    this.#add(key, operation, begun, now())
-    this.#answered(begun)
+    this.#pendingKeys.delete(key)
+    this.#add(key, operation, startedAt, now())
+    this.#onAnswered(startedAt)
   }
 
   #begin(key: string) {
     this.pending++
-    this.#busy.add(key)
+    this.#pendingKeys.add(key)
     return now()
   }
 
   /** Returns whether the operation may have been applied nevertheless. */
-  #failed(key: string, error: unknown) {
+  #handleError(key: string, error: unknown) {
     this.pending--
-    this.#busy.delete(key)
+    this.#pendingKeys.delete(key)
     const code = error instanceof StateStoreError ? error.code : undefined
     if (code === undefined || ![...NOT_DONE, 'outcome-unknown'].includes(code))
-      this.#complaints.add('unexpected error of a request', error)
+      this.#violations.add('unexpected error of a request', error)
     return !NOT_DONE.includes(code ?? '')
   }
 
-  #add(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, begun: number, ended: number | null) {
-    const [invoke, end] = [Math.round(begun * 1e6), ended === null ? null : Math.round(ended * 1e6)]
+  #add(
+    key: string,
+    operation: Omit<Operation, 'client' | 'invoke' | 'return'>,
+    startedAt: number,
+    ended: number | null,
+  ) {
+    const [invoke, end] = [Math.round(startedAt * 1e6), ended === null ? null : Math.round(ended * 1e6)]
     this.#histories.add(key, { client: this.#number, ...operation, invoke, return: end })
   }
 }

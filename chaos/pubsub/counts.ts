@@ -6,7 +6,7 @@ export const zeroCounts = () => ({
   halfCloses: 0,
   throttles: 0,
   splits: 0,
-  rebirths: 0,
+  replacements: 0,
   restarts: 0,
   recoveries: 0,
   sessions: 0,

@@ -3,20 +3,20 @@ import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Hub, PubSubServer } from 'rx-statestore/pubsub/server'
 import { servePubSub } from 'rx-statestore/pubsub/server'
 import { now } from '../now.js'
-import { until } from '../pace.js'
+import { until } from '../random-interval.js'
 import type { World } from './world.js'
 
 /** ms; short, so that sessions expire during a run. */
-const RETENTION = 1_000
-const IDLE_TIMEOUT = 2_000
-const PATIENCE = 10_000
+const RETENTION_MS = 1_000
+const IDLE_TIMEOUT_MS = 2_000
+const QUIET_TIMEOUT_MS = 10_000
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 const WITNESS = 'witness'
 
 /** The hub, which is restarted repeatedly, and a witness per group: a member whose link has no faults. */
 export class HubHost {
   /** Number of starts. */
-  life = 0
+  run = 0
   #world
   #server: PubSubServer | undefined
   #witnesses: readonly PubSubClient[] = []
@@ -37,11 +37,11 @@ export class HubHost {
     this.#opened = new Promise(resolve => {
       this.#open = () => resolve(undefined)
     })
-    this.life++
+    this.run++
     this.#server = await servePubSub({
       port: this.#port,
-      retention: RETENTION,
-      idleTimeout: IDLE_TIMEOUT,
+      retention: RETENTION_MS,
+      idleTimeout: IDLE_TIMEOUT_MS,
       authenticate: async ({ query }) => {
         const userId = query.get('user') ?? ''
         if (userId !== WITNESS) await this.#opened
@@ -50,60 +50,61 @@ export class HubHost {
     })
     this.#port = this.#server.port
     this.#listen(this.#server.hub('chaos'))
-    await this.#callWitnesses(this.#server.hub('chaos'))
+    await this.#connectWitnesses(this.#server.hub('chaos'))
     this.#open()
   }
 
   async kill() {
     this.#world.counts.restarts++
     await this.#server?.close()
-    await this.#dismiss()
-    this.#world.ledger.end()
+    await this.#closeWitnesses()
+    this.#world.ledger.recordHubEnd()
   }
 
   /** Stops the hub for the last time. */
   async stop() {
-    await this.#dismiss()
+    await this.#closeWitnesses()
     const count = () => this.#server?.hub('chaos').connections.length ?? 0
-    if (!(await until(PATIENCE, () => count() === 0))) this.#world.complaints.add('left behind', `${count()} sessions`)
+    if (!(await until(QUIET_TIMEOUT_MS, () => count() === 0)))
+      this.#world.violations.add('left behind', `${count()} sessions`)
     await this.#server?.close()
   }
 
   #listen(hub: Hub) {
-    const { ledger, counts, complaints } = this.#world
+    const { ledger, counts, violations } = this.#world
     hub.events$.subscribe(event => {
-      ledger.took(Number(event.payload.data))
+      ledger.recordAccepted(Number(event.payload.data))
       event.accept()
     })
     hub.connections$.subscribe(event => {
       if (event.type !== 'disconnected') return
       if (event.reason === 'expired') counts.expired++
       if (event.reason === 'overflow') counts.overflowed++
-      if (event.reason === 'violation') complaints.add('invalid frame', event.connection.userId)
+      if (event.reason === 'violation') violations.add('invalid frame', event.connection.userId)
     })
     hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
-      this.#world.members.get(userId)?.told(type, connectionId, Number(group), now())
+      this.#world.members.get(userId)?.recordMembership(type, connectionId, Number(group), now())
       // Arrives after everything the client received as a member.
       if (type === 'left') hub.sendToConnection(connectionId, Number(group))
     })
   }
 
-  async #callWitnesses(hub: Hub) {
-    const { ledger, complaints, options } = this.#world
-    const { life } = this
+  async #connectWitnesses(hub: Hub) {
+    const { ledger, violations, options } = this.#world
+    const { run } = this
     // One per group, so that none receives so much that the hub disconnects it.
     this.#witnesses = Array.from({ length: options.groups }, (_, group) => {
       const witness = connectPubSub(`${hub.url}?user=${WITNESS}`)
       const { messages$, gaps$ } = witness.group(String(group))
-      messages$.subscribe(({ data }) => ledger.publish(life, group, idOf(data)))
-      gaps$.subscribe(() => complaints.add('the run itself', 'a witness has a gap'))
+      messages$.subscribe(({ data }) => ledger.recordPublished(run, group, idOf(data)))
+      gaps$.subscribe(() => violations.add('the run itself', 'a witness has a gap'))
       return witness
     })
     const areThere = () => hub.connections.filter(({ groups }) => groups.length === 1).length === options.groups
-    if (!(await until(PATIENCE, areThere))) complaints.add('the run itself', 'no witnesses')
+    if (!(await until(QUIET_TIMEOUT_MS, areThere))) violations.add('the run itself', 'no witnesses')
   }
 
-  async #dismiss() {
+  async #closeWitnesses() {
     for (const witness of this.#witnesses) await witness.close()
   }
 }

@@ -1,6 +1,6 @@
-import { isTrue, type Knowledge } from '../../spec/judges/outcomes.js'
-import type { Complaints } from '../complaints.js'
+import { isPossible, type Knowledge } from '../../spec/judges/outcomes.js'
 import { now } from '../now.js'
+import type { Violations } from '../violations.js'
 import { Numbers } from './numbers.js'
 
 /** Outcome of a message as known to its sender, and what it implies. */
@@ -29,7 +29,7 @@ export class Ledger {
   /** How often the hub published a message, as seen by the witness, or accepted an event. */
   #published = new Numbers()
   #places = new Numbers()
-  #lives = new Numbers()
+  #runs = new Numbers()
   #ackedAt = new Numbers()
   /** When each run of the hub ended. */
   #ends = new Numbers()
@@ -37,10 +37,10 @@ export class Ledger {
   unseen = 0
   /** Messages in publication order, by run of the hub and group. */
   #orders: Map<string, Numbers> = new Map()
-  #complaints
+  #violations
 
-  constructor(complaints: Complaints) {
-    this.#complaints = complaints
+  constructor(violations: Violations) {
+    this.#violations = violations
   }
 
   get size() {
@@ -58,7 +58,7 @@ export class Ledger {
     this.#outcomes.push(0)
     this.#published.push(0)
     this.#places.push(-1)
-    this.#lives.push(-1)
+    this.#runs.push(-1)
     this.#ackedAt.push(Number.NaN)
     return this.#sentAt.push(now())
   }
@@ -69,41 +69,41 @@ export class Ledger {
   }
 
   /** Records the end of a run of the hub; messages queued for its witnesses are lost. */
-  end() {
+  recordHubEnd() {
     this.#ends.push(now())
   }
 
-  /** @param life - run of the hub, from 1 */
-  isOver(life: number) {
-    return life <= this.#ends.length
+  /** @param run - run of the hub, from 1 */
+  hasEnded(run: number) {
+    return run <= this.#ends.length
   }
 
   /** Records an event accepted by the hub. */
-  took(id: number) {
+  recordAccepted(id: number) {
     this.#published.set(id, this.#published.at(id) + 1)
   }
 
   /**
    * Records a message published by the hub.
    *
-   * @param life - run of the hub
+   * @param run - run of the hub
    */
-  publish(life: number, group: number, id: number) {
-    this.took(id)
-    this.#lives.set(id, life)
-    this.#places.set(id, this.orderOf(life, group).push(id))
+  recordPublished(run: number, group: number, id: number) {
+    this.recordAccepted(id)
+    this.#runs.set(id, run)
+    this.#places.set(id, this.orderOf(run, group).push(id))
   }
 
-  orderOf(life: number, group: number) {
-    const key = `${life} ${group}`
+  orderOf(run: number, group: number) {
+    const key = `${run} ${group}`
     const order = this.#orders.get(key) ?? new Numbers()
     this.#orders.set(key, order)
     return order
   }
 
   /** Returns the place of a message in its group in a run of the hub; -1 if there is none. */
-  placeOf(id: number, life: number) {
-    return this.#lives.at(id) === life ? this.#places.at(id) : -1
+  placeOf(id: number, run: number) {
+    return this.#runs.at(id) === run ? this.#places.at(id) : -1
   }
 
   sentAt(id: number) {
@@ -121,26 +121,26 @@ export class Ledger {
   }
 
   /** Checks that the outcomes reported to senders are true and that messages kept their order. */
-  judge() {
-    for (let id = 0; id < this.size; id++) this.#judgeMessage(id)
+  check() {
+    for (let id = 0; id < this.size; id++) this.#checkMessage(id)
     for (const [key, order] of this.#orders) {
       const latest: Map<number, number> = new Map()
       for (const id of order.all) {
         const author = this.#authors.at(id)
         if ((latest.get(author) ?? -1) >= id)
-          this.#complaints.add('order of a sender', `${id} in life and group ${key}`)
+          this.#violations.add('order of a sender', `${id} in life and group ${key}`)
         latest.set(author, id)
       }
     }
   }
 
-  #judgeMessage(id: number) {
+  #checkMessage(id: number) {
     const outcome = OUTCOMES[this.#outcomes.at(id)] ?? 'pending'
     const times = this.#published.at(id)
     const what = `${this.#groups.at(id) === EVENT ? 'event' : 'message'} ${id}, ${outcome}, accepted ${times} times`
-    if (outcome === 'pending') this.#complaints.add('no outcome', what)
+    if (outcome === 'pending') this.#violations.add('no outcome', what)
     if (outcome === 'acked' && times === 0 && this.#mayBeUnseen(id)) this.unseen++
-    else if (!isTrue(KNOWN[outcome], times)) this.#complaints.add('wrong outcome', what)
+    else if (!isPossible(KNOWN[outcome], times)) this.#violations.add('wrong outcome', what)
   }
 
   /**

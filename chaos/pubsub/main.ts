@@ -1,7 +1,7 @@
 // Runs real clients and a real hub over real sockets under constant faults, then checks every guarantee.
 
-import { Faults } from '../faults.js'
-import { Pace, until } from '../pace.js'
+import { FaultInjector } from '../fault-injector.js'
+import { RandomInterval, until } from '../random-interval.js'
 import { resourcesNow } from '../resources.js'
 import { Run, readOptions, resourceRows, rowsOf } from '../run.js'
 import { zeroCounts } from './counts.js'
@@ -10,13 +10,13 @@ import { Ledger } from './ledger.js'
 import { Member } from './member.js'
 
 /** Mean interval between sends of a client, and between changes of its groups, ms. */
-const SEND_EVERY = 150
+const SEND_INTERVAL_MS = 150
 const TURN_EVERY = 1_500
 const RESTART_EVERY = 8_000
 /** Maximum time until all activity has ended, ms, including the timeouts of sends and sessions. */
-const QUIET_WITHIN = 30_000
+const QUIET_TIMEOUT_MS = 30_000
 /** Maximum lag of the witnesses, ms; by then, ended memberships have been checked. */
-const LAG = 3_500
+const MAX_WITNESS_LAG_MS = 3_500
 
 const options = readOptions({ clients: 20, groups: 10, stress: 1 })
 const { duration, seed, stress } = options
@@ -25,19 +25,19 @@ console.log(
 )
 
 const run = new Run(seed)
-const { complaints, random } = run
+const { violations, random } = run
 const counts = zeroCounts()
-const ledger = new Ledger(complaints)
+const ledger = new Ledger(violations)
 const byName: Map<string, Member> = new Map()
-const world = { options, counts, ledger, complaints, members: byName }
+const world = { options, counts, ledger, violations, members: byName }
 const hub = new HubHost(world)
 await hub.start()
 const members = Array.from({ length: options.clients }, (_, i) => new Member(world, hub, i, random.fork()))
 const paces = members.flatMap(member => [
-  new Pace(random.fork(), SEND_EVERY / stress, () => member.act()),
-  new Pace(random.fork(), TURN_EVERY / stress, () => member.turn()),
+  new RandomInterval(random.fork(), SEND_INTERVAL_MS / stress, () => member.send()),
+  new RandomInterval(random.fork(), TURN_EVERY / stress, () => member.toggleGroup()),
 ])
-const faults = new Faults(world, hub, members, random.fork(), RESTART_EVERY)
+const faults = new FaultInjector(world, hub, members, random.fork(), RESTART_EVERY)
 
 /** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {
@@ -46,11 +46,11 @@ async function trouble(ms: number) {
   await pause(ms)
   for (const pace of paces) pace.pause()
   await faults.stop()
-  if (!(await until(QUIET_WITHIN, () => members.every(({ isQuiet }) => isQuiet)))) {
+  if (!(await until(QUIET_TIMEOUT_MS, () => members.every(({ isQuiet }) => isQuiet)))) {
     const loud = members.filter(({ isQuiet }) => !isQuiet).map(({ name, pending }) => `${name} (${pending} sends)`)
-    complaints.add('does not settle', loud.join(', '))
+    violations.add('does not settle', loud.join(', '))
   }
-  await pause(LAG)
+  await pause(MAX_WITNESS_LAG_MS)
   return resourcesNow()
 }
 
@@ -64,14 +64,14 @@ function describe() {
 }
 
 await run.execute(describe, async () => {
-  for (const member of members) await member.enter()
+  for (const member of members) await member.start()
   const early = await trouble(duration / 4)
   const late = await trouble((duration * 3) / 4)
   run.judgeHeap(early, late)
-  for (const member of members) await member.leave()
+  for (const member of members) await member.stop()
   await hub.stop()
-  await pause(LAG)
-  ledger.judge()
+  await pause(MAX_WITNESS_LAG_MS)
+  ledger.check()
   await run.judgeLeftOver()
   const { pending: _, ...outcomes } = ledger.tally
   return [

@@ -2,12 +2,12 @@ import { StateStoreError } from 'rx-statestore'
 import type { PubSubClient, SendResult } from 'rx-statestore/pubsub'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Observable, Subscription } from 'rxjs'
-import { Link } from '../proxy.js'
+import { Link } from '../link.js'
 import type { Random } from '../random.js'
+import { GroupListeners } from './group-listeners.js'
 import type { HubHost } from './hub-host.js'
 import type { Outcome } from './ledger.js'
 import { EVENT } from './ledger.js'
-import { Listening } from './listening.js'
 import type { World } from './world.js'
 
 /** ms; short enough to detect a stalled link during a run. */
@@ -21,10 +21,10 @@ export class Member {
   #hub
   #random
   #index
-  #life = 0
+  #incarnation = 0
   #author = 0
   #client: PubSubClient | undefined
-  #listening
+  #listeners
   #port = 0
   link
   /** Sends without an outcome. */
@@ -36,81 +36,81 @@ export class Member {
     this.#index = index
     this.#random = random
     this.link = new Link(hub.port, random.fork())
-    this.#listening = new Listening(world, hub, this.name)
+    this.#listeners = new GroupListeners(world, hub, this.name)
   }
 
   get name() {
-    return `c${this.#index}.${this.#life}`
+    return `c${this.#index}.${this.#incarnation}`
   }
 
   get isQuiet() {
-    return this.pending === 0 && this.#listening.isSettled
+    return this.pending === 0 && this.#listeners.isSettled
   }
 
-  async enter() {
+  async start() {
     this.#port = await this.link.listen()
     this.#begin()
   }
 
   /** Replaces the client. */
-  async rebirth() {
+  async replaceClient() {
     await this.#client?.close()
-    this.#listening.end(false)
+    this.#listeners.end(false)
     this.#world.members.delete(this.name)
-    this.#life++
+    this.#incarnation++
     this.#begin()
   }
 
-  async leave() {
-    this.#listening.end(true)
+  async stop() {
+    this.#listeners.end(true)
     await this.#client?.close()
     await this.link.close()
   }
 
   /** Records a change of a membership by the hub. */
-  told = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
-    this.#listening.told(type, connectionId, group, at)
+  recordMembership = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
+    this.#listeners.recordMembership(type, connectionId, group, at)
 
   /** Starts or stops listening to a random group. */
-  turn() {
-    this.#listening.turn(this.#random.int(0, this.#world.options.groups - 1))
+  toggleGroup() {
+    this.#listeners.toggle(this.#random.int(0, this.#world.options.groups - 1))
   }
 
   /** Sends a message or an event. */
-  act() {
+  send() {
     const dice = this.#random.int(1, 100)
     if (dice <= 10) this.#sendEvent()
-    else if (dice <= 12) for (let i = 0; i < BURST; i++) this.#send(this.#random.int(0, 40))
-    else this.#send(this.#random.chance(0.02) ? 100_000 : this.#random.int(0, 1_500))
+    else if (dice <= 12) for (let i = 0; i < BURST; i++) this.#sendMessage(this.#random.int(0, 40))
+    else this.#sendMessage(this.#random.chance(0.02) ? 100_000 : this.#random.int(0, 1_500))
   }
 
   #begin() {
     const protocol = this.#index % 2 === 0 ? 'json' : 'protobuf'
     const url = () => `ws://127.0.0.1:${this.#port}/client/hubs/chaos?user=${this.name}`
-    this.#author = 1_000_000 * this.#index + this.#life
+    this.#author = 1_000_000 * this.#index + this.#incarnation
     this.#world.members.set(this.name, this)
     const client = connectPubSub(url, { ...SETTINGS, protocol, reconnect: RECONNECT })
     this.#client = client
     client.errors$.subscribe(error => {
-      if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#world.complaints.add('reported', error)
+      if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#world.violations.add('reported', error)
     })
-    this.#listening = new Listening(this.#world, this.#hub, this.name, client)
-    for (let i = 0; i < this.#world.options.groups / 2; i++) this.turn()
+    this.#listeners = new GroupListeners(this.#world, this.#hub, this.name, client)
+    for (let i = 0; i < this.#world.options.groups / 2; i++) this.toggleGroup()
   }
 
-  #send(padding: number) {
+  #sendMessage(padding: number) {
     const group = this.#random.int(0, this.#world.options.groups - 1)
     const id = this.#world.ledger.register(this.#author, group)
     const result$ = this.#client?.group(String(group)).send({ id, pad: 'é'.repeat(padding) })
-    this.#note(id, result$)
+    this.#track(id, result$)
   }
 
   #sendEvent() {
     const id = this.#world.ledger.register(this.#author, EVENT)
-    this.#note(id, this.#client?.sendEvent('note', id))
+    this.#track(id, this.#client?.sendEvent('note', id))
   }
 
-  #note(id: number, result$: Observable<SendResult> | undefined) {
+  #track(id: number, result$: Observable<SendResult> | undefined) {
     const { ledger, counts } = this.#world
     this.pending++
     const subscription = result$?.subscribe({

@@ -1,4 +1,4 @@
-import type { Complaints } from '../complaints.js'
+import type { Violations } from '../violations.js'
 import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
@@ -8,7 +8,7 @@ export interface World {
   options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger
   counts: Counts
-  complaints: Complaints
+  violations: Violations
   /** by user id, which is unique to each client */
   members: Map<string, Member>
 }

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { Complaints } from '../../chaos/complaints.js'
 import { EVENT, Ledger } from '../../chaos/pubsub/ledger.js'
+import { Violations } from '../../chaos/violations.js'
 
 const GROUP = 3
 const LIFE = 1
 
-let complaints: Complaints
+let violations: Violations
 let ledger: Ledger
 beforeEach(() => {
   vi.useFakeTimers()
-  complaints = new Complaints()
-  ledger = new Ledger(complaints)
+  violations = new Violations()
+  ledger = new Ledger(violations)
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -24,11 +24,11 @@ function acked(group = GROUP): number {
   return id
 }
 
-const witnessed = (life = LIFE): void => ledger.publish(life, GROUP, acked())
+const witnessed = (life = LIFE): void => ledger.recordPublished(life, GROUP, acked())
 
-function judged(): readonly [complaints: number, unseen: number] {
-  ledger.judge()
-  return [complaints.count, ledger.unseen]
+function judged(): readonly [violations: number, unseen: number] {
+  ledger.check()
+  return [violations.count, ledger.unseen]
 }
 
 it('finds a message lost that the hub had acknowledged, and nobody saw', () => {
@@ -40,14 +40,14 @@ it('finds a message lost that the hub had acknowledged, and nobody saw', () => {
 it('says of the last ones before the hub ended that its witness may have missed them', () => {
   witnessed()
   acked()
-  ledger.end()
+  ledger.recordHubEnd()
   witnessed(LIFE + 1)
   expect(judged()).toEqual([0, 1])
 })
 
 it('says so of one that was on its way when the hub ended', () => {
   const id = ledger.register(1, GROUP)
-  ledger.end()
+  ledger.recordHubEnd()
   vi.advanceTimersByTime(1)
   ledger.settle(id, 'acked')
   expect(judged()).toEqual([0, 1])
@@ -56,12 +56,12 @@ it('says so of one that was on its way when the hub ended', () => {
 it('does not when the witness saw a later one in the same life', () => {
   acked()
   witnessed()
-  ledger.end()
+  ledger.recordHubEnd()
   expect(judged()).toEqual([1, 0])
 })
 
 it('does not after the last end', () => {
-  ledger.end()
+  ledger.recordHubEnd()
   vi.advanceTimersByTime(1)
   acked()
   expect(judged()).toEqual([1, 0])
@@ -69,6 +69,6 @@ it('does not after the last end', () => {
 
 it('does not of an event, which the hub takes itself', () => {
   acked(EVENT)
-  ledger.end()
+  ledger.recordHubEnd()
   expect(judged()).toEqual([1, 0])
 })

@@ -1,34 +1,34 @@
 import { describe, expect, it } from 'vitest'
-import { type GlobView, type Held, judgeGlobView, judgeShown } from './convergence.js'
-import { fitsOf } from './globs.js'
+import { compareGlobView, compareShown, type GlobView, type KeyState } from './convergence.js'
+import { globMatcher } from './globs.js'
 
 const KEY = 'chaos/1'
 const OTHER = 'chaos/17'
-const ABSENT: Held = { op: 'absent' }
-const set = (value: string, version: number): Held => ({ op: 'set', value, version })
+const ABSENT: KeyState = { op: 'absent' }
+const set = (value: string, version: number): KeyState => ({ op: 'set', value, version })
 
 describe('judgeShown', () => {
   it('the judge accepts the stored value and version, or the absence of the key', () => {
-    expect([judgeShown(set('a', 7), set('a', 7)), judgeShown({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
+    expect([compareShown(set('a', 7), set('a', 7)), compareShown({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
       undefined,
       undefined,
     ])
   })
 
-  it.each<[what: string, shown: Held | undefined, held: Held]>([
+  it.each<[what: string, shown: KeyState | undefined, held: KeyState]>([
     ['another value', set('b', 7), set('a', 7)],
     ['another version', set('a', 8), set('a', 7)],
     ['a deleted key', set('a', 7), ABSENT],
     ['the absence of a stored key', ABSENT, set('a', 7)],
     ['a watch without any entry', undefined, ABSENT],
   ])('the judge rejects %s', (_, shown, held) => {
-    expect(judgeShown(shown, held)).toMatch(/shows .*, stored is/)
+    expect(compareShown(shown, held)).toMatch(/shows .*, stored is/)
   })
 })
 
 describe('judgeGlobView', () => {
   const stored = new Map([KEY, OTHER, 'chaos/2'].map(key => [key, key === KEY ? set('a', 7) : ABSENT]))
-  const shows = (...entries: [string, Held][]) => {
+  const shows = (...entries: [string, KeyState][]) => {
     const entriesByKey = new Map(entries)
     return (key: string) => entriesByKey.get(key)
   }
@@ -36,11 +36,11 @@ describe('judgeGlobView', () => {
     isLive: true,
     last: shows([KEY, set('a', 7)]),
     map: new Map([[KEY, 'a']]),
-    fits: fitsOf('chaos/1*'),
+    fits: globMatcher('chaos/1*'),
   }
 
   it('the judge accepts a watched glob with the stored keys', () => {
-    expect(judgeGlobView(good, stored)).toEqual([])
+    expect(compareGlobView(good, stored)).toEqual([])
   })
 
   it.each<[what: string, view: GlobView]>([
@@ -73,6 +73,6 @@ describe('judgeGlobView', () => {
       },
     ],
   ])('the judge rejects a watched glob that %s', (_, view) => {
-    expect(judgeGlobView(view, stored)).toHaveLength(1)
+    expect(compareGlobView(view, stored)).toHaveLength(1)
   })
 })

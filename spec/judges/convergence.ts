@@ -1,5 +1,5 @@
 /** The state of a key according to a watch or a store. */
-export interface Held {
+export interface KeyState {
   readonly op: string
   readonly value?: string | undefined
   readonly version?: { toString(): string } | undefined
@@ -7,14 +7,14 @@ export interface Held {
 
 const MAX_SHOWN = 200
 
-const describe = (held: Held): string =>
+const describe = (held: KeyState): string =>
   held.op === 'set' ? `${held.value?.slice(0, MAX_SHOWN)} with version ${held.version}` : 'nothing'
 
 /**
  * Returns the difference between what a watch shows and what the store holds after all activity has ended. `shown` is
  * `undefined` if the watch has shown nothing yet.
  */
-export function judgeShown(shown: Held | undefined, held: Held): string | undefined {
+export function compareShown(shown: KeyState | undefined, held: KeyState): string | undefined {
   const isSame =
     shown !== undefined &&
     (shown.op === 'set') === (held.op === 'set') &&
@@ -26,24 +26,27 @@ export function judgeShown(shown: Held | undefined, held: Held): string | undefi
 export interface GlobView {
   readonly isLive: boolean
   /** Returns the last entry of a key. */
-  readonly last: (key: string) => Held | undefined
+  readonly last: (key: string) => KeyState | undefined
   readonly map: ReadonlyMap<string, string> | undefined
   readonly fits: (key: string) => boolean
 }
 
 /** Returns the differences between the final state of a watched glob and the stored keys. */
-export function judgeGlobView({ isLive, last, map, fits }: GlobView, stored: ReadonlyMap<string, Held>): string[] {
+export function compareGlobView(
+  { isLive, last, map, fits }: GlobView,
+  stored: ReadonlyMap<string, KeyState>,
+): string[] {
   if (!isLive) return ['the watch is not live']
   if (map === undefined) return ['the watch has no map']
-  const wrong: string[] = []
+  const differences: string[] = []
   for (const [key, held] of stored) {
-    const own = fits(key) ? held : { op: 'absent' }
-    const complaint = judgeShown(last(key) ?? { op: 'absent' }, own)
-    if (complaint !== undefined) wrong.push(`${key} ${complaint}`)
-    const value = own.op === 'set' ? own.value : undefined
+    const expected = fits(key) ? held : { op: 'absent' }
+    const violation = compareShown(last(key) ?? { op: 'absent' }, expected)
+    if (violation !== undefined) differences.push(`${key} ${violation}`)
+    const value = expected.op === 'set' ? expected.value : undefined
     if (map.get(key) !== value)
-      wrong.push(`${key} is ${map.get(key)?.slice(0, MAX_SHOWN)} in the map, stored is ${describe(held)}`)
+      differences.push(`${key} is ${map.get(key)?.slice(0, MAX_SHOWN)} in the map, stored is ${describe(held)}`)
   }
-  for (const key of map.keys()) if (!stored.has(key)) wrong.push(`${key} is in the map but was never written`)
-  return wrong
+  for (const key of map.keys()) if (!stored.has(key)) differences.push(`${key} is in the map but was never written`)
+  return differences
 }

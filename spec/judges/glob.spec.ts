@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Complaints } from '../../chaos/complaints.js'
-import { GlobJudge, type SeenOfGlob } from './glob.js'
-import { History } from './history.js'
+import { Violations } from '../../chaos/violations.js'
+import { GlobJudge, type SeenGlobEntry } from './glob.js'
+import { StoreHistory } from './store-history.js'
 
 const GLOB = 'chaos/1*'
 const KEY = 'chaos/1'
@@ -45,7 +45,7 @@ const JOURNAL = [
   written(36, KEY, 'c9.0.7.0'),
 ]
 
-const seen = (key: string, op: SeenOfGlob['op'], value: string, version: number | undefined): SeenOfGlob => ({
+const seen = (key: string, op: SeenGlobEntry['op'], value: string, version: number | undefined): SeenGlobEntry => ({
   key,
   op,
   value,
@@ -58,7 +58,7 @@ const seen = (key: string, op: SeenOfGlob['op'], value: string, version: number 
 })
 
 /** What a correct watcher sees; live at 20. */
-const SEEN: readonly SeenOfGlob[] = [
+const SEEN: readonly SeenGlobEntry[] = [
   seen(KEY, 'set', 'c9.0.1.0', 10),
   seen(KEY, 'set', 'c9.0.2.0', 30),
   seen(OTHER, 'set', 'c9.0.3.0', 31),
@@ -69,14 +69,14 @@ const SEEN: readonly SeenOfGlob[] = [
   seen(KEY, 'set', 'c9.0.7.0', 36),
 ]
 
-const without = (...places: number[]): SeenOfGlob[] => SEEN.filter((_, place) => !places.includes(place))
-const swapped = (one: number, other: number): SeenOfGlob[] =>
+const without = (...places: number[]): SeenGlobEntry[] => SEEN.filter((_, place) => !places.includes(place))
+const swapped = (one: number, other: number): SeenGlobEntry[] =>
   SEEN.map((entry, place) => SEEN[place === one ? other : place === other ? one : place] ?? entry)
-const changed = (at: number, change: Partial<SeenOfGlob>): SeenOfGlob[] =>
+const changed = (at: number, change: Partial<SeenGlobEntry>): SeenGlobEntry[] =>
   SEEN.map((entry, place) => (place === at ? { ...entry, ...change } : entry))
 
 /** Faulty watchers and the expected violations. */
-const BROKEN: Record<string, readonly [entries: readonly SeenOfGlob[], complaint: RegExp]> = {
+const BROKEN: Record<string, readonly [entries: readonly SeenGlobEntry[], violation: RegExp]> = {
   'misses a change of an existing key': [without(1), /missed/],
   'misses the first change of a new key': [without(2), /missed/],
   'misses the first changes of a new key': [without(2, 3), /deletion of an absent key/],
@@ -97,8 +97,8 @@ const BROKEN: Record<string, readonly [entries: readonly SeenOfGlob[], complaint
 
 describe('GlobJudge', () => {
   const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
-  const complaints = new Complaints()
-  const history = new History(complaints, false)
+  const violations = new Violations()
+  const history = new StoreHistory(violations, false)
 
   beforeAll(async () => {
     const path = join(directory, 'journal.jsonl')
@@ -107,20 +107,20 @@ describe('GlobJudge', () => {
   })
   afterAll(() => rmSync(directory, { recursive: true }))
 
-  const judged = (entries: readonly SeenOfGlob[]): string[] => {
+  const judged = (entries: readonly SeenGlobEntry[]): string[] => {
     const judge = new GlobJudge(GLOB, history, new Map())
     return entries.flatMap((entry, place) => {
-      if (place === 1) judge.live(20)
+      if (place === 1) judge.setLive(20)
       return judge.judge(entry)
     })
   }
 
   it('the judge accepts a correct watcher', () => {
-    expect([judged(SEEN), complaints.count]).toEqual([[], 0])
+    expect([judged(SEEN), violations.count]).toEqual([[], 0])
   })
 
-  it.each(Object.entries(BROKEN))('the judge rejects a watcher that %s', (_, [entries, complaint]) => {
-    expect(judged(entries).join()).toMatch(complaint)
+  it.each(Object.entries(BROKEN))('the judge rejects a watcher that %s', (_, [entries, violation]) => {
+    expect(judged(entries).join()).toMatch(violation)
   })
 
   it('the judge accepts missing first changes if a client watches the key separately as well', () => {

@@ -1,10 +1,10 @@
-import { fits } from './chaos-globs.js'
-import type { History } from './history.js'
+import { matchesGlob } from './chaos-globs.js'
+import type { StoreHistory } from './store-history.js'
 import type { Seen } from './watch.js'
 import { WatchJudge } from './watch.js'
 
 /** A recorded entry of a watched glob. */
-export type SeenOfGlob = Seen & { key: string; isSure: boolean }
+export type SeenGlobEntry = Seen & { key: string; isSure: boolean }
 
 /** Checks what one subscriber of a glob sees. The guarantees of each key are checked by a {@link WatchJudge}. */
 export class GlobJudge {
@@ -14,7 +14,7 @@ export class GlobJudge {
   #keepsRegistrations
   #keys: Map<string, WatchJudge> = new Map()
   /** Keys shown as existing. */
-  #there: Set<string> = new Set()
+  #existingKeys: Set<string> = new Set()
   /** When the watch became live, if it is live, monotonic ms. */
   #liveSince: number | undefined
 
@@ -24,7 +24,7 @@ export class GlobJudge {
    */
   constructor(
     glob: string,
-    history: Pick<History, 'changesOf'>,
+    history: Pick<StoreHistory, 'changesOf'>,
     versions: Map<string, Set<string>>,
     keepsRegistrations: boolean = false,
   ) {
@@ -35,25 +35,25 @@ export class GlobJudge {
   }
 
   /** @param since - when the watch became live, monotonic ms; `undefined` if it is not live */
-  live(since: number | undefined) {
+  setLive(since: number | undefined) {
     this.#liveSince = since
   }
 
   /** Returns the violations of the next entry. */
-  judge(seen: SeenOfGlob): string[] {
+  judge(seen: SeenGlobEntry): string[] {
     const { key, op, isSure } = seen
-    if (!fits(this.#glob, key)) return ['a key that does not match']
-    const isThere = this.#there.has(key)
+    if (!matchesGlob(this.#glob, key)) return ['a key that does not match']
+    const isThere = this.#existingKeys.has(key)
     if (op !== 'set' && !isThere) return ['the deletion of an absent key']
-    if (op === 'set') this.#there.add(key)
-    else this.#there.delete(key)
+    if (op === 'set') this.#existingKeys.add(key)
+    else this.#existingKeys.delete(key)
     const judge =
       this.#keys.get(key) ?? new WatchJudge(this.#history.changesOf(key), this.#versions, this.#keepsRegistrations)
     this.#keys.set(key, judge)
     const before = judge.place
-    const wrong = judge.judge(seen)
-    const untold = isSure || isThere ? this.#untold(key, before, judge.place) : 0
-    return untold > 0 ? [...wrong, `${untold} changes before it were missed while it was live`] : wrong
+    const violations = judge.judge(seen)
+    const missed = isSure || isThere ? this.#countMissed(key, before, judge.place) : 0
+    return missed > 0 ? [...violations, `${missed} changes before it were missed while it was live`] : violations
   }
 
   /** Returns what was seen of a key. */
@@ -66,11 +66,11 @@ export class GlobJudge {
    *
    * @param after - place of the change shown before, if known
    */
-  #untold(key: string, after: number | undefined, until: number | undefined) {
+  #countMissed(key: string, after: number | undefined, until: number | undefined) {
     const since = this.#liveSince
     if (since === undefined || after === undefined || until === undefined) return 0
     return this.#history
       .changesOf(key)
-      .filter(({ place, op, from }) => op === 'set' && place > after && place < until && from > since).length
+      .filter(({ place, op, earliest }) => op === 'set' && place > after && place < until && earliest > since).length
   }
 }

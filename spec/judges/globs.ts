@@ -1,5 +1,5 @@
 /** Returns a matcher for a glob of `*`, `?` and `[...]`, implemented independently of the library. */
-export function fitsOf(glob: string): (key: string) => boolean {
+export function globMatcher(glob: string): (key: string) => boolean {
   const form = new RegExp(`^${glob.replaceAll('*', '.*').replaceAll('?', '.')}$`)
   return key => form.test(key)
 }

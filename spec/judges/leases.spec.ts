@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { overlaps } from './leases.js'
+import { findLeaseViolations } from './leases.js'
 
 describe('overlaps', () => {
-  const held = (who: string, token: string, from: number, until: number) => ({
+  const held = (holder: string, token: string, from: number, until: number) => ({
     lock: 'lock/1',
-    who,
+    holder,
     token,
     from,
     until,
@@ -13,14 +13,14 @@ describe('overlaps', () => {
 
   it('the judge accepts consecutive holders of a lease', () => {
     const other = { ...held('c2', '100:0:StateStore', 5, 8), lock: 'lock/2' }
-    expect(overlaps([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
+    expect(findLeaseViolations([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
   })
 
   it('the judge rejects concurrent holders and tokens that do not rise', () => {
-    expect(overlaps([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([
+    expect(findLeaseViolations([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([
       expect.stringMatching(/at the same time/),
     ])
-    expect(overlaps([first, held('c1', '100:0:StateStore', 11, 20)])).toMatchObject([
+    expect(findLeaseViolations([first, held('c1', '100:0:StateStore', 11, 20)])).toMatchObject([
       expect.stringMatching(/not newer/),
     ])
   })

@@ -1,9 +1,9 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
 
 /** A period in which a client believed to hold a lease. */
-export interface Holding {
+export interface LeaseHolding {
   lock: string
-  who: string
+  holder: string
   token: string
   /** monotonic ms */
   from: number
@@ -13,9 +13,9 @@ export interface Holding {
 /**
  * Returns the violations among the holders of leases: concurrent holders, or a token not newer than the previous one.
  */
-export function overlaps(holdings: readonly Holding[]): string[] {
+export function findLeaseViolations(holdings: readonly LeaseHolding[]): string[] {
   const inOrder = [...holdings].sort((a, b) => a.from - b.from)
-  const last: Map<string, Holding> = new Map()
+  const last: Map<string, LeaseHolding> = new Map()
   return inOrder.flatMap(holding => {
     const before = last.get(holding.lock)
     last.set(holding.lock, holding)

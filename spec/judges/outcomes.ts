@@ -4,10 +4,10 @@ export type Knowledge = 'done' | 'open' | 'not done'
 const TIMES = { done: [1, 1], open: [0, 1], 'not done': [0, 0] } as const
 
 /** Returns the minimum and maximum number of times a request may have been applied. */
-export const timesOf = (knowledge: Knowledge): readonly [least: number, most: number] => TIMES[knowledge]
+export const possibleTimes = (knowledge: Knowledge): readonly [least: number, most: number] => TIMES[knowledge]
 
 /** Returns whether a request may have been applied this many times. */
-export function isTrue(knowledge: Knowledge, times: number): boolean {
-  const [least, most] = timesOf(knowledge)
+export function isPossible(knowledge: Knowledge, times: number): boolean {
+  const [least, most] = possibleTimes(knowledge)
   return times >= least && times <= most
 }

@@ -1,14 +1,14 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
-import type { Complaints } from '../../chaos/complaints.js'
 import { recordOf } from '../../chaos/journal.js'
 import { recordsOf } from '../../chaos/recorder.js'
+import type { Violations } from '../../chaos/violations.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import { type CommandResult, Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
 /** The result of replaying a shared log. */
-export interface Replayed {
+export interface ReplayResult {
   messages: number
   /** number of writes */
   requests: number
@@ -16,7 +16,7 @@ export interface Replayed {
   versions: ReadonlySet<string>
 }
 
-export interface Evidence {
+export interface ReplayOptions {
   /** file with one message per line: position, time, bytes in base64 */
   log: string
   /** output file: the journal that a single store would have written */
@@ -27,7 +27,7 @@ export interface Evidence {
   answered: ReadonlyMap<string, number>
   /** wall time at monotonic time 0, ms */
   epoch: number
-  complaints: Complaints
+  violations: Violations
 }
 
 /** A message of the log. */
@@ -39,22 +39,29 @@ const LINES = 1_000
  * Replays the log by the rules of the nodes, and writes the journal that a single store would have written. A change
  * was committed between the time of its message and the first response to anything at or after it.
  */
-export async function replay({ log, journal, prefix, answered, epoch, complaints }: Evidence): Promise<Replayed> {
+export async function replay({
+  log,
+  journal,
+  prefix,
+  answered,
+  epoch,
+  violations,
+}: ReplayOptions): Promise<ReplayResult> {
   const noted: { position: number; record: readonly unknown[] | undefined; from: number }[] = []
   /** Latest commit time of each message. */
   const latest: number[] = []
   const versions = new Set<string>()
   const tokens: Map<string, string> = new Map()
   let requests = 0
-  const replica = new MessageJudge()
-  const engine = new Engine({ onResult: result => replica.digest.addResult(result) })
+  const judge = new MessageJudge()
+  const engine = new Engine({ onResult: result => judge.digest.addResult(result) })
   for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
     const from = time - epoch - 1
     latest[position] = Number.POSITIVE_INFINITY
-    const judged = replica.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
-    if (judged.type === 'foreign') complaints.add('audit', `message ${position} is not from a node`)
-    if (judged.type === 'entry') apply(decodeNodeEntry(judged.body, judged.time), position, from)
-    replica.finishPosition(position)
+    const verdict = judge.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
+    if (verdict.type === 'foreign') violations.add('audit', `message ${position} is not from a node`)
+    if (verdict.type === 'entry') apply(decodeNodeEntry(verdict.body, verdict.time), position, from)
+    judge.finishPosition(position)
   }
   writeJournal(journal, noted, latest)
   return { messages: latest.length, requests, versions }
@@ -83,7 +90,7 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
       )
     }
     const key = Buffer.from(write.command.key).toString()
-    if (changes.length > 0 && version !== undefined) fenced(key, write.fencingToken)
+    if (changes.length > 0 && version !== undefined) checkToken(key, write.fencingToken)
     if (!key.startsWith(prefix)) return
     const { clientId } = write.origin
     const request = { clientId, payload: write.payload, outcome: reply.type, repeated: isRepeated }
@@ -91,14 +98,14 @@ export async function replay({ log, journal, prefix, answered, epoch, complaints
   }
 
   /** Checks that tokens of applied writes do not decrease. */
-  function fenced(key: string, text: string | undefined) {
+  function checkToken(key: string, text: string | undefined) {
     const before = tokens.get(key)
     if (text === undefined) {
-      if (before !== undefined) complaints.add('fencing', `${key} was written without a token after ${before}`)
+      if (before !== undefined) violations.add('fencing', `${key} was written without a token after ${before}`)
       return
     }
     const isOlder = before !== undefined && Hlc.parse(text).compareTo(Hlc.parse(before)) < 0
-    if (isOlder) complaints.add('fencing', `${key} was written with the token ${text} after ${before}`)
+    if (isOlder) violations.add('fencing', `${key} was written with the token ${text} after ${before}`)
     tokens.set(key, text)
   }
 }

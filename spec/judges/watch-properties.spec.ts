@@ -11,11 +11,11 @@ const textOf = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8
 
 it('every violation named in the table of watch properties is reported by the file named there', () => {
   const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(spec\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
-  const complaints = named.flatMap(([, file = '', quoted = '']) =>
-    Array.from(quoted.matchAll(/"([^"]+)"/g), ([, complaint = '']) => ({ file, complaint })),
+  const violations = named.flatMap(([, file = '', quoted = '']) =>
+    Array.from(quoted.matchAll(/"([^"]+)"/g), ([, violation = '']) => ({ file, violation })),
   )
-  expect(complaints.length).toBeGreaterThan(10)
-  expect(complaints.filter(({ file, complaint }) => !textOf(file).includes(complaint))).toEqual([])
+  expect(violations.length).toBeGreaterThan(10)
+  expect(violations.filter(({ file, violation }) => !textOf(file).includes(violation))).toEqual([])
 })
 
 const versionOf = (place: number): Hlc => Hlc.parse(`${1_800_000_000_000 + place}:0:StateStore`)

@@ -1,5 +1,5 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import type { Change } from './history.js'
+import type { StoreChange } from './store-history.js'
 
 /** A recorded entry of a watch. */
 export interface Seen {
@@ -20,7 +20,7 @@ export class WatchJudge {
   #versions
   #last: Seen | undefined
   /** The last change seen. */
-  #change: Change | undefined
+  #change: StoreChange | undefined
   /** Whether any entry up to the last one was live. */
   #wasLive = false
   #keepsRegistrations
@@ -29,14 +29,18 @@ export class WatchJudge {
   #isUnique = false
   /** Newest version of the watched store, and which store that is. */
   #newest = { life: -1, version: '' }
-  #trail: Seen[] = []
+  #recentEntries: Seen[] = []
 
   /**
    * @param changes - of the key
    * @param versions - of values, as returned to writers and shown to others
    * @param keepsRegistrations - whether registrations outlive connections because the store does not see them end
    */
-  constructor(changes: readonly Change[], versions: Map<string, Set<string>>, keepsRegistrations: boolean = false) {
+  constructor(
+    changes: readonly StoreChange[],
+    versions: Map<string, Set<string>>,
+    keepsRegistrations: boolean = false,
+  ) {
     this.#keepsRegistrations = keepsRegistrations
     this.#changes = changes
     this.#versions = versions
@@ -45,10 +49,10 @@ export class WatchJudge {
   /** Returns the violations of the next entry. */
   judge(seen: Seen): string[] {
     this.#wasLive ||= this.#last?.isLive ?? false
-    const wrong = seen.op === 'set' ? this.#judgeSet(seen) : this.#judgeGone(seen)
+    const violations = seen.op === 'set' ? this.#judgeSet(seen) : this.#judgeAbsent(seen)
     this.#last = seen
-    this.#trail = [...this.#trail.slice(-4), seen]
-    return wrong.filter(complaint => complaint !== undefined)
+    this.#recentEntries = [...this.#recentEntries.slice(-4), seen]
+    return violations.filter(violation => violation !== undefined)
   }
 
   /** Place of the last change seen, -1 before the first; `undefined` if its value was written twice. */
@@ -61,7 +65,7 @@ export class WatchJudge {
   get story() {
     const at = this.#change === undefined ? 0 : this.#changes.indexOf(this.#change)
     const lines = [
-      ...this.#trail.map(line),
+      ...this.#recentEntries.map(line),
       '    the store:',
       ...this.#changes.slice(Math.max(0, at - 3), at + 5).map(line),
     ]
@@ -76,43 +80,43 @@ export class WatchJudge {
     if (written.length === 0) return ['a value that was never written']
     if (change === undefined)
       return [last?.value === value ? 'an entry that was repeated' : 'an entry older than before']
-    const wrong = [this.#judgeVersion(seen, change.life, written.length === 1), this.#judgeGap(seen, change)]
+    const violations = [this.#judgeVersion(seen, change.instance, written.length === 1), this.#judgeGap(seen, change)]
     // The first read of a connection includes everything that happened before. A store attached to a broker may still
     // notify registrations of an earlier client, but only until the first read.
     if (
       (this.#keepsRegistrations ? this.#wasLive : this.#last) &&
       source === 'notification' &&
-      (written.at(-1)?.at ?? 0) < connectedAt
+      (written.at(-1)?.latest ?? 0) < connectedAt
     )
-      wrong.push('a change that an earlier read included')
+      violations.push('a change that an earlier read included')
     this.#change = change
     this.#isUnique = written.length === 1
     // The first entry of a late subscriber may be from an earlier connection.
     this.#isCertain = this.#isUnique && (this.#last !== undefined || seen.isLive)
-    return wrong
+    return violations
   }
 
-  #judgeGone(seen: Seen) {
+  #judgeAbsent(seen: Seen) {
     if (this.#last && this.#last.op !== 'set') return ['the key was already absent']
     if (seen.op === 'absent' || this.#last === undefined) return []
     if (this.#change === undefined || !this.#isSameConnection(seen)) {
       this.#isCertain = false
       return []
     }
-    const wrong = [this.#judgeVersion(seen, this.#change.life, false)]
+    const violations = [this.#judgeVersion(seen, this.#change.instance, false)]
     const next = this.#changes[this.#changes.indexOf(this.#change) + 1]
     if (next?.op === 'gone') this.#change = next
     else if (!this.#change.expires && this.#isCertain)
-      wrong.push('a deletion that never happened, or changes before it were missed')
-    return wrong
+      violations.push('a deletion that never happened, or changes before it were missed')
+    return violations
   }
 
   /** @param unique - whether the value was written once */
-  #judgeVersion({ version, value }: Seen, life: number, unique: boolean) {
+  #judgeVersion({ version, value }: Seen, instance: number, unique: boolean) {
     if (version === undefined) return 'a change without a version'
     const { life: before, version: newest } = this.#newest
-    this.#newest = { life, version }
-    if (before === life && newest !== '' && Hlc.parse(version).compareTo(Hlc.parse(newest)) <= 0)
+    this.#newest = { life: instance, version }
+    if (before === instance && newest !== '' && Hlc.parse(version).compareTo(Hlc.parse(newest)) <= 0)
       return `a version that is not newer than ${newest}`
     if (!unique) return undefined
     const known = this.#versions.get(value)
@@ -125,7 +129,7 @@ export class WatchJudge {
    * No change may be missing after an entry of the same connection, except after an absent key: its absence has no
    * version in the protocol, so that changes right after it may be merged (README, "Limits").
    */
-  #judgeGap(seen: Seen, change: Change) {
+  #judgeGap(seen: Seen, change: StoreChange) {
     if (!this.#isSameConnection(seen) || seen.source !== 'notification' || this.#change === undefined) return undefined
     if (this.#last?.op === 'absent' || !this.#isCertain) return undefined
     const skipped = this.#changes.indexOf(change) - this.#changes.indexOf(this.#change) - 1

@@ -1,8 +1,8 @@
-import type { Complaints } from '../../chaos/complaints.js'
 import type { Recorder } from '../../chaos/recorder.js'
+import type { Violations } from '../../chaos/violations.js'
 import type { Outcome } from '../../chaos/writers.js'
-import type { History } from './history.js'
-import { type Knowledge, timesOf } from './outcomes.js'
+import { type Knowledge, possibleTimes } from './outcomes.js'
+import type { StoreHistory } from './store-history.js'
 
 export type Tally = { certain: number; possible: number; applied: number; ends: boolean; words: Outcome[] }
 
@@ -20,7 +20,7 @@ const KNOWN = {
  * Checks every write: an acknowledged one reached a store once, one with an unknown outcome at most once, and a
  * definitely failed one never. Returns the versions of each value as returned to its writer.
  */
-export async function judgeWrites(recorder: Recorder, history: History, complaints: Complaints) {
+export async function checkWrites(recorder: Recorder, history: StoreHistory, violations: Violations) {
   const tallies: Map<string, Tally> = new Map()
   const versions: Map<string, Set<string>> = new Map()
   for await (const record of recorder.read()) {
@@ -29,7 +29,7 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
     const request = `${client} ${verb} ${key} ${value}`
     const ends = verb !== 'SET' || expires
     const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
-    const [least, most] = timesOf(KNOWN[word])
+    const [least, most] = possibleTimes(KNOWN[word])
     tally.certain += least
     tally.possible += most
     if (word === 'applied') tally.applied++
@@ -37,7 +37,7 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
     tallies.set(request, tally)
     if (verb !== 'SET' || word !== 'applied' || !version) continue
     const known = versions.get(value) ?? new Set()
-    if (known.has(version)) complaints.add('version', `${request} was written twice with version ${version}`)
+    if (known.has(version)) violations.add('version', `${request} was written twice with version ${version}`)
     versions.set(value, known.add(version))
   }
   for (const [request, { certain, possible, applied, words }] of tallies) {
@@ -45,14 +45,14 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
     const isRight = done.reached + done.repeated >= certain && done.reached <= possible
     const story = () =>
       `${request} ended as ${words.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
-    if (!isRight) complaints.add('write', story())
+    if (!isRight) violations.add('write', story())
     const isSet = request.split(' ')[1] === 'SET'
     if (isSet && done.applied + done.repeated < applied)
-      complaints.add('write', `${story()}, applied ${done.applied} times`)
+      violations.add('write', `${story()}, applied ${done.applied} times`)
   }
-  judgeLosses(tallies, history, complaints)
+  checkLosses(tallies, history, violations)
   for (const request of history.requests)
-    if (!tallies.has(request)) complaints.add('write', `${request} reached a store but was never sent`)
+    if (!tallies.has(request)) violations.add('write', `${request} reached a store but was never sent`)
   return versions
 }
 
@@ -60,7 +60,7 @@ export async function judgeWrites(recorder: Recorder, history: History, complain
  * A key may be found missing without an acknowledged deletion as often as there are deletions or expiring writes with
  * an unknown outcome.
  */
-function judgeLosses(tallies: Map<string, Tally>, history: History, complaints: Complaints) {
+function checkLosses(tallies: Map<string, Tally>, history: StoreHistory, violations: Violations) {
   const open: Map<string, number> = new Map()
   for (const [request, { possible, ends }] of tallies) {
     if (!ends) continue
@@ -69,6 +69,6 @@ function judgeLosses(tallies: Map<string, Tally>, history: History, complaints: 
   }
   for (const [key, times] of history.losses) {
     if (times > (open.get(key) ?? 0))
-      complaints.add('lost', `${key} was found missing although no request can have deleted it`)
+      violations.add('lost', `${key} was found missing although no request can have deleted it`)
   }
 }

@@ -1,6 +1,6 @@
 import type { OutboundRequest, SessionListener } from '../../src/client/session/session.js'
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
-import { fitsOf } from '../judges/globs.js'
+import { globMatcher } from '../judges/globs.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
@@ -94,7 +94,7 @@ export class GlobSession extends SimSession {
   }
 
   #begin(key: string): void {
-    const fits = (glob: string): boolean => fitsOf(glob)(key)
+    const fits = (glob: string): boolean => globMatcher(glob)(key)
     if (!Array.from(this.#asked.keys()).some(glob => fits(glob) && this.hasGivenUp(glob))) return
     this.#begun.set(key, { to: Number.POSITIVE_INFINITY, isHandedOver: Array.from(this.#left).some(fits) })
   }

@@ -3,8 +3,8 @@ import { StateStore } from '../../src/client/connect/client.js'
 import { type Entry, StateStoreError, text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { matching } from '../../src/client/matching/index.js'
-import { judgeGlobView, judgeShown } from '../judges/convergence.js'
-import { fitsOf } from '../judges/globs.js'
+import { compareGlobView, compareShown } from '../judges/convergence.js'
+import { globMatcher } from '../judges/globs.js'
 import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
@@ -183,7 +183,7 @@ export class GlobWorld {
       positions: kind.positions,
       duplicates: conditions.duplicate > 0,
       arrivals,
-      fits: fitsOf(glob),
+      fits: globMatcher(glob),
     })
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
     client.watchers.add(watcher)
@@ -238,12 +238,12 @@ export class GlobWorld {
     const complain = (what: string, wrong: string) =>
       this.#complain(`${store.clientId} ${what} did not converge: ${wrong}`)
     for (const [key, { shown }] of keys) {
-      const wrong = judgeShown(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
+      const wrong = compareShown(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
       if (wrong) complain(key, wrong)
     }
     for (const { glob, oracle, map } of watchers) {
-      const view = { isLive: oracle.isLive, last: (key: string) => oracle.shown(key), map, fits: fitsOf(glob) }
-      for (const wrong of judgeGlobView(view, stored)) complain(glob, wrong)
+      const view = { isLive: oracle.isLive, last: (key: string) => oracle.shown(key), map, fits: globMatcher(glob) }
+      for (const wrong of compareGlobView(view, stored)) complain(glob, wrong)
     }
   }
 

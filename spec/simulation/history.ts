@@ -1,6 +1,6 @@
 import { Engine, type EntryResult, type KeyChange } from '../../src/server/engine/engine.js'
 import type { LogEntry } from '../../src/server/engine/entry.js'
-import type { Held } from '../judges/convergence.js'
+import type { KeyState } from '../judges/convergence.js'
 
 /** A change that the store made. */
 export interface RecordedChange {
@@ -83,7 +83,7 @@ export class RecordedEngine<C> extends Engine<C> {
 const decoder = new TextDecoder()
 const text = (bytes: Uint8Array): string => decoder.decode(bytes)
 
-export function storedEntry(engine: Pick<Engine<never>, 'peek'>, key: string): Held {
+export function storedEntry(engine: Pick<Engine<never>, 'peek'>, key: string): KeyState {
   const record = engine.peek(new TextEncoder().encode(key))
   return record ? { op: 'set', value: text(record.value), version: record.version } : { op: 'absent' }
 }

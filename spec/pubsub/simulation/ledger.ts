@@ -1,7 +1,7 @@
 import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
 import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json.js'
-import { isTrue, type Knowledge } from '../../judges/outcomes.js'
+import { isPossible, type Knowledge } from '../../judges/outcomes.js'
 
 /** The id of a message or an event: its entire data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
@@ -128,5 +128,5 @@ function isConsistent({ outcome, how }: SentMessage, times: number): boolean {
   if (known === undefined) return false
   // A message without an ack may be lost, and an at-least-once message may be duplicated.
   const knowledge = known === 'done' && how === 'noAck' ? 'open' : known
-  return isTrue(knowledge, how === 'atLeastOnce' && knowledge !== 'not done' ? Math.min(times, 1) : times)
+  return isPossible(knowledge, how === 'atLeastOnce' && knowledge !== 'not done' ? Math.min(times, 1) : times)
 }

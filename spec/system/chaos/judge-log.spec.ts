@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { judgeLog } from '../../../chaos/cluster/judge-log.js'
-import { Complaints } from '../../../chaos/complaints.js'
 import { type Observation, Recorder } from '../../../chaos/recorder.js'
+import { Violations } from '../../../chaos/violations.js'
 import type { Outcome } from '../../../chaos/writers.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
 import { type EntryCommand, parseWriteCommand } from '../../../src/server/engine/entry.js'
@@ -102,12 +102,12 @@ describe('the judge of several nodes under chaos', () => {
     held = HELD,
     known = new Map(),
   ) {
-    const complaints = new Complaints()
+    const violations = new Violations()
     const recorder = new Recorder(join(directory, 'seen.jsonl'))
     for (const record of seen) recorder.write(record)
     recorder.close()
-    await judgeLog({ directory, log: logOf(commands), recorder, known, stored: held, complaints })
-    return complaints.lines.join('\n')
+    await judgeLog({ directory, log: logOf(commands), recorder, known, stored: held, violations })
+    return violations.lines.join('\n')
   }
 
   it('has nothing against nodes that keep all promises', async () => {

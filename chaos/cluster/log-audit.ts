@@ -11,17 +11,17 @@ import {
   switchMap,
 } from 'rxjs'
 import type { LogRecord } from '../../spec/judges/replay.js'
-import type { Complaints } from '../complaints.js'
-import { until } from '../pace.js'
+import { until } from '../random-interval.js'
 import { Recorder } from '../recorder.js'
+import type { Violations } from '../violations.js'
 import { wholeLog } from './whole-log.js'
 
 /** How long reading the rest of the stream may take. */
-const PATIENCE = 20_000
+const REST_TIMEOUT_MS = 20_000
 /** A stalled subscription is detected by periodic checks, as nodes do. */
-const LOOK = 500
+const CHECK_INTERVAL_MS = 500
 /** After this many checks without progress, the stream is followed again. */
-const MAX_LOOKS = 3
+const MAX_STALLED_CHECKS = 3
 
 type Stream = ObservedValueOf<ReturnType<ReturnType<typeof wholeLog>['connect']>>
 type Message = ObservedValueOf<ReturnType<Stream['follow']>>
@@ -30,24 +30,24 @@ type Message = ObservedValueOf<ReturnType<Stream['follow']>>
  * Reads a store's log while it is written and before it is trimmed, bypassing all links, and saves it to a file,
  * against which the results of the nodes are checked.
  */
-export class Audit {
+export class LogAudit {
   #path
   #recorder: Recorder<LogRecord>
-  #complaints
+  #violations
   #position = 0
   #stream: Stream | undefined
   #stalled$ = new Subject<void>()
   #subscription = new Subscription()
   /** Position at the last check, and number of checks without progress. */
-  #seen = 0
+  #lastPosition = 0
   #looks = 0
   #leader: string | undefined
 
   /** @param path - of the file */
-  constructor(path: string, complaints: Complaints) {
+  constructor(path: string, violations: Violations) {
     this.#path = path
     this.#recorder = new Recorder<LogRecord>(path)
-    this.#complaints = complaints
+    this.#violations = violations
   }
 
   get path() {
@@ -72,7 +72,7 @@ export class Audit {
     const servers = ports.map(port => `nats://127.0.0.1:${port}`)
     const stream = await firstValueFrom(wholeLog(jetStreamLog({ servers, name, nodeId: 'audit' })).connect())
     this.#stream = stream
-    const messages$ = defer(() => stream.follow(this.#position)).pipe(retry({ delay: LOOK }))
+    const messages$ = defer(() => stream.follow(this.#position)).pipe(retry({ delay: CHECK_INTERVAL_MS }))
     this.#subscription.add(
       this.#stalled$
         .pipe(
@@ -81,7 +81,7 @@ export class Audit {
         )
         .subscribe(message => this.#take(message)),
     )
-    this.#subscription.add(interval(LOOK).subscribe(() => this.#look(stream)))
+    this.#subscription.add(interval(CHECK_INTERVAL_MS).subscribe(() => this.#look(stream)))
   }
 
   /** Reads the rest of the stream, and stops. */
@@ -89,8 +89,8 @@ export class Audit {
     const stream = this.#stream
     if (stream === undefined) return
     const { last } = await firstValueFrom(stream.bounds())
-    if (!(await until(PATIENCE, () => this.#position >= last)))
-      this.#complaints.add('audit', `read only ${this.#position} of ${last} messages of the log`)
+    if (!(await until(REST_TIMEOUT_MS, () => this.#position >= last)))
+      this.#violations.add('audit', `read only ${this.#position} of ${last} messages of the log`)
     this.#subscription.unsubscribe()
     await new Promise(resolve => stream.close().subscribe({ complete: () => resolve(undefined), error: resolve }))
     this.#recorder.close()
@@ -99,7 +99,7 @@ export class Audit {
   #take({ position, time, bytes }: Message) {
     if (position <= this.#position) return
     if (position > this.#position + 1)
-      this.#complaints.add('audit', `message ${position} of the log arrived after ${this.#position}`)
+      this.#violations.add('audit', `message ${position} of the log arrived after ${this.#position}`)
     this.#position = position
     this.#recorder.write([position, time, Buffer.from(bytes).toString('base64')])
   }
@@ -108,9 +108,9 @@ export class Audit {
     stream.bounds().subscribe({
       next: ({ last, leader }) => {
         this.#leader = leader
-        this.#looks = this.#position === this.#seen && this.#position < last ? this.#looks + 1 : 0
-        this.#seen = this.#position
-        if (this.#looks < MAX_LOOKS) return
+        this.#looks = this.#position === this.#lastPosition && this.#position < last ? this.#looks + 1 : 0
+        this.#lastPosition = this.#position
+        if (this.#looks < MAX_STALLED_CHECKS) return
         this.#looks = 0
         this.#stalled$.next()
       },

@@ -1,30 +1,30 @@
-import type { Complaints } from '../../chaos/complaints.js'
 import { recordsOf } from '../../chaos/recorder.js'
 import { partsOf } from '../../chaos/values.js'
+import type { Violations } from '../../chaos/violations.js'
 
 /** A change of the store. `gone` is a deletion or an expiry; the journal shows an expiry only by its consequences. */
-export interface Change {
+export interface StoreChange {
   /** position among all changes of all stores */
   place: number
   /** index of the store instance */
-  life: number
+  instance: number
   /** latest time at which it was applied, monotonic ms */
-  at: number
+  latest: number
   /** earliest time at which it was applied */
-  from: number
+  earliest: number
   op: 'set' | 'gone'
   value: string
   expires: boolean
 }
 
 /** Number of times a request reached a store, was certainly applied, and was answered again. */
-export type Tally = { reached: number; applied: number; repeated: number }
+export type RequestTally = { reached: number; applied: number; repeated: number }
 
 /**
  * A line of a journal: the keys and values found at a start; a request and its outcome, with `again` if it was answered
  * before; or the expiry of a key.
  */
-export type Note =
+export type JournalLine =
   | readonly ['kept', at: number, keys: readonly (readonly [key: string, value: string, expires: boolean])[]]
   | readonly ['answer' | 'again', ...Answered]
   | readonly ['expired', at: number, key: string, from: number]
@@ -42,40 +42,40 @@ type Answered = readonly [
 ]
 
 /** All changes of all stores, according to their journals. */
-export class History {
+export class StoreHistory {
   /** By key, in the order of the stores. */
-  #changes: Map<string, Change[]> = new Map()
+  #changes: Map<string, StoreChange[]> = new Map()
   /** By request. */
-  #requests: Map<string, Tally> = new Map()
+  #requests: Map<string, RequestTally> = new Map()
   /** By key: how often it was found missing without an acknowledged deletion. */
   #losses: Map<string, number> = new Map()
   /** Newest value number of each writer. */
   #numbers: Map<string, number> = new Map()
-  #complaints
-  #keeps
+  #violations
+  #isDurable
   #isLate
   #place = 0
-  #life = 0
+  #instance = 0
 
   /**
-   * @param keeps - whether a store recovers the keys of the previous one; all stores then count as one
+   * @param isDurable - whether a store recovers the keys of the previous one; all stores then count as one
    * @param isLate - whether a value may arrive after later ones of its writer, because its request was abandoned and
    * delayed in transit
    */
-  constructor(complaints: Complaints, keeps: boolean, isLate: (value: string) => boolean = () => false) {
+  constructor(violations: Violations, isDurable: boolean, isLate: (value: string) => boolean = () => false) {
     this.#isLate = isLate
-    this.#complaints = complaints
-    this.#keeps = keeps
+    this.#violations = violations
+    this.#isDurable = isDurable
   }
 
   async read(journals: readonly string[]) {
     for (const [life, path] of journals.entries()) {
-      this.#life = this.#keeps ? 0 : life
-      for await (const note of recordsOf<Note>(path)) {
-        if (note[0] === 'kept') this.#compare(note[1], note[2])
-        else if (note[0] === 'expired') this.#over(note[1], note[2], note[3])
-        else if (note[0] === 'again') this.#repeated(note)
-        else this.#take(note)
+      this.#instance = this.#isDurable ? 0 : life
+      for await (const note of recordsOf<JournalLine>(path)) {
+        if (note[0] === 'kept') this.#compareRecovered(note[1], note[2])
+        else if (note[0] === 'expired') this.#recordExpired(note[1], note[2], note[3])
+        else if (note[0] === 'again') this.#recordRepeated(note)
+        else this.#recordAnswer(note)
       }
     }
   }
@@ -87,7 +87,7 @@ export class History {
   /** Returns the last change of a key in the current store, apart from unseen expiries. */
   lastOf(key: string) {
     const last = this.#changes.get(key)?.at(-1)
-    return last?.life === this.#life ? last : undefined
+    return last?.instance === this.#instance ? last : undefined
   }
 
   requestsOf(request: string) {
@@ -108,45 +108,48 @@ export class History {
    * Compares the keys that a store recovered with the previous one. That store may have applied more than it answered;
    * the client then has a request with an unknown outcome, otherwise this is a violation.
    */
-  #compare(at: number, kept: Extract<Note, readonly ['kept', ...unknown[]]>[2]) {
+  #compareRecovered(at: number, kept: Extract<JournalLine, readonly ['kept', ...unknown[]]>[2]) {
     const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
     for (const key of new Set([...found.keys(), ...this.#changes.keys()])) {
       const last = this.lastOf(key)
       const holds = found.get(key)
       const held = last?.op === 'set' ? last : undefined
       if (holds?.value === held?.value && holds?.expires === held?.expires) continue
-      if (holds !== undefined) this.#unanswered(key, at, holds)
-      else if (last !== undefined) this.#gone(key, at, last)
+      if (holds !== undefined) this.#recordUnanswered(key, at, holds)
+      else if (last !== undefined) this.#recordGone(key, at, last)
     }
   }
 
-  #unanswered(key: string, at: number, { value, expires }: { value: string; expires: boolean }) {
+  #recordUnanswered(key: string, at: number, { value, expires }: { value: string; expires: boolean }) {
     const request = `${partsOf(value).client} SET ${key} ${value}`
     const { reached, applied, repeated } = this.requestsOf(request)
     this.#requests.set(request, { reached: reached + 1, applied: applied + 1, repeated })
     this.#add(key, at, 'set', value, expires)
   }
 
-  #gone(key: string, at: number, last: Change) {
+  #recordGone(key: string, at: number, last: StoreChange) {
     if (!last.expires) this.#losses.set(key, (this.#losses.get(key) ?? 0) + 1)
     this.#add(key, at, 'gone', '', false)
   }
 
   /** Records a repeated response, or one to a request that the previous store only applied before it was killed. */
-  #repeated([, , client, verb, key, value]: readonly [string, ...Answered]) {
+  #recordRepeated([, , client, verb, key, value]: readonly [string, ...Answered]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
     this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
   }
 
   /** Records the expiry of a key, from a journal that includes expiries. */
-  #over(at: number, key: string, from: number) {
+  #recordExpired(at: number, key: string, from: number) {
     const last = this.lastOf(key)
-    if (!last?.expires) this.#complaints.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
+    if (!last?.expires) this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
     this.#add(key, at, 'gone', '', false, from)
   }
 
-  #take([, at, client, verb, key, value, condition, expires, outcome, from = at]: readonly [string, ...Answered]) {
+  #recordAnswer([, at, client, verb, key, value, condition, expires, outcome, from = at]: readonly [
+    string,
+    ...Answered,
+  ]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
     // The journal does not show whether a DEL found a key.
@@ -156,34 +159,34 @@ export class History {
       applied: known.applied + Number(applied),
       repeated: known.repeated,
     })
-    if (verb === 'SET' && condition !== 'NEX') this.#judgeOrder(value)
+    if (verb === 'SET' && condition !== 'NEX') this.#checkOrder(value)
     const last = this.lastOf(key)
     if (applied) {
       const hindered = condition === 'NX' || (condition === 'NEX' && last?.value !== value)
-      if (hindered && last?.op === 'set') this.#expired(key, last, at)
+      if (hindered && last?.op === 'set') this.#recordImpliedExpiry(key, last, at)
       this.#add(key, at, 'set', value, expires, from)
     } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
   }
 
   /** Records the expiry implied by a condition that holds although the previous change contradicts it. */
-  #expired(key: string, last: Change, at: number) {
-    if (!last.expires) this.#complaints.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
+  #recordImpliedExpiry(key: string, last: StoreChange, at: number) {
+    if (!last.expires) this.#violations.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
     this.#add(key, at, 'gone', '', false)
   }
 
-  #add(key: string, at: number, op: Change['op'], value: string, expires: boolean, from: number = at) {
-    const change = { place: this.#place++, life: this.#life, at, from, op, value, expires }
+  #add(key: string, at: number, op: StoreChange['op'], value: string, expires: boolean, from: number = at) {
+    const change = { place: this.#place++, instance: this.#instance, latest: at, earliest: from, op, value, expires }
     const changes = this.#changes.get(key)
     if (changes) changes.push(change)
     else this.#changes.set(key, [change])
   }
 
   /** Checks that the requests of a writer arrive in order. */
-  #judgeOrder(value: string) {
+  #checkOrder(value: string) {
     const { writer, number } = partsOf(value)
     const newest = this.#numbers.get(writer) ?? -1
     if (number <= newest && !this.#isLate(value))
-      this.#complaints.add('order of writes', `${value} arrived after number ${newest}`)
+      this.#violations.add('order of writes', `${value} arrived after number ${newest}`)
     this.#numbers.set(writer, Math.max(number, newest))
   }
 }

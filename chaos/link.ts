@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
-import type { Weather } from './lane.js'
-import { fairWeather, Lane } from './lane.js'
+import type { LinkConditions } from './link-direction.js'
+import { LinkDirection, normalConditions } from './link-direction.js'
 import type { Random } from './random.js'
 
 /** from client to store, from store to client */
 export type Direction = 'up' | 'down'
 
-export type Pair = { near: Socket; far: Socket; up: Lane; down: Lane }
+export type Connection = { near: Socket; far: Socket; up: LinkDirection; down: LinkDirection }
 
 /** A link between one client and the store: a TCP proxy that injects faults. */
 export class Link {
-  #pairs: Set<Pair> = new Set()
+  #connections: Set<Connection> = new Set()
   #server
   #random
-  #refusing = false
-  #weather = { up: fairWeather(), down: fairWeather() }
+  #isRefusing = false
+  #conditions = { up: normalConditions(), down: normalConditions() }
 
   /** @param port - of the store */
   constructor(port: number, random: Random) {
@@ -35,9 +35,9 @@ export class Link {
   }
 
   /** Closes all connections, optionally with a reset; returns their number. */
-  cut(reset = false) {
-    const { size } = this.#pairs
-    for (const { near, far } of this.#pairs) {
+  closeConnections(reset = false) {
+    const { size } = this.#connections
+    for (const { near, far } of this.#connections) {
       for (const socket of [near, far]) {
         // A socket already ended cannot be reset: Node would leak its handle.
         if (reset && !socket.writableEnded) socket.resetAndDestroy()
@@ -49,45 +49,45 @@ export class Link {
 
   /** Closes one direction of all connections; returns their number. */
   halfClose(direction: Direction) {
-    const { size } = this.#pairs
-    for (const { near, far } of this.#pairs) (direction === 'up' ? far : near).end()
+    const { size } = this.#connections
+    for (const { near, far } of this.#connections) (direction === 'up' ? far : near).end()
     return size
   }
 
-  /** @param refusing - whether new connections are closed immediately */
-  refuse(refusing: boolean) {
-    this.#refusing = refusing
+  /** @param isRefusing - whether new connections are closed immediately */
+  setRefusing(isRefusing: boolean) {
+    this.#isRefusing = isRefusing
   }
 
-  change(direction: Direction, weather: Partial<Weather>) {
-    Object.assign(this.#weather[direction], weather)
-    for (const pair of this.#pairs) pair[direction].flow()
+  setConditions(direction: Direction, conditions: Partial<LinkConditions>) {
+    Object.assign(this.#conditions[direction], conditions)
+    for (const connection of this.#connections) connection[direction].forward()
   }
 
-  heal() {
-    this.#refusing = false
-    this.change('up', fairWeather())
-    this.change('down', fairWeather())
+  repair() {
+    this.#isRefusing = false
+    this.setConditions('up', normalConditions())
+    this.setConditions('down', normalConditions())
   }
 
   close(): Promise<void> {
-    this.cut()
+    this.closeConnections()
     return new Promise(resolve => this.#server.close(() => resolve()))
   }
 
   #accept(near: Socket, port: number) {
-    if (this.#refusing) {
+    if (this.#isRefusing) {
       near.on('error', () => undefined).destroy()
       return
     }
     const far = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true })
     // 'close' follows and is handled by the lanes.
     for (const socket of [near, far]) socket.on('error', () => undefined)
-    const up = new Lane(near, far, this.#weather.up, this.#random)
-    const down = new Lane(far, near, this.#weather.down, this.#random)
-    const pair = { near, far, up, down }
-    this.#pairs.add(pair)
-    const forget = () => near.destroyed && far.destroyed && this.#pairs.delete(pair)
+    const up = new LinkDirection(near, far, this.#conditions.up, this.#random)
+    const down = new LinkDirection(far, near, this.#conditions.down, this.#random)
+    const connection = { near, far, up, down }
+    this.#connections.add(connection)
+    const forget = () => near.destroyed && far.destroyed && this.#connections.delete(connection)
     near.on('close', forget)
     far.on('close', forget)
   }

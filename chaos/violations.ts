@@ -1,16 +1,16 @@
 /** Limits the violations shown, per kind and in total; the others are only counted. */
-const MOST_OF_A_KIND = 4
+const MAX_PER_KIND = 4
 const MOST_SHOWN = 20
 
 /** Violated guarantees. */
-export class Complaints {
+export class Violations {
   #shown: string[] = []
   #counts: Map<string, number> = new Map()
-  #heard
+  #onShown
 
-  /** @param heard - called immediately for each violation that is shown at the end */
-  constructor(heard: (text: string) => void = () => undefined) {
-    this.#heard = heard
+  /** @param onShown - called immediately for each violation that is shown at the end */
+  constructor(onShown: (text: string) => void = () => undefined) {
+    this.#onShown = onShown
   }
 
   /** Total number. */
@@ -21,10 +21,10 @@ export class Complaints {
   add(kind: string, detail: unknown) {
     const earlier = this.#counts.get(kind) ?? 0
     this.#counts.set(kind, earlier + 1)
-    if (earlier >= MOST_OF_A_KIND || this.#shown.length >= MOST_SHOWN) return
+    if (earlier >= MAX_PER_KIND || this.#shown.length >= MOST_SHOWN) return
     const text = detail instanceof Error ? (detail.stack ?? String(detail)) : String(detail)
     this.#shown.push(`${kind}: ${text}`)
-    this.#heard(`${kind}: ${text}`)
+    this.#onShown(`${kind}: ${text}`)
   }
 
   /** Lines to print. */

@@ -3,27 +3,27 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 
-const START_TIMEOUT = 20_000
-const ANSWER_TIMEOUT = 5_000
+const START_TIMEOUT_MS = 20_000
+const RESPONSE_TIMEOUT_MS = 5_000
 /** How long a process may take to terminate. */
-const GRACE = 20_000
+const TERMINATION_TIMEOUT_MS = 20_000
 
 /** A process that can be killed, suspended and restarted. */
-export class Process {
+export class ManagedProcess {
   /** For messages. */
   readonly name
   /** Whether it is suspended. */
-  isPaused = false
+  isSuspended = false
   #start
-  #complain
+  #onViolation
   #child: ChildProcess | undefined
   #starting: Promise<void> | undefined
 
   /** @param start - settles when the process is ready */
-  constructor(name: string, start: () => Promise<ChildProcess>, complain: (what: string) => void) {
+  constructor(name: string, start: () => Promise<ChildProcess>, onViolation: (what: string) => void) {
     this.name = name
     this.#start = start
-    this.#complain = complain
+    this.#onViolation = onViolation
     process.on('exit', () => this.#child?.kill('SIGKILL'))
   }
 
@@ -33,7 +33,7 @@ export class Process {
 
   /** Starts the process unless it runs; settles when it is ready. */
   start(): Promise<void> {
-    this.go()
+    this.resume()
     if (this.#child !== undefined) return Promise.resolve()
     this.#starting ??= this.#begin().finally(() => {
       this.#starting = undefined
@@ -47,7 +47,7 @@ export class Process {
     const ended = () => {
       if (child !== this.#child) return
       this.#child = undefined
-      this.#complain(`${this.name} ended unexpectedly (code ${child.exitCode}, signal ${child.signalCode})`)
+      this.#onViolation(`${this.name} ended unexpectedly (code ${child.exitCode}, signal ${child.signalCode})`)
     }
     child.once('exit', ended)
     if (child.exitCode !== null || child.signalCode !== null) ended()
@@ -57,8 +57,8 @@ export class Process {
   async kill() {
     const child = this.#child
     this.#child = undefined
-    this.isPaused = false
-    if (child) await end(child)
+    this.isSuspended = false
+    if (child) await killProcess(child)
   }
 
   /** Terminates the process gracefully. */
@@ -66,37 +66,37 @@ export class Process {
     const child = this.#child
     this.#child = undefined
     if (child === undefined || child.exitCode !== null) return
-    this.#go(child)
+    this.#resume(child)
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
     const late = globalThis.setTimeout(() => {
-      this.#complain(`${this.name} did not end within ${GRACE} ms of SIGTERM`)
+      this.#onViolation(`${this.name} did not end within ${TERMINATION_TIMEOUT_MS} ms of SIGTERM`)
       child.kill('SIGKILL')
-    }, GRACE)
+    }, TERMINATION_TIMEOUT_MS)
     await ended
     clearTimeout(late)
     if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL')
-      this.#complain(`${this.name} ended with code ${child.exitCode} after SIGTERM`)
+      this.#onViolation(`${this.name} ended with code ${child.exitCode} after SIGTERM`)
   }
 
   /** Suspends the process; its connections stay open. */
-  pause() {
-    this.isPaused = this.#child?.kill('SIGSTOP') ?? false
+  suspend() {
+    this.isSuspended = this.#child?.kill('SIGSTOP') ?? false
   }
 
   /** Resumes the process. */
-  go() {
-    if (this.#child) this.#go(this.#child)
+  resume() {
+    if (this.#child) this.#resume(this.#child)
   }
 
-  #go(child: ChildProcess) {
-    if (this.isPaused) child.kill('SIGCONT')
-    this.isPaused = false
+  #resume(child: ChildProcess) {
+    if (this.isSuspended) child.kill('SIGCONT')
+    this.isSuspended = false
   }
 }
 
 /** Kills a process; settles when it has ended. */
-const end = (child: ChildProcess): Promise<void> =>
+const killProcess = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.once('close', () => resolve())
@@ -106,7 +106,7 @@ const end = (child: ChildProcess): Promise<void> =>
 /** Starts a script of this folder as a process; settles when it reports that it is ready. */
 export async function startScript(url: URL, args: readonly unknown[]): Promise<ChildProcess> {
   const child = fork(url.pathname, args.map(String), { execArgv: [] })
-  await messageOf(child, START_TIMEOUT)
+  await nextMessage(child, START_TIMEOUT_MS)
   return child
 }
 
@@ -118,35 +118,35 @@ export async function startProgram(
   onLine: (line: string) => void = () => undefined,
 ): Promise<ChildProcess> {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const said: string[] = []
+  const output: string[] = []
   const ready = new Promise<void>(resolve => {
     createInterface({ input: child.stderr }).on('line', line => {
       onLine(line)
-      if (said.length < 20) said.push(line)
+      if (output.length < 20) output.push(line)
       if (isReady.test(line)) resolve()
     })
   })
   const failure = await Promise.race([
     ready,
-    once(child, 'exit', { signal: AbortSignal.timeout(START_TIMEOUT) }),
+    once(child, 'exit', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }),
   ]).catch(error => error)
   if (failure === undefined) return child
-  await end(child)
-  throw new Error(`${program} failed to start: ${said.join('\n')}`)
+  await killProcess(child)
+  throw new Error(`${program} failed to start: ${output.join('\n')}`)
 }
 
 /** Requests the statistics of a script. */
-export async function statsOf<T>({ name, child }: Process): Promise<T> {
+export async function requestStats<T>({ name, child }: ManagedProcess): Promise<T> {
   if (child === undefined) throw new Error(`${name} is down`)
-  const first = messageOf(child, ANSWER_TIMEOUT)
+  const first = nextMessage(child, RESPONSE_TIMEOUT_MS)
   child.send('stats')
   // Other messages may arrive first.
-  for (let answer = await first; ; answer = await messageOf(child, ANSWER_TIMEOUT))
-    if (typeof answer === 'object' && answer !== null && 'stats' in answer) return answer.stats as T
+  for (let response = await first; ; response = await nextMessage(child, RESPONSE_TIMEOUT_MS))
+    if (typeof response === 'object' && response !== null && 'stats' in response) return response.stats as T
 }
 
 /** Returns the next message of a process. */
-async function messageOf(child: ChildProcess, timeout: number): Promise<unknown> {
+async function nextMessage(child: ChildProcess, timeout: number): Promise<unknown> {
   const settled = new AbortController()
   const { signal } = settled
   try {

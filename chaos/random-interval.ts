@@ -1,7 +1,7 @@
 import type { Random } from './random.js'
 
 /** Repeats an action at random intervals until it is paused. */
-export class Pace {
+export class RandomInterval {
   #random
   #mean
   #action

@@ -8,7 +8,7 @@ import { nameOf, uniqueValue } from '../values.js'
  * With another broker, the exact set of registrations is unknown, because those of disconnected clients end only at the
  * next change. So every key is changed once more, and every watcher must receive it.
  */
-export async function judgeHearing(world: World, participants: readonly Participant[]) {
+export async function checkNotifications(world: World, participants: readonly Participant[]) {
   const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
   await Promise.all(
     world.keys.map(async (key, number) => {

@@ -1,24 +1,26 @@
-import type { Complaints } from '../complaints.js'
+import type { Violations } from '../violations.js'
 import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import { Numbers } from './numbers.js'
 
 /** What one client received from one group in one session. */
-export interface Stay {
+export interface GroupMembership {
   client: string
   connectionId: string
   /** run of the hub */
-  life: number
+  run: number
   group: number
   /** messages in order of arrival */
   seen: Numbers
   /** when the hub added it as a member; Infinity if it did not */
   joinedAt: number
   /** whether the client must still report the loss of an earlier session */
-  owed: boolean
+  isGapOwed: boolean
 }
 
-export const newStay = (beginning: Pick<Stay, 'client' | 'connectionId' | 'life' | 'group' | 'owed'>): Stay => ({
+export const newMembership = (
+  beginning: Pick<GroupMembership, 'client' | 'connectionId' | 'run' | 'group' | 'isGapOwed'>,
+): GroupMembership => ({
   ...beginning,
   seen: new Numbers(),
   joinedAt: Number.POSITIVE_INFINITY,
@@ -30,23 +32,23 @@ export const newStay = (beginning: Pick<Stay, 'client' | 'connectionId' | 'life'
  *
  * @param isLast - whether the session is still open and all activity has ended
  */
-export function judgeStay(
-  stay: Stay,
-  { ledger, counts, complaints }: { ledger: Ledger; counts: Counts; complaints: Complaints },
+export function checkMembership(
+  membership: GroupMembership,
+  { ledger, counts, violations }: { ledger: Ledger; counts: Counts; violations: Violations },
   isLast: boolean,
 ) {
-  const { client, connectionId, life, group, seen, joinedAt } = stay
-  const order = ledger.orderOf(life, group)
+  const { client, connectionId, run, group, seen, joinedAt } = membership
+  const order = ledger.orderOf(run, group)
   const about = `${client} in group ${group}, session ${connectionId.slice(0, 6)}, ${seen.length} messages seen`
-  const places = Array.from(seen.all, id => ledger.placeOf(id, life))
+  const places = Array.from(seen.all, id => ledger.placeOf(id, run))
   const first = places[0] ?? (isLast ? order.length : 0)
   // A stopping hub does not wait for a slow witness.
-  if (ledger.isOver(life)) while (places.at(-1) === -1) places.pop()
-  if (places.includes(-1)) complaints.add('not seen by the witness', about)
+  if (ledger.hasEnded(run)) while (places.at(-1) === -1) places.pop()
+  if (places.includes(-1)) violations.add('not seen by the witness', about)
   for (let place = 0; place < first; place++) {
     if (ledger.sentAt(order.at(place)) <= joinedAt) continue
     counts.losses++
-    complaints.add('lost at the beginning', `${about}: message ${order.at(place)}`)
+    violations.add('lost at the beginning', `${about}: message ${order.at(place)}`)
   }
   const known = new Set()
   for (const [i, place] of places.entries()) {
@@ -54,11 +56,11 @@ export function judgeStay(
     if (known.has(place)) counts.duplicates++
     else if (place < expected) counts.reorderings++
     else counts.losses += place - expected
-    if (place !== expected) complaints.add('gap, duplicate or reordering', `${about}: ${expected}, not ${place}`)
+    if (place !== expected) violations.add('gap, duplicate or reordering', `${about}: ${expected}, not ${place}`)
     known.add(place)
   }
   const rest = isLast && places.length > 0 ? order.length - 1 - (places.at(-1) ?? 0) : 0
   counts.losses += rest
-  if (rest > 0) complaints.add('lost at the end', `${about}: ${rest} messages`)
-  if (isLast && stay.owed) complaints.add('unreported loss', about)
+  if (rest > 0) violations.add('lost at the end', `${about}: ${rest} messages`)
+  if (isLast && membership.isGapOwed) violations.add('unreported loss', about)
 }

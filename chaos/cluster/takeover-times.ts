@@ -1,7 +1,7 @@
 import { now } from '../now.js'
 
 /** Measures how long clients wait for a response after their node or the leader of the stream has ended. */
-export class Takeovers {
+export class TakeoverTimes {
   #nodes: number[] = []
   #leaders: number[] = []
   /** Clients whose node has ended, and when, monotonic ms. */
@@ -13,12 +13,12 @@ export class Takeovers {
    *
    * @param clients - connected to the node
    */
-  node(clients: readonly string[]) {
+  recordNodeEnd(clients: readonly string[]) {
     for (const client of clients) if (!this.#waiting.has(client)) this.#waiting.set(client, now())
   }
 
   /** Records that the leader of the stream has ended. */
-  leader() {
+  recordLeaderEnd() {
     this.#leaderless ??= now()
   }
 
@@ -27,7 +27,7 @@ export class Takeovers {
    *
    * @param invoked - when the request was sent
    */
-  answered(client: string, invoked: number) {
+  recordResponse(client: string, invoked: number) {
     const since = this.#waiting.get(client)
     if (since !== undefined && invoked >= since) {
       this.#waiting.delete(client)
