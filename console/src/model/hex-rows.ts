@@ -1,6 +1,7 @@
 import { hexPairs } from './value.js'
 
 export interface HexRow {
+  /** Hexadecimal. */
   readonly offset: string
   readonly bytes: string
   /** The bytes as ASCII, with a dot for unprintable ones. */

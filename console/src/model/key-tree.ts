@@ -5,6 +5,7 @@ export interface KeyRow {
   readonly listed: ListedKey
   /** The name to show: without the path of its branch. */
   readonly label: string
+  /** From 1. */
   readonly level: number
   /** Position among its siblings, from 1, and their number. */
   readonly position: number

@@ -1,6 +1,7 @@
 import { fromHex, fromUtf8 } from '../../../src/core/util/bytes.js'
 
 export interface ListedKey {
+  /** The key in Base16. */
   readonly id: string
   /** The key as text, or as `0x` and Base16 unless it is UTF-8. */
   readonly name: string

@@ -1,3 +1,4 @@
+/** CSS pixels. */
 export interface Viewport {
   readonly scrollTop: number
   readonly height: number
@@ -7,6 +8,7 @@ export interface Viewport {
 
 export interface Range {
   readonly first: number
+  /** Exclusive. */
   readonly end: number
 }
 

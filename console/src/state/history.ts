@@ -51,6 +51,7 @@ export class HistoryRecorder {
   #total = 0
   #entry: Entry<Uint8Array> | undefined
 
+  /** @param now - time of arrival, ms on the store's clock */
   add(entry: Entry<Uint8Array>, now: number): void {
     const { op, source, value, version } = entry
     const shown = value && previewValue(value)

@@ -22,6 +22,7 @@ export interface RowSources {
   readonly api: Pick<Api, 'keys'>
   readonly keys$: Observable<readonly ListedKey[]>
   readonly tick$: Observable<unknown>
+  /** The store's clock, ms. */
   readonly now: () => number
 }
 

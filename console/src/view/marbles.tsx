@@ -7,6 +7,7 @@ const INSET = 4
 
 export interface MarblesProps {
   readonly changeTimes: ChangeTimes
+  /** ms on the store's clock. */
   readonly now: number
   /** CSS pixels. */
   readonly width: number

@@ -100,6 +100,7 @@ export interface KeysResponse {
 export interface KeyFacts {
   readonly id: string
   readonly version: string
+  /** Length of the value, bytes. */
   readonly size: number
   readonly expiresAt?: number
   readonly fencingToken?: string

@@ -97,6 +97,7 @@ export class Engine<C> {
     return this.#records.bytes + this.watchers.bytes
   }
 
+  /** Approximate encoded size of {@link capture}, bytes. */
   get stateSize(): number {
     return this.#stateMachine.stateSize
   }

@@ -66,36 +66,40 @@ export class GlobWatchers<C> {
     watched.connections.add(connection)
     this.#registrations++
     this.#bytes += REGISTRATION_OVERHEAD_BYTES
-    const own = this.#byConnection.get(connection)
-    if (own === undefined) this.#byConnection.set(connection, new Set([watched]))
-    else own.add(watched)
+    const watchedGlobs = this.#byConnection.get(connection)
+    if (watchedGlobs === undefined) this.#byConnection.set(connection, new Set([watched]))
+    else watchedGlobs.add(watched)
     return true
   }
 
+  /** Returns whether the registration existed. */
   remove(connection: C, id: string): boolean {
     const watched = this.#index.get(id)
     if (!watched?.connections.has(connection)) return false
-    const own = this.#byConnection.get(connection)
-    own?.delete(watched)
-    if (own?.size === 0) this.#byConnection.delete(connection)
+    const watchedGlobs = this.#byConnection.get(connection)
+    watchedGlobs?.delete(watched)
+    if (watchedGlobs?.size === 0) this.#byConnection.delete(connection)
     this.#applyWordCounts(this.#removeRegistration(watched, connection))
     return true
   }
 
+  /** Returns the number of globs the connection watched. */
   removeConnection(connection: C): number {
-    const own = this.#byConnection.get(connection)
+    const watchedGlobs = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
-    this.#applyWordCounts(Array.from(own ?? []).flatMap(watched => this.#removeRegistration(watched, connection)))
-    return own?.size ?? 0
+    this.#applyWordCounts(
+      Array.from(watchedGlobs ?? []).flatMap(watched => this.#removeRegistration(watched, connection)),
+    )
+    return watchedGlobs?.size ?? 0
   }
 
   /** Removes a connection's globs that match a key, given as a binary string; returns their number. */
   removeMatching(connection: C, key: string): number {
-    const own = this.#byConnection.get(connection)
-    if (own === undefined) return 0
-    const matching = Array.from(this.#index.matching(key)).filter(watched => own.has(watched))
-    for (const watched of matching) own.delete(watched)
-    if (own.size === 0) this.#byConnection.delete(connection)
+    const watchedGlobs = this.#byConnection.get(connection)
+    if (watchedGlobs === undefined) return 0
+    const matching = Array.from(this.#index.matching(key)).filter(watched => watchedGlobs.has(watched))
+    for (const watched of matching) watchedGlobs.delete(watched)
+    if (watchedGlobs.size === 0) this.#byConnection.delete(connection)
     this.#applyWordCounts(matching.flatMap(watched => this.#removeRegistration(watched, connection)))
     return matching.length
   }
@@ -107,6 +111,7 @@ export class GlobWatchers<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections
   }
 
+  /** See {@link GlobIndex.workOf}. */
   workOf(key: string): number {
     return this.#index.workOf(key)
   }
@@ -114,14 +119,14 @@ export class GlobWatchers<C> {
   #addGlob(connection: C, id: string): WatchedGlob<C> {
     const watched = this.#index.compile(id, this.#ownerOf(connection))
     const { glob, owner } = watched
-    let [own, all] = [glob.words, glob.words]
+    let [ownerWords, allWords] = [glob.words, glob.words]
     for (const other of this.#index.withSamePrefix(watched)) {
-      all += other.glob.words
-      if (other.owner === owner) own += other.glob.words
+      allWords += other.glob.words
+      if (other.owner === owner) ownerWords += other.glob.words
     }
     // A glob longer than the owner's limit is accepted by itself: one of 1,024 bytes has 33 words.
-    const isOverOwnerLimit = owner !== undefined && own > MAX_WORDS_PER_OWNER && own > glob.words
-    if (all > MAX_WORDS || isOverOwnerLimit) throw new CommandError('quota-exceeded')
+    const isOverOwnerLimit = owner !== undefined && ownerWords > MAX_WORDS_PER_OWNER && ownerWords > glob.words
+    if (allWords > MAX_WORDS || isOverOwnerLimit) throw new CommandError('quota-exceeded')
     this.#chargeOwner(watched)
     this.#index.add(watched)
     this.#bytes += bytesOf(watched)
@@ -204,9 +209,9 @@ export class GlobChains {
 
   /** Returns the maximum words on any key that matches `prefix`, after adding `words`. */
   maxWordsWith(prefix: string, words: number): number {
-    let most = this.#links.get(prefix)?.chain ?? this.#wordsOfPrefixes(prefix)
-    for (const { chain } of this.#extensionsOf(prefix)) most = Math.max(most, chain)
-    return most + words
+    let max = this.#links.get(prefix)?.chain ?? this.#wordsOfPrefixes(prefix)
+    for (const { chain } of this.#extensionsOf(prefix)) max = Math.max(max, chain)
+    return max + words
   }
 
   add(prefix: string, words: number): void {

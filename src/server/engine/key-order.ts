@@ -12,10 +12,12 @@ export class KeyOrder<K> {
   #gaps = 0
   #last = 0
 
+  /** 0 before the first key. */
   get last(): number {
     return this.#last
   }
 
+  /** Appends a key and returns its number. */
   add(key: K): number {
     this.#last++
     this.#numbers.push(this.#last)

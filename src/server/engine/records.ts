@@ -91,12 +91,14 @@ export class Records {
     return records
   }
 
+  /** In insertion order. */
   volatileIds(): string[] {
     const records: IndexedRecord[] = []
     for (const record of this.#byId.values()) if (record.volatile) records.push(record)
     return records.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
 
+  /** Returns whether the key existed. */
   remove(id: string): boolean {
     const removed = this.#byId.get(id)
     if (removed === undefined) return false

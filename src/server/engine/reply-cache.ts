@@ -42,6 +42,7 @@ export class ReplyCache {
     return this.#older.bytes + this.#younger.bytes
   }
 
+  /** The older generation first. */
   capture(): readonly [Uint8Array, Uint8Array] {
     return [new Uint8Array(this.#older.content), new Uint8Array(this.#younger.content)]
   }

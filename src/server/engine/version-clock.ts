@@ -50,6 +50,7 @@ export class VersionClock {
     this.#last = version
   }
 
+  /** Assigns and returns the next version. */
   tick(now: number): Hlc {
     this.#last = this.next(now)
     return this.#last

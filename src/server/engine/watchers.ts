@@ -115,6 +115,7 @@ export class Watchers<C> {
     else keys.add(watched)
   }
 
+  /** Returns whether the registration existed. */
   remove(connection: C, key: string): boolean {
     const watched = this.#byKey.get(key)
     if (!watched?.connections.has(connection)) return false
@@ -134,6 +135,7 @@ export class Watchers<C> {
     if (this.#globs.add(connection, glob)) this.#addCount(connection, WATCHES_PER_GLOB)
   }
 
+  /** Returns whether the registration existed. */
   removeGlob(connection: C, glob: string): boolean {
     const removed = this.#globs.remove(connection, glob)
     if (removed) this.#addCount(connection, -WATCHES_PER_GLOB)

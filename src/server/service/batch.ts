@@ -39,6 +39,7 @@ export class Batch {
   readonly jobs: Job[] = []
   #position = 0
 
+  /** Adds a job; returns the bytes charged. */
   add(job: Job): number {
     if (job.command !== undefined) this.commands.push(job.command)
     this.jobs.push(job)

@@ -51,7 +51,7 @@ export class CommitLoop implements LogListener {
   readonly #inFlight = new Fifo<Batch>()
   readonly #lastBatchOf = new WeakMap<object, Batch>()
   /** The job of an entry that a synchronous log is appending. */
-  #immediateJob: Job | undefined
+  #synchronousJob: Job | undefined
   #pendingBytes = 0
   #isFlushScheduled = false
   #isDrifting = false
@@ -132,17 +132,17 @@ export class CommitLoop implements LogListener {
   /** Adds a write to the pending batch. A synchronous log commits within the call, and its errors reach the caller. */
   #write(job: Job, command: EntryCommand): boolean {
     if (!this.#log.isSynchronous) {
-      const largest = this.#log.sharing?.maxBatchBytes ?? MAX_ENTRY_BYTES
-      if (this.#pending !== undefined && this.#pending.bytes + job.bytes > largest) this.#flush()
+      const maxBytes = this.#log.sharing?.maxBatchBytes ?? MAX_ENTRY_BYTES
+      if (this.#pending !== undefined && this.#pending.bytes + job.bytes > maxBytes) this.#flush()
       this.#add(job)
       return this.#isFlushScheduled && this.#log.sharing === undefined
     }
-    const outer = this.#immediateJob
-    this.#immediateJob = job
+    const previousJob = this.#synchronousJob
+    this.#synchronousJob = job
     try {
       this.#append([command])
     } finally {
-      this.#immediateJob = outer
+      this.#synchronousJob = previousJob
     }
     return false
   }
@@ -159,8 +159,8 @@ export class CommitLoop implements LogListener {
   /** Appends the jobs of this turn together. If the in-flight window is full, they wait for a commit. */
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isWindowFull) return
-    const gathered = this.#pending?.commands.length ?? 0
-    if (this.#delay !== undefined && gathered < this.#delay.expectedCommands) return
+    const pendingCommands = this.#pending?.commands.length ?? 0
+    if (this.#delay !== undefined && pendingCommands < this.#delay.expectedCommands) return
     this.#cancelDelay()
     this.#isFlushScheduled = true
     this.#afterIo(() => {
@@ -191,7 +191,7 @@ export class CommitLoop implements LogListener {
       if (this.#isStopped) return
       for (const result of this.#engine.apply(entry)) {
         if (result.type === 'expired') this.#host.onChanges(result.changes)
-        else this.#immediateJob?.onApplied(result)
+        else this.#synchronousJob?.onApplied(result)
       }
       this.#afterApply(entry.time)
       return
@@ -293,8 +293,8 @@ export class CommitLoop implements LogListener {
   /** Ends a job whose entry was not logged. Reads still run, unless they had to see other nodes' changes. */
   #fail(job: Job, failure: LogFailure): void {
     const { problem } = failure
-    const isDone = job.command === undefined && problem !== 'unavailable' && problem !== 'unknown'
-    this.#runGuarded(job, () => (isDone ? job.read() : job.onFailed(failure)))
+    const canRead = job.command === undefined && problem !== 'unavailable' && problem !== 'unknown'
+    this.#runGuarded(job, () => (canRead ? job.read() : job.onFailed(failure)))
   }
 
   /** Removes the batch of an entry: not the oldest one if the log rejects a new entry while others are in flight. */
@@ -308,13 +308,13 @@ export class CommitLoop implements LogListener {
 
   /** Appends the next batch before the committed one is applied, or delays it while more commands are expected. */
   #flushOrDelay({ commands }: Batch): void {
-    const { batchDelayMs: pause, sharing } = this.#log
+    const { batchDelayMs, sharing } = this.#log
     // Other entries are in flight, so wait for the jobs of this turn.
     if (sharing) this.#scheduleFlush()
-    else if (pause === 0 || commands.length === 0) this.#flush()
+    else if (batchDelayMs === 0 || commands.length === 0) this.#flush()
     else {
       this.#cancelDelay()
-      const cancel = this.#clock.schedule(pause, () => {
+      const cancel = this.#clock.schedule(batchDelayMs, () => {
         this.#delay = undefined
         this.#flush()
       })

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { LogFailure } from '../log/log.js'
 
+/** While the log rejects entries. */
 const RETRY_MS = 1_000
 
 export interface ExpiryTimerOptions {

@@ -283,6 +283,7 @@ export class WatchNotifier {
     this.#onlySubscribed = onlySubscribed
   }
 
+  /** Returns the number of notified clients. */
   notify(change: KeyChange, watchers: Iterable<Client>): number {
     let notified = 0
     let content: Content | undefined

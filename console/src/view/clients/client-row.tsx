@@ -11,6 +11,7 @@ import { useActions } from '../use-actions.js'
 
 export interface ClientRowProps {
   readonly client: ClientFacts
+  /** ms on the store's clock. */
   readonly now: number
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */

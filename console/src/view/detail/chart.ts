@@ -9,6 +9,7 @@ export interface Chart {
   close(): void
 }
 
+/** CSS pixels. */
 const HEIGHT = 150
 const MIN_SPAN_MS = 5_000
 

@@ -26,6 +26,7 @@ export interface GridRowProps extends RowPosition {
   readonly listing: KeyRow
   readonly inTree: boolean
   readonly row: Row
+  /** ms on the store's clock. */
   readonly now: number
   readonly open: boolean
   onOpen(): void

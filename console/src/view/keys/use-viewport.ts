@@ -1,6 +1,7 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
+/** CSS pixels. */
 export interface VisibleArea {
   readonly scrollTop: number
   readonly width: number
