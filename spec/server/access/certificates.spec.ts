@@ -80,11 +80,11 @@ describe('a certificate subject', () => {
     ['CN = a, OU = b', ['CN=a', 'OU=b']],
     ['OU=b,CN=a', ['CN=a', 'OU=b']],
     ['CN = Smith\\, John, O = a = b', ['CN=Smith, John', 'O=a = b']],
-  ])('%s is parsed', (text, parts) => {
+  ])('the subject %s is parsed', (text, parts) => {
     expect(parseSubject(text)).toEqual(parts)
   })
 
-  it.each(['', 'a', '= b', 'CN =', 'CN = a,'])('%j is rejected', text => {
+  it.each(['', 'a', '= b', 'CN =', 'CN = a,'])('the subject %j is rejected', text => {
     expect(() => parseSubject(text)).toThrow(ArgumentError)
     expect(() => certificates([{ subject: text, attributes: {} }])).toThrow(ArgumentError)
   })

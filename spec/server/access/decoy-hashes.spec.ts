@@ -31,7 +31,7 @@ describe('decoy hashes', () => {
     }
   })
 
-  it('costs are distributed among unknown names as among users, whatever the order of the file', () => {
+  it('decoy costs are distributed among unknown names as among users, whatever the order of the file', () => {
     for (const users of [usersOf(1, 3), [...usersOf(1, 3)].reverse()]) {
       const decoys = new DecoyHashes(users, KEY)
       const dear = Array.from({ length: 2_000 }, (_, n) => costOf(decoys.hashFor(`stranger-${n}`))).filter(

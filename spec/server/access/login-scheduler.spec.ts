@@ -91,7 +91,7 @@ describe('logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('with a thousand logins queued, only a name with fewer of them is still queued', async () => {
+  it('with a thousand logins queued, only one of a user name with fewer of them is still queued', async () => {
     const { started, rejected, startHanging, login, settled, pass } = open()
     startHanging(16 + 1_000, 'hangs')
     startHanging(1, 'hangs')

@@ -116,7 +116,7 @@ describe('the login service', () => {
 })
 
 describe('checks of certificates and tokens', () => {
-  it('at most four run per address, and other addresses do not wait for them', async () => {
+  it('at most four checks of certificates and tokens run per address, and other addresses do not wait for them', async () => {
     const open: (() => void)[] = []
     const authenticate = async (): Promise<LoginResult> => {
       await new Promise<void>(resolve => open.push(resolve))

@@ -87,7 +87,7 @@ describe('password authentication', () => {
     expect(await checkDuringReload('wonder', `bob:${HASH}`)).toEqual(WRONG)
   })
 
-  it('one password has different hashes, and each matches', async () => {
+  it('one password has different hashes, and matches each of them', async () => {
     const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
     expect(one).not.toBe(two)
     const { method } = new Passwords(`a:${one}\nb:${two}`)
@@ -110,7 +110,7 @@ describe('password checks', () => {
     return { ask, done }
   }
 
-  it('addresses are served round-robin', async () => {
+  it('password checks are served round-robin by address', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
@@ -157,7 +157,7 @@ describe('a password file', () => {
       'a:$scrypt$ln=0,r=0,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
       /^line 1/,
     ],
-  ])('rejects %s', (_, text, words) => {
+  ])('a password file with %s is rejected', (_, text, words) => {
     expect(() => parsePasswordFile(text)).toThrow(words)
   })
 

@@ -147,7 +147,7 @@ describe('parsePolicy', () => {
     ['two documents', '[]\n---\n[]', expect.stringMatching(/^line \d: .*multiple documents/)],
     ['invalid YAML', 'a: [', expect.stringMatching(/^line \d: /)],
     ['a custom tag', '!!js/function "x"', expect.stringMatching(/^line 1: /)],
-  ])('%s is rejected', (_, text, message) => {
+  ])('a policy with %s is rejected', (_, text, message) => {
     expect(() => parsePolicy(text)).toThrow(ArgumentError)
     expect(() => parsePolicy(text)).toThrow(expect.objectContaining({ message }))
   })

@@ -107,7 +107,7 @@ function actionOf({ what, name }: Question): Action {
 const RUNS = effort(600, 30)
 
 describe('a random policy', () => {
-  it('grants the same rights as a naive evaluation', () => {
+  it('a random policy grants the same rights as a naive evaluation', () => {
     let allowed = 0
     fc.assert(
       fc.property(

@@ -146,7 +146,7 @@ describe("AIO's examples", () => {
 })
 
 describe('the rights of a client', () => {
-  it('are empty without a matching rule', () => {
+  it('the rights of a client are empty without a matching rule', () => {
     for (const policy of ['[]', 'authorizationPolicies: {}', '[{ principals: {} }]', rule({})]) {
       const rights = rightsOf(policy, { username: 'u', attributes: { a: 'b' } })
       for (const action of [connect, publish('t'), subscribe('t'), read('k'), write('k')])
@@ -155,7 +155,7 @@ describe('the rights of a client', () => {
     }
   })
 
-  it('name the rule that decides', () => {
+  it('the rights of a client name the rule that decides', () => {
     const policy =
       '[{principals: {usernames: [v]}}, {principals: {clientIds: [c]}, brokerResources: [{method: Connect}]}]'
     expect(rightsOf(policy, { username: 'u' }).sourceOf(connect)).toBe('rules[1].brokerResources[0]')
@@ -164,7 +164,7 @@ describe('the rights of a client', () => {
   })
 
   it.each(['*', '?', '[a-z]', '[^q]', '\\', '[', '*?[]\\'])(
-    'treat %j in a client property as literal text in a key glob',
+    'the rights of a client treat %j in a client property as literal text in a key glob',
     sign => {
       const subject = { username: 'u', clientId: sign, attributes: { a: sign } }
       const policies = [
@@ -182,27 +182,30 @@ describe('the rights of a client', () => {
     },
   )
 
-  it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])('exclude every topic for a client property that contains %j', sign => {
-    const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
-    const policy = rule({
-      brokerResources: [
-        { method: 'Publish', topics },
-        { method: 'Subscribe', topics },
-      ],
-    })
-    const rights = rightsOf(policy, { username: 'u', clientId: sign, attributes: { a: sign } })
-    for (const topic of ['t/a', 't/a/x', 'a', 't/a/b/x', `t/${sign}`, `t/${sign}/x`, sign]) {
-      expect(rights.allows(subscribe(topic))).toBe(false)
-      expect(rights.allows(publish(topic))).toBe(false)
-    }
-  })
+  it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])(
+    'the rights of a client exclude every topic for a client property that contains %j',
+    sign => {
+      const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
+      const policy = rule({
+        brokerResources: [
+          { method: 'Publish', topics },
+          { method: 'Subscribe', topics },
+        ],
+      })
+      const rights = rightsOf(policy, { username: 'u', clientId: sign, attributes: { a: sign } })
+      for (const topic of ['t/a', 't/a/x', 'a', 't/a/b/x', `t/${sign}`, `t/${sign}/x`, sign]) {
+        expect(rights.allows(subscribe(topic))).toBe(false)
+        expect(rights.allows(publish(topic))).toBe(false)
+      }
+    },
+  )
 
   it.each([
     ['a client without user name', { clientId: 'c' }],
     ['a missing attribute', { clientId: 'c', username: 'u' }],
     ['an empty attribute', { clientId: 'c', username: 'u', attributes: { site: '' } }],
     ['an attribute named like an object property', { clientId: 'c', username: 'u', attributes: {} }],
-  ])('exclude placeholders for %s', (_, subject) => {
+  ])('the rights of a client exclude placeholders for %s', (_, subject) => {
     const policy = `[{principals: {clientIds: [c]}, stateStoreResources: [
       {method: Read, keyType: Pattern, keys: ['{principal.attributes.site}*', '{principal.attributes.toString}*']}]}]`
     expect(rightsOf(policy, subject).allows(read('k'))).toBe(false)
@@ -212,19 +215,19 @@ describe('the rights of a client', () => {
     ['Read', true, false],
     ['Write', false, true],
     ['ReadWrite', true, true],
-  ])('separate reading and writing: %s', (method, reads, writes) => {
+  ])('the rights of a client separate reading and writing: %s', (method, reads, writes) => {
     const rights = rightsOf(keys(method, 'String', 'a*'), { username: 'u' })
     expect([rights.allows(read('a*')), rights.allows(write('a*'))]).toEqual([reads, writes])
     expect([rights.allows(read('ab')), rights.allows(write('A*'))]).toEqual([false, false])
   })
 
-  it('cover binary keys', () => {
+  it('the rights of a client cover binary keys', () => {
     const rights = rightsOf(keys('Read', 'Binary', '/wA='), { username: 'u' })
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255, 0) })).toBe(true)
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255) })).toBe(false)
   })
 
-  it("exclude a glob that gets too long with the client's properties", () => {
+  it("the rights of a client exclude a glob that gets too long with the client's properties", () => {
     const policy = keys('Read', 'Pattern', '{principal.clientId}*')
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_023) }).allows(read('x'.repeat(1_023)))).toBe(true)
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_024) }).allows(read('x'.repeat(1_024)))).toBe(false)

@@ -121,7 +121,7 @@ describe('token authentication', () => {
     expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(4)
   })
 
-  it('keys can be replaced, and invalid new keys leave the previous ones in place', async () => {
+  it('token keys can be replaced, and invalid new keys leave the previous ones in place', async () => {
     const tokens = new Tokens({ jwks, audiences: AUDIENCES })
     expect(() => tokens.load('{')).toThrow(ArgumentError)
     expect(await tokens.method(loginBySat(await sign()))).toHaveProperty('principal')
@@ -130,7 +130,7 @@ describe('token authentication', () => {
     expect(await tokens.method(loginBySat(await sign({}, otherKeys)))).toHaveProperty('principal')
   })
 
-  it('keys are fetched from a URL, and logins are refused while it is unavailable', async () => {
+  it('token keys are fetched from a URL, and logins are refused while it is unavailable', async () => {
     let answer: string | undefined
     const server = createServer((_, response) => {
       response.writeHead(answer === undefined ? 500 : 200, { 'content-type': 'application/json' }).end(answer)
@@ -143,11 +143,11 @@ describe('token authentication', () => {
     expect(await tokens.method(request)).toHaveProperty('principal')
   })
 
-  it.each(['', '{}', '[]', 'http://example.com/keys', 'ftp://127.0.0.1/'])('%j is rejected as keys', text => {
+  it.each(['', '{}', '[]', 'http://example.com/keys', 'ftp://127.0.0.1/'])('%j is rejected as token keys', text => {
     expect(() => new Tokens({ jwks: text, audiences: AUDIENCES })).toThrow(ArgumentError)
   })
 
-  it('an audience is required', () => {
+  it('token authentication requires an audience', () => {
     expect(() => new Tokens({ jwks, audiences: [] })).toThrow(ArgumentError)
   })
 })

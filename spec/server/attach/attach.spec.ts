@@ -39,25 +39,25 @@ const WRONG: readonly (readonly [options: object, words: string])[] = [
 const NOW = (): string => `${Date.now()}:0:C`
 
 describe('attach', () => {
-  it.each(WRONG)('invalid options are rejected: %o', async (options, words) => {
+  it.each(WRONG)('attach rejects the invalid options %o', async (options, words) => {
     await expect(attach('mqtt://localhost:1', Object.assign({}, options))).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringContaining(words),
     })
   })
 
-  it('a URL of another protocol is rejected', async () => {
+  it('attach rejects a URL of another protocol', async () => {
     await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('a policy without an identity property is rejected with an explanation', async () => {
+  it('attach rejects a policy without an identity property, with an explanation', async () => {
     await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringMatching(/requires `identityProperty`/),
     })
   })
 
-  it('closing answers requests in flight, and later requests fail with no-store', async () => {
+  it('closing an attached store answers requests in flight, and later requests fail with no-store', async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     const store = await openAttached(url)
@@ -72,7 +72,7 @@ describe('attach', () => {
     expect(codes.filter(code => code !== 'done' && code !== 'no-store')).toEqual([])
   })
 
-  it('the store can be closed without a broker, and more than once', async () => {
+  it('an attached store can be closed without a broker, and more than once', async () => {
     const store = await attach('mqtt://127.0.0.1:1')
     const states = record(store.state$)
     await store.close()
@@ -80,7 +80,7 @@ describe('attach', () => {
     expect([states.completed, states.values.at(-1)]).toEqual([true, { state: 'closed', cause: undefined }])
   })
 
-  it('the store closes with a format error if its directory was not written by a store', async () => {
+  it('an attached store closes with a format error if its directory was not written by a store', async () => {
     const data = await mkdtemp(join(tmpdir(), 'attached-'))
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const store = await attach(await brokerUrl(), { data })
@@ -89,7 +89,7 @@ describe('attach', () => {
     expect(states.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'format' } })
   })
 
-  it('every response contains the instance id, which changes with each start', async () => {
+  it('every response of an attached store contains its instance id, which changes with each start', async () => {
     const url = await brokerUrl()
     const alice = await RawClient.ready(url, 'alice')
     const lives = []
@@ -118,7 +118,7 @@ describe('attach', () => {
     expect(reports.values.slice(-2).map(({ repeated }) => repeated)).toEqual([false, true])
   })
 
-  it('statistics and dump show the content of the store', async () => {
+  it('statistics and dump of an attached store show its content', async () => {
     const url = await brokerUrl()
     const store = await openAttached(url)
     const key = openClient(url).key('a', text)
@@ -142,7 +142,7 @@ describe('attach', () => {
   })
 
   describe('with a policy and an identity property', () => {
-    it('each client has its rights, and requests without a trusted identity are rejected', async () => {
+    it('with a policy, each client has its rights, and requests without a trusted identity are rejected', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []

@@ -8,8 +8,8 @@ import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 
 // The broker disconnects the previous owner of a client id with 142, which is permanent for any other client.
-describe('a store that took over during an outage of another one', () => {
-  it('keeps its keys and instance id when the other one reconnects and briefly takes its client id', {
+describe('a contested client id', () => {
+  it('a store that took over during an outage keeps its keys and instance id when the other one briefly takes its client id', {
     tags: 'slow',
   }, async () => {
     const broker = await openBroker()

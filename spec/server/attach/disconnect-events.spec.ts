@@ -29,7 +29,7 @@ async function openWithWatches() {
 }
 
 describe('a notification without a receiver', () => {
-  it("ends the client's registrations for that key, glob registrations included, and no others", async () => {
+  it("a notification without a receiver ends the client's registrations for that key, glob registrations included, and no others", async () => {
     const { port } = await openBroker()
     const url = `mqtt://127.0.0.1:${port}`
     const store = await openAttached(url)
@@ -49,7 +49,7 @@ describe('a notification without a receiver', () => {
 })
 
 describe('a disconnect message of the broker', () => {
-  it('ends all registrations of that client and of no other', async () => {
+  it('a disconnect message of the broker ends all registrations of that client and of no other', async () => {
     const { store, broker, wait } = await openWithWatches()
     await broker.request(command('KEYNOTIFY d'))
     wait(10_000)
@@ -57,7 +57,7 @@ describe('a disconnect message of the broker', () => {
     await eventually(() => store.stats.watches === 1)
   })
 
-  it('is ignored shortly after a request of the client, which has reconnected', async () => {
+  it('a disconnect message of the broker is ignored shortly after a request of the client, which has reconnected', async () => {
     const { store, alice, broker, wait } = await openWithWatches()
     wait(10_000)
     await alice.request(command('KEYNOTIFY a'))
@@ -68,7 +68,7 @@ describe('a disconnect message of the broker', () => {
     expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
   })
 
-  it('with malformed or foreign content has no effect', async () => {
+  it('a disconnect message of the broker with malformed or foreign content has no effect', async () => {
     const { store, broker, wait } = await openWithWatches()
     wait(10_000)
     const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]

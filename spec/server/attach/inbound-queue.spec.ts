@@ -24,7 +24,7 @@ function open() {
 }
 
 describe('the inbound queue', () => {
-  it('acknowledges messages in order of arrival, once they are handled', () => {
+  it('the inbound queue acknowledges messages in order of arrival, once they are handled', () => {
     const { inbound, acknowledged, done } = open()
     for (const id of [1, 2, 3]) inbound.push(messageOf(id))
     inbound.skip(messageOf(4))
@@ -35,14 +35,14 @@ describe('the inbound queue', () => {
     expect(acknowledged).toEqual([1, 2, 3, 4])
   })
 
-  it('does not acknowledge QoS 0', () => {
+  it('the inbound queue does not acknowledge QoS 0', () => {
     const { inbound, acknowledged, done } = open()
     inbound.push(messageOf(0))
     done(0)
     expect(acknowledged).toEqual([])
   })
 
-  it('keeps messages in order while it is closed', () => {
+  it('the inbound queue keeps messages in order while it is closed', () => {
     const { inbound, handled, gate } = open()
     gate.isOpen = false
     inbound.push(messageOf(1))
@@ -53,7 +53,7 @@ describe('the inbound queue', () => {
     expect([...handled.keys()]).toEqual(['1', '2'])
   })
 
-  it('does not acknowledge a message of a previous connection', () => {
+  it('the inbound queue does not acknowledge a message of a previous connection', () => {
     const { inbound, acknowledged, done } = open()
     inbound.push(messageOf(1))
     inbound.clear()
@@ -64,7 +64,7 @@ describe('the inbound queue', () => {
     expect(acknowledged).toEqual([2])
   })
 
-  it('drops and acknowledges messages above its limit', () => {
+  it('the inbound queue drops and acknowledges messages above its limit', () => {
     const { inbound, acknowledged, handled, done, gate } = open()
     gate.isOpen = false
     inbound.push(messageOf(1, 100 * 1024 * 1024))

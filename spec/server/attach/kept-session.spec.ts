@@ -22,7 +22,7 @@ describe('a store whose broker does not deliver in the resumed session', () => {
       },
     )
 
-  it('starts a new session with a new instance id when its own announcement does not arrive', {
+  it('a store starts a new session with a new instance id when its own announcement does not arrive', {
     tags: 'slow',
   }, async () => {
     const clientId = `store-${randomUUID()}`

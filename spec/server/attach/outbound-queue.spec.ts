@@ -39,7 +39,7 @@ function open() {
 const MiB = 1024 * 1024
 
 describe('the outbound queue', () => {
-  it("sends once connected, within the broker's receive maximum", () => {
+  it("the outbound queue sends once connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)
     expect(topics()).toEqual([])
@@ -53,7 +53,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('reports a loss after a notification that is too large or rejected', () => {
+  it('the outbound queue reports a loss after a notification that is too large or rejected', () => {
     const { outbound, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
@@ -65,7 +65,7 @@ describe('the outbound queue', () => {
     expect(outbound.takeNotificationLoss()).toBe(false)
   })
 
-  it('lets responses to other clients overtake all but 256 notifications', () => {
+  it('the outbound queue lets responses to other clients overtake all but 256 notifications', () => {
     const { connect, push, topics, sent } = open()
     connect()
     for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true, receiver: 'watcher' })
@@ -75,7 +75,7 @@ describe('the outbound queue', () => {
     expect(topics().at(-1)).toBe('n256')
   })
 
-  it('keeps responses and notifications of one client in order', () => {
+  it('the outbound queue keeps responses and notifications of one client in order', () => {
     const { connect, push, topics } = open()
     push('watcher: change', 1, { isNotification: true, receiver: 'watcher' })
     push('watcher: answer to GET', 1, { receiver: 'watcher' })
@@ -85,7 +85,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['watcher: change', 'other: answer', 'watcher: answer to GET', 'watcher: next change'])
   })
 
-  it('sends a notification despite a client that floods requests, even at a receive maximum of 1', () => {
+  it('the outbound queue sends a notification despite a client that floods requests, even at a receive maximum of 1', () => {
     const { connect, push, topics, sent } = open()
     connect({ receiveMaximum: 1 })
     for (let i = 0; i < 10; i++) push(`asker: answer ${i}`, 1, { receiver: 'asker' })
@@ -96,7 +96,7 @@ describe('the outbound queue', () => {
     expect(topics().indexOf('watcher: answer')).toBeLessThan(5)
   })
 
-  it('notifies clients round-robin', () => {
+  it('the outbound queue notifies clients round-robin', () => {
     const { connect, push, topics } = open()
     for (const topic of ['a1', 'a2', 'a3', 'b1', 'c1'])
       push(topic, 1, { isNotification: true, receiver: topic.slice(0, 1) })
@@ -104,7 +104,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
   })
 
-  it('resends unacknowledged messages first and in order when the session is resumed', () => {
+  it('the outbound queue resends unacknowledged messages first and in order when the session is resumed', () => {
     const { outbound, connect, push, topics, sent, outcomes } = open()
     connect()
     for (const topic of ['a', 'b', 'c']) push(topic)
@@ -121,7 +121,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('drops unacknowledged messages with the session, and keeps unsent ones', () => {
+  it('the outbound queue drops unacknowledged messages with the session, and keeps unsent ones', () => {
     const { outbound, connect, push, topics } = open()
     connect({ receiveMaximum: 1 })
     for (const topic of ['a', 'b']) push(topic)
@@ -130,7 +130,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['a', 'b'])
   })
 
-  it("drops a message that exceeds the broker's packet size", () => {
+  it("the outbound queue drops a message that exceeds the broker's packet size", () => {
     const { connect, push, topics, outcomes } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11)
@@ -138,7 +138,7 @@ describe('the outbound queue', () => {
     expect([topics(), outcomes]).toEqual([['small'], ['large ok']])
   })
 
-  it('is bounded, and reports backpressure and losses', () => {
+  it('the outbound queue is bounded, and reports backpressure and losses', () => {
     const { outbound, connect, push, sent, outcomes, drained } = open()
     connect({ receiveMaximum: 1 })
     push('a', 33 * MiB)
@@ -155,7 +155,7 @@ describe('the outbound queue', () => {
 })
 
 describe('a message that may have closed the connection', () => {
-  it('is resent in groups of doubling size, with nothing else in flight', () => {
+  it('a suspected message is resent in groups of doubling size, with nothing else in flight', () => {
     const { outbound, connect, push, topics, sent } = open()
     connect()
     for (const topic of ['a', 'b', 'c', 'd']) push(topic)
@@ -172,7 +172,7 @@ describe('a message that may have closed the connection', () => {
     expect(groups).toEqual([['a'], ['b', 'c'], ['d'], ['new'], []])
   })
 
-  it('is dropped permanently if it was alone in flight and the broker gave a matching reason code', () => {
+  it('a suspected message is dropped permanently if it was alone in flight and the broker gave a matching reason code', () => {
     const { outbound, connect, push, topics, outcomes, drops } = open()
     connect()
     push('poison')
@@ -185,7 +185,7 @@ describe('a message that may have closed the connection', () => {
     expect(drops).toEqual(['poison connection-ended 144'])
   })
 
-  it('is dropped after three losses alone in flight without a matching reason code, and watchers must register again', () => {
+  it('a suspected message is dropped after three losses alone in flight without a matching reason code, and watchers must register again', () => {
     const { outbound, connect, push, topics, drops } = open()
     connect()
     push('poison')
@@ -198,7 +198,7 @@ describe('a message that may have closed the connection', () => {
     expect(topics()).toEqual(['poison', 'poison', 'poison'])
   })
 
-  it.each([1, 2, 7, 100])('is found among %i others, and none of them is lost', count => {
+  it.each([1, 2, 7, 100])('a suspected message is found among %i others, and none of them is lost', count => {
     const { outbound, connect, push, topics, sent, outcomes, drops } = open()
     const names = [...Array.from({ length: count }, (_, i) => String(i))]
     names.splice(Math.floor(count / 2), 0, 'poison')

@@ -49,7 +49,7 @@ describe('a client with more requests in flight than it can read responses', () 
   ] as const
 
   it.each(some(WAYS, 1))(
-    'gets all responses: 512 values of 64 KiB, %s',
+    'a client with many requests in flight gets all responses: 512 values of 64 KiB, %s',
     { tags: 'slow' },
     async (_, transport, session) => {
       const { store } = await open()
@@ -60,7 +60,7 @@ describe('a client with more requests in flight than it can read responses', () 
     },
   )
 
-  it('gets all responses even if it pauses reading', async () => {
+  it('a client with many requests in flight gets all responses even if it pauses reading', async () => {
     const { store } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -78,7 +78,9 @@ describe('a client with more requests in flight than it can read responses', () 
     )
   })
 
-  it('is not answered without limit, and is disconnected if it does not read', { tags: 'slow' }, async () => {
+  it('a client with many requests in flight is not answered without limit, and is disconnected if it does not read', {
+    tags: 'slow',
+  }, async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -92,7 +94,7 @@ describe('a client with more requests in flight than it can read responses', () 
 describe('a client that reads nothing', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('is not read without limit', { tags: 'slow' }, async () => {
+  it('a client that reads nothing is not read without limit', { tags: 'slow' }, async () => {
     const { store } = await open()
     const client = await connect(store)
     const read = vi.spyOn(FrameCutter.prototype, 'push')
@@ -105,7 +107,7 @@ describe('a client that reads nothing', () => {
     expect(bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
-  it('is disconnected as too slow with more than 16 MiB of queued notifications', async () => {
+  it('a client that reads nothing is disconnected as too slow with more than 16 MiB of queued notifications', async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
@@ -133,7 +135,7 @@ describe('a client with many unacknowledged messages', () => {
 
   const HALF = LIMIT.queuedBytes / 2 / VALUE.length
 
-  it('gets responses only after acknowledging some, and PINGRESP immediately', async () => {
+  it('a client with many unacknowledged messages gets responses only after acknowledging some, and PINGRESP immediately', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(100).map(get))
@@ -150,7 +152,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
   })
 
-  it('is served in order, whatever it sends in between', async () => {
+  it('a client with many unacknowledged messages is served in order, whatever it sends in between', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(HALF + 2).map(get))
@@ -166,7 +168,7 @@ describe('a client with many unacknowledged messages', () => {
     expect([client.publishes.length, store.stats.keys]).toEqual([HALF + 2, 2])
   })
 
-  it('can disconnect before acknowledging', async () => {
+  it('a client with many unacknowledged messages can disconnect before acknowledging', async () => {
     const { store } = await open()
     const heir = await TestClient.connect(store.url, 'heir')
     await heir.subscribe('wills')
@@ -181,7 +183,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(heir.publishes).toEqual([])
   })
 
-  it('is read on with more than 1 MiB of queued requests, as acknowledgements may follow them', async () => {
+  it('a client with many unacknowledged messages is read on with more than 1 MiB of queued requests, as acknowledgements may follow them', async () => {
     const { store } = await open()
     const client = await connect(store, KEPT)
     client.send(...numbers(HALF).map(get))
@@ -196,7 +198,7 @@ describe('a client with many unacknowledged messages', () => {
     await client.came('publish', HALF + 20)
   })
 
-  it('loses connection and session above the limit of queued notifications', {
+  it('a client with many unacknowledged messages loses connection and session above the limit of queued notifications', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {
@@ -220,7 +222,7 @@ describe('a client with many unacknowledged messages', () => {
     await set()
   })
 
-  it('keeps its connection if the session ends with it, as nothing is queued then', {
+  it('a client with many unacknowledged messages keeps its connection if the session ends with it, as nothing is queued then', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {

@@ -20,14 +20,14 @@ Object.assign(LIMIT, { closeTimeoutMs: 500 })
 const portOf = (url: string): number => Number(new URL(url).port)
 
 describe('closing a store', () => {
-  it('sends every client DISCONNECT 139, over TCP and WebSocket', async () => {
+  it('closing a store sends every client DISCONNECT 139, over TCP and WebSocket', async () => {
     const { store } = await openStore()
     const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
     await store.close()
     for (const client of clients) expect(await client.closed).toBe(SHUTTING_DOWN)
   })
 
-  it('frees both ports', async () => {
+  it('closing a store frees both ports', async () => {
     const { store } = await openStore()
     await RawClient.ready(store.url, 'alice')
     await store.close()
@@ -40,7 +40,7 @@ describe('closing a store', () => {
     }
   })
 
-  it('leaves no timer and no socket', { tags: 'slow' }, async () => {
+  it('closing a store leaves no timer and no socket', { tags: 'slow' }, async () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()
@@ -56,7 +56,7 @@ describe('closing a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('leaves no timer for requests in flight', async () => {
+  it('closing a store leaves no timer for requests in flight', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const sent = Array.from({ length: 500 }, async (_, i) =>
@@ -68,7 +68,7 @@ describe('closing a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('can be repeated, even concurrently', async () => {
+  it('closing a store can be repeated, even concurrently', async () => {
     const { store } = await openStore()
     await RawClient.ready(store.url, 'alice')
     await Promise.all([store.close(), store.close()])
@@ -76,7 +76,7 @@ describe('closing a store', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it('is performed by `await using`', async () => {
+  it('closing a store is performed by `await using`', async () => {
     const { store } = await openStore()
     const client = await RawClient.ready(store.url, 'alice')
     await store[Symbol.asyncDispose]()
@@ -86,7 +86,7 @@ describe('closing a store', () => {
   it.each([
     ['has sent nothing', Buffer.alloc(0)],
     ['has sent half a CONNECT', connect('raw').subarray(0, 8)],
-  ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
+  ])('closing a store does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)
     await raw.send(said)
@@ -99,12 +99,16 @@ describe('closing a store', () => {
     ['has sent nothing', ''],
     ['has not finished its HTTP request', 'GET / HTTP/1.1\r\n'],
     ['has only sent the WebSocket upgrade', UPGRADE],
-  ])('does not wait for a connection to the WebSocket port that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
-    const { store } = await openStore()
-    const raw = await RawSocket.open(store.wsUrl)
-    await raw.send(said)
-    await RawClient.ready(store.wsUrl, 'alice')
-    await store.close()
-    await raw.closed
-  })
+  ])(
+    'closing a store does not wait for a connection to the WebSocket port that %s',
+    BEFORE_CONNECT_TIMEOUT,
+    async (_, said) => {
+      const { store } = await openStore()
+      const raw = await RawSocket.open(store.wsUrl)
+      await raw.send(said)
+      await RawClient.ready(store.wsUrl, 'alice')
+      await store.close()
+      await raw.closed
+    },
+  )
 })

@@ -22,7 +22,7 @@ describe.each([
   ['two minutes', 120_000],
   ['a day', DAY],
 ])('a store whose clock ran ahead by %s and was corrected', (_, far) => {
-  it('still serves writes, watches, and locks with their tokens', async () => {
+  it('a store whose clock was set back still serves writes, watches, and locks with their tokens', async () => {
     const { store, clock, client } = await open()
     const key = client.key('k', text)
     const seen = record(key.entries$)
@@ -40,7 +40,7 @@ describe.each([
     expect(store.stats.errors).toBe(0)
   })
 
-  it('reports the drift once, and when it ends', async () => {
+  it('a store whose clock was set back reports the drift once, and when it ends', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(far)
@@ -56,14 +56,14 @@ describe.each([
 })
 
 describe('the drift of a store', () => {
-  it('is zero for a client clock that is a minute ahead', async () => {
+  it('the drift of a store is zero for a client clock that is a minute ahead', async () => {
     const { store, drifts } = await open()
     const early = openClient(store.url, { clock: new ManualClock(Date.now() + 55_000) })
     await firstValueFrom(early.key('k', text).set('v'))
     expect([store.drift, drifts.values]).toEqual([0, []])
   })
 
-  it('survives a restart that keeps the keys, and ends when a restart loses them', async () => {
+  it('the drift of a store survives a restart that keeps the keys, and ends when a restart loses them', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(DAY)
@@ -79,7 +79,7 @@ describe('the drift of a store', () => {
     expect([drifts.values, store.drift]).toEqual([[DAY, 0], 0])
   })
 
-  it('ends if a dump is loaded into a new store, whose versions begin at the current time', async () => {
+  it('the drift of a store ends if a dump is loaded into a new store, whose versions begin at the current time', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     await firstValueFrom(client.key('k', text).set('v'))
@@ -90,7 +90,7 @@ describe('the drift of a store', () => {
     expect(store.drift).toBe(0)
   })
 
-  it("does not prevent loading the store's own dump, tokens included", async () => {
+  it("the drift of a store does not prevent loading the store's own dump, tokens included", async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     const token = String((await firstValueFrom(client.key('lock', text).set('me'))).version)
@@ -101,7 +101,7 @@ describe('the drift of a store', () => {
   })
 })
 
-describe('when the clock of the store jumps, an expiring key', () => {
+describe('expiry when the clock of the store jumps', () => {
   const left = async (jump: number) => {
     const { store, clock } = await open()
     // The client's clock jumps as well, or it would be ahead of the store's.
@@ -112,11 +112,11 @@ describe('when the clock of the store jumps, an expiring key', () => {
     return { store, clock }
   }
 
-  it('is removed by the next request if the clock jumped past its expiry', async () => {
+  it('an expiring key is removed by the next request if the clock jumped past its expiry', async () => {
     expect((await left(DAY)).store.stats.keys).toBe(0)
   })
 
-  it('lives longer by the jump if the clock jumped back', async () => {
+  it('an expiring key lives longer by the jump if the clock jumped back', async () => {
     const { store, clock } = await left(-DAY)
     clock.advance(DAY + 9_999)
     expect(store.stats.keys).toBe(1)

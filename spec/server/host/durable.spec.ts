@@ -25,7 +25,7 @@ async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
 }
 
 describe('a store with a directory', () => {
-  it('recovers values, versions, expiry, tokens and its clock on the next start', async () => {
+  it('a store with a directory recovers values, versions, expiry, tokens and its clock on the next start', async () => {
     const data = directory()
     const one = await start(data)
     const { version } = await one.client.request(command('SET k v PX 5000'), { timestamp: NOW, fencingToken: NOW })
@@ -42,7 +42,7 @@ describe('a store with a directory', () => {
     expect((await two.client.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('deletes keys that expired before the start', async () => {
+  it('a store with a directory deletes keys that expired before the start', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v PX 5000'), { timestamp: NOW })
@@ -51,7 +51,7 @@ describe('a store with a directory', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('restarts with or without its keys', async () => {
+  it('a store with a directory restarts with or without its keys', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -63,7 +63,7 @@ describe('a store with a directory', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
   })
 
-  it('ends a load that coincides with a restart, and accepts the next one', async () => {
+  it('a store with a directory ends a load that coincides with a restart, and accepts the next one', async () => {
     const { store } = await start(directory())
     const loading = store.load([{ key: 'a', value: '1' }])
     // The event loop decides whether the load was appended by then.
@@ -77,7 +77,7 @@ describe('a store with a directory', () => {
     expect(await store.load([{ key: 'b', value: '2' }])).toMatchObject({ loaded: 1 })
   })
 
-  it('reports the progress of its recovery', async () => {
+  it('a store with a directory reports the progress of its recovery', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
@@ -92,7 +92,7 @@ describe('a store with a directory', () => {
     expect(read.at(-1)).toBeLessThanOrEqual(of)
   })
 
-  it('keeps a loaded dump', async () => {
+  it('a store with a directory keeps a loaded dump', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load([
@@ -123,7 +123,7 @@ describe('a store with a directory', () => {
     expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
   })
 
-  it('starts despite an unknown file in the directory, with a warning', async () => {
+  it('a store with a directory starts despite an unknown file in the directory, with a warning', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -141,7 +141,7 @@ describe('a store with a directory', () => {
     expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
   })
 
-  it('rejects a directory in use, and names the process', async () => {
+  it('a store with a directory rejects a directory in use, and names the process', async () => {
     const data = directory()
     await start(data)
     await expect(serve({ port: 0, wsPort: 0, data })).rejects.toMatchObject({
@@ -151,7 +151,7 @@ describe('a store with a directory', () => {
     await expect(checkDirectory(data)).rejects.toMatchObject({ code: 'in-use' })
   })
 
-  it('creates files that only the owner can read, and removes its lock', async () => {
+  it('a store with a directory creates files that only the owner can read, and removes its lock', async () => {
     const data = directory()
     const { store, client } = await start(data)
     await client.request(command('SET secret v'), { timestamp: NOW })
@@ -161,13 +161,13 @@ describe('a store with a directory', () => {
   })
 
   it.each([{ data: '' }, { persist: 'all' }, { persistKeys: ['a'] }, { data: 'd', persistKeys: ['a'] }] as const)(
-    'rejects the options %j',
+    'a store with a directory rejects the options %j',
     async options => {
       await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
     },
   )
 
-  it('answers the requests of a connection in order', async () => {
+  it('a store with a directory answers the requests of a connection in order', async () => {
     const { client } = await start(directory())
     const answers = await Promise.all(
       ['SET k 1', 'GET k', 'SET k 2', 'GET k', 'DEL k', 'GET k'].map(async words =>

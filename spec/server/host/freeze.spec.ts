@@ -22,7 +22,7 @@ async function openToday(): Promise<{ store: StoreServer; clock: ManualClock }> 
 }
 
 describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
-  it('answers nothing, and everything after it resumes', async () => {
+  it('a frozen store answers nothing, and everything after it resumes', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     store.freeze(5_000)
@@ -41,7 +41,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\n3\r\n')
   })
 
-  it('sends no notification and expires no key', async () => {
+  it('a frozen store sends no notification and expires no key', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     for (const key of ['k', 'other']) await alice.request(command(`KEYNOTIFY ${key}`))
@@ -59,7 +59,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(alice.inbox.map(({ text }) => text.trim().split('\r\n').at(-1))).toEqual(['v', 'DELETE', 'w'])
   })
 
-  it('accepts connections, and serves them after it resumes', async () => {
+  it('a frozen store accepts connections, and serves them after it resumes', async () => {
     const { store } = await openStore()
     store.freeze(60_000)
     const connecting = RawClient.ready(store[transport], 'late')
@@ -70,7 +70,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect((await late.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('can be cut, restarted and closed', async () => {
+  it('a frozen store can be cut, restarted and closed', async () => {
     const { store } = await openStore()
     const [alice, bob] = [
       await RawClient.ready(store[transport], 'alice'),
@@ -90,7 +90,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(await waiting).toBeInstanceOf(Error)
   })
 
-  it('delays a watch, which is current after it resumes', async () => {
+  it('a frozen store delays a watch, which is current after it resumes', async () => {
     const { store, clock } = await openToday()
     const panel = openClient(store[transport]).key('setPoint', number)
     const seen = record(openClient(store[transport]).key('setPoint', number).entries$)
@@ -105,7 +105,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
   })
 
-  it('is given up by a client that pings, which reports that and is current after reconnecting', {
+  it('a frozen store is given up by a client that pings, which reports that and is current after reconnecting', {
     tags: 'slow',
   }, async () => {
     const { store } = await openToday()
@@ -132,7 +132,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
 describe('freezing', () => {
   const open = async (): Promise<{ store: StoreServer; clock: ManualClock }> => openStore()
 
-  it('reports its end, and the latest call decides', async () => {
+  it('freezing reports its end, and the latest call decides', async () => {
     const { store, clock } = await open()
     expect(store.frozenUntil).toBeUndefined()
     store.freeze(1_000)
@@ -145,7 +145,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('ends with 0, even if the store was not frozen', async () => {
+  it('freezing ends with 0 ms, even if the store was not frozen', async () => {
     const { store, clock } = await open()
     store.freeze(0)
     store.freeze(1_000)
@@ -153,7 +153,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('a hundred times in a row has no effect afterwards', async () => {
+  it('freezing a hundred times in a row has no effect afterwards', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     for (let n = 0; n < 100; n++) {
@@ -164,7 +164,7 @@ describe('freezing', () => {
     }
   })
 
-  it('preserves a message larger than any buffer', async () => {
+  it('a frozen store preserves a message larger than any buffer', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     const value = 'x'.repeat(4_000_000)
@@ -177,7 +177,7 @@ describe('freezing', () => {
     expect(read?.text).toBe(`$4000000\r\n${value}\r\n`)
   })
 
-  it('drops a client that disconnects before the store resumes', async () => {
+  it('a frozen store drops a client that disconnects before the store resumes', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -190,7 +190,7 @@ describe('freezing', () => {
     await eventually(() => store.clientIds.length === 0)
   })
 
-  it('survives a connection that breaks before the store resumes', async () => {
+  it('a frozen store survives a connection that breaks before the store resumes', async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
@@ -206,7 +206,7 @@ describe('freezing', () => {
     await eventually(() => store.clientIds.length === 1)
   })
 
-  it("accepts no more connections than the system's backlog allows", { tags: 'slow' }, async () => {
+  it("a frozen store accepts no more connections than the system's backlog allows", { tags: 'slow' }, async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 520 }, async () => RawSocket.open(store.url)))
@@ -217,13 +217,13 @@ describe('freezing', () => {
     expect(refused).toBe(520 - 511)
   })
 
-  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects %s ms', async ms => {
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('freezing for %s ms is rejected', async ms => {
     const { store } = await open()
     expect(() => store.freeze(ms)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(store.frozenUntil).toBeUndefined()
   })
 
-  it('rejects a closed store', async () => {
+  it('freezing a closed store is rejected', async () => {
     const { store, clock } = await open()
     store.freeze(1_000)
     await store.close()

@@ -45,15 +45,18 @@ describe('a client that does not send MQTT', () => {
     'a filter that is none': [CONNECT, subscribe(['news/#/more'])],
   }
 
-  it.each(Object.entries(NOT_MQTT))('is disconnected, and others are unaffected: %s', async (_, chunks) => {
-    const { store, witness } = await open()
-    const raw = await RawSocket.open(store.url)
-    for (const chunk of chunks) await raw.send(chunk)
-    await raw.closed
-    await expectUnharmed(store, witness)
-  })
+  it.each(Object.entries(NOT_MQTT))(
+    'a client that does not send MQTT is disconnected, and others are unaffected: %s',
+    async (_, chunks) => {
+      const { store, witness } = await open()
+      const raw = await RawSocket.open(store.url)
+      for (const chunk of chunks) await raw.send(chunk)
+      await raw.closed
+      await expectUnharmed(store, witness)
+    },
+  )
 
-  it('does not affect others, whatever bytes it sends', async () => {
+  it('a client that does not send MQTT does not affect others, whatever bytes it sends', async () => {
     const { store, witness } = await open()
     for (let seed = 1; seed <= 60; seed++) {
       const raw = await RawSocket.open(store.url)
@@ -67,19 +70,22 @@ describe('a client that does not send MQTT', () => {
 
   const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
 
-  it.each(Object.entries(PIECES))('does not affect others with %s truncated at any byte', async (_, whole) => {
-    const { store, witness } = await open()
-    for (let length = 0; length <= whole.length; length++) {
-      const raw = await RawSocket.open(store.url)
-      await raw.send(whole.subarray(0, length))
-      raw.socket.resetAndDestroy()
-    }
-    await expectUnharmed(store, witness)
-    await eventually(() => store.clientIds.length === 1)
-    expect(store.clientIds).toEqual(['witness'])
-  })
+  it.each(Object.entries(PIECES))(
+    'a client that does not send MQTT does not affect others with %s truncated at any byte',
+    async (_, whole) => {
+      const { store, witness } = await open()
+      for (let length = 0; length <= whole.length; length++) {
+        const raw = await RawSocket.open(store.url)
+        await raw.send(whole.subarray(0, length))
+        raw.socket.resetAndDestroy()
+      }
+      await expectUnharmed(store, witness)
+      await eventually(() => store.clientIds.length === 1)
+      expect(store.clientIds).toEqual(['witness'])
+    },
+  )
 
-  it('does not affect others with a packet that it never completes', async () => {
+  it('a client that never completes a packet does not affect others', async () => {
     const { store, witness } = await open()
     for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
@@ -90,7 +96,7 @@ describe('a client that does not send MQTT', () => {
 })
 
 describe('a slow client', () => {
-  it('may send its packets byte by byte', async () => {
+  it('a slow client may send its packets byte by byte', async () => {
     const { store } = await openStore()
     const reader = await RawClient.connect(store.url, 'reader')
     await reader.subscribe('news')
@@ -101,7 +107,7 @@ describe('a slow client', () => {
     expect(message?.text).toBe('hello')
   })
 
-  it('is disconnected if it does not read, and others do not wait for it', async () => {
+  it('a slow client is disconnected if it does not read, and others do not wait for it', async () => {
     const { store } = await openStore()
     const [slow, writer] = [await RawClient.ready(store.url, 'slow'), await RawClient.ready(store.url, 'writer')]
     await slow.request(command('KEYNOTIFY key'))
@@ -117,7 +123,7 @@ describe('a slow client', () => {
 })
 
 describe('a well-formed but invalid packet', () => {
-  it('is not forwarded if its topic contains a null character', async () => {
+  it('an invalid packet is not forwarded if its topic contains a null character', async () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)
@@ -134,15 +140,18 @@ describe('a well-formed but invalid packet', () => {
     ['a zero character', 'x\0y'],
     ['a wildcard', 'answers/#'],
     ['another wildcard', 'answers/+'],
-  ])('does not make the store publish to an invalid topic: a response topic of %s', async (_, responseTopic) => {
-    const { store, witness } = await open()
-    await witness.subscribe('#')
-    const other = await RawClient.ready(store.url, 'other')
-    await Promise.race([other.send(command('GET key'), { responseTopic }).catch(() => undefined), other.closed])
-    await expectUnharmed(store, witness)
-  })
+  ])(
+    'an invalid packet does not make the store publish to an invalid topic: a response topic of %s',
+    async (_, responseTopic) => {
+      const { store, witness } = await open()
+      await witness.subscribe('#')
+      const other = await RawClient.ready(store.url, 'other')
+      await Promise.race([other.send(command('GET key'), { responseTopic }).catch(() => undefined), other.closed])
+      await expectUnharmed(store, witness)
+    },
+  )
 
-  it('does not disconnect a watcher: a key too long for a notification topic', async () => {
+  it('an invalid packet does not disconnect a watcher: a key too long for a notification topic', async () => {
     const { store, witness } = await open()
     const long = 'x'.repeat(40_000)
     await witness.request(command(`KEYNOTIFY ${long}`))
@@ -151,7 +160,7 @@ describe('a well-formed but invalid packet', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('does not affect others, even by the thousand', async () => {
+  it('an invalid packet does not affect others, even by the thousand', async () => {
     const { store, witness } = await open()
     const other = await RawClient.ready(store.url, 'other')
     const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
@@ -160,7 +169,7 @@ describe('a well-formed but invalid packet', () => {
     await expectUnharmed(store, witness)
   })
 
-  it('without properties and with QoS 0 is not forwarded', async () => {
+  it('a publish without properties and with QoS 0 is not forwarded', async () => {
     const { store, witness } = await open()
     await witness.subscribe('#')
     const raw = await RawSocket.open(store.url)

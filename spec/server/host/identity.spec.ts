@@ -19,7 +19,7 @@ const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 
 const QUOTA_EXCEEDED = 151
 
 describe('a store with authentication', () => {
-  it('accepts valid credentials, and passes all details to `authenticate`', async () => {
+  it('a store with authentication accepts valid credentials, and passes all details to `authenticate`', async () => {
     const requests: LoginRequest[] = []
     const authenticate: Authenticate = request => {
       requests.push(request)
@@ -40,19 +40,19 @@ describe('a store with authentication', () => {
     ['a wrong password', { username: 'alice', password: 'wrong' }, BAD_CREDENTIALS],
     ['a client without credentials', {}, NOT_AUTHORIZED],
     ['an unknown authentication method', { properties: { authenticationMethod: 'riddles' } }, BAD_METHOD],
-  ])('rejects %s', async (_, options, code) => {
+  ])('a store with authentication rejects %s', async (_, options, code) => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', options)).toBe(code)
     expect(store.clientIds).toEqual([])
   })
 
-  it('rejects MQTT 3.1.1 clients with their own return codes', async () => {
+  it('a store with authentication rejects MQTT 3.1.1 clients with their own return codes', async () => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4, username: 'alice', password: 'wrong' })).toBe(4)
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4 })).toBe(5)
   })
 
-  it('accepts clients without credentials if configured, but no wrong password', async () => {
+  it('a store with authentication accepts clients without credentials if configured, but no wrong password', async () => {
     const { store } = await openSecured({ allowAnonymous: true })
     await RawClient.ready(store.url, 'c')
     expect(await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })).toBe(BAD_CREDENTIALS)
@@ -70,12 +70,12 @@ describe('a store with authentication', () => {
     ['returns an invalid principal', () => JSON.parse('{ "principal": { "username": 7 } }')],
     ['returns attributes without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
     ['returns null', () => JSON.parse('null')],
-  ])('rejects the client and stays up if `authenticate` %s', async (_, authenticate) => {
+  ])('a store with authentication rejects the client and stays up if `authenticate` %s', async (_, authenticate) => {
     const { store } = await openStore({ authenticate })
     for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
   })
 
-  it('the first applicable method decides', async () => {
+  it('the first applicable authentication method decides', async () => {
     const asked: number[] = []
     const method = (number: number, speaks: boolean) => () => {
       asked.push(number)
@@ -87,14 +87,14 @@ describe('a store with authentication', () => {
     expect(asked).toEqual([1, 2])
   })
 
-  it('throttles an address with failed logins, even for the correct password', async () => {
+  it('a store with authentication throttles an address with failed logins, even for the correct password', async () => {
     const { store } = await openSecured()
     for (let i = 0; i < 5; i++)
       expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
-  it('throttles a user name that has logged in from the address only for guesses at its own password', async () => {
+  it('a store with authentication throttles a user name that has logged in from the address only for guesses at its own password', async () => {
     const { store } = await openSecured()
     for (const name of ['alice', 'bob']) await (await RawClient.connect(store.url, name, as(name))).end()
     for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
@@ -106,7 +106,7 @@ describe('a store with authentication', () => {
     await (await RawClient.connect(store.url, 'bob', as('bob'))).end()
   })
 
-  it('counts connections and failed logins in total and by address', async () => {
+  it('a store with authentication counts connections and failed logins in total and by address', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'c', as('alice'))
     const { hostname, port } = new URL(store.url)
@@ -127,7 +127,7 @@ describe('a store with authentication', () => {
     expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
   })
 
-  it('checks few concurrent guesses, and none once they have failed', async () => {
+  it('a store with authentication checks few concurrent guesses, and none once they have failed', async () => {
     let guesses = 0
     const { store } = await openStore({
       authenticate: async () => {
@@ -142,7 +142,7 @@ describe('a store with authentication', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('reports an error of `authenticate` to the operator, only its kind to the audit log, and nothing to clients', async () => {
+  it('a store with authentication reports an error of `authenticate` to the operator, only its kind to the audit log, and nothing to clients', async () => {
     const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
       throw error
@@ -159,14 +159,14 @@ describe('a store with authentication', () => {
     expect((await fault).error).toBe(error)
   })
 
-  it('limits audit entries caused by anonymous clients', async () => {
+  it('a store with authentication limits audit entries caused by anonymous clients', async () => {
     const { store } = await openSecured()
     const event = firstValueFrom(store.audit$)
     await turnedAway(store.url, 'c'.repeat(2_000), { username: 'u'.repeat(60_000), password: 'x' })
     expect(JSON.stringify(await event).length).toBeLessThan(1_000)
   })
 
-  it('writes no secrets to the audit log', async () => {
+  it('a store with authentication writes no secrets to the audit log', async () => {
     const { store } = await openSecured()
     const events = firstValueFrom(store.audit$.pipe(take(2), toArray()))
     await RawClient.connect(store.url, 'c', as('alice'))
@@ -181,7 +181,7 @@ describe('a store with authentication', () => {
 })
 
 describe('a client id', () => {
-  it('is reserved for its principal while the session lives', async () => {
+  it('a client id is reserved for its principal while the session lives', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'panel', as('alice'))
     const outcomes: unknown[] = []
@@ -192,7 +192,7 @@ describe('a client id', () => {
     expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
-  it('is reserved while the client is offline, and its queued messages reach no other principal', async () => {
+  it('a client id is reserved while the client is offline, and its queued messages reach no other principal', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'panel', kept)
@@ -205,7 +205,7 @@ describe('a client id', () => {
     expect((await again.received(1))[0]?.text).toBe('secret')
   })
 
-  it('is free when its session ends, and can be taken over by its own principal', async () => {
+  it('a client id is free when its session ends, and can be taken over by its own principal', async () => {
     const { store } = await openSecured()
     const first = await RawClient.ready(store.url, 'panel', as('alice'))
     await RawClient.ready(store.url, 'panel', as('alice'))
@@ -217,29 +217,32 @@ describe('a client id', () => {
 })
 
 describe('a store without authentication', () => {
-  it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])('does not listen at %s by default', async host => {
-    await expect(serve({ host, port: 0, wsPort: 0 })).rejects.toThrow(/allowAnonymous: true/)
-  })
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])(
+    'a store without authentication does not listen at %s by default',
+    async host => {
+      await expect(serve({ host, port: 0, wsPort: 0 })).rejects.toThrow(/allowAnonymous: true/)
+    },
+  )
 
-  it.each(['127.0.0.1', 'localhost', '::1'])('listens at %s', async host => {
+  it.each(['127.0.0.1', 'localhost', '::1'])('a store without authentication listens at %s', async host => {
     const { store } = await openStore({ host })
     await RawClient.ready(store.url, 'c')
   })
 
-  it('listens at other addresses if configured, with a warning', async () => {
+  it('a store without authentication listens at other addresses if configured, with a warning', async () => {
     const warnings: string[] = []
     const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
     expect(warnings).toEqual(['anonymous clients on 0.0.0.0 have full access'])
   })
 
-  it('emits a process warning unless `warn` is set', async () => {
+  it('a store without authentication emits a process warning unless `warn` is set', async () => {
     const warned = once(process, 'warning')
     await openStore({ host: '0.0.0.0', allowAnonymous: true })
     expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
   })
 
-  it('warns of anonymous clients accepted despite authentication, and of nothing else', async () => {
+  it('a store warns of anonymous clients accepted despite authentication, and of nothing else', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     await openStore({ warn })
@@ -250,20 +253,20 @@ describe('a store without authentication', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('does not accept a policy later', async () => {
+  it('a store without authentication does not accept a policy later', async () => {
     const { store } = await openStore()
     expect(() => store.reload({ policy: '[]' })).toThrow(/without a policy/)
   })
 })
 
 describe("the library's client", () => {
-  it('connects with its user name and password', async () => {
+  it("the library's client connects with its user name and password", async () => {
     const { store } = await openSecured({ clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel', ...as('alice') })
     expect(await firstValueFrom(client.key('k', text).get())).toMatchObject({ op: 'absent' })
   })
 
-  it('fails with the reason for a wrong password', async () => {
+  it("the library's client fails with the reason for a wrong password", async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'connection-refused' })

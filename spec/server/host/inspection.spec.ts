@@ -8,7 +8,7 @@ import { bytes, command, textOf } from '../../support/words.js'
 const NOW = `${START}:0:client`
 
 describe('inspecting a running store', () => {
-  it('returns the details of a key without a request', async () => {
+  it('a running store returns the details of a key without a request', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
@@ -21,14 +21,14 @@ describe('inspecting a running store', () => {
     expect([store.peek('other'), store.stats.requests]).toEqual([undefined, requests])
   })
 
-  it('returns a copy of the value', async () => {
+  it('a running store returns a copy of the value', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'v' }])
     store.peek('k')?.value.fill(0)
     expect(textOf(store.peek('k')?.value ?? bytes(''))).toBe('v')
   })
 
-  it('returns since when clients are connected, and their watches', async () => {
+  it('a running store returns since when clients are connected, and their watches', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     clock.advance(1_000)
@@ -45,7 +45,7 @@ describe('inspecting a running store', () => {
     await eventually(() => store.clients.length === 1)
   })
 
-  it('returns since when a client is connected after a session takeover', async () => {
+  it('a running store returns since when a client is connected after a session takeover', async () => {
     const { store, clock } = await openStore()
     const first = await RawClient.connect(store.url, 'alice')
     clock.advance(1_000)
@@ -54,7 +54,7 @@ describe('inspecting a running store', () => {
     expect(store.clients).toEqual([{ clientId: 'alice', since: START + 1_000, watches: 0 }])
   })
 
-  it('counts created and removed keys', async () => {
+  it('a running store counts created and removed keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const keyspaceAfter = async (line: string): Promise<number> => {

@@ -25,7 +25,7 @@ describe('the keep-alive timeout', () => {
     return { store, client }
   }
 
-  it('is reset by requests', async () => {
+  it('the keep-alive timeout is reset by requests', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) {
       vi.advanceTimersByTime(A_WHILE)
@@ -35,7 +35,7 @@ describe('the keep-alive timeout', () => {
     expect(store.clientIds).toEqual(['alice'])
   })
 
-  it('is reset by acknowledgements', async () => {
+  it('the keep-alive timeout is reset by acknowledgements', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) client.send(requestPacket('alice', command('GET k'), id))
     for (const publish of await client.came('publish', 5)) {
@@ -47,7 +47,7 @@ describe('the keep-alive timeout', () => {
     expect(store.clientIds).toContain('alice')
   })
 
-  it('ends the connection of a silent client', async () => {
+  it('the keep-alive timeout ends the connection of a silent client', async () => {
     const { store, client } = await connect()
     client.send(requestPacket('alice', command('GET k'), 1))
     await client.came('publish')

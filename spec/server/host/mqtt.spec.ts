@@ -28,24 +28,27 @@ async function read(store: StoreServer, key: string): Promise<string> {
 }
 
 describe('the broker of a store', () => {
-  it.each([0, 1, 2] as const)('delivers messages with QoS %i over TCP and WebSocket in order', async qos => {
-    const { store } = await openStore()
-    const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
-    for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
-    const numbers = Array.from({ length: 20 }, (_, i) => String(i))
-    for (const number of numbers) {
-      for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
-    }
-    for (const client of [tcp, ws]) {
-      await client.received(40)
-      for (const from of ['from/tcp', 'from/ws']) {
-        expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
+  it.each([0, 1, 2] as const)(
+    'the broker of a store delivers messages with QoS %i over TCP and WebSocket in order',
+    async qos => {
+      const { store } = await openStore()
+      const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
+      for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
+      const numbers = Array.from({ length: 20 }, (_, i) => String(i))
+      for (const number of numbers) {
+        for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
       }
-      expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
-    }
-  })
+      for (const client of [tcp, ws]) {
+        await client.received(40)
+        for (const from of ['from/tcp', 'from/ws']) {
+          expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
+        }
+        expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
+      }
+    },
+  )
 
-  it('retains messages for later subscribers until they are cleared', async () => {
+  it('the broker of a store retains messages for later subscribers until they are cleared', async () => {
     const { store } = await openStore()
     const publisher = await RawClient.connect(store.url, 'publisher')
     await publisher.publish('weather', 'rain', { retain: true })
@@ -63,7 +66,7 @@ describe('the broker of a store', () => {
     expect(textsOf(later)).toEqual(['end'])
   })
 
-  it('forwards MQTT 5 properties', async () => {
+  it('the broker of a store forwards MQTT 5 properties', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'client')
     await client.subscribe('news')
@@ -80,7 +83,7 @@ describe('the broker of a store', () => {
     expect(message?.property('who')).toEqual(['me', 'you'])
   })
 
-  it('publishes the last will only of a client without DISCONNECT', async () => {
+  it('the broker of a store publishes the last will only of a client without DISCONNECT', async () => {
     const { store } = await openStore()
     const heir = await RawClient.connect(store.url, 'heir')
     await heir.subscribe('wills/#')
@@ -96,7 +99,7 @@ describe('the broker of a store', () => {
     expect(textsOf(heir)).toEqual(['goodbye', 'farewell'])
   })
 
-  it('loses neither messages nor responses if both arrive together', async () => {
+  it('the broker of a store loses neither messages nor responses if both arrive together', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.subscribe('noise/+')
@@ -113,7 +116,7 @@ describe('the broker of a store', () => {
     expect(counts).toEqual([200, 200])
   })
 
-  it('queues messages of a session until its client reconnects', async () => {
+  it('the broker of a store queues messages of a session until its client reconnects', async () => {
     const { store } = await openStore()
     const before = await RawClient.connect(store.url, 'alice', KEPT)
     await before.subscribe('news')
@@ -127,7 +130,7 @@ describe('the broker of a store', () => {
 })
 
 describe('MQTT 3.1.1 clients', () => {
-  it('exchange messages with MQTT 5 clients', async () => {
+  it('MQTT 3.1.1 clients exchange messages with MQTT 5 clients', async () => {
     const { store } = await openStore()
     const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
     const modern = await RawClient.connect(store.url, 'modern')
@@ -140,7 +143,7 @@ describe('MQTT 3.1.1 clients', () => {
     }
   })
 
-  it('cannot send requests, and their attempts are not forwarded', async () => {
+  it('MQTT 3.1.1 clients cannot send requests, and their attempts are not forwarded', async () => {
     const { store } = await openStore()
     const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
     const modern = await RawClient.ready(store.url, 'modern')
@@ -153,7 +156,7 @@ describe('MQTT 3.1.1 clients', () => {
 })
 
 describe('a request of a disconnected client', () => {
-  it('is answered when its session resumes, even if the connection broke right after sending', async () => {
+  it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after sending', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
@@ -169,7 +172,7 @@ describe('a request of a disconnected client', () => {
     expect(after.inbox).toHaveLength(1)
   })
 
-  it('is executed if it is the last will', async () => {
+  it('a request of a disconnected client is executed if it is the last will', async () => {
     const { store } = await openStore()
     const heir = await RawClient.ready(store.url, 'heir')
     await heir.request(command('KEYNOTIFY key'))
@@ -191,7 +194,7 @@ describe('a request of a disconnected client', () => {
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
   })
 
-  it('registers no watch if it is the last will', async () => {
+  it('a request of a disconnected client registers no watch if it is the last will', async () => {
     const { store } = await openStore()
     const heir = await RawClient.connect(store.url, 'heir')
     await heir.subscribe('answers')

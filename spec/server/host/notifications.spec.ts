@@ -26,7 +26,7 @@ async function received(client: RawClient): Promise<string[]> {
 }
 
 describe('a notification', () => {
-  it("has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
+  it("a notification has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
     const { store } = await openStore()
     const client = await RawClient.ready(store.url, 'client-id1')
     await watch(client, 'SOMEKEY')
@@ -41,7 +41,7 @@ describe('a notification', () => {
     expect(notification?.text).toBe(SET_NOTIFICATION)
   })
 
-  it('has the client id of the connection in upper-case Base16 of its UTF-8 bytes', async () => {
+  it('a notification has the client id of the connection in upper-case Base16 of its UTF-8 bytes', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'jörg/#1')
     await client.subscribe('answers')
@@ -51,7 +51,7 @@ describe('a notification', () => {
     expect(topics).toContain('6AC3B672672F2331/command/notify/6A6B')
   })
 
-  it('is sent to registered clients without a subscription', async () => {
+  it('a notification is sent to registered clients without a subscription', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'go-client')
     await client.subscribe(responseTopicOf('go-client'))
@@ -60,33 +60,39 @@ describe('a notification', () => {
     expect(await received(client)).toEqual([notificationTopicOf('go-client', 'k')])
   })
 
-  it.each(['exact', 'one level', '#'])('is sent once to a registered client with a subscription (%s)', async how => {
-    const { store } = await openStore()
-    const client = await RawClient.connect(store.url, 'alice')
-    await client.subscribe(responseTopicOf('alice'))
-    const filters = { exact: notificationTopicOf('alice', 'k'), 'one level': notificationTopicOf('alice') }
-    await client.subscribe(how === 'exact' || how === 'one level' ? filters[how] : '#')
-    await watch(client)
-    await change(store)
-    expect((await received(client)).filter(topic => topic.includes('/notify/'))).toEqual([
-      notificationTopicOf('alice', 'k'),
-    ])
-  })
+  it.each(['exact', 'one level', '#'])(
+    'a notification is sent once to a registered client with a subscription (%s)',
+    async how => {
+      const { store } = await openStore()
+      const client = await RawClient.connect(store.url, 'alice')
+      await client.subscribe(responseTopicOf('alice'))
+      const filters = { exact: notificationTopicOf('alice', 'k'), 'one level': notificationTopicOf('alice') }
+      await client.subscribe(how === 'exact' || how === 'one level' ? filters[how] : '#')
+      await watch(client)
+      await change(store)
+      expect((await received(client)).filter(topic => topic.includes('/notify/'))).toEqual([
+        notificationTopicOf('alice', 'k'),
+      ])
+    },
+  )
 
-  it.each([0, 1] as const)('is not repeated when a session resumes (subscribed with QoS %i)', async qos => {
-    const { store } = await openStore()
-    const before = await RawClient.connect(store.url, 'alice', KEPT)
-    await before.subscribe(responseTopicOf('alice'))
-    await before.subscribe(notificationTopicOf('alice', 'k'), qos)
-    await watch(before)
-    await change(store)
-    expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
-    await before.end()
-    const after = await RawClient.connect(store.url, 'alice', KEPT)
-    expect(await received(after)).toEqual([])
-  })
+  it.each([0, 1] as const)(
+    'a notification is not repeated when a session resumes (subscribed with QoS %i)',
+    async qos => {
+      const { store } = await openStore()
+      const before = await RawClient.connect(store.url, 'alice', KEPT)
+      await before.subscribe(responseTopicOf('alice'))
+      await before.subscribe(notificationTopicOf('alice', 'k'), qos)
+      await watch(before)
+      await change(store)
+      expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
+      await before.end()
+      const after = await RawClient.connect(store.url, 'alice', KEPT)
+      expect(await received(after)).toEqual([])
+    },
+  )
 
-  it('is sent to no other client, not even to a subscriber of #', async () => {
+  it('a notification is sent to no other client, not even to a subscriber of #', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const spy = await RawClient.connect(store.url, 'spy')
@@ -100,7 +106,7 @@ describe('a notification', () => {
 })
 
 describe("with notifications 'subscribed', a notification", () => {
-  it('is sent only to registered clients with a subscription', async () => {
+  it("with notifications 'subscribed', a notification is sent only to registered clients with a subscription", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -112,7 +118,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('is sent only for the subscribed key', async () => {
+  it("with notifications 'subscribed', a notification is sent only for the subscribed key", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -122,7 +128,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('is not sent after UNSUBSCRIBE', async () => {
+  it("with notifications 'subscribed', a notification is not sent after UNSUBSCRIBE", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.ready(store.url, 'alice')
     await watch(client)
@@ -132,7 +138,7 @@ describe("with notifications 'subscribed', a notification", () => {
   })
 
   it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
-    'is sent to a client with the matching subscription %s',
+    "with notifications 'subscribed', a notification is sent to a client with the matching subscription %s",
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
       const client = await RawClient.connect(store.url, 'alice')
@@ -145,7 +151,7 @@ describe("with notifications 'subscribed', a notification", () => {
   )
 
   it.each(['+/+', 'clients/+', 'other/#', 'clients/statestore', '+/+/+/+/+/+/+/+/+'])(
-    'is not sent to a client with the subscription %s, which does not match',
+    "with notifications 'subscribed', a notification is not sent to a client with the subscription %s, which does not match",
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
       const client = await RawClient.connect(store.url, 'alice')
@@ -157,7 +163,7 @@ describe("with notifications 'subscribed', a notification", () => {
     },
   )
 
-  it('is sent to a client whose subscription is from a resumed session', async () => {
+  it("with notifications 'subscribed', a notification is sent to a client whose subscription is from a resumed session", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     await before.end()
@@ -167,7 +173,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it('requires KEYNOTIFY in addition to the subscription', async () => {
+  it("with notifications 'subscribed', a notification requires KEYNOTIFY in addition to the subscription", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await RawClient.ready(store.url, 'alice')
     await change(store)
@@ -175,11 +181,11 @@ describe("with notifications 'subscribed', a notification", () => {
   })
 })
 
-describe('the watches of a client end', () => {
+describe('the end of watches', () => {
   it.each([
     ['disconnects', async (client: RawClient) => client.end()],
     ['loses its connection', async (client: RawClient) => client.mqtt.stream.destroy()],
-  ])('when it %s, and it gets no notification after it reconnects', async (_, leave) => {
+  ])('the watches of a client end when it %s, and it gets no notification after it reconnects', async (_, leave) => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice')
     await watch(before)
@@ -191,7 +197,7 @@ describe('the watches of a client end', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('when the operator cuts its connection', async () => {
+  it('the watches of a client end when the operator cuts its connection', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice')
     await watch(before)
@@ -202,7 +208,7 @@ describe('the watches of a client end', () => {
     expect(await received(after)).toEqual([])
   })
 
-  it('even if its MQTT session and subscriptions are kept', async () => {
+  it('the watches of a client end with its connection even if its MQTT session is kept', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice', KEPT)
     await watch(before)
@@ -217,20 +223,23 @@ describe('the watches of a client end', () => {
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it.each([{}, KEPT])('when a new connection takes over its session (%o)', async session => {
-    const { store } = await openStore()
-    const first = await RawClient.ready(store.url, 'alice', session)
-    await watch(first)
-    const second = await RawClient.ready(store.url, 'alice', session)
-    expect(await first.closed).toBe(142)
-    await change(store)
-    expect([await received(second), store.stats.watches]).toEqual([[], 0])
-    await watch(second)
-    await change(store)
-    expect(await received(second)).toEqual([notificationTopicOf('alice', 'k')])
-  })
+  it.each([{}, KEPT])(
+    'the watches of a client end when a new connection takes over its session (%o)',
+    async session => {
+      const { store } = await openStore()
+      const first = await RawClient.ready(store.url, 'alice', session)
+      await watch(first)
+      const second = await RawClient.ready(store.url, 'alice', session)
+      expect(await first.closed).toBe(142)
+      await change(store)
+      expect([await received(second), store.stats.watches]).toEqual([[], 0])
+      await watch(second)
+      await change(store)
+      expect(await received(second)).toEqual([notificationTopicOf('alice', 'k')])
+    },
+  )
 
-  it('without affecting those of another client', async () => {
+  it('the end of a client does not affect the watches of another one', async () => {
     const { store } = await openStore()
     const [alice, bob] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'bob')]
     for (const client of [alice, bob]) await watch(client)

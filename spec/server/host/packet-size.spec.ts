@@ -28,7 +28,7 @@ async function expectUnharmed(witness: RawClient): Promise<void> {
 }
 
 describe('the maximum packet size', () => {
-  it('is announced in CONNACK', async () => {
+  it('the maximum packet size is announced in CONNACK', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -36,7 +36,7 @@ describe('the maximum packet size', () => {
     expect((await raw.first(10)).includes(maximumPacketSize)).toBe(true)
   })
 
-  it('ends only the connection that sends a larger packet, with reason code 149', async () => {
+  it('the maximum packet size ends only the connection that sends a larger packet, with reason code 149', async () => {
     const { store, witness } = await open()
     const large = await RawClient.ready(store.url, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -44,7 +44,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('ends only the WebSocket connection that sends a larger packet', async () => {
+  it('the maximum packet size ends only the WebSocket connection that sends a larger packet', async () => {
     const { store, witness } = await open()
     const large = await RawClient.ready(store.wsUrl, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -52,7 +52,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('includes the header: a packet of exactly this size is accepted', async () => {
+  it('the maximum packet size includes the header: a packet of exactly this size is accepted', async () => {
     const { store, witness } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
@@ -65,7 +65,7 @@ describe('the maximum packet size', () => {
     expect(witness.inbox).toHaveLength(1)
   })
 
-  it('ends the connection after the header, before the body arrives', async () => {
+  it('the maximum packet size ends the connection after the header, before the body arrives', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -74,7 +74,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('applies before CONNECT', async () => {
+  it('the maximum packet size applies before CONNECT', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('x'.repeat(2_000)).subarray(0, 10))
@@ -82,7 +82,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(witness)
   })
 
-  it('does not apply to WebSocket frames, which may contain several packets', async () => {
+  it('the maximum packet size does not apply to WebSocket frames, which may contain several packets', async () => {
     const { store, witness } = await open()
     const socket = new WebSocket(store.wsUrl, ['mqtt'])
     const closed = new Promise(resolve => socket.once('close', resolve))

@@ -26,8 +26,8 @@ async function open(policy: string) {
   return { store, reader, set }
 }
 
-describe('with a policy, a watched glob', () => {
-  it('notifies of readable keys, and other keys cause no audit entries', async () => {
+describe('a watched glob with a policy', () => {
+  it('a watched glob notifies of readable keys, and other keys cause no audit entries', async () => {
     const { store, reader, set } = await open(policyOf('line-1/*'))
     const refusals = record(store.audit$)
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
@@ -38,7 +38,7 @@ describe('with a policy, a watched glob', () => {
     expect(reader.inbox).toHaveLength(1)
   })
 
-  it('is empty for a client without read access', async () => {
+  it('a watched glob is empty for a client without read access', async () => {
     const { reader, set } = await open(policyOf())
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
     await set('a')
@@ -46,14 +46,14 @@ describe('with a policy, a watched glob', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('ends with the connection when the policy is replaced, whatever the new one grants', async () => {
+  it('a watched glob ends with the connection when the policy is replaced, whatever the new one grants', async () => {
     const { store, reader } = await open(policyOf('line-1/*'))
     await reader.request(command('GLOBNOTIFY *'))
     store.reload({ policy: policyOf('line-1/*', 'line-2/*') })
     expect(await reader.closed).toBe(ADMINISTRATIVE)
   })
 
-  it('follows the rights of its client', async () => {
+  it('a watched glob follows the rights of its client', async () => {
     const { store } = await openSecured({ policy: policyOf('a/*', 'b/*'), clock: systemClock })
     const client = (user: string) => openClient(store.url, { clientId: user, ...as(user) })
     const [reader, writer] = [client('reader'), client('writer')]

@@ -188,7 +188,7 @@ describe('with a policy', () => {
 })
 
 describe('a replaced policy', () => {
-  it('ends watches and subscriptions that it does not grant, without affecting other clients', async () => {
+  it('a replaced policy ends watches and subscriptions that it does not grant, without affecting other clients', async () => {
     const { store, client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     await reader.request(command('KEYNOTIFY line-1/a'))
@@ -202,7 +202,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('ends subscriptions of offline clients, and later messages are not queued for them', async () => {
+  it('a replaced policy ends subscriptions of offline clients, and later messages are not queued for them', async () => {
     const { store, client } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const reader = await RawClient.connect(store.url, 'reader-9', kept)
@@ -216,7 +216,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('withholds queued messages that a client may no longer receive', async () => {
+  it('a replaced policy withholds queued messages that a client may no longer receive', async () => {
     const { store, client, timestamp } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
     const reader = await RawClient.connect(store.url, 'reader-9', kept)
@@ -236,7 +236,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('ends sessions of clients that may no longer connect', async () => {
+  it('a replaced policy ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     store.reload({ policy: rule('panel') })
@@ -245,14 +245,14 @@ describe('a replaced policy', () => {
     expect(await turnedAway(store.url, 'reader-1', as('reader'))).toBe(NOT_AUTHORIZED)
   })
 
-  it('is ignored if it is invalid', async () => {
+  it('a replacement policy is ignored if it is invalid', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     expect(() => store.reload({ policy: '- principals: {}\n  broker: []' })).toThrow(/^The policy: line 1, \[0\]/)
     expect((await reader.request(command('GET line-1/a'))).text).toBe(ABSENT)
   })
 
-  it('applies after a restart', async () => {
+  it('a replaced policy still applies after a restart', async () => {
     const { store, client } = await open()
     store.reload({ policy: rule('panel') })
     await store.restart({ keys: 'lost' })
@@ -260,7 +260,7 @@ describe('a replaced policy', () => {
     expect((await (await client('panel')).request(command('GET line-1/a'))).text).toBe(REFUSED)
   })
 
-  it("ends the library's watch with `not-authorized`, and no other watch", async () => {
+  it("a replaced policy ends the library's watch with `not-authorized`, and no other watch", async () => {
     const { store } = await open(rule('panel', grant('ReadWrite', 'a', 'b')), { clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel-7', ...as('panel') })
     const ended = new Promise(resolve => client.key('a', text).value$.subscribe({ error: resolve }))

@@ -26,7 +26,7 @@ async function open(options: Parameters<typeof openSecured>[0] = {}) {
 }
 
 describe('a quota of keys', () => {
-  it('applies to all connections of a principal, and to no other principal', async () => {
+  it('a quota of keys applies to all connections of a principal, and to no other principal', async () => {
     const { come, of, refusals } = await open({ maxKeys: 4 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('SET a 1'), await second.ask('SET b 1')]).toEqual(['+OK\r\n', '+OK\r\n'])
@@ -42,7 +42,7 @@ describe('a quota of keys', () => {
     expect(await first.ask('SET d 1')).toBe('+OK\r\n')
   })
 
-  it('counts a key towards the principal that wrote it last', async () => {
+  it('a quota of keys counts a key towards the principal that wrote it last', async () => {
     const { come, of } = await open({ maxKeys: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     await alice.ask('SET a 1')
@@ -53,7 +53,7 @@ describe('a quota of keys', () => {
     expect(await alice.ask('SET a 3')).toBe(REFUSED)
   })
 
-  it('counts bytes, and never rejects a smaller value', async () => {
+  it('a quota of keys counts bytes, and never rejects a smaller value', async () => {
     const { come, of } = await open({ maxBytes: 4_000 })
     const { ask } = await come('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
@@ -65,7 +65,7 @@ describe('a quota of keys', () => {
     expect(await ask('SET d x')).toBe(REFUSED)
   })
 
-  it('applies after a restart', async () => {
+  it('a quota of keys applies after a restart', async () => {
     const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
     onTestFinished(async () => rm(data, { recursive: true }))
     const { store, come } = await open({ maxKeys: 2, data })
@@ -97,7 +97,7 @@ describe('the share of one principal', () => {
 })
 
 describe('a quota of watches', () => {
-  it('applies to all connections of a principal, and is freed when they end', async () => {
+  it('a quota of watches applies to all connections of a principal, and is freed when they end', async () => {
     const { come, of, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
@@ -123,7 +123,7 @@ describe('a quota of watches', () => {
 })
 
 describe('a quota of subscriptions', () => {
-  it('applies to all sessions of a principal', async () => {
+  it('a quota of subscriptions applies to all sessions of a principal', async () => {
     // Each starts with two subscriptions.
     const { come, of, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
     const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
@@ -149,7 +149,7 @@ describe('a quota of subscriptions', () => {
 describe('a quota of retained messages', () => {
   const retain = { retain: true } as const
 
-  it('applies to all sessions of a principal', async () => {
+  it('a quota of retained messages applies to all sessions of a principal', async () => {
     const { come, of, store, refusals } = await open({ maxRetained: 2 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     expect(await alice.raw.publish('a', '1', retain)).toMatchObject({ reasonCode: 0 })
@@ -164,7 +164,7 @@ describe('a quota of retained messages', () => {
     expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
   })
 
-  it('counts bytes, and has a total across principals', async () => {
+  it('a quota of retained messages counts bytes, and has a total across principals', async () => {
     const { come } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const large = 'x'.repeat(3_000)
@@ -175,7 +175,7 @@ describe('a quota of retained messages', () => {
 })
 
 describe('a quota of messages queued for offline clients', () => {
-  it('ends the session that exceeds it', async () => {
+  it('a quota of messages queued for offline clients ends the session that exceeds it', async () => {
     const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
@@ -187,7 +187,7 @@ describe('a quota of messages queued for offline clients', () => {
     expect(store.stats.sessions).toBe(1)
   })
 
-  it('does not count messages for connected clients', async () => {
+  it('a quota of messages queued for offline clients does not count messages for connected clients', async () => {
     const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
@@ -203,7 +203,7 @@ describe('a quota of messages queued for offline clients', () => {
 })
 
 describe('a rate limit', () => {
-  it('slows down a faster client without losing packets', { tags: 'slow' }, async () => {
+  it('a rate limit slows down a faster client without losing packets', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxPacketRatePerPrincipal: 40 })
     const [alice, bob] = [await come('alice'), await come('bob')]
     const began = performance.now()
@@ -219,7 +219,7 @@ describe('a rate limit', () => {
     expect(of('bob')?.pauses).toBe(0)
   })
 
-  it('of bytes slows down a faster client', { tags: 'slow' }, async () => {
+  it('a rate limit of bytes slows down a faster client', { tags: 'slow' }, async () => {
     const { come, of } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await come('alice')
     for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
@@ -227,7 +227,7 @@ describe('a rate limit', () => {
     expect(of('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
+  it('a rate limit of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
     const { come, of, store } = await open({ maxByteRatePerPrincipal: 60_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
     const { ask } = await come('alice')
@@ -239,7 +239,7 @@ describe('a rate limit', () => {
     expect(of('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('in total also applies to this machine', async () => {
+  it('a rate limit in total also applies to this machine', async () => {
     await using store = await serve({ port: 0, wsPort: 0, maxPacketRate: 50 })
     const raw = await RawClient.ready(store.url, 'c')
     const began = performance.now()
@@ -250,7 +250,7 @@ describe('a rate limit', () => {
 })
 
 describe('a quota of user properties', () => {
-  it('ends the connection', async () => {
+  it('a quota of user properties ends the connection', async () => {
     const { come, clock } = await open({ maxUserProperties: 3 })
     const { raw } = await come('alice')
     const properties = (many: number) => ({ many: Array<string>(many).fill('x') })
@@ -263,7 +263,7 @@ describe('a quota of user properties', () => {
 })
 
 describe('anonymous clients on this machine', () => {
-  it('have no quotas except the totals', async () => {
+  it('anonymous clients on this machine have no quotas except the totals', async () => {
     await using store = await serve({
       port: 0,
       wsPort: 0,

@@ -19,7 +19,7 @@ const numberOf = (words: string): number | undefined => {
 }
 
 describe('the quotas of a store', () => {
-  it('are all documented with their defaults', () => {
+  it('the quotas of a store are all documented with their defaults', () => {
     expect(rows.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
     const defaults: Readonly<Record<string, number | undefined>> = { ...checkQuotas({ maxBytes: 1_000 }) }
     for (const { option, words } of rows) {
@@ -29,7 +29,7 @@ describe('the quotas of a store', () => {
     }
   })
 
-  it('have one flag each, with the same value', () => {
+  it('the quotas of a store have one flag each, with the same value', () => {
     const command = new Command()
     addOptions(command, QUOTAS)
     const flags = rows.flatMap(({ flag }) => flag ?? [])
@@ -43,19 +43,19 @@ describe('the quotas of a store', () => {
     [{ maxMemory: 1 }, 'got `1`'],
     [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
     [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
-  ])('require memory for keys and for buffers: %j', (options, words) => {
+  ])('the quotas require memory for keys and for buffers: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
       `Expected \`maxMemory\` to leave memory for keys and for buffers, ${words}`,
     )
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })
 
-  it('reserve half of the buffers for messages that are not retained, unless configured', () => {
+  it('the quotas reserve half of the buffers for messages that are not retained, unless configured', () => {
     expect(checkQuotas({ maxMemory: 1_000 }).maxRetainedBytes).toBe(200)
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
   })
 
-  it('give a principal a default share of each total, or the configured one', () => {
+  it('the quotas give a principal a default share of each total, or the configured one', () => {
     const MIB = 1024 * 1024
     const { principal, address } = brokerQuotas(checkQuotas({ maxBytes: 1_000 }))
     expect(principal).toEqual({
@@ -76,7 +76,7 @@ describe('the quotas of a store', () => {
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
   })
 
-  it('give a principal at least 10 connections, subscriptions and watches, or all of a smaller total', () => {
+  it('the quotas give a principal at least 10 connections, subscriptions and watches, or all of a smaller total', () => {
     const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
       const checked = checkQuotas({ maxBytes: 1_000, ...options })
       const { connections, subscriptions } = brokerQuotas(checked).principal
@@ -88,13 +88,13 @@ describe('the quotas of a store', () => {
     expect(shares({ ...small, maxPercentPerPrincipal: 25 })).toEqual([1, 2, 3])
   })
 
-  it('reject a share above 100 %', () => {
+  it('the quotas reject a share above 100 %', () => {
     expect(() => checkQuotas({ maxPercentPerPrincipal: 101 })).toThrow(
       '`maxPercentPerPrincipal` to be a percentage from 1 to 100, got `101`',
     )
   })
 
-  it.each(Object.keys(QUOTAS))('are whole numbers: %s', name => {
+  it.each(Object.keys(QUOTAS))('the quota %s is a whole number', name => {
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => checkQuotas({ [name]: wrong })).toThrow(`\`${name}\``)
   })

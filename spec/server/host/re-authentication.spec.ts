@@ -44,18 +44,18 @@ async function twoRoles(): Promise<TestClient> {
 }
 
 describe('credentials', () => {
-  it('end the connection when they expire', async () => {
+  it('credentials end the connection when they expire', async () => {
     const { speaker, welcome } = await open('alice 30')
     expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('that have expired end the connection immediately', async () => {
+  it('credentials that have expired end the connection immediately', async () => {
     const { speaker } = await open('alice -1000')
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('can be renewed, with a later or earlier expiry', async () => {
+  it('credentials can be renewed, with a later or earlier expiry', async () => {
     const { speaker } = await open('alice 5000')
     speaker.send(authWith(`alice ${HOUR}`))
     expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
@@ -67,7 +67,7 @@ describe('credentials', () => {
   it.each([
     ['of another principal', `bob ${HOUR}`],
     ['that are invalid', 'nonsense'],
-  ])('%s end the connection', async (_, token) => {
+  ])('credentials %s end the connection', async (_, token) => {
     const { store, speaker } = await open(`alice ${HOUR}`)
     const outcomes: unknown[] = []
     store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
@@ -76,13 +76,13 @@ describe('credentials', () => {
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
-  it('end the connection if they are sent as an answer without a challenge', async () => {
+  it('credentials end the connection if they are sent as an answer without a challenge', async () => {
     const { speaker } = await open(`alice ${HOUR}`)
     speaker.send(authWith(`alice ${HOUR}`, 0x18))
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 
-  it('of a session end with the connection, and the session waits for its principal', async () => {
+  it('expired credentials end the connection, and the session waits for its principal', async () => {
     const { store, speaker } = await open('alice 30')
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect' })
     const other = TestClient.to(store.url)
@@ -90,7 +90,7 @@ describe('credentials', () => {
     expect(await other.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('take effect on the rights under the policy', async () => {
+  it('credentials take effect on the rights under the policy', async () => {
     const { store } = await openStore({
       authenticate: ({ data }) => ({
         principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
@@ -112,7 +112,7 @@ describe('credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('with fewer rights end a subscription', async () => {
+  it('credentials with fewer rights end a subscription', async () => {
     const speaker = await twoRoles()
     speaker.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
     expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1] })
@@ -122,7 +122,7 @@ describe('credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('with fewer rights end a watch', async () => {
+  it('credentials with fewer rights end a watch', async () => {
     const speaker = await twoRoles()
     speaker.send({
       cmd: 'publish',
@@ -141,13 +141,13 @@ describe('credentials', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('without the right to connect end the connection', async () => {
+  it('credentials without the right to connect end the connection', async () => {
     const speaker = await twoRoles()
     speaker.send(authWith('3'))
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('without expiry do not end the connection', async () => {
+  it('credentials without expiry do not end the connection', async () => {
     const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
     await (await RawClient.ready(store.url, 'c')).settled()
   })

@@ -58,15 +58,18 @@ describe('a recorded AUTH packet', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
-  it.each(['panel-1', 'thief'])('does not authenticate a client that replays it as client %s', async clientId => {
-    const { speaker: owner, recorded } = await come('panel')
-    const { speaker: thief } = await begin(clientId)
-    thief.send(authWith(recorded, CONTINUE))
-    expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
-    await isWell(owner)
-  })
+  it.each(['panel-1', 'thief'])(
+    'a recorded AUTH packet does not authenticate a client that replays it as client %s',
+    async clientId => {
+      const { speaker: owner, recorded } = await come('panel')
+      const { speaker: thief } = await begin(clientId)
+      thief.send(authWith(recorded, CONTINUE))
+      expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+      await isWell(owner)
+    },
+  )
 
-  it('does not authenticate a client that sends everything before the challenge', async () => {
+  it('a client that sends AUTH before the challenge is not authenticated', async () => {
     const { recorded } = await come('panel')
     const thief = TestClient.to(store.url)
     thief.send(connectWith('hello', 'thief'))
@@ -75,7 +78,7 @@ describe('a recorded AUTH packet', () => {
     expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
   })
 
-  it('does not authenticate another connection with a challenge at the same time', async () => {
+  it('a recorded AUTH packet does not authenticate another connection with a challenge at the same time', async () => {
     const [owner, thief] = [await begin('panel-1'), await begin('thief')]
     const answer = answerTo(owner.challenge, 'panel')
     thief.speaker.send(authWith(answer, CONTINUE))
@@ -84,7 +87,7 @@ describe('a recorded AUTH packet', () => {
     expect(await owner.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('does not answer a new challenge on its own connection', async () => {
+  it('a recorded AUTH packet does not answer a new challenge on its own connection', async () => {
     const { speaker, recorded } = await come('panel')
     speaker.send(authWith(recorded))
     expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
@@ -92,7 +95,7 @@ describe('a recorded AUTH packet', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('signed by another principal for the challenge of a connection ends that connection', async () => {
+  it('an AUTH packet signed by another principal ends the connection', async () => {
     const { speaker: pump } = await come('pump')
     const { speaker: panel } = await come('panel')
     panel.send(authWith('again'))
@@ -101,7 +104,7 @@ describe('a recorded AUTH packet', () => {
     await isWell(pump)
   })
 
-  it('cannot be preceded by a new AUTH or another packet while a challenge is pending', async () => {
+  it('a client that sends a new AUTH or another packet during a challenge is disconnected', async () => {
     const anew = await begin('anew')
     anew.speaker.send(authWith('hello'))
     expect(await anew.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })

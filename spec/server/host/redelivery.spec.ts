@@ -40,7 +40,7 @@ const gone = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
 describe('an unacknowledged message', () => {
-  it('is redelivered on reconnect, in order, with DUP, before newer messages', async () => {
+  it('an unacknowledged message is redelivered on reconnect, in order, with DUP, before newer messages', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b', 'c', 'd')
@@ -65,7 +65,7 @@ describe('an unacknowledged message', () => {
     expect(third.publishes).toEqual([])
   })
 
-  it('is redelivered on every reconnect until it is acknowledged', async () => {
+  it('an unacknowledged message is redelivered on every reconnect until it is acknowledged', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b')
@@ -96,7 +96,7 @@ describe('an unacknowledged message', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('is dropped if the client ends the session in DISCONNECT', async () => {
+  it('an unacknowledged message is dropped if the client ends the session in DISCONNECT', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a')
@@ -109,7 +109,7 @@ describe('an unacknowledged message', () => {
     expect([sessionPresent, after.publishes]).toEqual([false, []])
   })
 
-  it('is dropped if the resumed session ends with its connection', async () => {
+  it('an unacknowledged message is dropped if the resumed session ends with its connection', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a')
@@ -126,7 +126,7 @@ describe('an unacknowledged message', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('is redelivered to the connection that takes over the session', async () => {
+  it('an unacknowledged message is redelivered to the connection that takes over the session', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await write(store, 'a', 'b')
@@ -138,7 +138,7 @@ describe('an unacknowledged message', () => {
     expect(after.publishes.every(({ dup }) => dup)).toBe(true)
   })
 
-  it('can be a response or a notification', async () => {
+  it('an unacknowledged message can be a response or a notification', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     before.send(requestPacket('alice', command('SET k v'), 7, { userProperties: { __ts: NOW } }))
@@ -154,7 +154,7 @@ describe('an unacknowledged message', () => {
     )
   })
 
-  it('with QoS 0 is not redelivered', async () => {
+  it('an unacknowledged message with QoS 0 is not redelivered', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await before.subscribe({ topic: notificationTopicOf('alice'), qos: 0 })
@@ -178,7 +178,7 @@ describe('messages queued for an offline client', () => {
     [59_000, true, ['a']],
     [60_000, false, []],
   ])(
-    'are dropped when the session expires: after %i of 60,000 ms it is present: %s',
+    'messages queued for an offline client are dropped when the session expires: after %i of 60,000 ms it is present: %s',
     async (ms, sessionPresent, values) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
       const { store } = await openStore()
@@ -195,7 +195,7 @@ describe('messages queued for an offline client', () => {
     },
   )
 
-  it('are not kept if the session ended with the connection', async () => {
+  it('messages queued for an offline client are not kept if the session ended with the connection', async () => {
     const { store } = await openStore()
     const before = await watching(store, { clean: true })
     await write(store, 'a')
@@ -209,7 +209,7 @@ describe('messages queued for an offline client', () => {
 })
 
 describe('packet ids', () => {
-  it('are unique among messages of the store and of clients, also in a resumed session', async () => {
+  it('packet ids are unique among messages of the store and of clients, also in a resumed session', async () => {
     const { store } = await openStore()
     const before = await watching(store)
     await before.subscribe('news')
@@ -233,7 +233,7 @@ describe('packet ids', () => {
     )
   })
 
-  it('are reused after any form of acknowledgement', async () => {
+  it('packet ids are reused after any form of acknowledgement', async () => {
     const { store } = await openStore()
     const client = await watching(store)
     const forms = (id: number): Buffer[] => [
@@ -258,7 +258,7 @@ describe('packet ids', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('that are unknown or acknowledged twice have no effect', async () => {
+  it('packet ids that are unknown or acknowledged twice have no effect', async () => {
     const { store } = await openStore()
     const client = await watching(store)
     await write(store, 'a')
@@ -272,7 +272,7 @@ describe('packet ids', () => {
 })
 
 describe("a client's receive maximum", () => {
-  it('delays the next message until one is acknowledged', async () => {
+  it("a client's receive maximum delays the next message until one is acknowledged", async () => {
     const { store } = await openStore()
     const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
     const client = await watching(store, { clean: false, properties })

@@ -34,7 +34,7 @@ async function answerOf(
 }
 
 describe('a request repeated with DUP', () => {
-  it('gets the same response without being executed again: SET NX does not fail', async () => {
+  it('a request repeated with DUP gets the same response without being executed again: SET NX does not fail', async () => {
     const { store } = await openStore()
     const before = await connect(store.url)
     const first = await answerOf(before, 'SET k v NX', 1)
@@ -48,7 +48,7 @@ describe('a request repeated with DUP', () => {
   it.each([
     ['DEL k', ':1\r\n'],
     ['VDEL k v', ':1\r\n'],
-  ])('%s reports the same result', async (words, expected) => {
+  ])('the repeated request %s reports the same result', async (words, expected) => {
     const { store } = await openStore()
     const client = await connect(store.url)
     await answerOf(client, 'SET k v', 1)
@@ -57,7 +57,7 @@ describe('a request repeated with DUP', () => {
     expect((await answerOf(client, words, 3, { dup: true })).text).toBe(':0\r\n')
   })
 
-  it('is a new request without DUP, from another client, with other correlation data, or after its expiry', async () => {
+  it('a request is new without DUP, from another client, with other correlation data, or after its expiry', async () => {
     const { store, clock } = await openStore()
     const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
     await answerOf(alice, 'SET k v NX', 1)
@@ -73,7 +73,7 @@ describe('a request repeated with DUP', () => {
     expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe(':-1\r\n')
   })
 
-  it('reads the current value', async () => {
+  it('a repeated read returns the current value', async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
     expect((await answerOf(client, 'GET k', 1)).text).toBe('$-1\r\n')
@@ -81,7 +81,7 @@ describe('a request repeated with DUP', () => {
     expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
-  it('is a new request after twice 4 MiB of other responses, which are the limit of the reply cache', {
+  it('a repeated request is new after twice 4 MiB of other responses, which are the limit of the reply cache', {
     tags: 'slow',
   }, async () => {
     const { store } = await openStore()
@@ -101,7 +101,7 @@ describe('a request repeated with DUP', () => {
 
 describe('a client that repeats unacknowledged requests in a resumed session, like the official Rust client', () => {
   it.each(['before', 'after'] as const)(
-    'learns that its SET NX succeeded if the connection broke %s the store executed it',
+    'a client that repeats unacknowledged requests learns that its SET NX succeeded if the connection broke %s the store executed it',
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }

@@ -17,7 +17,7 @@ async function openToday() {
 }
 
 describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
-  it('ends every connection without DISCONNECT, and listens on the same ports', async () => {
+  it('a restart ends every connection without DISCONNECT, and listens on the same ports', async () => {
     const { store, clock } = await openStore()
     const { url, wsUrl } = store
     const clients = await Promise.all(['a', 'b', 'c'].map(async id => RawClient.ready(store[transport], id)))
@@ -30,7 +30,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect(store.clients).toEqual([{ clientId: 'a', since: START + 5_000, watches: 0 }])
   })
 
-  it('keeps keys with their versions, expiry and fencing tokens', async () => {
+  it('a restart keeps keys with their versions, expiry and fencing tokens', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     const { version } = await alice.request(command('SET k v PX 1000'), { timestamp: NOW, fencingToken: NOW })
@@ -45,7 +45,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect(clock.pending).toBe(0)
   })
 
-  it('loses all keys if requested', async () => {
+  it('a restart loses all keys if requested', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -55,7 +55,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('drops sessions, their queued messages and all watches', async () => {
+  it('a restart drops sessions, their queued messages and all watches', async () => {
     const { store } = await openStore()
     const session = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const alice = await RawClient.ready(store[transport], 'alice', session)
@@ -69,7 +69,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect(back.inbox).toEqual([])
   })
 
-  it('publishes no last will', async () => {
+  it('a restart publishes no last will', async () => {
     const { store } = await openStore()
     const payload = command('SET will v')
     const properties = { responseTopic: 'nobody', correlationData: Buffer.from('x'), userProperties: { __ts: NOW } }
@@ -103,8 +103,8 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
   })
 })
 
-describe('restarting', () => {
-  it('resets the counters, and continues to report requests', async () => {
+describe('calling restart', () => {
+  it('a restart resets the counters, and requests are still reported', async () => {
     const { store } = await openStore()
     const requests = record(store.requests$)
     const alice = await RawClient.ready(store.url, 'alice')
@@ -116,7 +116,7 @@ describe('restarting', () => {
     expect([store.stats.requests, requests.values.length, requests.completed]).toEqual([1, 2, false])
   })
 
-  it('runs one restart after another', async () => {
+  it('concurrent restarts run one after another', async () => {
     const { store } = await openStore()
     const { url } = store
     await Promise.all((['kept', 'lost', 'kept'] as const).map(async keys => store.restart({ keys })))
@@ -124,7 +124,7 @@ describe('restarting', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('does not prevent closing', async () => {
+  it('a restart does not prevent closing', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'kept' })
     await store.close()
@@ -133,7 +133,7 @@ describe('restarting', () => {
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('rejects if a port is in use, and can be retried', async () => {
+  it('a restart rejects if a port is in use, and can be retried', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
@@ -154,7 +154,7 @@ describe('restarting', () => {
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 
-  it.each([undefined, null, {}, { keys: 'some' }])('rejects the options %j', async options => {
+  it.each([undefined, null, {}, { keys: 'some' }])('a restart rejects the options %j', async options => {
     const { store } = await openStore()
     await expect(Reflect.apply(store.restart, store, [options])).rejects.toMatchObject({ code: 'argument' })
   })

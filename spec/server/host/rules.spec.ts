@@ -19,7 +19,7 @@ const isWritten = async (client: RawClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
 describe('a response', () => {
-  it('has status 200, protocol version, source and content type, even if it is -ERR', async () => {
+  it('a response has status 200, protocol version, source and content type, even if it is -ERR', async () => {
     const { alice } = await open('alice')
     for (const timestamp of [NOW, 'nonsense']) {
       const response = await alice.request(SET, { timestamp })
@@ -32,14 +32,17 @@ describe('a response', () => {
     }
   })
 
-  it.each([1, 16, 255, 1_000])('has the correlation data of its request, all %i bytes of it', async length => {
-    const { alice } = await open('alice')
-    const correlationData = Buffer.from(Array.from({ length }, (_, i) => 255 - (i % 256)))
-    const response = await alice.request(SET, { timestamp: NOW, correlationData })
-    expect(response.packet.properties?.correlationData).toEqual(correlationData)
-  })
+  it.each([1, 16, 255, 1_000])(
+    'a response has the correlation data of its request, all %i bytes of it',
+    async length => {
+      const { alice } = await open('alice')
+      const correlationData = Buffer.from(Array.from({ length }, (_, i) => 255 - (i % 256)))
+      const response = await alice.request(SET, { timestamp: NOW, correlationData })
+      expect(response.packet.properties?.correlationData).toEqual(correlationData)
+    },
+  )
 
-  it('is sent for each of many concurrent requests, in order', async () => {
+  it('a response is sent for each of many concurrent requests, in order', async () => {
     const { alice } = await open('alice')
     const numbers = Array.from({ length: 200 }, (_, i) => String(i))
     const order: string[] = []
@@ -54,7 +57,7 @@ describe('a response', () => {
   })
 
   it.each(['answers', 'clients/alice/answers/here', `clients/${hexOf('alice')}/services/statestore/_any_/response`])(
-    'is sent to the response topic of the client: %s',
+    'a response is sent to the response topic of the client: %s',
     async responseTopic => {
       const { alice } = await open('alice')
       await alice.subscribe(responseTopic)
@@ -66,7 +69,7 @@ describe('a response', () => {
 })
 
 describe('a request', () => {
-  it.each([0, 1, 2] as const)('with QoS %i is not forwarded to clients, retained or not', async qos => {
+  it.each([0, 1, 2] as const)('a request with QoS %i is not forwarded to clients, retained or not', async qos => {
     const { store, alice } = await open('alice')
     const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
     const spies = await Promise.all(filters.map(async (_, i) => RawClient.connect(store.url, `spy${i}`)))
@@ -86,7 +89,7 @@ describe('a request', () => {
   it.each([
     ['response topic', { responseTopic: null }],
     ['correlation data', { correlationData: null }],
-  ])('without %s is rejected with a reason, and the connection stays open', async (what, missing) => {
+  ])('a request without %s is rejected with a reason, and the connection stays open', async (what, missing) => {
     const { store, alice } = await open('alice')
     const { reasonCode, reasonString } = await alice.send(SET, { timestamp: NOW, ...missing })
     expect(reasonCode).toBe(135)
@@ -94,17 +97,20 @@ describe('a request', () => {
     expect([await isWritten(alice), store.stats.keys]).toEqual([false, 0])
   })
 
-  it.each([0, 2] as const)('with QoS %i gets status 400 with the invalid field, and changes nothing', async qos => {
-    const { alice } = await open('alice')
-    const response = await alice.request(SET, { timestamp: NOW, qos })
-    expect(response.property('__stat')).toBe('400')
-    expect(response.property('__stMsg')).toContain('QoS 1')
-    expect(response.property('__propName')).toBe('QoS')
-    expect(response.property('__propVal')).toBe(String(qos))
-    expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
-  })
+  it.each([0, 2] as const)(
+    'a request with QoS %i gets status 400 with the invalid field, and changes nothing',
+    async qos => {
+      const { alice } = await open('alice')
+      const response = await alice.request(SET, { timestamp: NOW, qos })
+      expect(response.property('__stat')).toBe('400')
+      expect(response.property('__stMsg')).toContain('QoS 1')
+      expect(response.property('__propName')).toBe('QoS')
+      expect(response.property('__propVal')).toBe(String(qos))
+      expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
+    },
+  )
 
-  it('with QoS 0 and no response topic changes nothing', async () => {
+  it('a request with QoS 0 and no response topic changes nothing', async () => {
     const { alice } = await open('alice')
     await alice.send(SET, { timestamp: NOW, qos: 0, responseTopic: null })
     expect(await isWritten(alice)).toBe(false)
@@ -114,7 +120,7 @@ describe('a request', () => {
   const OWN_NOTIFICATION = `${RESERVED}/${hexOf('alice')}/command/notify/6B6579`
 
   it.each([...FORBIDDEN, OWN_NOTIFICATION])(
-    'with the forbidden response topic %s ends only the connection of its client',
+    'a request with the forbidden response topic %s ends only the connection of its client',
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       alice.send(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
@@ -123,7 +129,7 @@ describe('a request', () => {
     },
   )
 
-  it.each([0, 2] as const)('with QoS %i and a forbidden response topic ends the connection', async qos => {
+  it.each([0, 2] as const)('a request with QoS %i and a forbidden response topic ends the connection', async qos => {
     const { alice, others } = await open('alice', 'bob')
     alice.send(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
     expect(await alice.closed).toBe(144)
@@ -131,7 +137,7 @@ describe('a request', () => {
   })
 
   it.each([responseTopicOf('bob'), `clients/${hexOf('bob')}/services/statestore/_any_/command/invoke/response`])(
-    "with another client's response topic %s is rejected, and the other client gets nothing",
+    "a request with another client's response topic %s is rejected, and the other client gets nothing",
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       const { reasonCode } = await alice.send(SET, { timestamp: NOW, responseTopic })
@@ -143,7 +149,7 @@ describe('a request', () => {
     },
   )
 
-  it('cannot make the store publish to topics of the broker', async () => {
+  it('a request cannot make the store publish to topics of the broker', async () => {
     const { store, alice } = await open('alice')
     const operator = await RawClient.ready(store.url, 'operator')
     await operator.subscribe('$SYS/forged')
@@ -155,29 +161,32 @@ describe('a request', () => {
 })
 
 describe('the protocol version', () => {
-  it.each(['2.0', '0.9', '10.0'])('%s gets status 505 with the supported versions', async version => {
-    const { alice } = await open('alice')
-    const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
-    expect(response.property('__stat')).toBe('505')
-    expect(response.property('__supProtMajVer')).toBe('1')
-    expect(response.property('__requestProtVer')).toBe(version)
-    expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
-  })
+  it.each(['2.0', '0.9', '10.0'])(
+    'the protocol version %s gets status 505 with the supported versions',
+    async version => {
+      const { alice } = await open('alice')
+      const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
+      expect(response.property('__stat')).toBe('505')
+      expect(response.property('__supProtMajVer')).toBe('1')
+      expect(response.property('__requestProtVer')).toBe(version)
+      expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
+    },
+  )
 
-  it.each(['1.0', '1.7'])('%s is supported', async version => {
+  it.each(['1.0', '1.7'])('the protocol version %s is supported', async version => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
     expect([response.property('__stat'), response.text]).toEqual(['200', '+OK\r\n'])
   })
 
-  it('is optional', async () => {
+  it('the protocol version is optional', async () => {
     const { alice } = await open('alice')
     expect((await alice.request(SET, { timestamp: NOW })).text).toBe('+OK\r\n')
   })
 })
 
 describe('user properties', () => {
-  it('of the official clients are accepted', async () => {
+  it('user properties of the official clients are accepted', async () => {
     const { alice } = await open('alice')
     const userProperties = {
       __srcId: 'alice',
@@ -189,13 +198,13 @@ describe('user properties', () => {
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')
   })
 
-  it.each(['__ts', '__ft'])('are malformed if %s is repeated', async name => {
+  it.each(['__ts', '__ft'])('user properties are malformed if %s is repeated', async name => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { [name]: [NOW, NOW] } })
     expect(response.text).toBe('-ERR malformed timestamp\r\n')
   })
 
-  it('may have names of JavaScript object properties', async () => {
+  it('user properties may have names of JavaScript object properties', async () => {
     const { alice } = await open('alice')
     const userProperties = { constructor: 'x', toString: ['x', 'y'], hasOwnProperty: 'x', ['__proto__']: 'x' }
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')

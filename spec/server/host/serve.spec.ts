@@ -14,14 +14,14 @@ const portOf = (url: string): number => Number(new URL(url).port)
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve', () => {
-  it('listens on this machine only, on free ports for port 0', async () => {
+  it('serve listens on this machine only, on free ports for port 0', async () => {
     const { store } = await openStore()
     expect(store.url).toMatch(/^mqtt:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(store.wsUrl).toMatch(/^ws:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(portOf(store.url)).not.toBe(portOf(store.wsUrl))
   })
 
-  it('listens on the given ports', async () => {
+  it('serve listens on the given ports', async () => {
     const { store } = await openStore()
     const [port, wsPort] = [portOf(store.url), portOf(store.wsUrl)]
     await store.close()
@@ -29,7 +29,7 @@ describe('serve', () => {
     expect([next.url, next.wsUrl]).toEqual([store.url, store.wsUrl])
   })
 
-  it('puts brackets around an IPv6 address in its URLs', async () => {
+  it('serve puts brackets around an IPv6 address in its URLs', async () => {
     const { store } = await openStore({ host: '::1' })
     expect(store.url).toMatch(/^mqtt:\/\/\[::1\]:\d+$/)
     const client = await RawClient.ready(store.url, 'alice')
@@ -37,7 +37,7 @@ describe('serve', () => {
   })
 
   it.each(['port', 'wsPort'] as const)(
-    "rejects with the system's error if %s is in use, and frees the other port",
+    "serve rejects with the system's error if %s is in use, and frees the other port",
     async name => {
       const port = await takenPort()
       const { store } = await openStore()
@@ -70,7 +70,7 @@ describe('serve', () => {
     ['notifications', JSON.parse('{ "notifications": "always" }')],
   ]
 
-  it.each(WRONG)('rejects an invalid %s with an argument error that names it: %o', async (name, wrong) => {
+  it.each(WRONG)('serve rejects an invalid %s with an argument error that names it: %o', async (name, wrong) => {
     const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
       async store => store.close().then(() => 'It was accepted'),
       (error: unknown) => error,
@@ -83,7 +83,7 @@ describe('serve', () => {
 describe('TCP_NODELAY', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it.each(['url', 'wsUrl'] as const)('is set on every accepted connection (%s)', async transport => {
+  it.each(['url', 'wsUrl'] as const)('TCP_NODELAY is set on every accepted connection (%s)', async transport => {
     const { store } = await openStore()
     const socket = connect(portOf(store[transport]), '127.0.0.1')
     onTestFinished(() => {

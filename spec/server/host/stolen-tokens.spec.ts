@@ -50,7 +50,7 @@ describe('a stolen token, or recorded packets', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
-  it('grants the rights of its principal and no others', async () => {
+  it('a stolen token grants the rights of its principal and no others', async () => {
     const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'thief')
     expect(reasonCode).toBe(0)
     const subscriptions = ['plant/panel', 'plant/pump'].map(topic => ({ topic, qos: 1 as const }))
@@ -58,18 +58,18 @@ describe('a stolen token, or recorded packets', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
   })
 
-  it('does not take over the session of another principal', async () => {
+  it('a stolen token does not take over the session of another principal', async () => {
     const { speaker: pump } = await arrive(await tokenOf('pump'), 'pump-1')
     const { reasonCode } = await arrive(await tokenOf('panel'), 'pump-1')
     expect(reasonCode).toBe(NOT_AUTHORIZED)
     await isWell(pump)
   })
 
-  it('is rejected at another audience', async () => {
+  it('a stolen token is rejected at another audience', async () => {
     expect((await arrive(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
   })
 
-  it('is rejected after its expiry, in a replayed CONNECT or AUTH', async () => {
+  it('a stolen token is rejected after its expiry, in a replayed CONNECT or AUTH', async () => {
     const token = await tokenOf('panel')
     expect((await arrive(token, 'panel-1')).reasonCode).toBe(0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * HOUR })
@@ -80,7 +80,7 @@ describe('a stolen token, or recorded packets', () => {
     expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('stops working at its expiry, even on an open connection', async () => {
+  it('a stolen token stops working at its expiry, even on an open connection', async () => {
     const second = 1_000 * Math.floor(Date.now() / 1_000)
     vi.useFakeTimers({ toFake: ['Date'], now: second + 1_000 - REMAINDER })
     const token = await tokenOf('panel', 'plant', REMAINDER - CLOCK_SKEW)
@@ -99,7 +99,7 @@ describe('a stolen token, or recorded packets', () => {
     expect(answers).toBeGreaterThan(0)
   })
 
-  it('does not change the principal of a connection: AUTH of another principal ends only that connection', async () => {
+  it('a stolen token does not change the principal of a connection: AUTH of another principal ends only that connection', async () => {
     const recorded = await tokenOf('pump')
     const { speaker: pump } = await arrive(recorded, 'pump-1')
     const { speaker: mallory } = await arrive(await tokenOf('panel'), 'panel-1')
@@ -108,7 +108,7 @@ describe('a stolen token, or recorded packets', () => {
     await isWell(pump)
   })
 
-  it('can be sent again by its principal before its expiry, which does not extend it', async () => {
+  it('a stolen token can be sent again by its principal before its expiry, which does not extend it', async () => {
     const token = await tokenOf('panel')
     const { speaker } = await arrive(token, 'panel-1')
     for (let i = 0; i < 3; i++) {
@@ -118,7 +118,7 @@ describe('a stolen token, or recorded packets', () => {
     await isWell(speaker)
   })
 
-  it('is rejected in an AUTH before CONNECT, or by another method later', async () => {
+  it('a stolen token is rejected in an AUTH before CONNECT, or by another method later', async () => {
     const early = TestClient.to(store.url)
     early.send(authWith(await tokenOf('panel')))
     await early.closed

@@ -9,7 +9,7 @@ import { command, textOf } from '../../support/words.js'
 const NOW = '1696374425000:0:CLIENT'
 
 describe('a running store', () => {
-  it('rejects an unknown option with a suggestion', async () => {
+  it('serve rejects an unknown option with a suggestion', async () => {
     const { store } = await openStore()
     const misspelt = JSON.parse('{"keys":"kept","key":"lost"}')
     await expect(store.restart(misspelt)).rejects.toThrow('Unknown option `key` of restart: did you mean `keys`?')
@@ -18,7 +18,7 @@ describe('a running store', () => {
     expect(() => store.reload(JSON.parse('{"polcy":""}'))).toThrow('did you mean `policy`?')
   })
 
-  it('counts keys, watches, connections, requests, errors and notifications', async () => {
+  it('a running store counts keys, watches, connections, requests, errors and notifications', async () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }
     const kept = { sessions: 0, subscriptions: 0, retained: 0, retainedBytes: 0, bytes: 0, bufferedBytes: 0 }
@@ -41,7 +41,7 @@ describe('a running store', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('counts kept sessions and retained messages, and their memory', async () => {
+  it('a running store counts kept sessions and retained messages, and their memory', async () => {
     const { store } = await openStore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'alice', kept)
@@ -55,7 +55,7 @@ describe('a running store', () => {
     expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
-  it('reports every answered request, and completes when it is closed', async () => {
+  it('a running store reports every answered request, and completes when it is closed', async () => {
     const { store } = await openStore()
     const reports: RequestReport[] = []
     const completed = new Promise<void>(complete => {
@@ -81,7 +81,7 @@ describe('a running store', () => {
     await completed
   })
 
-  it('still responds if a subscriber of its requests throws', async () => {
+  it('a running store still responds if a subscriber of its requests throws', async () => {
     const { store } = await openStore()
     const { onUnhandledError } = config
     onTestFinished(() => {
@@ -98,7 +98,7 @@ describe('a running store', () => {
     expect(await unhandled).toMatchObject({ message: 'not my day' })
   })
 
-  it('lists connected clients', async () => {
+  it('a running store lists connected clients', async () => {
     const { store } = await openStore()
     expect(store.clientIds).toEqual([])
     const alice = await RawClient.connect(store.url, 'alice')
@@ -109,7 +109,7 @@ describe('a running store', () => {
     expect(store.clientIds).toEqual(['bob'])
   })
 
-  it('lists a client once after a session takeover', async () => {
+  it('a running store lists a client once after a session takeover', async () => {
     const { store } = await openStore()
     const first = await RawClient.connect(store.url, 'alice')
     await RawClient.connect(store.url, 'alice')
@@ -117,20 +117,23 @@ describe('a running store', () => {
     expect(store.clientIds).toEqual(['alice'])
   })
 
-  it.each(['url', 'wsUrl'] as const)('cuts the connection of one client without DISCONNECT (%s)', async transport => {
-    const { store } = await openStore()
-    const alice = await RawClient.ready(store[transport], 'alice')
-    const bob = await RawClient.ready(store[transport], 'bob')
-    expect(store.cut('nobody')).toBe(false)
-    expect(store.cut('alice')).toBe(true)
-    expect(await alice.closed).toBeUndefined()
-    expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
-    expect([store.cut('alice'), store.clientIds]).toEqual([false, ['bob']])
-  })
+  it.each(['url', 'wsUrl'] as const)(
+    'a running store cuts the connection of one client without DISCONNECT (%s)',
+    async transport => {
+      const { store } = await openStore()
+      const alice = await RawClient.ready(store[transport], 'alice')
+      const bob = await RawClient.ready(store[transport], 'bob')
+      expect(store.cut('nobody')).toBe(false)
+      expect(store.cut('alice')).toBe(true)
+      expect(await alice.closed).toBeUndefined()
+      expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
+      expect([store.cut('alice'), store.clientIds]).toEqual([false, ['bob']])
+    },
+  )
 })
 
 describe('the expiry timer', () => {
-  it('is a single one for any number of keys', async () => {
+  it('the expiry timer is a single one for any number of keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const set = async (key: string, px: number) => alice.request(command(`SET ${key} v PX ${px}`), { timestamp: NOW })
@@ -143,7 +146,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.scheduled, clock.pending]).toEqual([0, 3, 0])
   })
 
-  it('is rescheduled for an earlier key, and cancelled when nothing is left to expire', async () => {
+  it('the expiry timer is rescheduled for an earlier key, and cancelled when nothing is left to expire', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const send = async (line: string) => alice.request(command(line), { timestamp: NOW })
@@ -158,7 +161,7 @@ describe('the expiry timer', () => {
     expect(store.stats.keys).toBe(1)
   })
 
-  it('is not rescheduled by unrelated requests', async () => {
+  it('the expiry timer is not rescheduled by unrelated requests', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     for (const line of ['SET k v PX 1000', 'GET k', 'SET other v', 'KEYNOTIFY k', 'DEL other', 'nonsense']) {
@@ -167,7 +170,7 @@ describe('the expiry timer', () => {
     expect([clock.scheduled, clock.pending]).toEqual([1, 1])
   })
 
-  it('is rescheduled if the wall clock was set back', async () => {
+  it('the expiry timer is rescheduled if the wall clock was set back', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -178,7 +181,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('is late if the wall clock was set forward, and the next request removes expired keys', async () => {
+  it('the expiry timer is late if the wall clock was set forward, and the next request removes expired keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))

@@ -22,7 +22,7 @@ async function manyTurns(witness: RawClient): Promise<void> {
 }
 
 describe('a session takeover', () => {
-  it('leaves one connection of the client, without watches', async () => {
+  it('a session takeover leaves one connection of the client, without watches', async () => {
     const { store, alice } = await open()
     await RawClient.ready(store.url, 'alice')
     expect(await alice.closed).toBe(SESSION_TAKEN_OVER)
@@ -30,7 +30,7 @@ describe('a session takeover', () => {
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })
 
-  it('leaves nothing if the new connection ends immediately', async () => {
+  it('a session takeover leaves nothing if the new connection ends immediately', async () => {
     const { store, witness, alice } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('alice'))
@@ -40,7 +40,7 @@ describe('a session takeover', () => {
     expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
   })
 
-  it('leaves one connection even with concurrent takeovers', async () => {
+  it('a session takeover leaves one connection even with concurrent takeovers', async () => {
     const { store, witness, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
     await Promise.all(raws.map(async raw => raw.send(connect('alice'))))

@@ -26,7 +26,7 @@ async function expectUnharmed(witness: RawClient): Promise<void> {
 const CONNECT = connect('raw')
 
 describe('the WebSocket port', () => {
-  it('answers a plain HTTP request with status 426', async () => {
+  it('the WebSocket port answers a plain HTTP request with status 426', async () => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -35,7 +35,7 @@ describe('the WebSocket port', () => {
     await expectUnharmed(witness)
   })
 
-  it('supports the subprotocol mqtt', async () => {
+  it('the WebSocket port supports the subprotocol mqtt', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE)
@@ -60,7 +60,7 @@ describe('the WebSocket port', () => {
     'MQTT garbage after a CONNECT': [UPGRADE, webSocketFrame(Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
   }
 
-  it.each(Object.entries(NONSENSE))('ends only the connection that sends %s', async (_, chunks) => {
+  it.each(Object.entries(NONSENSE))('the WebSocket port ends only the connection that sends %s', async (_, chunks) => {
     const { store, witness } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     for (const chunk of chunks) await raw.send(chunk)
@@ -68,7 +68,7 @@ describe('the WebSocket port', () => {
     await expectUnharmed(witness)
   })
 
-  it('accepts packets split into a frame per byte', async () => {
+  it('the WebSocket port accepts packets split into a frame per byte', async () => {
     const { store, witness } = await open()
     await witness.subscribe('news')
     const raw = await RawSocket.open(store.wsUrl)
@@ -90,7 +90,7 @@ describe('a trusted proxy on this machine', () => {
     for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
   }
 
-  it('reports the address of a client, which is throttled only for its own failed logins', async () => {
+  it('a trusted proxy reports the address of a client, which is throttled only for its own failed logins', async () => {
     const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
@@ -98,13 +98,13 @@ describe('a trusted proxy on this machine', () => {
     await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
   })
 
-  it('is configured by a boolean', async () => {
+  it('the option `trustProxy` is a boolean', async () => {
     await expect(openSecured(JSON.parse('{"trustProxy":"yes"}'))).rejects.toThrow(
       'Expected `trustProxy` to be true or false',
     )
   })
 
-  it('is trusted only if configured, and only over WebSocket', async () => {
+  it('a proxy is trusted only if configured, and only over WebSocket', async () => {
     const { store } = await openSecured()
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toEqual(['127.0.0.1'])

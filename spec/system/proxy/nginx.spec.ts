@@ -56,7 +56,7 @@ async function open() {
 }
 
 describe('nginx in front of store, console and hub', () => {
-  it('forwards the console with its page, its API, and client addresses', async () => {
+  it('nginx forwards the console with its page, its API, and client addresses', async () => {
     const { console, port, secure } = await open()
     const ask = (
       path: string,
@@ -94,7 +94,7 @@ describe('nginx in front of store, console and hub', () => {
     expect(await ask('/console/api/store', {})).toMatchObject({ status: 401 })
   })
 
-  it('forwards the broker to pages of the same origin', async () => {
+  it('nginx forwards the broker to pages of the same origin', async () => {
     const { console, port, secure, store } = await open()
     const wsOptions = (origin: string) => ({ ...secure, headers: { host: NAME, origin } })
     const client = connect(`wss://127.0.0.1:${port}/mqtt`, {
@@ -115,7 +115,7 @@ describe('nginx in front of store, console and hub', () => {
     expect(String(error)).toContain('403')
   })
 
-  it('forwards a hub under the address that its tokens are for', async () => {
+  it('nginx forwards a hub under the address that its tokens are for', async () => {
     const { hub, port, secure } = await open()
     const { url } = await hub.hub('chat').token({ userId: 'ann' })
     expect(url).toMatch(`wss://${NAME}/client/hubs/chat?access_token=`)

@@ -37,7 +37,7 @@ describe('a certificate stolen with its key', () => {
     })
   const showing = (pair: Pair) => ({ ...pair, ca: servers.cert })
 
-  it('grants the rights of its principal and no others, whatever user name is sent with it', async () => {
+  it('a stolen certificate grants the rights of its principal and no others, whatever user name is sent with it', async () => {
     const { store, clock } = await open()
     const thief = await RawClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
     expect((await thief.request(command('SET panel/a v'), now(clock))).text).toBe('+OK\r\n')
@@ -45,7 +45,7 @@ describe('a certificate stolen with its key', () => {
       expect((await thief.request(command(words), now(clock))).text).toMatch(/not authorized/)
   })
 
-  it('does not connect with a client id of another principal', async () => {
+  it('a stolen certificate does not connect with a client id of another principal', async () => {
     const { store } = await open()
     expect(await turnedAway(store.url, 'pump-1', showing(panel))).toBe(NOT_AUTHORIZED)
   })
@@ -53,7 +53,7 @@ describe('a certificate stolen with its key', () => {
   it.each([
     ['with a connected client', false],
     ['with an offline client', true],
-  ])('does not take over the session of another principal %s', async (_, away) => {
+  ])('a stolen certificate does not take over the session of another principal %s', async (_, away) => {
     const { store } = await open()
     const lasting = { ...showing(pump), clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const owner = await RawClient.ready(store.url, 'any-1', lasting)
@@ -64,14 +64,14 @@ describe('a certificate stolen with its key', () => {
     await back.settled()
   })
 
-  it('takes over a session of the same principal, whose client is disconnected with a reason code', async () => {
+  it('a stolen certificate takes over a session of the same principal, whose client is disconnected with a reason code', async () => {
     const { store } = await open()
     const owner = await RawClient.ready(store.url, 'panel-1', showing(panel))
     await RawClient.ready(store.url, 'panel-1', showing(panel))
     expect(await owner.closed).toBe(TAKEN_OVER)
   })
 
-  it('stops working at its expiry, even on an open connection', async () => {
+  it('a stolen certificate stops working at its expiry, even on an open connection', async () => {
     const { store, clock } = await open()
     const { validTo } = new X509Certificate(panel.cert)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(validTo) - REMAINDER })

@@ -72,7 +72,7 @@ describe('with TLS', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it.each(['TLSv1', 'TLSv1.1'] as const)('%s is rejected as outdated', async version => {
+  it.each(['TLSv1', 'TLSv1.1'] as const)('the protocol %s is rejected as outdated', async version => {
     const { store } = await open()
     const { hostname: host, port } = new URL(store.url)
     const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0', ca: servers.cert }
@@ -130,7 +130,7 @@ describe('with TLS', () => {
     ['the key of another certificate', (): ServeOptions['tls'] => ({ ...pair, key: clients.key })],
     ['an invalid certificate', (): ServeOptions['tls'] => ({ ...pair, cert: 'cert' })],
     ['an invalid authority', (): ServeOptions['tls'] => ({ ...pair, clientCa: 'ca' })],
-  ])('%s is rejected, at the start and later', async (_, tls) => {
+  ])('TLS material with %s is rejected, at the start and later', async (_, tls) => {
     await expect(open({ tls: tls() })).rejects.toMatchObject({ code: 'argument' })
     const { store } = await openWithCertificates()
     const wrong = tls()
@@ -142,7 +142,7 @@ describe('with TLS', () => {
 describe('a client certificate', () => {
   const connecting = (issued: Pair) => ({ ca: servers.cert, cert: issued.cert, key: issued.key })
 
-  it('authenticates by its name, with the attributes of its issuers', async () => {
+  it('a client certificate authenticates by its name, with the attributes of its issuers', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await store.load([{ key: 'city/a', value: 'v' }])
     const panel = await RawClient.ready(store.url, 'panel', connecting(clients.issue('/CN=panel')))
@@ -156,7 +156,7 @@ describe('a client certificate', () => {
     }
   })
 
-  it('of an untrusted authority is rejected, even with the same names', async () => {
+  it('a client certificate of an untrusted authority is rejected, even with the same names', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     const forged = connecting(others.issue('/CN=panel'))
     expect(await turnedAway(store.url, 'c', forged)).toBe(0x87)
@@ -164,19 +164,19 @@ describe('a client certificate', () => {
     expect(await turnedAway(store.url, 'c', { ...forged, ...as('panel') })).toBe(0x87)
   })
 
-  it('that is self-signed is rejected', async () => {
+  it('a client certificate that is self-signed is rejected', async () => {
     const { store } = await openWithCertificates()
     const own = new Authority('/CN=panel')
     expect(await turnedAway(store.url, 'c', connecting(own))).toBe(0x87)
   })
 
-  it('is not required with a password', async () => {
+  it('a client certificate is not required with a password', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await RawClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
     expect(await turnedAway(store.url, 'd', { ca: servers.cert })).toBe(0x87)
   })
 
-  it('of an authority that is no longer trusted is rejected', async () => {
+  it('a client certificate of an authority that is no longer trusted is rejected', async () => {
     const { store } = await openWithCertificates()
     const mine = connecting(clients.issue('/CN=panel'))
     const before = await RawClient.ready(store.url, 'c', mine)
@@ -186,7 +186,7 @@ describe('a client certificate', () => {
     await before.settled()
   })
 
-  it('protects its session from other certificates', async () => {
+  it('a client certificate protects its session from other certificates', async () => {
     const { store } = await openWithCertificates()
     await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
     expect(await turnedAway(store.url, 'c', connecting(clients.issue('/CN=mallory')))).toBe(0x87)
@@ -194,7 +194,7 @@ describe('a client certificate', () => {
     await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
   })
 
-  it("is sent by the library's client", async () => {
+  it("a client certificate is sent by the library's client", async () => {
     const { store } = await openWithCertificates({ policy: POLICY, clock: systemClock })
     const { cert, key } = clients.issue('/CN=panel')
     await using client = connect(store.url, { ca: servers.cert, cert, key })
