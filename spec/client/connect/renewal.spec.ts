@@ -9,17 +9,17 @@ const HOUR = 3_600_000
 
 /** A store that accepts all tokens but `wrong`, and a client whose token is valid for an hour of manual time. */
 async function open() {
-  const shown: string[] = []
+  const tokens: string[] = []
   const authenticate: Authenticate = ({ data }) => {
     const token = Buffer.from(data ?? []).toString()
-    shown.push(token)
+    tokens.push(token)
     return token === 'wrong' ? { refused: 'credentials', reason: 'no' } : { principal: { username: 'alice' } }
   }
   const { store, clock } = await openStore({ authenticate })
   const has: { token: string; expiresAt: number | undefined } = { token: 'first', expiresAt: clock.now() + HOUR }
-  let asked = 0
+  let calls = 0
   const credentials = () => {
-    asked++
+    calls++
     if (has.token === '') throw new Error('the file is not there')
     return { authentication: { method: 'K8S-SAT', data: Buffer.from(has.token), expiresAt: has.expiresAt } }
   }
@@ -28,35 +28,35 @@ async function open() {
   await firstValueFrom(client.key('a', text).get())
   const since = store.clients[0]?.since
   const advance = async (ms: number): Promise<void> => {
-    const before = asked
+    const before = calls
     clock.advance(ms)
-    await eventually(() => asked > before)
+    await eventually(() => calls > before)
     // A later response proves that the AUTH packet was processed.
     await firstValueFrom(client.key('a', text).get())
   }
-  return { store, clock, client, shown, has, advance, isSame: () => store.clients[0]?.since === since }
+  return { store, clock, client, tokens, has, advance, isSame: () => store.clients[0]?.since === since }
 }
 
 describe('a client whose token expires', () => {
   it('newer tokens are sent over the same connection', async () => {
-    const { shown, has, clock, advance, isSame } = await open()
+    const { tokens, has, clock, advance, isSame } = await open()
     for (const token of ['second', 'third']) {
       Object.assign(has, { token, expiresAt: clock.now() + 2 * HOUR })
       await advance(0.8 * 2 * HOUR)
     }
-    expect(shown).toEqual(['first', 'second', 'third'])
+    expect(tokens).toEqual(['first', 'second', 'third'])
     expect(isSame()).toBe(true)
   })
 
   it('an unchanged token is not sent, and credentials are requested again', async () => {
-    const { shown, has, clock, advance } = await open()
+    const { tokens, has, clock, advance } = await open()
     await advance(0.8 * HOUR)
-    expect(shown).toEqual(['first'])
+    expect(tokens).toEqual(['first'])
     Object.assign(has, { token: '' })
     await advance(0.16 * HOUR)
-    expect(shown).toEqual(['first'])
+    expect(tokens).toEqual(['first'])
     Object.assign(has, { token: 'second', expiresAt: clock.now() + HOUR })
     await advance(0.04 * HOUR)
-    expect(shown).toEqual(['first', 'second'])
+    expect(tokens).toEqual(['first', 'second'])
   })
 })

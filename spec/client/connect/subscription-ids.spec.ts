@@ -52,18 +52,18 @@ function shared(url: string): MqttSession {
 
 /** Opens a session, subscribes to `a` and records its events. */
 function listen(session: MqttSession, id: number | undefined): { infos: ConnectionInfo[]; messages: InboundMessage[] } {
-  const heard = { infos: [] as ConnectionInfo[], messages: [] as InboundMessage[] }
+  const received = { infos: [] as ConnectionInfo[], messages: [] as InboundMessage[] }
   session.open({
     connected: info => {
-      heard.infos.push(info)
+      received.infos.push(info)
       session.subscribe(['a'], id, () => undefined)
     },
     disconnected: () => undefined,
     closed: () => undefined,
-    message: message => heard.messages.push(message),
+    message: message => received.messages.push(message),
   })
   onTestFinished(() => session.close())
-  return heard
+  return received
 }
 
 describe.each([

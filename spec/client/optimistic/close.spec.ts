@@ -15,13 +15,13 @@ const inWords = ({ value }: StoredWrite): string => new TextDecoder().decode(val
 
 /** A storage that completes saves later. */
 function slowStorage(save: () => Observable<unknown>) {
-  const kept: string[] = []
+  const saved: string[] = []
   const storage: WriteStorage = {
     load: () => [undefined],
-    save: (_, write) => save().pipe(map(() => kept.push(inWords(write)))),
+    save: (_, write) => save().pipe(map(() => saved.push(inWords(write)))),
     remove: () => [true],
   }
-  return { storage, kept }
+  return { storage, saved }
 }
 
 describe('close', () => {
@@ -34,15 +34,15 @@ describe('close', () => {
     view.next(24)
     view.next(25)
     await store.close()
-    const kept = await lastValueFrom(from(storage.load(Buffer.from('valve').toString('hex').toUpperCase())))
-    expect(kept && inWords(kept)).toBe('25')
+    const saved = await lastValueFrom(from(storage.load(Buffer.from('valve').toString('hex').toUpperCase())))
+    expect(saved && inWords(saved)).toBe('25')
   })
 
   it(
     'close waits for the storage whether connected or not',
     marbles(m => {
       for (const isUp of [false, true]) {
-        const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
+        const { storage, saved } = slowStorage(() => timer(500, m.scheduler))
         const { store, view, disconnect, connect, at } = writeBench(m, { offline: 'latest', storage })
         view.state$.subscribe()
         const closed = record(store.status$)
@@ -53,7 +53,7 @@ describe('close', () => {
           void store.close()
         })
         at(549, () => expect(closed.values.at(-1)?.state).not.toBe('closed'))
-        at(551, () => expect([kept, closed.values.at(-1)?.state]).toEqual([['b'], 'closed']))
+        at(551, () => expect([saved, closed.values.at(-1)?.state]).toEqual([['b'], 'closed']))
       }
       m.flush()
     }),
@@ -86,10 +86,10 @@ describe('close', () => {
   it(
     'the storage gets no further requests after 10 s',
     marbles(m => {
-      let asked = 0
+      let pending = 0
       const never = new Observable<never>(() => {
-        asked++
-        return () => asked--
+        pending++
+        return () => pending--
       })
       const { storage } = slowStorage(() => never)
       const { store, view, disconnect, at } = writeBench(m, { offline: 'latest', storage })
@@ -98,8 +98,8 @@ describe('close', () => {
       at(50, () => view.next('b'))
       at(5_000, () => view.next('c'))
       at(6_000, () => void store.close())
-      at(15_999, () => expect(asked).toBe(1))
-      at(16_001, () => expect(asked).toBe(0))
+      at(15_999, () => expect(pending).toBe(1))
+      at(16_001, () => expect(pending).toBe(0))
       m.flush()
     }),
   )
@@ -113,7 +113,7 @@ describe('close', () => {
         // Lost after close, when the write was about to be sent: it is stored again.
         [70, 1_031, ['b', 'b']],
       ] as const) {
-        const { storage, kept } = slowStorage(() => timer(500, m.scheduler))
+        const { storage, saved } = slowStorage(() => timer(500, m.scheduler))
         const { session, store, view, disconnect, connect, at } = writeBench(m, { offline: 'latest', storage })
         const ended = vi.spyOn(session, 'close')
         view.state$.subscribe()
@@ -125,7 +125,7 @@ describe('close', () => {
         at(71, () => expect(ended).toHaveBeenCalledOnce())
         const closed = record(store.status$)
         at(endsAt - 1, () => expect(closed.completed).toBe(false))
-        at(endsAt + 1, () => expect([closed.completed, kept]).toEqual([true, keeps]))
+        at(endsAt + 1, () => expect([closed.completed, saved]).toEqual([true, keeps]))
       }
       m.flush()
     }),

@@ -9,15 +9,15 @@ const VALUE = new TextEncoder().encode('b')
 
 /** A storage that already contains a record. */
 function storageOf(found: unknown) {
-  const kept: StoredWrite[] = []
+  const saved: StoredWrite[] = []
   const removed: string[] = []
   const storage: WriteStorage = {
     // @ts-expect-error storages may contain anything
     load: () => [found],
-    save: (_, write) => [kept.push(write)],
+    save: (_, write) => [saved.push(write)],
     remove: (_, id) => [removed.push(id) > 0],
   }
-  return { storage, kept, removed }
+  return { storage, saved, removed }
 }
 
 describe('a write storage', () => {
@@ -70,7 +70,7 @@ describe('a write storage', () => {
   it(
     'a stored write is removed even if a handler replaces its successor',
     marbles(m => {
-      const { storage, kept, removed } = storageOf(undefined)
+      const { storage, saved, removed } = storageOf(undefined)
       const options = { offline: 'latest', conflict: 'refuse', storage } as const
       const { view, writes, disconnect, connect, at } = writeBench(m, options)
       view.state$.subscribe()
@@ -81,15 +81,15 @@ describe('a write storage', () => {
       at(61, () => view.next('c'))
       m.flush()
       expect(writes()).toEqual(['80 SET d IFVER 1:0:S'])
-      expect(kept).toHaveLength(1)
-      expect(removed).toEqual(kept.map(({ id }) => id))
+      expect(saved).toHaveLength(1)
+      expect(removed).toEqual(saved.map(({ id }) => id))
     }),
   )
 
   it(
     'the storage keeps what the user wrote, not the merged value',
     marbles(m => {
-      const { storage, kept } = storageOf(undefined)
+      const { storage, saved } = storageOf(undefined)
       const conflict = (mine: string, theirs?: string) => `${mine}+${theirs}`
       const { view, writes, change, disconnect, at } = writeBench(m, { offline: 'latest', storage, conflict })
       view.state$.subscribe()
@@ -101,7 +101,7 @@ describe('a write storage', () => {
       at(85, disconnect)
       m.flush()
       expect(writes()).toEqual(['50 SET b IFVER 1:0:S', '70 SET b+x IFVER 2:0:S'])
-      expect(kept.map(({ value }) => new TextDecoder().decode(value))).toEqual(['b'])
+      expect(saved.map(({ value }) => new TextDecoder().decode(value))).toEqual(['b'])
     }),
   )
 })
@@ -126,16 +126,16 @@ describe('a write', () => {
     'a write made in the handler of the first state is shown to that subscriber',
     marbles(m => {
       const { view, at, disconnect } = writeBench(m, { offline: 'drop' })
-      const told: string[] = []
+      const states: string[] = []
       view.state$.subscribe()
       at(40, disconnect)
       at(60, () =>
         view.state$.subscribe(state => {
-          if (told.push(inWords(state)) === 1) view.next('b')
+          if (states.push(inWords(state)) === 1) view.next('b')
         }),
       )
       m.flush()
-      expect(told.slice(0, 2)).toEqual(['a confirmed', 'a refused: offline'])
+      expect(states.slice(0, 2)).toEqual(['a confirmed', 'a refused: offline'])
     }),
   )
 })

@@ -59,8 +59,8 @@ describe('races of a retained sync', () => {
             .map(({ state }) => state)
             .join() === 'reconnecting,live',
       )
-      const told = errors.values.length
-      await errors.until(({ values }) => values.length > told)
+      const errorCount = errors.values.length
+      await errors.until(({ values }) => values.length > errorCount)
       keysLink.restore()
       await expect.poll(() => key('b'), { timeout: 10_000 }).toBe('2')
       await expect.poll(() => key('a')).toBe('2')

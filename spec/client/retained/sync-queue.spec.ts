@@ -3,153 +3,153 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { SyncQueue, SyncTask } from '../../../src/client/retained/sync-queue.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-function conveyor() {
+function createQueue() {
   const clock = new ManualClock()
-  const belt = new SyncQueue(clock, error => error === 'passes')
-  belt.start()
-  const carried: string[] = []
-  const parcel = (name: string, carry: () => Observable<unknown>) => new SyncTask(carry, () => carried.push(name))
-  return { clock, belt, carried, parcel }
+  const queue = new SyncQueue(clock, error => error === 'passes')
+  queue.start()
+  const done: string[] = []
+  const task = (name: string, transfer: () => Observable<unknown>) => new SyncTask(transfer, () => done.push(name))
+  return { clock, queue, done, task }
 }
 
 describe('SyncQueue', () => {
   it('a task enqueued while it runs, even repeatedly, runs once more', () => {
-    const { belt, parcel, carried } = conveyor()
-    const ways: Subject<void>[] = []
-    const one = parcel('one', () => {
-      const way = new Subject<void>()
-      ways.push(way)
-      return way
+    const { queue, task, done } = createQueue()
+    const runs: Subject<void>[] = []
+    const one = task('one', () => {
+      const run = new Subject<void>()
+      runs.push(run)
+      return run
     })
-    for (let i = 0; i < 3; i++) belt.enqueue(one)
-    expect(ways).toHaveLength(1)
-    ways[0]?.complete()
-    expect(ways).toHaveLength(2)
-    expect(carried).toEqual(['one'])
-    ways[1]?.complete()
-    expect(ways).toHaveLength(2)
+    for (let i = 0; i < 3; i++) queue.enqueue(one)
+    expect(runs).toHaveLength(1)
+    runs[0]?.complete()
+    expect(runs).toHaveLength(2)
+    expect(done).toEqual(['one'])
+    runs[1]?.complete()
+    expect(runs).toHaveLength(2)
     expect(one.isBusy).toBe(false)
   })
 
   it('64 tasks run concurrently, in order', () => {
-    const { belt, parcel } = conveyor()
+    const { queue, task } = createQueue()
     const begun: number[] = []
-    const ways: Subject<void>[] = []
+    const runs: Subject<void>[] = []
     for (let i = 0; i < 100; i++)
-      belt.enqueue(
-        parcel('', () => {
+      queue.enqueue(
+        task('', () => {
           begun.push(i)
-          const way = new Subject<void>()
-          ways.push(way)
-          return way
+          const run = new Subject<void>()
+          runs.push(run)
+          return run
         }),
       )
     expect(begun).toHaveLength(64)
-    ways[10]?.complete()
+    runs[10]?.complete()
     expect(begun.at(-1)).toBe(64)
   })
 
   it('synchronous tasks do not grow the stack', () => {
-    const { belt, parcel, carried } = conveyor()
-    belt.stop()
-    for (let i = 0; i < 50_000; i++) belt.enqueue(parcel('x', () => of(1)))
-    belt.start()
-    expect(carried).toHaveLength(50_000)
+    const { queue, task, done } = createQueue()
+    queue.stop()
+    for (let i = 0; i < 50_000; i++) queue.enqueue(task('x', () => of(1)))
+    queue.start()
+    expect(done).toHaveLength(50_000)
   })
 
   it('a transient error pauses the queue with backoff, then all tasks continue', () => {
     const chance = vi.spyOn(Math, 'random').mockReturnValue(0)
     onTestFinished(() => chance.mockRestore())
-    const { clock, belt, parcel, carried } = conveyor()
+    const { clock, queue, task, done } = createQueue()
     let attempts = 0
-    belt.enqueue(parcel('hard', () => (++attempts <= 3 ? throwError(() => 'passes') : of(1))))
-    belt.enqueue(parcel('easy', () => of(1)))
+    queue.enqueue(task('hard', () => (++attempts <= 3 ? throwError(() => 'passes') : of(1))))
+    queue.enqueue(task('easy', () => of(1)))
     expect(attempts).toBe(1)
     clock.advance(49)
-    expect([attempts, carried]).toEqual([1, []])
+    expect([attempts, done]).toEqual([1, []])
     clock.advance(1)
-    expect([attempts, carried]).toEqual([2, []])
+    expect([attempts, done]).toEqual([2, []])
     clock.advance(99)
-    expect([attempts, carried]).toEqual([2, []])
+    expect([attempts, done]).toEqual([2, []])
     clock.advance(1)
-    expect([attempts, carried]).toEqual([3, ['easy']])
+    expect([attempts, done]).toEqual([3, ['easy']])
     // A completed task resets the backoff.
     clock.advance(50)
-    expect([attempts, carried]).toEqual([4, ['easy', 'hard']])
+    expect([attempts, done]).toEqual([4, ['easy', 'hard']])
     expect(clock.pending).toBe(0)
   })
 
   it('a permanent error drops the value, but a newer one is transferred', () => {
-    const { belt, parcel, carried } = conveyor()
-    const way = new Subject<void>()
+    const { queue, task, done } = createQueue()
+    const run = new Subject<void>()
     let attempts = 0
-    const one = parcel('one', () => (++attempts === 1 ? way : of(1)))
-    belt.enqueue(one)
-    belt.enqueue(one)
-    way.error('lasts')
+    const one = task('one', () => (++attempts === 1 ? run : of(1)))
+    queue.enqueue(one)
+    queue.enqueue(one)
+    run.error('lasts')
     expect(attempts).toBe(2)
-    expect(carried).toContain('one')
+    expect(done).toContain('one')
   })
 
   it('the queue continues after a task that throws', () => {
-    const { belt, parcel, carried } = conveyor()
-    belt.enqueue(
-      parcel('bad', () => {
+    const { queue, task, done } = createQueue()
+    queue.enqueue(
+      task('bad', () => {
         throw new Error('unfit')
       }),
     )
-    belt.enqueue(parcel('good', () => of(1)))
-    expect(carried).toEqual(['bad', 'good'])
+    queue.enqueue(task('good', () => of(1)))
+    expect(done).toEqual(['bad', 'good'])
   })
 
   it('a stopped queue reruns its running tasks after the restart', () => {
-    const { clock, belt, parcel, carried } = conveyor()
+    const { clock, queue, task, done } = createQueue()
     let left = 0
     let isHere = false
-    const one = parcel('one', () => (isHere ? of(1) : new Observable(() => () => void left++)))
-    belt.enqueue(one)
-    belt.enqueue(parcel('two', () => (isHere ? of(1) : NEVER)))
-    belt.stop()
+    const one = task('one', () => (isHere ? of(1) : new Observable(() => () => void left++)))
+    queue.enqueue(one)
+    queue.enqueue(task('two', () => (isHere ? of(1) : NEVER)))
+    queue.stop()
     expect(left).toBe(1)
     isHere = true
-    expect(carried).toEqual([])
-    belt.start()
-    expect(carried).toEqual(['one', 'two'])
+    expect(done).toEqual([])
+    queue.start()
+    expect(done).toEqual(['one', 'two'])
     expect(clock.pending).toBe(0)
   })
 
   it('a task that causes stops is found, as it runs first and finally alone', () => {
-    const { belt, carried } = conveyor()
-    const ways = new Map<number, Subject<void>>()
+    const { queue, done } = createQueue()
+    const runs = new Map<number, Subject<void>>()
     const lost: unknown[] = []
     let isConvicted = false
     for (let i = 0; i < 100; i++) {
-      const carry = () => {
-        const way = new Subject<void>()
-        ways.set(i, way)
-        return i === 40 && isConvicted ? of(1) : way
+      const transfer = () => {
+        const run = new Subject<void>()
+        runs.set(i, run)
+        return i === 40 && isConvicted ? of(1) : run
       }
       const lostAlone = (cause: unknown) => {
         lost.push(i, cause)
         isConvicted = true
       }
-      belt.enqueue(new SyncTask(carry, () => carried.push(String(i)), lostAlone))
+      queue.enqueue(new SyncTask(transfer, () => done.push(String(i)), lostAlone))
     }
     let stops = 0
-    while (carried.length < 100 && stops < 10) {
-      const underway = Array.from(ways)
-      ways.clear()
+    while (done.length < 100 && stops < 10) {
+      const underway = Array.from(runs)
+      runs.clear()
       if (underway.some(([i]) => i === 40) && !isConvicted) {
         stops++
         // Earlier tasks have completed by then.
-        for (const [i, way] of underway) if (stops > 1 && i < 40) way.complete()
-        ways.clear()
-        belt.stop('why')
-        belt.start()
-      } else for (const [, way] of underway) way.complete()
+        for (const [i, run] of underway) if (stops > 1 && i < 40) run.complete()
+        runs.clear()
+        queue.stop('why')
+        queue.start()
+      } else for (const [, run] of underway) run.complete()
     }
     expect(lost).toEqual([40, 'why'])
-    expect(carried).toHaveLength(100)
+    expect(done).toHaveLength(100)
     expect(stops).toBeLessThan(5)
   })
 })

@@ -24,7 +24,7 @@ interface Attempt {
   readonly at: number
   readonly url: string
   readonly clean: boolean | undefined
-  readonly patience: number | undefined
+  readonly connectTimeout: number | undefined
 }
 
 /** Records attempts at several addresses instead of dialling; a spec decides the outcome of each. */
@@ -45,7 +45,7 @@ function createManager(
   const start = clock.monotonic()
   vi.spyOn(route.client, 'reconnect').mockImplementation(() => {
     const { clean, connectTimeout } = route.client.options
-    attempts.push({ at: clock.monotonic() - start, url: route.name, clean, patience: connectTimeout })
+    attempts.push({ at: clock.monotonic() - start, url: route.name, clean, connectTimeout: connectTimeout })
     return route.client
   })
   const manager = new ConnectionManager(
@@ -74,7 +74,7 @@ function createManager(
   }
   return {
     clock,
-    dialler: manager,
+    manager,
     route,
     attempts,
     waits,
@@ -90,7 +90,7 @@ const THREE = ['mqtt://a', 'mqtt://b', 'mqtt://c']
 
 describe('rounds of addresses', () => {
   it('a round tries all addresses quickly, and pauses between rounds grow', () => {
-    const { dialler: manager, fail, waits, urls } = createManager(THREE)
+    const { manager, fail, waits, urls } = createManager(THREE)
     manager.start()
     for (let i = 0; i < 8; i++) fail()
     const [first] = urls()
@@ -106,14 +106,14 @@ describe('rounds of addresses', () => {
       asked.push(round)
       return 10
     }
-    const { dialler: manager, fail } = createManager(THREE, { strategy })
+    const { manager, fail } = createManager(THREE, { strategy })
     manager.start()
     for (let i = 0; i < 9; i++) fail()
     expect(asked).toEqual([1, 2, 3])
   })
 
   it('rounds continue until the strategy gives up', () => {
-    const { dialler: manager, fail, gaveUp, urls } = createManager(THREE, { strategy: () => false })
+    const { manager, fail, gaveUp, urls } = createManager(THREE, { strategy: () => false })
     manager.start()
     fail()
     fail()
@@ -124,15 +124,15 @@ describe('rounds of addresses', () => {
   })
 
   it('the timeout of an attempt starts short and doubles per round, for slow networks', () => {
-    const { dialler: manager, fail, attempts } = createManager(['mqtt://a', 'mqtt://b'])
+    const { manager, fail, attempts } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 9; i++) fail()
-    const patience = attempts.map(attempt => attempt.patience)
-    expect(patience).toEqual([1_500, 1_500, 3_000, 3_000, 6_000, 6_000, 10_000, 10_000, 10_000, 10_000])
+    const connectTimeout = attempts.map(attempt => attempt.connectTimeout)
+    expect(connectTimeout).toEqual([1_500, 1_500, 3_000, 3_000, 6_000, 6_000, 10_000, 10_000, 10_000, 10_000])
   })
 
   it('a single address gets the full connect timeout per attempt', () => {
-    const { dialler: manager, fail, waits, attempts } = createManager(['mqtt://a'])
+    const { manager, fail, waits, attempts } = createManager(['mqtt://a'])
     manager.start()
     for (let i = 0; i < 3; i++) fail(true)
     expect(waits).toEqual([
@@ -140,11 +140,11 @@ describe('rounds of addresses', () => {
       { attempt: 2, wait: 150 },
       { attempt: 3, wait: 300 },
     ])
-    expect(attempts.map(({ patience }) => patience)).toEqual([10_000, 10_000, 10_000, 10_000])
+    expect(attempts.map(({ connectTimeout }) => connectTimeout)).toEqual([10_000, 10_000, 10_000, 10_000])
   })
 
   it('a short-lived connection does not reset the round', () => {
-    const { dialler: manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
+    const { manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 4; i++) {
       hold(HELD - 1)
@@ -155,7 +155,7 @@ describe('rounds of addresses', () => {
 
   it('failing credentials end the round, as they apply to all addresses', async () => {
     const credentials = vi.fn(() => Promise.reject(new Error('none')))
-    const { dialler: manager, waits } = createManager(THREE, { credentials })
+    const { manager, waits } = createManager(THREE, { credentials })
     manager.start()
     await vi.waitFor(() => expect(waits).toEqual([{ attempt: 1, wait: 75 }]))
     expect(credentials).toHaveBeenCalledTimes(1)
@@ -164,7 +164,7 @@ describe('rounds of addresses', () => {
 
 describe('a stable connection', () => {
   it('a lost stable connection retries its address with its session, then others without one', () => {
-    const { dialler: manager, fail, hold, waits, attempts, urls } = createManager(THREE)
+    const { manager, fail, hold, waits, attempts, urls } = createManager(THREE)
     manager.start()
     hold()
     fail(true)
@@ -178,7 +178,7 @@ describe('a stable connection', () => {
   })
 
   it('an unavailable broker is left for the next address immediately', () => {
-    const { dialler: manager, fail, hold, urls } = createManager(THREE)
+    const { manager, fail, hold, urls } = createManager(THREE)
     manager.start()
     hold()
     fail(false)
@@ -186,7 +186,7 @@ describe('a stable connection', () => {
   })
 
   it('a client stays at its last address, and does not resume an old session elsewhere', () => {
-    const { dialler: manager, fail, hold, attempts, urls } = createManager(['mqtt://a', 'mqtt://b'])
+    const { manager, fail, hold, attempts, urls } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     hold()
     fail(false)
@@ -199,7 +199,7 @@ describe('a stable connection', () => {
   })
 
   it('a client resumes its session unless it had one at another broker since', () => {
-    const { dialler: manager, fail, hold, attempts } = createManager(['mqtt://a', 'mqtt://b'])
+    const { manager, fail, hold, attempts } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     hold()
     fail(false)
@@ -208,7 +208,7 @@ describe('a stable connection', () => {
   })
 
   it('a stable connection resets the attempt count', () => {
-    const { dialler: manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
+    const { manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 4; i++) fail()
     hold()
@@ -219,14 +219,7 @@ describe('a stable connection', () => {
 
 describe('a broker that refers to another server', () => {
   it('a server reference is followed, and costs one attempt of the round', () => {
-    const {
-      dialler: manager,
-      fail,
-      gaveUp,
-      hold,
-      waits,
-      urls,
-    } = createManager(['mqtt://a'], { followReferences: true })
+    const { manager, fail, gaveUp, hold, waits, urls } = createManager(['mqtt://a'], { followReferences: true })
     manager.start()
     hold()
     fail(false, { reasonCode: 156, serverReference: 'b' })
@@ -255,7 +248,7 @@ describe('a persistent connection', () => {
 
 describe('a discarded session', () => {
   it('a discarded session is replaced immediately, and the next one is resumed again', () => {
-    const { dialler: manager, fail, attempts, waits } = createManager(['mqtt://a'])
+    const { manager, fail, attempts, waits } = createManager(['mqtt://a'])
     manager.start()
     manager.connected()
     manager.startNewSession()

@@ -20,22 +20,22 @@ class Stream {
 }
 
 describe('the inbox', () => {
-  let told: string[]
+  let events: string[]
   let stream: Stream
   let inbox: Inbox
 
   beforeEach(() => {
-    told = []
+    events = []
     stream = new Stream()
     inbox = new Inbox(
       {
-        published: ({ payload, packetId }) => told.push(`${packetId}: ${fromUtf8(payload)}`),
+        published: ({ payload, packetId }) => events.push(`${packetId}: ${fromUtf8(payload)}`),
         acknowledged: (packetId, reasonCode) => {
           if (packetId > 10) return false
-          told.push(`puback ${packetId}, ${reasonCode}`)
+          events.push(`puback ${packetId}, ${reasonCode}`)
           return true
         },
-        unreadable: ({ message }) => told.push(message),
+        unreadable: ({ message }) => events.push(message),
       },
       1_000_000,
     )
@@ -51,7 +51,7 @@ describe('the inbox', () => {
   it('the inbox consumes messages and acknowledgements, and passes other packets on', () => {
     connected()
     stream.push(concatBytes([publish('a'), PINGRESP, publish('b', 0), bytesOf({ cmd: 'puback', messageId: 3 })]))
-    expect(told).toEqual(['7: a', '0: b', 'puback 3, 0'])
+    expect(events).toEqual(['7: a', '0: b', 'puback 3, 0'])
     expect(concatBytes(stream.pushed.filter(chunk => chunk instanceof Uint8Array))).toEqual(Uint8Array.from(PINGRESP))
   })
 
@@ -61,9 +61,9 @@ describe('the inbox', () => {
     stream.push(network)
     network.fill(0, CONNACK.length)
     stream.push(second)
-    expect([told, stream.pushed.length]).toEqual([[], 1])
+    expect([events, stream.pushed.length]).toEqual([[], 1])
     inbox.releaseHeld()
-    expect(told).toEqual(['7: first', '7: second'])
+    expect(events).toEqual(['7: first', '7: second'])
   })
 
   it.each([
@@ -76,7 +76,7 @@ describe('the inbox', () => {
   ] as const)('the inbox reads an acknowledgement with %s', (_name, packet, expected) => {
     connected()
     stream.push(bytesOf(packet))
-    expect(told).toEqual([expected])
+    expect(events).toEqual([expected])
   })
 
   it.each([
@@ -86,7 +86,7 @@ describe('the inbox', () => {
   ])('the inbox passes %s to mqtt.js', (_name, bytes) => {
     connected()
     stream.push(bytes)
-    expect(told).toEqual([])
+    expect(events).toEqual([])
     expect(stream.pushed.map(chunk => chunk instanceof Uint8Array && [...chunk])).toEqual([[...bytes]])
   })
 
@@ -94,7 +94,7 @@ describe('the inbox', () => {
     connected()
     stream.push(new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1]))
     stream.push(publish('later'))
-    expect(told).toEqual(['the broker used the topic alias 1, but none was granted'])
+    expect(events).toEqual(['the broker used the topic alias 1, but none was granted'])
     expect(stream.pushed).toEqual([])
   })
 
@@ -119,7 +119,7 @@ describe('the inbox', () => {
     next.push(concatBytes([CONNACK, publish('new')]))
     stream.push(publish('old'))
     inbox.releaseHeld()
-    expect(told).toEqual(['7: new'])
+    expect(events).toEqual(['7: new'])
     expect(stream.pushed).toHaveLength(1)
   })
 

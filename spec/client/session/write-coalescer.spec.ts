@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { WriteCoalescer } from '../../../src/client/session/publisher.js'
 
 /** A stream that records each write as one system call. */
-function noting() {
+function recordingStream() {
   const calls: string[] = []
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
@@ -23,7 +23,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setI
 
 describe('WriteCoalescer', () => {
   it('packets of one turn are written as one chunk', async () => {
-    const { stream, calls } = noting()
+    const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     for (const packet of ['a', 'b', 'c']) coalescer.add(stream, bytes(packet))
     expect(calls).toEqual([])
@@ -34,7 +34,7 @@ describe('WriteCoalescer', () => {
   })
 
   it('other writes to the stream are held back and leave together', async () => {
-    const { stream, calls } = noting()
+    const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     coalescer.hold(stream)
     stream.write('ack1')
@@ -45,7 +45,7 @@ describe('WriteCoalescer', () => {
   })
 
   it('large amounts are written before the end of the turn', async () => {
-    const { stream, calls } = noting()
+    const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     const packet = bytes('x'.repeat(3_000))
     for (let i = 0; i < 4; i++) coalescer.add(stream, packet)
@@ -55,7 +55,7 @@ describe('WriteCoalescer', () => {
   })
 
   it('flush writes immediately, and only once', async () => {
-    const { stream, calls } = noting()
+    const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     coalescer.add(stream, bytes('a'))
     coalescer.flush()
@@ -65,7 +65,7 @@ describe('WriteCoalescer', () => {
   })
 
   it('packets of one stream do not reach another, as after a reconnect', async () => {
-    const [first, second] = [noting(), noting()]
+    const [first, second] = [recordingStream(), recordingStream()]
     const coalescer = new WriteCoalescer()
     coalescer.add(first.stream, bytes('a'))
     coalescer.add(second.stream, bytes('b'))

@@ -60,50 +60,44 @@ const REPORTS = {
 const DELTAS = { t: '{"speed":2}', e: '{}', w: '{"speed":3}' }
 
 /** Compares the emitted deltas for given states and responses to reports. */
-const behaves = (states: string, reports: string, told: string) =>
+const emits = (states: string, reports: string, expected: string) =>
   marbles(m => {
     const delta$ = deltas<Pump>(
       m.hot<DesiredAndReported<Pump>>(states, STATES),
       m.hot<Reported<Pump>>(reports, REPORTS),
     )
-    m.expect(delta$.pipe(map(({ delta }) => JSON.stringify(delta)))).toBeObservable(told, DELTAS)
+    m.expect(delta$.pipe(map(({ delta }) => JSON.stringify(delta)))).toBeObservable(expected, DELTAS)
   })
 
 describe('delta$', () => {
-  it('a delta is emitted when it changes', behaves('n-n-d-d-g|', '---------|', 't---e---t|'))
-  it('a delta is emitted when it changes during a report', behaves('n-p-w-p-|', '--------|', 't---w-t-|'))
-  it('a delta is repeated when the report was reverted unseen', behaves('n-p-x-n-|', '---d----|', 't-----t-|'))
-  it(
-    'a delta is repeated when the reversal arrives before the response',
-    behaves('n-p-g---|', '-----d--|', 't----t--|'),
-  )
+  it('a delta is emitted when it changes', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
+  it('a delta is emitted when it changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
+  it('a delta is repeated when the report was reverted unseen', emits('n-p-x-n-|', '---d----|', 't-----t-|'))
+  it('a delta is repeated when the reversal arrives before the response', emits('n-p-g---|', '-----d--|', 't----t--|'))
   it(
     'a delta is repeated when the reversal arrives during the next report',
-    behaves('n-p-G---|', '-----d--|', 't----t--|'),
+    emits('n-p-G---|', '-----d--|', 't----t--|'),
   )
   it(
     'a delta is emitted once when report and reversal arrive before the response',
-    behaves('n-D-G---|', '-----d--|', 't-e-t---|'),
+    emits('n-D-G---|', '-----d--|', 't-e-t---|'),
   )
-  it('a delta is emitted once when the response arrives after the read', behaves('n-p-d-d-|', '-----d--|', 't---e---|'))
-  it('a delta is not repeated by a state older than the report', behaves('n-p-p-d-|', '---d----|', 't-----e-|'))
+  it('a delta is emitted once when the response arrives after the read', emits('n-p-d-d-|', '-----d--|', 't---e---|'))
+  it('a delta is not repeated by a state older than the report', emits('n-p-p-d-|', '---d----|', 't-----e-|'))
   it(
     'a delta is not repeated while the outcome of a later report is unknown',
-    behaves('n-p-u-d-|', '---d----|', 't-----e-|'),
+    emits('n-p-u-d-|', '---d----|', 't-----e-|'),
   )
-  it('a delta is not repeated when the report does not change it', behaves('n-p-l-g-|', '---l----|', 't-------|'))
-  it('a delta is not repeated when the outcome of a report is unknown', behaves('n-p-u-n-|', '--------|', 't-------|'))
+  it('a delta is not repeated when the report does not change it', emits('n-p-l-g-|', '---l----|', 't-------|'))
+  it('a delta is not repeated when the outcome of a report is unknown', emits('n-p-u-n-|', '--------|', 't-------|'))
   it(
     'a delta is repeated when the report was superseded by one that is lost',
-    behaves('n-p-p-u-n|', '---s-----|', 't-------t|'),
+    emits('n-p-p-u-n|', '---s-----|', 't-------t|'),
   )
   it(
     'a delta is repeated when a later report overwrites the superseded one',
-    behaves('n-p-p-G-p|', '---s---m-|', 't------t-|'),
+    emits('n-p-p-G-p|', '---s---m-|', 't------t-|'),
   )
-  it(
-    'a delta is emitted once when the superseding report is applied',
-    behaves('n-p-p-D-d|', '---s---d-|', 't-----e--|'),
-  )
-  it('deltas complete and error with the states', behaves('n-#', '---', 't-#'))
+  it('a delta is emitted once when the superseding report is applied', emits('n-p-p-D-d|', '---s---d-|', 't-----e--|'))
+  it('deltas complete and error with the states', emits('n-#', '---', 't-#'))
 })

@@ -8,15 +8,15 @@ import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
-import type { Controls, PageTerms } from './support/page-program.js'
+import type { Controls, PageOptions } from './support/page-program.js'
 
 declare const page: Controls
 
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
 const HOUR = 3_600_000
 
-const look = (one: Page, terms: PageTerms) => one.evaluate(how => page.open('setPoint', how), terms)
-const shown = (one: Page) => one.evaluate(() => page.told().at(-1))
+const look = (one: Page, terms: PageOptions) => one.evaluate(how => page.open('setPoint', how), terms)
+const shown = (one: Page) => one.evaluate(() => page.states().at(-1))
 const settled = (one: Page) => one.evaluate(() => page.settled())
 
 describeInBrowser('a page that is offline for an afternoon', openPage => {
@@ -26,7 +26,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
   }, 60_000)
 
   /** A page writes 25 while disconnected and is closed. The store restarts, and another client may write 30. */
-  async function afternoon(terms: PageTerms, others: boolean) {
+  async function afternoon(terms: PageOptions, others: boolean) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const setPoint = client.key('setPoint', number)
@@ -54,7 +54,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     await look(second, terms)
     const becomes = (state: object): Promise<void> => expect.poll(() => shown(second)).toMatchObject(state)
     const stored = async (): Promise<number | undefined> => (await lastValueFrom(setPoint.get())).value
-    return { before, becomes, stored, asked: () => second.evaluate(() => page.asked()) }
+    return { before, becomes, stored, asked: () => second.evaluate(() => page.lateWrites()) }
   }
 
   it('drop: a write fails immediately, and nothing is sent later', async () => {
@@ -78,10 +78,10 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
   })
 
   it.each([
-    { yes: true, stored: 25 },
-    { yes: false, stored: 30 },
-  ])('ask: the user sees the current value and decides $yes', async ({ yes, stored: expected }) => {
-    const { becomes, stored, asked } = await afternoon({ offline: 'ask', maxAge: HOUR, isKept: true, yes }, true)
+    { answer: true, stored: 25 },
+    { answer: false, stored: 30 },
+  ])('ask: the user sees the current value and decides $answer', async ({ answer, stored: expected }) => {
+    const { becomes, stored, asked } = await afternoon({ offline: 'ask', maxAge: HOUR, isKept: true, answer }, true)
     await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
     await becomes({ value: expected, state: 'confirmed' })
     expect(await stored()).toBe(expected)

@@ -10,7 +10,7 @@ import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
-import type { Controls, PageTerms, Told } from './support/page-program.js'
+import type { Controls, PageOptions, SerializedState } from './support/page-program.js'
 
 declare const page: Controls
 
@@ -20,21 +20,21 @@ const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
 /** Rounds of writes on both pages, some with a lost connection. */
 const ROUNDS = nightly(40, 8)
 
-const TERMS: readonly [PageTerms, ...PageTerms[]] = [
+const OPTIONS: readonly [PageOptions, ...PageOptions[]] = [
   {},
   { conflict: 'refuse' },
   { conflict: 'sum' },
   { offline: 'drop' },
   { offline: 'latest' },
-  { offline: 'ask', yes: true },
+  { offline: 'ask', answer: true },
   { offline: 'cas' },
   { offline: 'latest', conflict: 'sum', isKept: true },
 ]
 
-const open = (one: Page, key: string, terms: PageTerms) =>
-  one.evaluate(([name, how]) => page.open(name, how), [key, terms] as const)
+const open = (one: Page, key: string, options: PageOptions) =>
+  one.evaluate(([name, how]) => page.open(name, how), [key, options] as const)
 const settled = (one: Page) => one.evaluate(() => page.settled())
-const told = (one: Page): Promise<readonly Told[]> => one.evaluate(() => page.told())
+const statesOf = (one: Page): Promise<readonly SerializedState[]> => one.evaluate(() => page.states())
 const write = (one: Page, values: readonly number[]) => one.evaluate(all => page.write(all), values)
 
 describeInBrowser('two browsers writing one set point', openPage => {
@@ -77,8 +77,8 @@ describeInBrowser('two browsers writing one set point', openPage => {
 
     for (let round = 0; round < ROUNDS; round++) {
       const key = `setPoint/${round}`
-      const terms = pages.map(() => random.pick(TERMS))
-      await Promise.all(pages.map((one, i) => open(one, key, terms[i] ?? {})))
+      const options = pages.map(() => random.pick(OPTIONS))
+      await Promise.all(pages.map((one, i) => open(one, key, options[i] ?? {})))
       await Promise.all(pages.map(settled))
       for (let i = random.int(3, 8); i > 0; i--) await strike()
       for (const link of links) link.restore()
@@ -90,16 +90,16 @@ describeInBrowser('two browsers writing one set point', openPage => {
             const { value: stored } = await lastValueFrom(client.key(key, number).get())
             return shown.map(one => one?.value).concat(stored)
           },
-          { timeout: 15_000, message: `round ${round} of SEED=${SEED}, ${JSON.stringify(terms)}` },
+          { timeout: 15_000, message: `round ${round} of SEED=${SEED}, ${JSON.stringify(options)}` },
         )
         .toSatisfy((all: readonly unknown[]) => new Set(all).size === 1)
-      for (const one of pages) expect(wentBack(await told(one))).toEqual([])
+      for (const one of pages) expect(wentBack(await statesOf(one))).toEqual([])
     }
   })
 })
 
 /** Returns versions older than an earlier one. */
-function wentBack(states: readonly Told[]): string[] {
+function wentBack(states: readonly SerializedState[]): string[] {
   let newest = [0, 0]
   return states.flatMap(({ version }) => {
     if (version === undefined) return []

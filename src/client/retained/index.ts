@@ -41,7 +41,7 @@ export class RetainedSync implements AsyncDisposable {
     this.status$ = this.#status$.asObservable()
     this.errors$ = this.#errors$.asObservable()
     this.#topicKeySync = new TopicKeySync(
-      { store, session, terms: settings, clock },
+      { store, session, settings, clock },
       {
         status: status => this.#emitStatus(status),
         failed: error => this.#errors$.next(error),

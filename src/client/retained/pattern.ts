@@ -84,9 +84,9 @@ function parseParts(key: string, wildcards: readonly string[]): Part[] {
   const names = pieces.filter((_, at) => at % 2 === 1)
   const isValid = names.length === wildcards.length && wildcards.every(name => names.includes(name))
   if (!isValid) {
-    const wanted = wildcards.map(name => `{${name}}`).join(', ')
+    const expected = wildcards.map(name => `{${name}}`).join(', ')
     throw new ArgumentError(
-      `Expected \`keys\` to contain ${wanted === '' ? 'no placeholders' : `each of ${wanted} once`}, ` +
+      `Expected \`keys\` to contain ${expected === '' ? 'no placeholders' : `each of ${expected} once`}, ` +
         `matching the wildcards of \`topic\`, got \`${key}\``,
     )
   }

@@ -29,7 +29,7 @@ const MAX_REJECTED_TOPICS = 1_000
 interface TopicKeySyncOptions {
   readonly store: StoreView
   readonly session: ServiceSession
-  readonly terms: RetainedSettings
+  readonly settings: RetainedSettings
   readonly clock: Clock
 }
 
@@ -58,7 +58,7 @@ export class TopicKeySync {
   #written = 0
   #published = 0
 
-  constructor({ store, session, terms: settings, clock }: TopicKeySyncOptions, events: TopicKeySyncEvents) {
+  constructor({ store, session, settings, clock }: TopicKeySyncOptions, events: TopicKeySyncEvents) {
     this.#store = store
     this.#settings = settings
     this.#events = events

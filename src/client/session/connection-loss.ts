@@ -100,7 +100,7 @@ function lossError(cause: Cause | undefined, unreached: string | undefined): Con
 }
 
 /** Socket errors that indicate another protocol. For the first bytes over TCP see `inbox.ts`. */
-const PROTOCOL_HINTS: readonly (readonly [words: RegExp, hint: string])[] = [
+const PROTOCOL_HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [
     /wrong version number|packet length too long|EPROTO|before secure TLS/,
     'the server does not speak TLS: use mqtt:// or ws://',

@@ -12,15 +12,15 @@ import {
 } from '../../../../src/client/optimistic/index.js'
 
 /** Serializable options of a page. */
-export type PageTerms = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> & {
+export type PageOptions = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> & {
   readonly conflict?: 'last' | 'refuse' | 'sum'
   /** Result of `ask`. */
-  readonly yes?: boolean
+  readonly answer?: boolean
   readonly isKept?: boolean
 }
 
 /** A serializable state. */
-export interface Told {
+export interface SerializedState {
   readonly value: number | undefined
   readonly state: string
   readonly version: string | undefined
@@ -31,29 +31,29 @@ export interface Told {
 
 const url = new URLSearchParams(location.search).get('store') ?? ''
 const store = connect(url, { reconnect: { initial: 5, max: 20 }, timeout: 2_000 })
-const asked: LateWrite<number>[] = []
-let told: Told[] = []
+const lateWrites: LateWrite<number>[] = []
+let states: SerializedState[] = []
 let view: Optimistic<number> | undefined
-let looking: Subscription | undefined
+let subscription: Subscription | undefined
 
 const controls = {
   /** Subscribes to a key, replacing the previous one. */
-  open(key: string, { conflict, yes = false, isKept = false, ...terms }: PageTerms): void {
-    looking?.unsubscribe()
-    told = []
+  open(key: string, { conflict, answer = false, isKept = false, ...options }: PageOptions): void {
+    subscription?.unsubscribe()
+    states = []
     view = optimistic(store.key(key, number), {
-      ...terms,
+      ...options,
       conflict: conflict === 'sum' ? (mine, theirs = 0) => mine + theirs : conflict,
       ...(isKept && { storage: indexedDbStorage('spec') }),
-      ...(terms.offline === 'ask' && {
+      ...(options.offline === 'ask' && {
         ask: late => {
-          asked.push(late)
-          return [yes]
+          lateWrites.push(late)
+          return [answer]
         },
       }),
     })
-    looking = view.state$.subscribe(({ value, state, version, error, late, freshness }) => {
-      told.push({
+    subscription = view.state$.subscribe(({ value, state, version, error, late, freshness }) => {
+      states.push({
         value,
         state,
         version: version && String(version),
@@ -76,21 +76,21 @@ const controls = {
       return error instanceof StateStoreError ? error.code : String(error)
     }
   },
-  told: (): readonly Told[] => told,
-  asked: (): readonly LateWrite<number>[] => asked,
+  states: (): readonly SerializedState[] => states,
+  lateWrites: (): readonly LateWrite<number>[] => lateWrites,
   /** Resolves with the state once no write is pending and the key has been read on this connection. */
-  settled: async (): Promise<Told | undefined> => {
+  settled: async (): Promise<SerializedState | undefined> => {
     if (view === undefined) return undefined
     const isSettled = filter(
       ({ state, freshness }: Optimistic<number>['state']) =>
         freshness.state === 'live' && (state === 'confirmed' || state === 'refused'),
     )
     await firstValueFrom(view.state$.pipe(isSettled))
-    return told.at(-1)
+    return states.at(-1)
   },
   /** Resolves when the connection has the state. */
-  until: async (wanted: string): Promise<void> => {
-    await firstValueFrom(store.status$.pipe(filter(({ state }) => state === wanted)))
+  until: async (expected: string): Promise<void> => {
+    await firstValueFrom(store.status$.pipe(filter(({ state }) => state === expected)))
   },
 }
 
