@@ -113,7 +113,7 @@ describe('an error message states what happened, for which key, and what to do',
     },
     {
       error: new OverflowError('The queue of requests', 7),
-      message: 'The queue of requests is full (7); the request was not sent: slow down, raise it or keep the latest',
+      message: 'The queue of requests is full (7); the request was not sent: slow down, raise the limit or conflate',
     },
     { error: new ClosedError(), message: 'The client is closed; connect again to continue' },
     { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },

@@ -202,7 +202,7 @@ export interface Envelope {
   readonly qos: 0 | 1 | 2
   readonly dup: boolean
   readonly retain: boolean
-  /** s; overrides that of the content. */
+  /** s; overrides the expiry of the content. */
   readonly messageExpiry: number | undefined
   readonly subscriptionIds: readonly number[]
   /** Sent with the topic to define an alias, or with an empty topic to use one. */

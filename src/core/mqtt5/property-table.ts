@@ -15,7 +15,7 @@ const message = bits('publish', 'will')
 const response = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
 
 /**
- * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may have it. `bit` and `flag` are bytes of 0
+ * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may contain it. `bit` and `flag` are bytes of 0
  * or 1; a `positive` value must not be 0.
  */
 const PROPERTIES = [

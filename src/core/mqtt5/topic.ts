@@ -37,7 +37,7 @@ export function checkTopicName(topic: string): void {
 /** UTF-8 limit of EMQX 4. */
 export const MAX_PUBLISHABLE_BYTES = 4_096
 /** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters, non-characters, surrogates. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
 const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]|\p{Cs}/u
 
 /** Returns whether every broker that allows this many levels can be expected to accept the topic. */

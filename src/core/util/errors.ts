@@ -147,7 +147,7 @@ export class OverflowError extends StateStoreError {
   override readonly name = 'OverflowError'
 
   constructor(what: string, limit: number) {
-    super('overflow', `${what} is full (${limit}); the request was not sent: slow down, raise it or keep the latest`)
+    super('overflow', `${what} is full (${limit}); the request was not sent: slow down, raise the limit or conflate`)
   }
 }
 

@@ -58,24 +58,24 @@ export class ConnectionLimiter {
     const { remoteAddress = '' } = socket
     const address = networkOf(remoteAddress)
     const { maxConnections, maxConnectionsPerAddress } = this.#quotas
-    const visits = this.#byAddress.get(address) ?? { connections: 0, refused: 0 }
-    const crowded = visits.connections >= maxConnectionsPerAddress && !isThisMachine(remoteAddress)
-    if (this.#count >= maxConnections || crowded) {
+    const counts = this.#byAddress.get(address) ?? { connections: 0, refused: 0 }
+    const isAddressFull = counts.connections >= maxConnectionsPerAddress && !isThisMachine(remoteAddress)
+    if (this.#count >= maxConnections || isAddressFull) {
       this.#refused++
-      visits.refused++
+      counts.refused++
       socket.on('error', () => undefined).destroy()
-      const reason = crowded
+      const reason = isAddressFull
         ? `limit of ${maxConnectionsPerAddress} connections per address`
         : `limit of ${maxConnections} connections`
       this.#cut({ reason, address: remoteAddress, listener })
       return false
     }
     this.#count++
-    visits.connections++
-    this.#byAddress.set(address, visits)
+    counts.connections++
+    this.#byAddress.set(address, counts)
     socket.once('close', () => {
       this.#count--
-      if (--visits.connections === 0) this.#byAddress.delete(address)
+      if (--counts.connections === 0) this.#byAddress.delete(address)
     })
     return true
   }
@@ -85,7 +85,7 @@ export class ConnectionLimiter {
  * Returns the address of an HTTP client: for a request forwarded by a proxy on this machine, the last address in
  * `X-Forwarded-For`, which the proxy adds. Earlier ones may be forged.
  *
- * @param trustProxy - whether there is such a proxy
+ * @param trustProxy - whether to trust a proxy on this machine
  */
 export function clientAddress(
   address: string,
@@ -94,9 +94,9 @@ export function clientAddress(
 ): string {
   if (!trustProxy || !isThisMachine(address) || forwarded === undefined) return address
   const last = String(forwarded).split(',').at(-1)?.trim() ?? ''
-  const caller = withoutPort(last)
+  const forwardedAddress = withoutPort(last)
   // If the proxy adds nothing, the client controls the header.
-  return isIP(caller) === 0 ? address : caller
+  return isIP(forwardedAddress) === 0 ? address : forwardedAddress
 }
 
 /** Some proxies add the port, which differs between connections. */

@@ -23,7 +23,7 @@ export interface PubSubOptions {
   readonly keepAlive?: number | undefined
   /** Time limit of a send, including outages, ms. Default: 30 s longer than the recovery window, 90,000. */
   readonly timeout?: number | undefined
-  /** Maximum sends queued or unacknowledged, at most 64 MiB; others fail with `overflow`. Default 10,000. */
+  /** Maximum sends queued or unacknowledged, together at most 64 MiB; more fail with `overflow`. Default 10,000. */
   readonly maxQueued?: number | undefined
   /** Retries of a send that the hub rejects with `InternalServerError`. Default 3. */
   readonly retries?: number | undefined

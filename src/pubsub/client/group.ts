@@ -6,11 +6,9 @@ import { checkNoEcho, checkSendOptions, type GroupSendOptions, toPayload } from 
 /** A period whose group messages were missed, between two sessions. */
 export interface Gap {
   readonly group: string
-  /**
-   * `from` is when the hub's last frame of the lost session arrived, `to` when the group was rejoined. Wall time, ms
-   * since the Unix epoch.
-   */
+  /** When the hub's last frame of the lost session arrived; wall time, ms since the Unix epoch. */
   readonly from: number
+  /** When the group was rejoined; wall time, ms since the Unix epoch. */
   readonly to: number
 }
 
@@ -21,7 +19,7 @@ export interface GroupHost {
   readonly gaps: (group: string) => Observable<Gap>
 }
 
-/** A group of a hub. Lightweight: create one wherever it is needed. */
+/** A group of a hub. Lightweight: create one as needed. */
 export class Group {
   readonly name: string
   /**

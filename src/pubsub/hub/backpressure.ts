@@ -28,7 +28,7 @@ interface Pause {
  * Senders also do not wait for a member
  * - that has lagged for {@link MAX_PAUSE_MS} without any acknowledgement: any number of dead members cost a sender one
  *   pause;
- * - that lags with messages of other groups than that of the sender's message;
+ * - that lags only with messages of groups other than the one the sender's message is for;
  * - whose owner has used up its pause time, or if the sender has used up its own.
  */
 export class Backpressure {
@@ -71,7 +71,7 @@ export class Backpressure {
     sender: HubSession,
     link: HubLink,
     lagging: readonly HubSession[],
-    place: Pause['position'],
+    position: Pause['position'],
     now: number,
   ): boolean {
     const member = this.#slowest(lagging, now)
@@ -80,7 +80,7 @@ export class Backpressure {
       return false
     // The sender has recovered its session over another link.
     if (held) this.#end(held, now)
-    const pause: Pause = { sender, link, member, position: place, startedAt: now, deadline: undefined }
+    const pause: Pause = { sender, link, member, position, startedAt: now, deadline: undefined }
     pause.deadline = this.#deadlines.add(now + MAX_PAUSE_MS, pause)
     const pauses = this.#pauses.get(member) ?? new Set()
     if (pauses.size === 0) this.#pausedSince.set(member, now)
@@ -101,7 +101,7 @@ export class Backpressure {
   }
 
   // Uses a copy, because a released sender may be held again immediately. Senders with an unaccepted message are
-  // released first: otherwise the first senders of a long burst would take all the room every time.
+  // released first: otherwise the first senders of a long burst would take all the space every time.
   #endAll(member: HubSession, now: number): void {
     const pauses = [...(this.#pauses.get(member) ?? [])]
     for (const pause of pauses) if (pause.position === 'before') this.#end(pause, now)

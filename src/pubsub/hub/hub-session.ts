@@ -21,7 +21,7 @@ const CAUGHT_UP: Progress = { state: 'caughtUp' }
 export class HubSession implements Connection {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Charged for the session's memory: its user, or the address of a session without a user id. */
+  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
   readonly owner: string
   readonly codec: SharedCodec
   readonly permissions: Permissions

@@ -78,7 +78,7 @@ export class Hub {
 
   /**
    * Sends to the members of a group. Returns the number of members; throws {@link ArgumentError} as {@link sendToAll}
-   * does. Likewise, more than 1000 messages sent synchronously end the session of every member.
+   * does. More than 1000 messages sent synchronously end the session of every member.
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
     checkName('group', group)
@@ -110,7 +110,10 @@ export class Hub {
     return this.#send(new Set(session ? [session] : []), frame, {}) > 0
   }
 
-  /** Returns whether the connection exists. Throws {@link StateStoreError} `overflow` beyond 1000 groups. */
+  /**
+   * Adds a connection to a group. Returns whether the connection exists. Throws {@link StateStoreError} `overflow`
+   * beyond 1000 groups.
+   */
   addToGroup(group: string, connectionId: string): boolean {
     checkName('group', group)
     const session = this.#session(connectionId)

@@ -35,7 +35,7 @@ export function identityProblem({ userId = '', roles = [], groups = [] }: Identi
 export interface Connection {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Charged for the session's memory: its user, or the address of a session without a user id. */
+  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
   readonly owner: string
   readonly subprotocol: string
   readonly groups: readonly string[]

@@ -71,7 +71,7 @@ export interface ServePubSubOptions {
    * connections are read more slowly. Default 10,000.
    */
   readonly maxFrameRatePerUser?: number | undefined
-  /** Maximum bytes per second, likewise. Default 4 MiB. */
+  /** Maximum bytes per second, applied like `maxFrameRatePerUser`. Default 4 MiB. */
   readonly maxByteRatePerUser?: number | undefined
   /**
    * An HTTP server whose WebSocket handshakes below `path` are handled here; it may start listening later. Then `host`,
@@ -85,7 +85,7 @@ export interface ServePubSubOptions {
   readonly publicUrl?: string | undefined
   /**
    * Called with a warning when `authenticate: 'anonymous'` is reachable from other machines, including through a given
-   * `server`. Default: a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * `server`. Default: emits a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
   /** Default: the system clock. */

@@ -20,10 +20,10 @@ import { type MessageOptions, payloadOf } from './requests.js'
 export class UserEvent {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Charged for the session's memory: its user, or the address of a session without a user id. */
+  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
   readonly owner: string
   readonly event: string
-  /** Data of type `json`, character by character as the client wrote it; `undefined` for other types. */
+  /** The exact JSON text sent by the client; `undefined` for data of other types. */
   readonly json: string | undefined
   readonly #eventQueue: EventQueue
   readonly #request: EventRequest
