@@ -44,6 +44,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     if (warning) host.warn('glob', warning)
   }
 
+  /** Iterates over the keys; throws the errors of the observable. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
     const { signal, page: fetchPage } = this.#checkOptions()
     let token: Uint8Array | undefined

@@ -20,7 +20,7 @@ import type { WriteResult } from '../requests/commands.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import { LockKeyError } from './lease-state.js'
 
-/** Passes when either clock reaches it: the monotonic clock stops while a machine sleeps. */
+/** Passes when either clock reaches it, as the monotonic one stops while a machine sleeps. Times in ms. */
 export interface LeaseDeadline {
   readonly monotonic: number
   readonly wall: number

@@ -74,6 +74,7 @@ export class GlobWatch implements SharedRegistration {
     if (this.#observers.includes(observer)) observer.freshness(this.#freshness)
   }
 
+  /** Returns whether the last observer has left. */
   leave(observer: GlobObserver): boolean {
     const before = this.#observers.length
     this.#observers = this.#observers.filter(other => other !== observer)
@@ -97,6 +98,7 @@ export class GlobWatch implements SharedRegistration {
       report: this.#host.report,
       scanInterval: () => this.#limits.scanInterval,
     }).subscribe({ error: error => this.#host.failed(error) })
+    // A synchronous response may have ended it.
     if (!this.#isConnected) this.#cancel()
     // Last, as an observer may end it.
     this.#updateFreshness()
@@ -158,7 +160,7 @@ export class GlobWatch implements SharedRegistration {
     if (error.code !== 'not-authorized') this.#host.failed(error)
   }
 
-  /** Whether the store notifies by globs, or is not known not to. */
+  /** Whether the store notifies by globs; assumed until it rejects the registration. */
   get #canNotify(): boolean {
     return this.#isConnected && !this.#isUnsupported
   }

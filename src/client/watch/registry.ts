@@ -61,7 +61,7 @@ export class Registry implements KeyWatches {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
       failed: (watch, error, registered) => {
-        // Most subscribers of `value$` have no error callback.
+        // Also reported, as most subscribers of `value$` have no error callback.
         this.#errors.report(error)
         this.#end(watch, error, registered)
       },

@@ -21,6 +21,7 @@ export interface JoinDetails {
 /** The watched globs of a client, as its key watches see them. */
 export interface WatchedGlobs {
   connected(): void
+  /** @param lostAt - ms since the Unix epoch */
   disconnected(lostAt: number): void
   close(error: StateStoreError | undefined, stop: boolean): void
   onChange(change: UnmatchedChange): void
@@ -64,6 +65,7 @@ export interface RegistryOptions {
   readonly stopDelay: number
   /** Interval at which each watched key is registered and read again, ms; 0 for never. */
   readonly verifyEvery: number
+  /** The number of watched or synced keys changed. */
   readonly changed: () => void
   /** Errors that end no stream: malformed notifications, retried requests, failed STOPs. */
   readonly report: (error: StateStoreError) => void

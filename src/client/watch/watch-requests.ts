@@ -22,17 +22,17 @@ interface RequestEvents {
   isRegistered(key: KeyName): boolean
 }
 
-const CONCURRENCY = 256
+const MAX_IN_FLIGHT = 256
 
 /** A registration that stays costs only needless notifications until the connection ends. */
 export const MAX_STOP_ATTEMPTS = 8
 
-/** Sends the requests of all watches of a client, at most {@link CONCURRENCY} at a time, and retries them with backoff. */
+/** Sends the requests of all watches of a client, at most {@link MAX_IN_FLIGHT} at a time, and retries them with backoff. */
 export class WatchRequests {
   readonly #options: RegistryOptions
   readonly #events: RequestEvents
   readonly #noStoreRetry: NoStoreRetry
-  readonly #window = new RequestWindow<Watch>(CONCURRENCY)
+  readonly #window = new RequestWindow<Watch>(MAX_IN_FLIGHT)
   readonly #stops = new Set<Subscription>()
   readonly #stopRetries = new Map<string, () => void>()
   readonly #attempts = new Map<Watch, number>()
@@ -45,6 +45,7 @@ export class WatchRequests {
 
   /** Queues a request; a watch has one at a time. */
   send(watch: Watch, request: WatchRequest): void {
+    // With a shared registration, a STOP of the earlier private one does no harm.
     if (watch.registration === undefined) this.#cancelStopRetry(watch)
     this.#window.enqueue(watch, () => this.#request(watch, request))
   }
@@ -96,6 +97,7 @@ export class WatchRequests {
   #failed(watch: Watch, request: WatchRequest, error: StateStoreError): void {
     const attempt = (this.#attempts.get(watch) ?? 0) + 1
     if (isPermanentError(error)) {
+      // The store may have processed an earlier attempt.
       this.#events.failed(watch, error, request !== 'KEYNOTIFY' || attempt > 1)
       return
     }

@@ -23,7 +23,9 @@ export interface NotifiedChange {
 export interface WatchState {
   /** The watch awaits a connection, the KEYNOTIFY response, the GET response, or changes. */
   readonly phase: 'offline' | 'registering' | 'reading' | 'live'
+  /** Whether the value was read on this connection. */
   readonly synced: boolean
+  /** Whether the value was ever read. */
   readonly known: boolean
   /**
    * Whether a possibly queued notification matched a value read on this connection. Those behind it are from this store

@@ -29,8 +29,10 @@ const NO_NOTIFICATIONS: (() => void)[] = []
 /** One watched key of a client. Kept small, as a client may have ten thousand. */
 export class Watch {
   readonly key: KeyName
+  /** The shared registration that serves this watch; `undefined` if it has a private one. */
   registration: SharedRegistration | undefined
   state: WatchState = INITIAL
+  /** The pending request, or the delay before its retry. */
   request: { unsubscribe(): void } | undefined = undefined
   isEnded = false
   // Copied on write: observers may join and leave while they are notified.
@@ -78,6 +80,7 @@ export class Watch {
     return this.#observers.includes(observer)
   }
 
+  /** Returns whether the observer was joined. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
     const left = others.length < this.#observers.length
@@ -96,6 +99,7 @@ export class Watch {
     else this.#queued = this.#queued.concat(() => this.#signal(observers, entries, freshness))
   }
 
+  /** Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it. */
   notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return
     if (this.#isNotifying) observer.signal(entry, freshness)

@@ -129,6 +129,7 @@ export interface Failure<T = unknown> {
 /** The default of `onError`: with `latest`, an outage does not end the stream. */
 export type DefaultMode<L extends boolean> = L extends true ? 'emit' : 'throw'
 
+/** The result type of a failed request: {@link Failure} with `emit`, none with `throw`. */
 export type Failed<E extends ErrorMode, T> = E extends 'emit' ? Failure<T> : never
 
 /** Returns the key of an item. */
