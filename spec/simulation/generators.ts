@@ -148,7 +148,7 @@ function fourth(seed: number): Schedule {
   return {
     ...schedule,
     kind: random.chance(0.3) ? { ...kind, order: 'key' } : kind,
-    callingBack: random.pick([0.05, 0.2, 0.5]),
+    reentrancy: random.pick([0.05, 0.2, 0.5]),
   }
 }
 

@@ -27,7 +27,7 @@ export interface GlobSchedule {
   readonly native: boolean
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
-  readonly callingBack?: number
+  readonly reentrancy?: number
   /** Handlers also watch and leave keys, not only globs. */
   readonly handlersWatchKeys?: boolean
   readonly actions: readonly GlobAction[]
@@ -48,7 +48,7 @@ function fifth(seed: number): GlobSchedule {
 
 function fourth(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0xca11)
-  return random.chance(0.5) ? third(seed) : { ...third(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
+  return random.chance(0.5) ? third(seed) : { ...third(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
 /**

@@ -5,7 +5,6 @@ import { HOST } from '../../src/client/keys/store-view.js'
 import { matching } from '../../src/client/matching/index.js'
 import { compareGlobView, compareShown } from '../judges/convergence.js'
 import { globMatcher } from '../judges/globs.js'
-import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
 import type { Client, KeyWatcher, Watcher } from './glob-client.js'
@@ -15,6 +14,7 @@ import { GlobSession } from './glob-session.js'
 import { History, storedEntry } from './history.js'
 import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
+import { ReentrantHandlers } from './reentrant-handlers.js'
 import { type ClientPlan, FAULTY_MS } from './schedule.js'
 import { seeded } from './simulate.js'
 import { CountedClock, VirtualTime } from './virtual-time.js'
@@ -51,7 +51,7 @@ export class GlobWorld {
 
   constructor(schedule: GlobSchedule) {
     this.#schedule = schedule
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
     this.#setting = {
       kind: schedule.kind,
       time: new VirtualTime(),
@@ -79,7 +79,7 @@ export class GlobWorld {
       const isKnown = !session.hasRefused && !this.#closedAmidNonsense.has(i)
       if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
     }
-    if (this.#schedule.callingBack) {
+    if (this.#schedule.reentrancy) {
       time.runUntil(FAULTY_MS + SETTLE_MS + GIVE_UP_MS)
       for (const client of this.#clients) this.#judgeLeftovers(client)
     }

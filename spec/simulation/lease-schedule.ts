@@ -28,7 +28,7 @@ export interface LeaseSchedule {
   /** The store does not notify of expired keys. */
   readonly silentExpiry: boolean
   readonly losesData: boolean
-  readonly callingBack?: number
+  readonly reentrancy?: number
   readonly actions: readonly LeaseAction[]
 }
 
@@ -42,7 +42,7 @@ export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
   const schedule = withKind(seed, generator)
   const random = new Random(seed ^ 0xca11)
   if (generator < 3 || random.chance(0.5)) return schedule
-  return { ...schedule, callingBack: random.pick([0.05, 0.2, 0.5]) }
+  return { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
 function withKind(seed: number, generator: number): LeaseSchedule {

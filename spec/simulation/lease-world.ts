@@ -1,7 +1,6 @@
 import { StateStore } from '../../src/client/connect/client.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
-import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { History } from './history.js'
@@ -11,6 +10,7 @@ import { LEASE_FAULTY_MS, type LeaseAction, type LeaseSchedule } from './lease-s
 import { LeaseWrites } from './lease-writes.js'
 import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
+import { ReentrantHandlers } from './reentrant-handlers.js'
 import { SimSession } from './sim-session.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -52,7 +52,7 @@ export class LeaseWorld {
 
   constructor(schedule: LeaseSchedule) {
     this.#schedule = schedule
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
     const [time, history] = [new VirtualTime(), new History()]
     this.#longest = Math.max(...schedule.candidates.map(({ duration }) => duration))
     this.#setting = {

@@ -3,12 +3,12 @@ import { StateStore } from '../../src/client/connect/client.js'
 import { type ErrorCode, StateStoreError, text } from '../../src/client/index.js'
 import { type LateWrite, type Optimistic, type OptimisticState, optimistic } from '../../src/client/optimistic/index.js'
 import type { SimBroker } from './broker.js'
-import type { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { EventLoop } from './event-loop.js'
 import { KEY, PageOracle, type UserWrite } from './optimistic-oracle.js'
 import type { WriterPlan } from './optimistic-schedule.js'
 import type { SimStorage } from './optimistic-storage.js'
+import type { ReentrantHandlers } from './reentrant-handlers.js'
 import { SimSession } from './sim-session.js'
 
 export const TIMEOUT_MS = 1_000

@@ -37,7 +37,7 @@ export interface OptimisticSchedule {
   readonly clients: readonly WriterPlan[]
   readonly conditions: Conditions
   readonly storageFailure: number
-  readonly callingBack?: number
+  readonly reentrancy?: number
   readonly actions: readonly OptimisticAction[]
 }
 
@@ -49,7 +49,7 @@ export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSch
   const schedule = first(seed)
   const random = new Random(seed ^ 0xca11)
   if (generator < 2 || random.chance(0.5)) return schedule
-  return { ...schedule, callingBack: random.pick([0.05, 0.2, 0.5]) }
+  return { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
 function first(seed: number): OptimisticSchedule {

@@ -1,4 +1,4 @@
-import { simulateSuite } from './disasters.js'
+import { simulateSuite } from './simulate-suite.js'
 import { SUITES } from './suites.js'
 
 simulateSuite('pages with optimistic writes keep their guarantees', SUITES.optimistic)

@@ -1,7 +1,6 @@
 import { text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { SimBroker } from './broker.js'
-import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
 import { FAULTLESS } from './network.js'
@@ -11,6 +10,7 @@ import { judgeWrites } from './optimistic-policies.js'
 import { OPTIMISTIC_FAULTY_MS, type OptimisticAction, type OptimisticSchedule } from './optimistic-schedule.js'
 import { SimStorage } from './optimistic-storage.js'
 import { Random } from './random.js'
+import { ReentrantHandlers } from './reentrant-handlers.js'
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -42,7 +42,7 @@ export class OptimisticWorld {
 
   constructor(schedule: OptimisticSchedule) {
     this.#schedule = schedule
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
     const conditions = { ...schedule.conditions }
@@ -77,7 +77,7 @@ export class OptimisticWorld {
     for (const page of this.#pages) if (page) this.#judgeEnd(page)
     const writes = Array.from(this.#writes.values()).filter(({ outcome }) => outcome !== 'part')
     this.#violations.push(...judgeWrites(writes, history))
-    if (this.#schedule.callingBack) this.#judgeLeftovers()
+    if (this.#schedule.reentrancy) this.#judgeLeftovers()
     for (const page of this.#pages) page?.close()
     const outcomes: Record<string, number> = {}
     for (const { outcome } of writes) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1

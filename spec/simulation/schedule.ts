@@ -78,7 +78,7 @@ export interface Schedule {
   /** Number of brokers that share the store; default one. */
   readonly nodes?: number
   readonly beside?: true
-  readonly callingBack?: number
+  readonly reentrancy?: number
   readonly actions: readonly Action[]
 }
 

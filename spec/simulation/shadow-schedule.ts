@@ -34,7 +34,7 @@ export interface ShadowSchedule {
   readonly fails: number
   /** Maximum duration of applying a delta, ms. */
   readonly work: number
-  readonly callingBack?: number
+  readonly reentrancy?: number
   readonly actions: readonly ShadowAction[]
 }
 
@@ -49,7 +49,7 @@ export function shadowScheduleOf(seed: number, generator: number = GENERATORS.le
 
 function third(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0xca11)
-  return random.chance(0.5) ? second(seed) : { ...second(seed), callingBack: random.pick([0.05, 0.2, 0.5]) }
+  return random.chance(0.5) ? second(seed) : { ...second(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
 /** In half of the schedules the device reports more than the desired fields. */

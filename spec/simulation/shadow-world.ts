@@ -2,11 +2,11 @@ import { bytes } from '../../src/client/keys/codec.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { isSame } from '../../src/client/shadow/fields.js'
 import { SimBroker } from './broker.js'
-import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History } from './history.js'
 import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
+import { ReentrantHandlers } from './reentrant-handlers.js'
 import { ShadowClient, type ShadowSetting } from './shadow-client.js'
 import { DESIRED, type Document, documentOf, judgeDocument, REPORTED, type Wish } from './shadow-oracle.js'
 import { FIELDS, SHADOW_FAULTY_MS, type ShadowAction, type ShadowSchedule } from './shadow-schedule.js'
@@ -31,7 +31,7 @@ class ShadowWorld {
 
   constructor(schedule: ShadowSchedule) {
     this.#schedule = schedule
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
     this.#fails = schedule.fails
     const [time, random] = [new VirtualTime(), new Random(schedule.seed ^ 0x5eed)]
     const history = new History(() => time.now)
@@ -62,7 +62,7 @@ class ShadowWorld {
     for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))
     const [desired, reported] = [this.#stored(DESIRED), this.#stored(REPORTED)]
     for (const client of this.#clients) if (client) this.#judgeEnd(client, desired, reported)
-    if (this.#schedule.callingBack) this.#judgeLeftovers()
+    if (this.#schedule.reentrancy) this.#judgeLeftovers()
     for (const client of this.#clients) client?.close()
     return { violations: this.#violations }
   }

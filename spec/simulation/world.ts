@@ -5,13 +5,13 @@ import { HOST } from '../../src/client/keys/store-view.js'
 import { compareShown } from '../judges/convergence.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
-import { ReentrantHandlers } from './calling-back.js'
 import type { Setting } from './connection.js'
 import { History, storedEntry } from './history.js'
 import { FAULTLESS } from './network.js'
 import { SharedEntries, SimNode } from './node.js'
 import { Oracle } from './oracle.js'
 import { Random } from './random.js'
+import { ReentrantHandlers } from './reentrant-handlers.js'
 import {
   type Action,
   type ClientPlan,
@@ -67,7 +67,7 @@ export class World {
   constructor(schedule: Schedule) {
     this.#schedule = schedule
     const random = new Random(schedule.seed ^ 0x5eed)
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.callingBack)
+    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
     this.#setting = {
       kind: schedule.kind,
       time: new VirtualTime(),
@@ -88,7 +88,7 @@ export class World {
     time.runUntil(FAULTY_MS + SETTLE_MS)
     this.#judgeConvergence()
     this.#violations.push(...judgeWrites(this.#writes, history))
-    if (this.#schedule.callingBack) this.#judgeLeftovers()
+    if (this.#schedule.reentrancy) this.#judgeLeftovers()
     for (const { store } of this.#everyone) void store.close()
     const writes: Record<string, number> = {}
     for (const { outcome } of this.#writes) writes[outcome] = (writes[outcome] ?? 0) + 1

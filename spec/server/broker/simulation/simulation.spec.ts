@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { simulateSuite } from '../../../simulation/disasters.js'
+import { simulateSuite } from '../../../simulation/simulate-suite.js'
 import { SUITES } from '../../../simulation/suites.js'
 import { simulateAll } from './simulate.js'
 
