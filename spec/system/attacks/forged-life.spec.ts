@@ -20,12 +20,12 @@ beforeEach(async () => {
   url = broker.url
 })
 
-describe('a life that no store has, at a broker where anybody may publish it', () => {
+describe('a forged announcement of another store, at a broker where any client may publish it', () => {
   it.each([
     ['a life', 'forged', false],
     ['a life that is retained', 'forged', true],
     ['that the store is away', 'away', true],
-  ])('neither ends the store nor empties it: %s', async (_, payload, retain) => {
+  ])('neither ends nor empties the store: %s', async (_, payload, retain) => {
     const store = await openAttached(url)
     const states = record(store.state$)
     const bystander = await Bystander.start(url)
@@ -34,7 +34,7 @@ describe('a life that no store has, at a broker where anybody may publish it', (
     await openClient(url).key('a', text).set('kept')
     for (let i = 0; i < 200; i++) await attacker.publish(LIFE_TOPIC, payload, { qos: 0, retain })
     await bystander.expectUnharmed()
-    // The last word is the store's own.
+    // The store publishes the last message.
     const { state } = store
     const isRepaired = (): boolean => state.state === 'serving' && attacker.inbox.at(-1)?.text === state.life
     while (!isRepaired()) await attacker.received(attacker.inbox.length + 1)
@@ -44,7 +44,7 @@ describe('a life that no store has, at a broker where anybody may publish it', (
     expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
   })
 
-  it('delays a store that finds it retained when it comes back, and does not empty it', async () => {
+  it('delays a restarted store that finds it retained, but does not empty it', async () => {
     const link = await layLink(url)
     const store = await openAttached(link.url)
     const states = record(store.state$)
@@ -61,7 +61,7 @@ describe('a life that no store has, at a broker where anybody may publish it', (
 })
 
 describe('two stores with different client ids that both serve', () => {
-  it('find each other by a request, and one of them steps back', async () => {
+  it('detect each other by a request, and one of them steps back', async () => {
     const open = async (clientId: string) => {
       const store = await attach(url, { clientId, reconnect: RECONNECT })
       onTestFinished(async () => store.close())

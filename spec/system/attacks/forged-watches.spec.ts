@@ -36,7 +36,7 @@ beforeEach(async () => {
   url = broker.url
 })
 
-/** A store whose clock says that time has passed. */
+/** A store with a clock that can be advanced. */
 async function openStore() {
   let later = 0
   const clock: Clock = { ...systemClock, monotonic: () => performance.now() + later }
@@ -49,8 +49,8 @@ async function openStore() {
   }
 }
 
-describe('watches in the name of clients that are not there', () => {
-  it('end at once, and leave all of them to others', async () => {
+describe('watches in the name of clients that do not exist', () => {
+  it('end immediately and leave the limit of watches to others', async () => {
     const { store } = await openStore()
     const bystander = await Bystander.start(url)
     const attacker = await RawClient.connect(url, 'mallory')
@@ -62,7 +62,7 @@ describe('watches in the name of clients that are not there', () => {
     await bystander.expectUnharmed()
   })
 
-  it('do not end those of the client whose name was used', async () => {
+  it('do not end the watches of the client whose name was used', async () => {
     const { store } = await openStore()
     const client = openClient(url, { clientId: 'panel-7' })
     const seen = record(client.key('a', text).entries$)
@@ -75,7 +75,7 @@ describe('watches in the name of clients that are not there', () => {
     expect(store.stats.watches).toBe(21)
   })
 
-  it('end when they become scarce, of clients that have left, and of nobody who is silent', async () => {
+  it('end for disconnected clients when the limit is reached, but not for silent ones', async () => {
     const { store, pass } = await openStore()
     const silent = await RawClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))
@@ -92,8 +92,8 @@ describe('watches in the name of clients that are not there', () => {
   })
 })
 
-describe('watches in made-up names, with subscriptions that the ACL of Mosquitto does not serve', () => {
-  it('are a thousand of a key at most, and writes to it keep nobody waiting', { timeout: 120_000 }, async () => {
+describe('watches in invented names, with subscriptions that the ACL of Mosquitto denies', () => {
+  it('are limited to a thousand per key and do not delay writes to it', { timeout: 120_000 }, async () => {
     const broker = await Mosquitto.start({ acl: ACL })
     onTestFinished(async () => broker.stop())
     const store = await openAttached(broker.url, { username: 'store' })

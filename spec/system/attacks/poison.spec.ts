@@ -25,7 +25,7 @@ const ACL = [
   'user innocent',
   `topic read ${NOTIFICATIONS}/696E6E6F63656E74/command/notify/+`,
 ]
-/** Mosquitto ends a connection over a PUBLISH with 202 levels. */
+/** Mosquitto closes a connection that publishes to 202 levels. */
 const deepTopic = (levels: number): string =>
   `clients/mallory/services/statestore/${Array.from({ length: levels - 4 }, () => 'a').join('/')}`
 
@@ -39,8 +39,8 @@ async function openMosquitto(): Promise<Mosquitto> {
 
 const mallory = async (url: string): Promise<RawClient> => RawClient.connect(url, 'mallory', { username: 'mallory' })
 
-describe('a request whose response topic Mosquitto does not take', () => {
-  it('costs the store nothing, and is on record', async () => {
+describe('a request with a response topic that Mosquitto rejects', () => {
+  it('does not affect the store and is recorded in the audit log', async () => {
     const { url } = await openMosquitto()
     const store = await openAttached(url, { username: 'store' })
     const states = record(store.state$)
@@ -53,7 +53,7 @@ describe('a request whose response topic Mosquitto does not take', () => {
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
   })
 
-  it('does not end the next store either, which gets it after a kill', async () => {
+  it('does not end the next store, which receives it after a crash', async () => {
     const { url } = await openMosquitto()
     const address = url.replace('//', '//store@')
     const first = new AttachedProcess(address)
@@ -68,7 +68,7 @@ describe('a request whose response topic Mosquitto does not take', () => {
   })
 })
 
-/** A link to a broker that ends the connection of a store over what it publishes. */
+/** A proxy to a broker that ends the connection of a store on certain messages. */
 async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
   const broker = await Mosquitto.start()
   onTestFinished(async () => broker.stop())
@@ -79,10 +79,10 @@ const isAnswerToMallory = (packet: Packet): boolean =>
   packet.cmd === 'publish' && packet.topic === responseTopicOf('mallory')
 
 describe.each([
-  ['says why', 149],
-  ['says nothing', undefined],
-])('a broker that ends the connection over an answer, and %s', (_, reasonCode) => {
-  it('loses that answer alone, among a hundred', async () => {
+  ['gives a reason', 149],
+  ['gives none', undefined],
+])('a broker that ends the connection on a response, and %s', (_, reasonCode) => {
+  it('loses only that response of a hundred', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
@@ -97,13 +97,13 @@ describe.each([
     expect(store.state.state).toBe('serving')
     expect(store.stats.keys).toBe(101)
     expect(String(faults.values[0]?.error)).toContain(`response to ${responseTopicOf('mallory')}, which was dropped`)
-    // Its request is acknowledged: nothing ends the connection any more.
+    // The request is acknowledged, so the connection stays open.
     const { connections } = link
     await bystander.expectUnharmed()
     expect(link.connections).toBe(connections)
   })
 
-  it('does not end the next store either, which gets the request after a kill', async () => {
+  it('does not end the next store, which receives the request after a crash', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const first = new AttachedProcess(broker.url)
     await first.until('serving')
@@ -120,8 +120,8 @@ describe.each([
   })
 })
 
-describe('a broker that ends the connection over a notification', () => {
-  it('loses that notification alone', async () => {
+describe('a broker that ends the connection on a notification', () => {
+  it('loses only that notification', async () => {
     const { broker, link } = await openHostileLink(
       ({ topic }) => topic.startsWith(`${NOTIFICATIONS}/6D616C6C6F7279/`),
       144,

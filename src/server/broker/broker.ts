@@ -17,7 +17,7 @@ export interface BrokerOptions extends ListenAddresses, CoreOptions {}
 export interface BrokerStats {
   /** Authenticated connections. */
   readonly connections: number
-  /** Client sessions, including those of offline clients. */
+  /** Includes sessions of offline clients. */
   readonly sessions: number
   readonly retained: number
   /** Charged to the shared memory budget. */

@@ -177,7 +177,7 @@ export class World {
     client.publish(publication, alias)
   }
 
-  /** Moves one packet or reports a broken connection; returns whether there was any. */
+  /** Moves one packet or reports a broken connection; returns `false` if neither exists. */
   #move(): boolean {
     const [first, ...others] = this.#network.moves
     if (first === undefined) return false

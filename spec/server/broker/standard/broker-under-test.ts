@@ -9,7 +9,7 @@ export interface BrokerUnderTest {
   elapse(seconds: number): Promise<void>
 }
 
-/** `BROKER_PORT=1883` runs these specs in real time against the broker on that port instead of ours. */
+/** `BROKER_PORT=1883` runs these specs in real time against the broker on that port. */
 const FOREIGN = process.env['BROKER_PORT']
 
 /** Our broker, on a manual clock. */

@@ -82,7 +82,7 @@ function storeRequest(random: Random, clientId: string): Buffer {
 function subscription(random: Random, clientId: string): Buffer {
   const filters = [
     name(random),
-    // Rare, because each message to such a subscriber costs time.
+    // Rare, because each message to these subscriptions costs time.
     ...['fuzz/#', 'fuzz/+', '#'].filter(() => random.chance(0.05)),
     `$share/group/${name(random)}`,
     responseTopicOf(clientId),

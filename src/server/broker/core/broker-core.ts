@@ -24,8 +24,8 @@ import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js
 const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 
 /**
- * The broker without sockets. All work happens synchronously in a call or a clock callback, so that it can be
- * simulated.
+ * The broker without sockets. All work happens synchronously in a call or a clock callback, which makes simulation
+ * possible.
  */
 export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost {
   readonly handler: BrokerHandler

@@ -100,7 +100,7 @@ interface OwnerUsage {
 }
 
 /**
- * Usage per owner, so that no owner can displace the sessions of others by having many of its own.
+ * Usage per owner. An owner with many offline sessions thus cannot displace the sessions of others.
  *
  * @example
  * ```ts

@@ -162,7 +162,7 @@ type Measure = (item: Evictable) => number
 const measureHeld: Measure = ({ heldBytes }) => heldBytes
 const measureAll: Measure = ({ heldBytes, transientBytes }) => heldBytes + transientBytes
 
-/** Returns items above `minBytes`, those of the account with the highest usage first, then by size. */
+/** Returns items above `minBytes`, ordered by the usage of their account, then by size, both descending. */
 function largestFirst(candidates: EvictableCollection, measure: Measure, minBytes: number): Evictable[] {
   const large: { readonly item: Evictable; readonly bytes: number; readonly accountName: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()

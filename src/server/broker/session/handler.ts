@@ -4,7 +4,7 @@ import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
 
-/** Credentials of a connecting client, or of one that reauthenticates. */
+/** Credentials of a client that connects or reauthenticates. */
 export interface ConnectCredentials {
   readonly connect: Connect
   readonly link: Pick<Link, 'remoteAddress' | 'transport' | 'secure'>

@@ -168,7 +168,7 @@ export class Session implements Subscriber, Evictable {
     return true
   }
 
-  /** Forgets a QoS 2 message on PUBREL; returns whether it was recorded. */
+  /** Forgets a QoS 2 message on PUBREL; returns `false` for an unknown packet id. */
   releaseReceived(packetId: number): boolean {
     if (!this.#unreleasedIds?.delete(packetId)) return false
     this.#host.budget.release(PACKET_ID_BYTES)

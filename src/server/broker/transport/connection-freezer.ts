@@ -13,7 +13,7 @@ type Method = (...args: never[]) => unknown
 
 /**
  * Freezes all connections of some servers as if the process were stopped: they stay open without reading or writing,
- * and new ones are queued. Each buffers what it has read and at most one further chunk.
+ * and new ones are queued. Each buffers its received data and at most one further chunk.
  */
 export class ConnectionFreezer {
   readonly #servers: readonly Server[]

@@ -26,7 +26,7 @@ export class FairScheduler {
     this.#clock = clock
   }
 
-  /** Runs or queues work; returns whether it is complete. */
+  /** Runs or queues work; returns whether the work is complete. */
   run(work: Work): boolean {
     const isDone = this.#usedMs < TURN_MS && !this.#runSlice(work)
     if (!isDone) this.#waiting.push(work)
@@ -64,7 +64,7 @@ export interface ReadThrottleHost {
   readonly timeouts: Timeouts<() => void>
 }
 
-/** A longer pause is split: each part resets the keep-alive timer of the client, which cannot be read meanwhile. */
+/** A longer pause is split: after each part the keep-alive timer of the unread client is reset. */
 const MAX_PAUSE_MS = 1_000
 /** Minimum extra pause, up to doubled, ms. Without it there would be one pause per packet. */
 const EXTRA_PAUSE_MS = 10

@@ -5,7 +5,7 @@ import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
-/** Small pieces are copied into blocks; larger ones are queued as they are. */
+/** Small pieces are copied into blocks; larger ones are queued without a copy. */
 const MIN_BLOCK_BYTES = 512
 const MAX_BLOCK_BYTES = 65_536
 const MAX_COPIED_BYTES = 16_384
