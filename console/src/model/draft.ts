@@ -70,8 +70,8 @@ export function liveProblem({ type, text }: Draft): string | undefined {
 }
 
 function parseDraftValue(type: ValueType, text: string, isPrettyPrinted: boolean): ParsedValue {
-  const typed = parseValue(type, text)
-  return isPrettyPrinted && type === 'json' && typed.bytes ? { bytes: utf8(compactJson(text)) } : typed
+  const parsed = parseValue(type, text)
+  return isPrettyPrinted && type === 'json' && parsed.bytes ? { bytes: utf8(compactJson(text)) } : parsed
 }
 
 export function needsHex({ type, text }: Draft): boolean {

@@ -18,12 +18,12 @@ export function rowTops<R>(rows: readonly R[], heightOf: (row: R) => number): re
   return [0, ...rows.map(row => (top += heightOf(row)))]
 }
 
-/** Returns the first index whose top is at least `least`, by binary search. */
-function lowerBound(tops: readonly number[], least: number): number {
+/** Returns the first index whose top is at least `min`, by binary search. */
+function lowerBound(tops: readonly number[], min: number): number {
   let [from, to] = [0, tops.length]
   while (from < to) {
     const middle = (from + to) >> 1
-    if ((tops[middle] ?? 0) < least) from = middle + 1
+    if ((tops[middle] ?? 0) < min) from = middle + 1
     else to = middle
   }
   return from

@@ -2,7 +2,7 @@ import { bytes, type Entry, type SetOptions, type SetResult, type StateStore } f
 import { first, map, type Observable, switchMap, tap } from 'rxjs'
 import type { RestartRequest } from '../../../src/server/console/contract.js'
 import { formatCount, pluralize } from '../model/amount.js'
-import { visibleKey } from '../model/key-signs.js'
+import { visibleKey } from '../model/key-pieces.js'
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { formatDuration } from '../model/time.js'
 import type { Console } from './console.js'

@@ -1,6 +1,6 @@
 import type { Entry } from 'rx-statestore'
 import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/change-times.js'
-import { missingReason } from '../model/gone.js'
+import { missingReason } from '../model/missing-reason.js'
 import { type Kind, previewValue } from '../model/value.js'
 
 export interface HistoryChange {

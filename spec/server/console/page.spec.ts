@@ -60,7 +60,7 @@ describe('The page', () => {
     expect(await caching('/')).toBe('no-cache')
     expect(await caching('/icon.svg')).toBe('no-cache')
     expect(await caching('/assets/index-Cfe2mVl9.js')).toBe('public, max-age=31536000, immutable')
-    expect(await caching('/assets/gone.js')).toBe('no-store')
+    expect(await caching('/assets/missing-reason.js')).toBe('no-store')
     expect(await caching('/api/store')).toBe('no-store')
   })
 

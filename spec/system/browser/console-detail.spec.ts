@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { number, text } from '../../../src/client/index.js'
 import { openClient } from '../../support/open-client.js'
 import { describeInBrowser } from './support/browser.js'
-import { ConsoleHand, startConsole } from './support/console.js'
+import { ConsolePage, startConsole } from './support/console.js'
 import { has, reads } from './support/waiting.js'
 
 const SEED = [
@@ -18,9 +18,9 @@ describeInBrowser('An open key on the console', open => {
     const { store, server } = await startConsole(SEED)
     const key = openClient(store.url).key('temperature', text)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.open('temperature')
-    const history = hand.detail.getByRole('region', { name: 'History' })
+    const ui = new ConsolePage(page)
+    await ui.open('temperature')
+    const history = ui.detail.getByRole('region', { name: 'History' })
     await reads(history.getByRole('listitem'), /21\.5\s*initial/)
 
     const versions: string[] = []
@@ -31,12 +31,12 @@ describeInBrowser('An open key on the console', open => {
     }
     await firstValueFrom(key.delete())
     await reads(history.getByRole('listitem').first(), 'deleted')
-    await reads(hand.detail, 'The key was deleted.')
+    await reads(ui.detail, 'The key was deleted.')
     const lines = await history.locator('.change-line').allInnerTexts()
     expect(lines).toEqual(['deleted', '19', 'unknown', '23.5', '22', '21.5'])
     expect(await history.locator('time').nth(1).getAttribute('title')).toBe(versions[3])
 
-    const chart = hand.detail.getByRole('region', { name: 'Chart' })
+    const chart = ui.detail.getByRole('region', { name: 'Chart' })
     const drawing = chart.getByRole('img')
     expect(await drawing.getAttribute('aria-label')).toMatch(/^4 values in \d+s, from 19 to 23\.5, now 19$/)
     await drawing.locator('canvas').waitFor()
@@ -54,9 +54,9 @@ describeInBrowser('An open key on the console', open => {
     )
     client.key('speed', number).value$.subscribe()
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.open('speed')
-    const fact = (name: string) => hand.detail.locator('.fact').filter({ hasText: name }).locator('dd')
+    const ui = new ConsolePage(page)
+    await ui.open('speed')
+    const fact = (name: string) => ui.detail.locator('.fact').filter({ hasText: name }).locator('dd')
     await reads(fact('Version'), String(version))
     await reads(fact('Fencing token'), token)
     await reads(fact('Expires'), /^in 9m \d\ds$/)
@@ -68,22 +68,22 @@ describeInBrowser('An open key on the console', open => {
   it('the detail pane shows the full value, formatted by type', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    const value = hand.detail.getByRole('region', { name: 'Value' })
-    await hand.open('recipe')
+    const ui = new ConsolePage(page)
+    const value = ui.detail.getByRole('region', { name: 'Value' })
+    await ui.open('recipe')
     await value.waitFor()
     expect(await value.innerText()).toBe(
       '{\n  "flour": 1000,\n  "steps": [\n    "mix",\n    "bake"\n  ],\n  "salt": 1.20\n}',
     )
     expect(await value.locator('.json-number').allInnerTexts()).toEqual(['1000', '1.20'])
-    await hand.open('letter')
+    await ui.open('letter')
     await reads(value, 'Dear all,')
     expect(await value.locator('pre').textContent()).toBe('Dear all,\n\tsee you.\n')
-    await hand.open('firmware')
+    await ui.open('firmware')
     await reads(value, '0028')
     expect(await value.innerText()).toMatch(/0028\s*28 29 2A 2B 2C 2D 2E 2F\s*\(\)\*\+,-\.\//)
     expect(await value.locator('.dump-row').count()).toBe(64)
-    await hand.press('Show all 600 bytes')
+    await ui.press('Show all 600 bytes')
     await reads(value, '0250')
     expect(await value.locator('.dump-row').count()).toBe(75)
   })
@@ -91,15 +91,15 @@ describeInBrowser('An open key on the console', open => {
   it('the URL contains the open key: a reload opens it again, and Back returns to the list', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.open('recipe')
+    const ui = new ConsolePage(page)
+    await ui.open('recipe')
     expect(new URL(page.url()).hash).toBe(`#/keys/${Buffer.from('recipe').toString('hex').toUpperCase()}`)
     await page.reload()
-    await reads(hand.detail, '"flour"')
-    await has(hand.row('recipe'), 'aria-selected', 'true')
+    await reads(ui.detail, '"flour"')
+    await has(ui.row('recipe'), 'aria-selected', 'true')
     await page.goBack()
-    await hand.detail.waitFor({ state: 'detached' })
-    await hand.row('recipe').waitFor()
+    await ui.detail.waitFor({ state: 'detached' })
+    await ui.row('recipe').waitFor()
   })
 })
 

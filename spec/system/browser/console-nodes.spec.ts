@@ -6,7 +6,7 @@ import { openClient } from '../../support/open-client.js'
 import { SERVICES } from '../../support/services.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
-import { ConsoleHand, startConsole } from './support/console.js'
+import { ConsolePage, startConsole } from './support/console.js'
 import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
@@ -23,8 +23,8 @@ describeInBrowser('Nodes on the console', open => {
       onTestFinished(async () => south.close())
       openClient(south.url)
       const { page } = await open(server.link)
-      const hand = new ConsoleHand(page)
-      await hand.goTo('Store')
+      const ui = new ConsolePage(page)
+      await ui.goTo('Store')
       const nodes = page.getByRole('region', { name: 'Nodes' })
       await reads(nodes.getByRole('heading'), 'Nodes of plant-1')
       const row = (id: string) => nodes.getByRole('row').filter({ hasText: id })

@@ -5,7 +5,7 @@ import { number, text } from '../../../src/client/index.js'
 import { openClient } from '../../support/open-client.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
-import { ConsoleHand, startConsole } from './support/console.js'
+import { ConsolePage, startConsole } from './support/console.js'
 import { SIZES, THEMES, takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
@@ -48,13 +48,13 @@ describeInBrowser('The tree of keys on the console', open => {
   it('the tree groups keys by slashes and shows live values in open branches', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await reads(hand.cell('sensor/1', 'value'), 'celsius')
-    await hand.press('Tree')
+    const ui = new ConsolePage(page)
+    await reads(ui.cell('sensor/1', 'value'), 'celsius')
+    await ui.press('Tree')
     await expect.poll(() => rows(page)).toEqual(CLOSED)
-    await hand.branch('plant/').click()
-    await hand.branch('plant/line-2/').click()
-    await reads(hand.cell('plant/line-2/speed', 'value'), '14')
+    await ui.branch('plant/').click()
+    await ui.branch('plant/line-2/').click()
+    await reads(ui.cell('plant/line-2/speed', 'value'), '14')
     expect((await rows(page)).slice(1, 7)).toEqual([
       'v plant/ 12',
       '  > line-1/ 4',
@@ -65,10 +65,10 @@ describeInBrowser('The tree of keys on the console', open => {
     ])
     const client = openClient(store.url)
     await firstValueFrom(client.key('plant/line-2/speed', number).set(15))
-    await reads(hand.cell('plant/line-2/speed', 'value'), '15')
+    await reads(ui.cell('plant/line-2/speed', 'value'), '15')
     await firstValueFrom(client.key('plant/line-2/alarm', text).set('on'))
-    await reads(hand.cell('plant/line-2/alarm', 'value'), 'on')
-    await reads(hand.branch('plant/'), '13')
+    await reads(ui.cell('plant/line-2/alarm', 'value'), 'on')
+    await reads(ui.branch('plant/'), '13')
     // Only visible keys are watched: three in the open branch, a binary one, and one without a slash.
     const pageClient = () => store.clients.find(({ watches }) => watches > 0)?.watches
     await expect.poll(pageClient).toBe(5)
@@ -77,7 +77,7 @@ describeInBrowser('The tree of keys on the console', open => {
   it('arrow keys navigate the tree', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    await reads(new ConsoleHand(page).cell('sensor/1', 'value'), 'celsius')
+    await reads(new ConsolePage(page).cell('sensor/1', 'value'), 'celsius')
     await page.keyboard.press('t')
     await expect.poll(() => rows(page)).toEqual(CLOSED)
     const steps: readonly (readonly [key: string, title: string, rows?: number])[] = [
@@ -103,7 +103,7 @@ describeInBrowser('The tree of keys on the console', open => {
       await expect.poll(() => focused(page), { message: `after ${key}` }).toBe(title)
       if (count !== undefined) await expect.poll(async () => (await rows(page)).length).toBe(count)
     }
-    const branch = new ConsoleHand(page).branch('plant/line-3/')
+    const branch = new ConsolePage(page).branch('plant/line-3/')
     const said = ['role', 'aria-level', 'aria-posinset', 'aria-setsize', 'aria-expanded']
     const attributes = await Promise.all(said.map(name => branch.getAttribute(name)))
     expect(attributes).toEqual(['row', '2', '3', '3', 'true'])
@@ -112,38 +112,38 @@ describeInBrowser('The tree of keys on the console', open => {
   it('the layout and open branches are remembered', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.press('Tree')
-    await hand.branch('sensor/').click()
-    await hand.row('sensor/11').waitFor()
+    const ui = new ConsolePage(page)
+    await ui.press('Tree')
+    await ui.branch('sensor/').click()
+    await ui.row('sensor/11').waitFor()
     await page.reload()
-    await hand.row('sensor/11').waitFor()
-    await hand.press('Tree')
+    await ui.row('sensor/11').waitFor()
+    await ui.press('Tree')
     await expect.poll(() => page.getByRole('grid', { name: 'Keys' }).count()).toBe(1)
-    expect(await hand.keys()).toContain('plant/line-1/speed')
+    expect(await ui.keys()).toContain('plant/line-1/speed')
   })
 
   it('a search opens all branches, and restores the open ones afterwards', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.press('Tree')
-    await hand.branch('sensor/').click()
-    await hand.search.fill('line-3')
+    const ui = new ConsolePage(page)
+    await ui.press('Tree')
+    await ui.branch('sensor/').click()
+    await ui.search.fill('line-3')
     await expect
       .poll(() => rows(page))
       .toEqual(['v plant/line-3/ 4', '  v recipe/ 2', '    name', '    step', '  speed', '  state'])
-    await hand.branch('plant/line-3/recipe/').click()
+    await ui.branch('plant/line-3/recipe/').click()
     await expect.poll(async () => (await rows(page)).length).toBe(4)
-    await hand.search.fill('')
-    await hand.row('sensor/11').waitFor()
+    await ui.search.fill('')
+    await ui.row('sensor/11').waitFor()
     expect((await rows(page)).length).toBe(17)
   })
 
   it('the tree is not offered without a slash in any key', async () => {
     const { server } = await startConsole([{ key: 'a', value: '1' }])
     const { page } = await open(server.link)
-    await reads(new ConsoleHand(page).cell('a', 'value'), '1')
+    await reads(new ConsolePage(page).cell('a', 'value'), '1')
     expect(await page.getByRole('button', { name: 'Tree' }).count()).toBe(0)
   })
 
@@ -151,39 +151,39 @@ describeInBrowser('The tree of keys on the console', open => {
     const seed = Array.from({ length: 20_000 }, (_, i) => ({ key: `site-${i % 8}/sensor/${i}`, value: String(i) }))
     const { server } = await startConsole(seed)
     const { page } = await open(server.link)
-    const hand = new ConsoleHand(page)
-    await hand.press('Tree')
+    const ui = new ConsolePage(page)
+    await ui.press('Tree')
     await reads(page.locator('#found'), '2,000 of 20,000 shown')
-    await reads(hand.branch('site-3/sensor/'), /\d\+/)
+    await reads(ui.branch('site-3/sensor/'), /\d\+/)
     await reads(page.getByRole('note'), '18,000 keys are not shown')
     for (let loaded = 4_000; loaded <= 20_000; loaded += 2_000) {
-      await hand.press('Load 2,000 more')
+      await ui.press('Load 2,000 more')
       await reads(
         page.locator('#found'),
         loaded === 20_000 ? '20,000 keys' : `${loaded.toLocaleString('en')} of 20,000`,
       )
     }
-    await reads(hand.branch('site-3/sensor/'), '2,500')
-    await hand.branch('site-3/sensor/').click()
-    await expect.poll(() => hand.grid.getAttribute('aria-rowcount')).toBe('2509')
-    expect((await hand.keys()).length).toBeLessThan(50)
+    await reads(ui.branch('site-3/sensor/'), '2,500')
+    await ui.branch('site-3/sensor/').click()
+    await expect.poll(() => ui.grid.getAttribute('aria-rowcount')).toBe('2509')
+    expect((await ui.keys()).length).toBeLessThan(50)
   })
 
   it('the tree is accessible', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { calm: true })
-    const hand = new ConsoleHand(page)
-    await hand.press('Tree')
+    const ui = new ConsolePage(page)
+    await ui.press('Tree')
     for (const path of ['plant/', 'plant/line-2/', 'plant/line-2/recipe/', 'site/nantes/building/4/'])
-      await hand.branch(path).click()
-    await reads(hand.cell('plant/line-2/recipe/step', 'value'), '14')
+      await ui.branch(path).click()
+    await reads(ui.cell('plant/line-2/recipe/step', 'value'), '14')
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme })
       await expectAccessible(page)
     }
     await takePictures(page, 'console-tree')
     await page.setViewportSize(SIZES.desktop)
-    await hand.open('plant/line-2/recipe/step')
+    await ui.open('plant/line-2/recipe/step')
     await expectAccessible(page)
     await takePictures(page, 'console-tree-detail', { sizes: ['desktop'] })
   })

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { number } from '../../../src/client/index.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
-import { DialHand } from './support/dial.js'
+import { DialControl } from './support/dial.js'
 import { NO_SOCKET } from './support/guard.js'
 import { type Holding, holdBack } from './support/hold-back.js'
 import { SIZES, THEMES, takePictures } from './support/looks.js'
@@ -35,7 +35,7 @@ describeInBrowser('The looks of the thermostat', open => {
         holding = await holdBack(opened)
       },
     })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await reads(words(page), LIVE)
     await dial.grab(21)
     await dial.move(21, 24.5)
@@ -81,7 +81,7 @@ describeInBrowser('The looks of the thermostat', open => {
   it('a finger turns the dial, and scrolls the page elsewhere', async () => {
     const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     const arc = await Promise.all([21, 21.5, 22, 22.5, 23, 23.5, 24].map(value => dial.placeOf(value)))
     await swipe(page, arc)
@@ -101,7 +101,7 @@ describeInBrowser('The looks of the thermostat', open => {
   it('a tap on the ring does not turn the dial', async () => {
     const { url, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     const { x, y } = await dial.placeOf(28)
     await page.touchscreen.tap(x, y)

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { number, type StateStore } from '../../../src/client/index.js'
 import { serve } from '../../../src/server/index.js'
 import { describeInBrowser } from './support/browser.js'
-import { between, DialHand } from './support/dial.js'
+import { between, DialControl } from './support/dial.js'
 import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
 import { SET_POINT, start, startThermostat } from './support/thermostat.js'
@@ -36,7 +36,7 @@ describeInBrowser('The thermostat', open => {
     expect((await fetch(`${url}/`)).status).toBe(404)
     const { page } = await open(url)
     await reads(words(page), LIVE)
-    await new DialHand(page).shows(21)
+    await new DialControl(page).shows(21)
     await reads(page.locator('#temperature'), /^\d\d\.\d°$/)
     await reads(page.locator('#humidity'), /^\d\d %$/)
     await reads(page.locator('#heating'), /^(On|Off)$/)
@@ -50,7 +50,7 @@ describeInBrowser('The thermostat', open => {
   it('two pages show the same state', async () => {
     const { url } = await startThermostat(builtPackage())
     const [{ page: ann }, { page: bob }] = await Promise.all([open(url), open(url, { size: 'phone' })])
-    const [anns, bobs] = [new DialHand(ann), new DialHand(bob)]
+    const [anns, bobs] = [new DialControl(ann), new DialControl(bob)]
     await anns.shows(21)
     await anns.grab(21)
     await anns.move(21, 25)
@@ -66,7 +66,7 @@ describeInBrowser('The thermostat', open => {
   it('a drag writes its latest values only, and echoes do not move the dial back', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url)
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     const shown = await dial.record()
     link.stall('down')
@@ -89,7 +89,7 @@ describeInBrowser('The thermostat', open => {
   it('the keyboard turns the dial', async () => {
     const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     await dial.slider.focus()
     // With Ctrl, keys belong to the browser.
@@ -107,7 +107,7 @@ describeInBrowser('The thermostat', open => {
   it('the page shows how long it has been stale, and after a lost connection shows what other clients wrote', async () => {
     const { url, link, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await reads(words(page), LIVE)
     const said = await sentencesOf(page)
     link.cut()
@@ -130,7 +130,7 @@ describeInBrowser('The thermostat', open => {
   it('a set point chosen while disconnected is written after reconnecting', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     link.cut()
     await reads(words(page), STALE)
@@ -148,7 +148,7 @@ describeInBrowser('The thermostat', open => {
   it('the page recovers from a store that restarted without its data', async () => {
     const { url, store, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     await setTo(client, 23)
     await dial.shows(23)
@@ -171,7 +171,7 @@ describeInBrowser('The thermostat', open => {
   it('a rejected write shows the stored value and the reason', async () => {
     const { url, client } = await startThermostat(builtPackage())
     const { page } = await open(url)
-    const dial = new DialHand(page)
+    const dial = new DialControl(page)
     await dial.shows(21)
     const { version } = await setTo(client, 22)
     await firstValueFrom(client.key(SET_POINT, number).set(22, { fencingToken: String(version) }))

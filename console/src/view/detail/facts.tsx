@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { formatBytes } from '../../model/amount.js'
-import { missingReason } from '../../model/gone.js'
+import { missingReason } from '../../model/missing-reason.js'
 import { dateAndTime, formatDuration, formatRemaining } from '../../model/time.js'
 import type { Detail } from '../../state/detail.js'
 import type { Row } from '../../state/row-cache.js'

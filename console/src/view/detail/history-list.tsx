@@ -39,7 +39,7 @@ const ChangeLine = ({
       {timeOfDay(at)}
     </time>
     <span class="change-line">
-      {kind ? <ValueLine shown={{ kind, line }} /> : <span class="value-gone">{line}</span>}
+      {kind ? <ValueLine preview={{ kind, line }} /> : <span class="value-gone">{line}</span>}
     </span>
     {source !== 'notification' && (
       <span class="change-source">{source === 'snapshot' ? 'initial' : 'after reconnect'}</span>

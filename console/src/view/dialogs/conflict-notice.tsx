@@ -20,7 +20,7 @@ export function ConflictNotice({
       </p>
       {entry?.value && (
         <p class="changed-value">
-          <ValueLine shown={previewValue(entry.value)} />
+          <ValueLine preview={previewValue(entry.value)} />
           <button type="button" class="button small" onClick={onTake}>
             Use this value
           </button>

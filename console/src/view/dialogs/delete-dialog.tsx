@@ -50,11 +50,11 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
             <KeyText name={listed.name} />
           </code>
           <span class="deleted-value">
-            <ValueLine shown={previewValue(seen)} />
+            <ValueLine preview={previewValue(seen)} />
           </span>
         </p>
         {stored !== undefined && <TokenField token={token} stored={stored} onChange={setToken} />}
-        <Problem words={writing.problem} />
+        <Problem error={writing.problem} />
       </div>
       <div class="dialog-buttons">
         <button type="button" class="button" autofocus onClick={onClose}>

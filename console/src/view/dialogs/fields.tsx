@@ -83,14 +83,14 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
 /** As many rows as the text has lines, from 5 to 12. */
 const rowCount = (text: string): number => Math.max(5, Math.min(12, text.split('\n', 12).length))
 
-export const Problem = ({ words: hintId }: { readonly words: ErrorText | undefined }): JSX.Element => (
+export const Problem = ({ error }: { readonly error: ErrorText | undefined }): JSX.Element => (
   <div class="problem-place" role="alert">
-    {hintId && (
+    {error && (
       <p class="problem">
         <Icon name="warn" />
         <span>
-          <strong>{hintId.title}</strong>
-          {hintId.advice}
+          <strong>{error.title}</strong>
+          {error.advice}
         </span>
       </p>
     )}

@@ -35,10 +35,10 @@ export const KeyField = ({
   />
 )
 
-const CONDITIONS: readonly { readonly condition: Condition; readonly words: string }[] = [
-  { condition: 'always', words: 'Always overwrite' },
-  { condition: 'ifAbsent', words: 'Only if the key does not exist' },
-  { condition: 'ifAbsentOrEqual', words: 'Only if absent or equal to this value' },
+const CONDITIONS: readonly { readonly condition: Condition; readonly label: string }[] = [
+  { condition: 'always', label: 'Always overwrite' },
+  { condition: 'ifAbsent', label: 'Only if the key does not exist' },
+  { condition: 'ifAbsentOrEqual', label: 'Only if absent or equal to this value' },
 ]
 
 interface OptionFieldsProps extends DraftFieldProps {
@@ -80,9 +80,9 @@ export function OptionFields({ listed, draft, problems, onChange }: OptionFields
             value={draft.condition}
             onChange={({ currentTarget }) => onChange({ ...draft, condition: conditionOf(currentTarget.value) })}
           >
-            {CONDITIONS.map(({ condition, words }) => (
+            {CONDITIONS.map(({ condition, label }) => (
               <option key={condition} value={condition}>
-                {words}
+                {label}
               </option>
             ))}
           </select>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Entry, SetOptions, SetResult } from 'rx-statestore'
 import { formatBytes } from '../../model/amount.js'
 import { type Draft, MAX_EDITABLE_BYTES, parseDraft, startDraft, toWholeSeconds } from '../../model/draft.js'
-import { visibleKey } from '../../model/key-signs.js'
+import { visibleKey } from '../../model/key-pieces.js'
 import { type ListedKey, libraryKey } from '../../model/listed-key.js'
 import { useConsole } from '../context.js'
 import { KeyText } from '../key-text.js'
@@ -107,7 +107,7 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         )}
         <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />
         <OptionFields listed={listed} draft={draft} problems={problems} onChange={setDraft} />
-        <Problem words={writing.problem} />
+        <Problem error={writing.problem} />
       </div>
       <div class="dialog-buttons">
         <button type="button" class="button" onClick={onClose}>

@@ -1,10 +1,10 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
 // biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { ComponentChildren, JSX } from 'preact'
-import { missingReason } from '../../model/gone.js'
 import { keyParts } from '../../model/key-parts.js'
-import { visibleKey } from '../../model/key-signs.js'
+import { visibleKey } from '../../model/key-pieces.js'
 import type { KeyRow } from '../../model/key-tree.js'
+import { missingReason } from '../../model/missing-reason.js'
 import { formatDuration, formatRemaining } from '../../model/time.js'
 import { shortVersion, shortVersionOf } from '../../model/version.js'
 import type { Row } from '../../state/row-cache.js'
@@ -107,14 +107,14 @@ export const treeAttributes = ({ level, position, setSize }: Pick<KeyRow, 'level
 })
 
 const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>): JSX.Element => {
-  const [position, own] = inTree ? ['', listing.label] : keyParts(listing.label)
+  const [prefix, name] = inTree ? ['', listing.label] : keyParts(listing.label)
   return (
     <span class={`key-name ${listing.listed.binary ? 'key-binary' : ''}`}>
       <span class="key-place">
-        <KeyText name={position} />
+        <KeyText name={prefix} />
       </span>
       <span class="key-own">
-        <KeyText name={own} />
+        <KeyText name={name} />
       </span>
     </span>
   )
@@ -125,7 +125,7 @@ function RowValue({ row: { entry, preview, changes } }: { readonly row: Row }): 
   if (preview === undefined) return <span class="value-gone">{missingReason(entry)}</span>
   return (
     <span key={changes} class={changes > 0 ? 'flash' : ''}>
-      <ValueLine shown={preview} />
+      <ValueLine preview={preview} />
     </span>
   )
 }

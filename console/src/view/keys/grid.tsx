@@ -85,8 +85,8 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
     return true
   }
 
-  const shown = Array.from({ length: end - first }, (_, i) => first + i)
-  if (current < first || current >= end) shown.push(current)
+  const renderedRows = Array.from({ length: end - first }, (_, i) => first + i)
+  if (current < first || current >= end) renderedRows.push(current)
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the role is grid or treegrid
     // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles support them
@@ -101,14 +101,14 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
     >
       <Heads />
       <div class="grid-body" role="rowgroup" style={{ height: `${tops.at(-1)}px` }}>
-        {shown.map(index => {
+        {renderedRows.map(index => {
           const row = rows[index]
           if (row === undefined) return undefined
-          const place = { index, top: tops[index] ?? 0, active: index === current, onFocus: () => activate(row.id) }
+          const position = { index, top: tops[index] ?? 0, active: index === current, onFocus: () => activate(row.id) }
           return isBranch(row) ? (
             <BranchRow
               key={row.id}
-              {...place}
+              {...position}
               branch={row}
               more={list.more}
               onToggle={() => setOpen([row], !row.isOpen)}
@@ -116,7 +116,7 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
           ) : (
             <GridRow
               key={row.id}
-              {...place}
+              {...position}
               inTree={tree}
               listing={row}
               row={entries.get(row.id) ?? EMPTY_ROW}

@@ -8,7 +8,7 @@ import {
 } from '../../../../console/src/model/amount.js'
 import { describeError } from '../../../../console/src/model/error-text.js'
 import { keyParts } from '../../../../console/src/model/key-parts.js'
-import { keyPieces, visibleKey } from '../../../../console/src/model/key-signs.js'
+import { keyPieces, visibleKey } from '../../../../console/src/model/key-pieces.js'
 import { summaryOf } from '../../../../console/src/model/summary.js'
 import { dateAndTime, formatDuration, formatRemaining, timeOfDay } from '../../../../console/src/model/time.js'
 import { shortVersion, shortVersionOf } from '../../../../console/src/model/version.js'

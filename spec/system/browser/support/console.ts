@@ -40,7 +40,7 @@ export async function serveConsoleOf(
   return server
 }
 
-export class ConsoleHand {
+export class ConsolePage {
   readonly #page: Page
 
   constructor(page: Page) {

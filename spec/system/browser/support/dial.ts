@@ -14,7 +14,7 @@ export interface Place {
   readonly y: number
 }
 
-export class DialHand {
+export class DialControl {
   readonly slider: Locator
   readonly #page: Page
 
