@@ -162,7 +162,7 @@ export interface Content {
   /** s */
   readonly messageExpiry?: number | undefined
   readonly userProperties: PropertiesByName
-  /** Further user properties shared by many messages, as one object, so that they are encoded once. */
+  /** Further user properties, shared by many messages: one object is encoded only once. */
   readonly commonProperties?: PropertiesByName | undefined
   /** Encoded properties of a forwarded PUBLISH; if set, the others except `messageExpiry` are ignored. */
   readonly carried?: Uint8Array | undefined

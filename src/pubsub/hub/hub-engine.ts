@@ -228,7 +228,7 @@ export class HubEngine {
 
   #decode(session: HubSession, data: FrameData): UpFrame | NewerCall | UnknownFrame | undefined {
     if ((typeof data === 'string') !== session.codec.isText) {
-      this.end(session, 'violation', CLOSE.wrongKind, `${session.codec.name} does not use this message type`)
+      this.end(session, 'violation', CLOSE.unsupportedData, `${session.codec.name} does not use this message type`)
       return undefined
     }
     try {

@@ -23,7 +23,7 @@ export const CLOSE = {
   /** The session is kept, and can be recovered. */
   goingAway: 1001,
   /** Text instead of binary messages, or the reverse. */
-  wrongKind: 1003,
+  unsupportedData: 1003,
   malformed: 1007,
   /** The session does not exist; begin a new one. */
   policy: 1008,

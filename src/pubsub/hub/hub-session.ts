@@ -9,11 +9,11 @@ import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 /** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
 const MAX_RECENT_IDS = 1_000
 
-/** `excused`: senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms. */
+/** `ignored`: still behind, but senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms. */
 type Progress =
   | { readonly state: 'caughtUp' }
   | { readonly state: 'behind'; readonly at: number }
-  | { readonly state: 'excused'; readonly at: number }
+  | { readonly state: 'ignored'; readonly at: number }
 
 const CAUGHT_UP: Progress = { state: 'caughtUp' }
 
@@ -83,7 +83,7 @@ export class HubSession implements Connection {
 
   /** Returns whether senders to a group should wait for it; never for a detached session. */
   lagsIn(group: string): boolean {
-    return this.attached && this.#progress.state !== 'excused' && this.#replayBuffer.lagsIn(group)
+    return this.attached && this.#progress.state !== 'ignored' && this.#replayBuffer.lagsIn(group)
   }
 
   /** Returns whether it has lagged for `duration` ms without any acknowledgement. */
@@ -102,7 +102,7 @@ export class HubSession implements Connection {
 
   /** Stops senders from waiting for it until it has caught up. */
   stopPausing(): void {
-    if (this.#progress.state === 'behind') this.#progress = { state: 'excused', at: this.#progress.at }
+    if (this.#progress.state === 'behind') this.#progress = { state: 'ignored', at: this.#progress.at }
   }
 
   /** Compares in constant time. */
