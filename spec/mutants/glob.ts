@@ -27,8 +27,8 @@ export const glob: Mutants = {
     },
     'a registration with late or lost answers is requested again': {
       seed: 6,
-      code: "answer === 'unanswered' ? registerLater$.pipe(startWith(answer)) : of(answer)",
-      becomes: 'of(answer)',
+      code: "result === 'unanswered' ? registerLater$.pipe(startWith(result)) : of(result)",
+      becomes: 'of(result)',
     },
     'a store without notifications is scanned repeatedly': {
       seed: 1,

@@ -76,8 +76,8 @@ class ClusterWorld {
       const client = at % this.#clients.length
       this.#hop(client, at)
       for (let key = 0; key < this.#schedule.keys; key++) {
-        this.#ask(client, key, 'set', {})
-        this.#ask(client, key, 'get', {})
+        this.#request(client, key, 'set', {})
+        this.#request(client, key, 'get', {})
       }
       this.#time.runUntil(this.#time.now + QUIET_MS / this.#nodes.length)
     }
@@ -109,7 +109,7 @@ class ClusterWorld {
   }
 
   #do(action: ClusterAction): void {
-    if (action.type === 'ask') this.#ask(action.client, action.key, action.what, action)
+    if (action.type === 'ask') this.#request(action.client, action.key, action.what, action)
     else if (action.type === 'watch') this.#watch(action.client, action.key)
     else if (action.type === 'hop') this.#hop(action.client, action.node)
     else this.#disturb(action)
@@ -187,7 +187,7 @@ class ClusterWorld {
     return peer
   }
 
-  #ask(
+  #request(
     client: number,
     key: number,
     what: RequestType,

@@ -6,17 +6,17 @@ import { type EntryContext, type Guarantees, Oracle } from './oracle.js'
 /** Conditions of the guarantees of a watched glob, in addition to those of a key. */
 export interface GlobGuarantees extends Guarantees {
   /** Every change of a new key is emitted: the store notifies of keys, and all messages are ordered. */
-  readonly arrivals: boolean
+  readonly everyChange: boolean
   fits(key: string): boolean
 }
 
 export interface GlobEntryContext extends EntryContext {
   /** No other subscriber of this client has watched the key since the glob is complete. */
-  readonly alone: boolean
+  readonly isOnlyWatcher: boolean
   /** Another glob of this client is scanned for, and has the key watched separately. */
-  readonly begun: SeparateWatch
+  readonly separateWatch: SeparateWatch
   /** The store notifies of new keys: it did not leave the registration unanswered repeatedly. */
-  readonly told: boolean
+  readonly isNotified: boolean
 }
 
 /** Checks one subscriber of a glob. The entries of each key are left to the oracle for keys. */
@@ -50,31 +50,32 @@ export class GlobOracle {
     for (const oracle of this.#keys.values()) oracle.setLive(isLive, position)
   }
 
-  judge(entry: Entry<string>, circumstances: GlobEntryContext): string | undefined {
+  judge(entry: Entry<string>, context: GlobEntryContext): string | undefined {
     const { key } = entry
     if (!this.#guarantees.fits(key)) return 'the key does not match'
     const known = this.#keys.get(key)
-    const isThere = known?.shown?.op === 'set'
-    if (entry.op !== 'set' && !isThere) return 'an absent key was removed'
+    const exists = known?.shown?.op === 'set'
+    if (entry.op !== 'set' && !exists) return 'an absent key was removed'
     const oracle = known ?? new Oracle(this.#history, key, this.#guarantees)
     this.#keys.set(key, oracle)
     if (known === undefined && this.isLive) oracle.setLive(true, undefined)
-    const toldTo = this.#toldTo(key)
-    const begunTo = this.#begunTo(entry, circumstances.begun)
-    const arrival = isThere ? undefined : this.#judgeArrival(entry, circumstances, begunTo)
-    const complaint = oracle.judge(entry, circumstances)
+    const emittedTo = this.#emittedTo(key)
+    const mergedTo = this.#mergedTo(entry, context.separateWatch)
+    const firstEntry = exists ? undefined : this.#judgeFirstEntry(entry, context, mergedTo)
+    const complaint = oracle.judge(entry, context)
     // The origin of an entry of an existing watch is unknown.
-    if (known === undefined && !circumstances.alone) {
+    if (known === undefined && !context.isOnlyWatcher) {
       oracle.setLive(false, undefined)
       if (this.isLive) oracle.setLive(true, undefined)
     }
     const isGap = complaint?.endsWith('were not emitted')
-    const { alone, told, certain } = circumstances
-    const mayMerge = !isThere && !(this.#guarantees.arrivals && certain && alone && told && begunTo <= toldTo)
-    return arrival ?? (isGap && mayMerge ? undefined : complaint)
+    const { isOnlyWatcher, isNotified, certain } = context
+    const mayMerge =
+      !exists && !(this.#guarantees.everyChange && certain && isOnlyWatcher && isNotified && mergedTo <= emittedTo)
+    return firstEntry ?? (isGap && mayMerge ? undefined : complaint)
   }
 
-  #toldTo(key: string): number {
+  #emittedTo(key: string): number {
     const last = this.shown(key)?.version
     return last === undefined ? 0 : Math.max(...this.#history.positionsOf(key, String(last))) + 1
   }
@@ -82,33 +83,33 @@ export class GlobOracle {
   /**
    * Position up to which changes may be merged; not for a key that was emitted before while live, as it is registered.
    */
-  #begunTo({ key, source }: Entry<string>, { to, isHandedOver }: SeparateWatch): number {
-    const hadRegistration = source === 'resync' && this.#toldTo(key) > this.liveFrom
+  #mergedTo({ key, source }: Entry<string>, { to, isHandedOver }: SeparateWatch): number {
+    const hadRegistration = source === 'resync' && this.#emittedTo(key) > this.liveFrom
     return hadRegistration && !isHandedOver ? 0 : to
   }
 
   /** A key that appears while live appears with its first change. */
-  #judgeArrival(
+  #judgeFirstEntry(
     { key, version }: Entry<string>,
-    { certain, position, alone, told }: GlobEntryContext,
-    begunTo: number,
+    { certain, position, isOnlyWatcher, isNotified }: GlobEntryContext,
+    mergedTo: number,
   ): string | undefined {
     const { all } = this.#history
     const to = this.#history.positionsOf(key, String(version)).at(-1)
     if (
-      !this.#guarantees.arrivals ||
+      !this.#guarantees.everyChange ||
       !certain ||
-      !alone ||
-      !told ||
+      !isOnlyWatcher ||
+      !isNotified ||
       this.#liveFrom === undefined ||
       to === undefined ||
       position === undefined
     )
       return
-    const steps = all
-      .slice(Math.max(this.#liveFrom, this.#toldTo(key), begunTo), to)
+    const changes = all
+      .slice(Math.max(this.#liveFrom, this.#emittedTo(key), mergedTo), to)
       .filter(change => change.key === key)
-    const missing = steps[0]?.op === 'delete' ? steps.slice(1) : steps
+    const missing = changes[0]?.op === 'delete' ? changes.slice(1) : changes
     return missing.length > 0 ? `the key appeared, but ${missing.length} earlier changes were not emitted` : undefined
   }
 }

@@ -33,7 +33,7 @@ const MAX_ATTEMPTS = 3
 
 /** Derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
-  readonly #asked = new Map<string, PendingRequest>()
+  readonly #pending = new Map<string, PendingRequest>()
   readonly #left = new Set<string>()
   readonly #begun = new Map<string, SeparateWatch>()
   readonly #reads = new Map<string, PendingRead>()
@@ -56,12 +56,12 @@ export class GlobSession extends SimSession {
 
   /** Whether so many registrations were unanswered that new keys may not be notified. */
   hasGivenUp(glob: string): boolean {
-    const asked = this.#asked.get(glob)
-    return asked !== undefined && asked.isAnswered !== true && asked.times >= MAX_ATTEMPTS
+    const request = this.#pending.get(glob)
+    return request !== undefined && request.isAnswered !== true && request.times >= MAX_ATTEMPTS
   }
 
   isScannedFor(glob: string): boolean {
-    return this.hasGivenUp(glob) && this.#asked.get(glob)?.isAnswered === false
+    return this.hasGivenUp(glob) && this.#pending.get(glob)?.isAnswered === false
   }
 
   override open(listener: SessionListener): void {
@@ -95,7 +95,7 @@ export class GlobSession extends SimSession {
 
   #begin(key: string): void {
     const fits = (glob: string): boolean => globMatcher(glob)(key)
-    if (!Array.from(this.#asked.keys()).some(glob => fits(glob) && this.hasGivenUp(glob))) return
+    if (!Array.from(this.#pending.keys()).some(glob => fits(glob) && this.hasGivenUp(glob))) return
     this.#begun.set(key, { to: Number.POSITIVE_INFINITY, isHandedOver: Array.from(this.#left).some(fits) })
   }
 
@@ -111,30 +111,30 @@ export class GlobSession extends SimSession {
   }
 
   #forget(): void {
-    this.#asked.clear()
+    this.#pending.clear()
     this.#left.clear()
     this.#begun.clear()
     this.#reads.clear()
   }
 
   #asks(glob: string, stop: boolean, { correlationData }: OutboundRequest): void {
-    const before = this.#asked.get(glob)
+    const before = this.#pending.get(glob)
     if (stop) {
-      this.#asked.delete(glob)
+      this.#pending.delete(glob)
       this.#left.add(glob)
     } else {
       const times = before?.isAnswered === true ? 1 : (before?.times ?? 0) + 1
       const { now } = this.#setting.time
-      this.#asked.set(glob, { times, at: now, correlation: idOf(correlationData), isAnswered: false })
+      this.#pending.set(glob, { times, at: now, correlation: idOf(correlationData), isAnswered: false })
     }
   }
 
   #answered(correlation: string, payload: string): void {
-    for (const asked of this.#asked.values()) {
-      const age = this.#setting.time.now - asked.at
-      if (asked.correlation !== correlation || age > this.#timeout) continue
-      if (payload === '+OK\r\n') asked.isAnswered = age < this.#timeout || 'late'
-      if (ERROR_REPLIES.includes(payload)) asked.times = MAX_ATTEMPTS
+    for (const request of this.#pending.values()) {
+      const age = this.#setting.time.now - request.at
+      if (request.correlation !== correlation || age > this.#timeout) continue
+      if (payload === '+OK\r\n') request.isAnswered = age < this.#timeout || 'late'
+      if (ERROR_REPLIES.includes(payload)) request.times = MAX_ATTEMPTS
       this.hasRefused ||= payload === ERROR_REPLIES[0]
     }
   }

@@ -182,7 +182,7 @@ export class GlobWorld {
     const oracle = new GlobOracle(history, {
       positions: kind.positions,
       duplicates: conditions.duplicate > 0,
-      arrivals,
+      everyChange: arrivals,
       fits: globMatcher(glob),
     })
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
@@ -224,9 +224,9 @@ export class GlobWorld {
       position: this.#handlers.isWithin ? undefined : session.delivering?.position,
       certain: session.fresh || this.#setting.kind.identifiers,
       notified: session.notified.has(String(entry.version)),
-      told: !session.hasGivenUp(glob),
-      begun: session.begun(entry.key),
-      alone: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
+      isNotified: !session.hasGivenUp(glob),
+      separateWatch: session.begun(entry.key),
+      isOnlyWatcher: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
     })
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
     if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)

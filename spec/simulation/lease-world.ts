@@ -182,11 +182,12 @@ export class LeaseWorld {
   /** Creates a client with the same id; candidates of the old one continue on it. */
   #replace(index: number): void {
     const first = this.#candidates.length
-    const asking = this.#candidates.filter(
+    const subscribed = this.#candidates.filter(
       ({ client, isSubscribed }) => isSubscribed && client.store.clientId === `client${index}`,
     )
     this.#open(index)
-    for (const one of this.#candidates.slice(first)) if (asking.some(({ plan }) => plan === one.plan)) one.subscribe()
+    for (const one of this.#candidates.slice(first))
+      if (subscribed.some(({ plan }) => plan === one.plan)) one.subscribe()
   }
 
   #delete({ store }: LeaseClient): void {

@@ -72,11 +72,11 @@ export class Page {
   subscribe(): void {
     if (this.#subscription) return
     this.oracle.begin()
-    const looking = new Subscription()
-    this.#subscription = looking
+    const subscription = new Subscription()
+    this.#subscription = subscription
     const states = this.#view.state$.subscribe({
       next: state => {
-        if (this.#subscription === looking) this.#onState(state)
+        if (this.#subscription === subscription) this.#onState(state)
         this.#world.handled(this)
       },
       error: error => {
@@ -84,13 +84,13 @@ export class Page {
         this.#world.handled(this)
       },
     })
-    looking.add(states)
+    subscription.add(states)
   }
 
   unsubscribe(): void {
-    const looking = this.#subscription
+    const subscription = this.#subscription
     this.#subscription = undefined
-    looking?.unsubscribe()
+    subscription?.unsubscribe()
   }
 
   /** Subscribes additionally, until the first state or until unsubscribed. */

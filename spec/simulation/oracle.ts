@@ -75,17 +75,17 @@ export class Oracle {
     return complaint
   }
 
-  judge(entry: Entry<string>, circumstances: EntryContext): string | undefined {
+  judge(entry: Entry<string>, context: EntryContext): string | undefined {
     this.#shown = entry
-    if (entry.op === 'absent') return this.#judgeAbsence(circumstances.position)
+    if (entry.op === 'absent') return this.#judgeAbsence(context.position)
     const position = this.#placeOf(entry)
     if (position === undefined) return 'it never happened'
-    const complaint = this.#judgeOrder(position) ?? this.#judgeGap(position, circumstances)
+    const complaint = this.#judgeOrder(position) ?? this.#judgeGap(position, context)
     this.#last = position
     this.#absentFrom = undefined
     this.#mergedUntil = undefined
     this.#late = false
-    this.#believed ||= this.#live && entry.source === 'notification' && circumstances.notified
+    this.#believed ||= this.#live && entry.source === 'notification' && context.notified
     return complaint
   }
 
@@ -136,8 +136,8 @@ export class Oracle {
     return undefined
   }
 
-  #judgeGap(position: number, circumstances: EntryContext): string | undefined {
-    if (!this.#live || this.#mayMerge(circumstances)) return undefined
+  #judgeGap(position: number, context: EntryContext): string | undefined {
+    if (!this.#live || this.#mayMerge(context)) return undefined
     const gone = this.#mergedUntil ?? this.#absentFrom
     const from = gone ?? (this.#last === undefined ? position : this.#last + 1)
     // Deleting a key that was not shown is not visible.

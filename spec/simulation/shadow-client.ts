@@ -66,23 +66,23 @@ export class ShadowClient {
 
   subscribe(): void {
     if (this.#subscription) return
-    const looking = new Subscription()
-    this.#subscription = looking
+    const subscription = new Subscription()
+    this.#subscription = subscription
     const states = this.#shadow.state$.subscribe({
       next: state => {
-        if (this.#subscription === looking) this.#onState(state)
+        if (this.#subscription === subscription) this.#onState(state)
         this.#world.handled(this)
       },
       error: error => this.#checkError(error),
     })
-    looking.add(states)
+    subscription.add(states)
   }
 
   unsubscribe(): void {
-    const looking = this.#subscription
+    const subscription = this.#subscription
     this.#subscription = undefined
     this.shown = undefined
-    looking?.unsubscribe()
+    subscription?.unsubscribe()
   }
 
   /** Subscribes additionally, until the first state or until unsubscribed. */

@@ -91,7 +91,7 @@ export class LeaseCandidate {
     this.#request.unsubscribe()
     this.#mustRelease = true
     this.#request = this.#claim().subscribe({
-      next: answer => this.#onResult(answer),
+      next: result => this.#onResult(result),
       error: error => this.#onError(error),
     })
   }
@@ -103,14 +103,14 @@ export class LeaseCandidate {
     return acquireOrRenew(this.#claimant, { duration, timeout: Math.min(timeoutMs, duration) })
   }
 
-  #onResult(answer: ClaimResult): void {
+  #onResult(result: ClaimResult): void {
     this.#acquireBackoff.reset()
-    if (answer.applied) {
-      this.#onAcquired(answer)
+    if (result.applied) {
+      this.#onAcquired(result)
       return
     }
     this.#mustRelease = false
-    this.#wait(answer.version)
+    this.#wait(result.version)
     this.#acquireBackoff.recordRejection()
   }
 
@@ -118,13 +118,13 @@ export class LeaseCandidate {
     return { host: this.#host, key: this.#key, holder: this.#holder }
   }
 
-  #onAcquired(answer: ClaimResult): void {
+  #onAcquired(result: ClaimResult): void {
     const { clock } = this.#host
-    if (hasExpired(answer.expiry, clock)) {
+    if (hasExpired(result.expiry, clock)) {
       this.#acquireAfter(this.#acquireBackoff.retryMs())
       return
     }
-    const heldLease = new HeldLease(answer, {
+    const heldLease = new HeldLease(result, {
       clock,
       renewEvery: this.#settings.renewEvery,
       claim: () => this.#claim(),

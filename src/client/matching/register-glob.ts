@@ -99,8 +99,8 @@ export function registerGlob(
   // An attached store may restart without closing this connection.
   const verify = (): Observable<unknown> => (verifyEvery > 0 ? pause(verifyEvery) : EMPTY)
   return register(false).pipe(
-    switchMap(answer => (answer === 'unanswered' ? registerLater$.pipe(startWith(answer)) : of(answer))),
-    switchMap(answer => (answer === 'registered' ? scan$ : scans$)),
+    switchMap(result => (result === 'unanswered' ? registerLater$.pipe(startWith(result)) : of(result))),
+    switchMap(result => (result === 'registered' ? scan$ : scans$)),
     ignoreElements(),
     repeat({ delay: verify }),
   )
