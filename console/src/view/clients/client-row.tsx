@@ -54,7 +54,7 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
               onClick={() => actions.disconnect(clientId)}
             >
               <Icon name="cut" />
-              Disconnect
+              <span class="wide-only">Disconnect</span>
             </button>
           </td>
         )}
