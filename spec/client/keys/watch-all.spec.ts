@@ -7,7 +7,7 @@ import { openStore } from '../../support/open-store.js'
 const strict = { notifications: 'subscribed', clock: systemClock } as const
 
 describe('watchAll', () => {
-  it('emits the entries of the keys in the set only', async () => {
+  it('watchAll emits the entries of the keys in the set only', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const keys$ = new Subject<string[]>()
@@ -25,7 +25,7 @@ describe('watchAll', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('shares the registration of a key with its other watches', async () => {
+  it('watchAll shares the registration of a key with its other watches', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const alone = record(client.key('a', text).value$)
@@ -37,7 +37,7 @@ describe('watchAll', () => {
     await alone.until(({ values }) => values.length === 2)
   })
 
-  it('applies a set that an entry causes while another one is joined', async () => {
+  it('watchAll applies a set that an entry causes while another one is joined', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b', 'c']), text))
@@ -55,7 +55,7 @@ describe('watchAll', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('emits nothing after an entry made its subscriber unsubscribe', async () => {
+  it('watchAll emits nothing after an entry made its subscriber unsubscribe', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b']), text))
@@ -67,7 +67,7 @@ describe('watchAll', () => {
     expect(first.values).toHaveLength(1)
   })
 
-  it('ends all watches on unsubscribe', async () => {
+  it('watchAll ends all watches on unsubscribe', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const names = Array.from({ length: 300 }, (_, i) => `k${i}`)
@@ -78,7 +78,7 @@ describe('watchAll', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('continues after its source has completed, and completes with the client', async () => {
+  it('watchAll continues after its source has completed, and completes with the client', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const seen = record(client.watchAll(of(['a']), text))
@@ -88,7 +88,7 @@ describe('watchAll', () => {
     expect(seen.completed).toBe(true)
   })
 
-  it('completes with a source of empty sets, and waits for a silent one', async () => {
+  it('watchAll completes with a source of empty sets, and waits for a silent one', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(record(client.watchAll(EMPTY, text)).completed).toBe(true)
@@ -96,7 +96,7 @@ describe('watchAll', () => {
     expect(record(client.watchAll(NEVER, text)).completed).toBe(false)
   })
 
-  it('errors with the source, and with an invalid key', async () => {
+  it('watchAll errors with the source, and with an invalid key', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(
@@ -112,7 +112,7 @@ describe('watchAll', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('accepts handles with different codecs next to names', async () => {
+  it('watchAll accepts handles with different codecs next to names', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('n', number).set(7))
@@ -130,7 +130,7 @@ describe('watchAll', () => {
     await handles.until(({ values }) => values[0]?.value === 7)
   })
 
-  it.each(['sensor/1', 7, undefined, {}])('rejects %j instead of keys', async wrong => {
+  it.each(['sensor/1', 7, undefined, {}])('watchAll rejects %j instead of keys', async wrong => {
     const { store } = await openStore(strict)
     expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
   })

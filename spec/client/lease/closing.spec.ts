@@ -8,7 +8,7 @@ const TERMS = { duration: 9_000, holder: 'me' }
 
 describe('a lease requested while the client is closing', () => {
   it(
-    'is rejected, since it would never be released',
+    'a lease on a closing client is rejected, since it would never be released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+3'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
@@ -25,7 +25,7 @@ describe('a lease requested while the client is closing', () => {
   )
 
   it(
-    'does not keep the client from closing, even if it is requested repeatedly',
+    'a lease on a closing client does not keep the client from closing, even if it is requested repeatedly',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const codes: string[] = []
@@ -48,7 +48,7 @@ describe('a lease requested while the client is closing', () => {
 
 describe('tryAcquire while the client is closing', () => {
   it(
-    'errors, since the lease would never be released',
+    'tryAcquire on a closing client errors, since the lease would never be released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
@@ -70,7 +70,7 @@ describe('tryAcquire while the client is closing', () => {
 
 describe('a lease taken by another holder', () => {
   it(
-    'is released anyway, since a renewal in flight may have acquired it again',
+    'a lease taken by another holder is released anyway, since a renewal in flight may have acquired it again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', undefined], get: ['me 1'] })
       const subscription = lease(store, 'lock', TERMS).subscribe()
@@ -86,7 +86,7 @@ describe('a lease released just before closing', () => {
   it.each([
     ['until the store responds', 10, 1_010, []],
     ['for at most a second, and reports that', undefined, 2_000, ['outcome-unknown']],
-  ])('delays closing: %s', (_, delay, closing, reported) =>
+  ])('releasing a lease delays closing: %s', (_, delay, closing, reported) =>
     marbles(m => {
       const { store, sent } = leaseBench(m, {
         set: ['+1'],

@@ -12,7 +12,7 @@ const CLAIM = 'SET me NEX PX 9000'
 
 describe('a free lease', () => {
   it(
-    'sends nothing before it is subscribed',
+    'a lease sends nothing before it is subscribed',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'] })
       lease(store, 'line', OPTIONS)
@@ -22,7 +22,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'is acquired, renewed every third of its duration with one token, and released',
+    'a free lease is acquired, renewed every third of its duration with one token, and released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
       const held = {
@@ -37,7 +37,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'counts its duration from before the request, not from the response',
+    'a lease counts its duration from before the request, not from the response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
       const values = { a: 'held 1 until 9000', b: 'held 1 until 13000' }
@@ -47,7 +47,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'renews at the configured interval',
+    'a lease renews at the configured interval',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'] })
       lease(store, 'line', { ...OPTIONS, renewEvery: 1_000 })
@@ -62,7 +62,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'leaves no timer, request or registration after unsubscribe',
+    'a lease leaves no timer, request or registration after unsubscribe',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const subscription = states$(store).subscribe()
@@ -74,7 +74,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'has a different holder for each subscriber by default',
+    'a lease has a different holder for each subscriber by default',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '-1'] })
       const line = lease(store, 'line', { duration: 9_000 })
@@ -92,7 +92,7 @@ describe('a free lease', () => {
 
 describe('a lease held by another client', () => {
   it(
-    'waits for the watch of the lock key, without requests',
+    'a lease held by another client waits for the watch of the lock key, without requests',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['-5', '+9'], get: ['other 5'] })
       at(m, 4_000, () => session.notify('line', { set: 'other' }, 6))
@@ -105,7 +105,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'emits every new holder once',
+    'a lease held by another client emits every new holder once',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       at(m, 1_000, () => session.notify('line', { set: 'other' }, 6))
@@ -115,7 +115,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'is requested after one duration without a change',
+    'a lease held by another client is requested after one duration without a change',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '-6', '+7'], get: ['other 5'] })
       at(m, 5_000, () => session.notify('line', { set: 'other' }, 6))
@@ -129,7 +129,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'is requested when it is found free after a reconnect',
+    'a lease held by another client is requested when it is found free after a reconnect',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '+7'], get: ['other 5', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -140,7 +140,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'is not released if it was never acquired',
+    'a lease that was never acquired is not released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       transcript(m, states$(store), 1_000)
@@ -151,7 +151,7 @@ describe('a lease held by another client', () => {
 
 describe('a lost lease', () => {
   it(
-    'expires without a renewal, and is requested again',
+    'a lease expires without a renewal, and is requested again',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', undefined, undefined, '+4'], get: ['me 1'] })
       const again = 9_000 + JITTER
@@ -164,7 +164,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'expires on time without a connection',
+    'a lease expires on time without a connection',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -173,7 +173,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'survives a short outage with its token, and is renewed when the watch is live again',
+    'a lease survives a short outage with its token, and is renewed when the watch is live again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -184,7 +184,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost if the key was missing during an outage, since another holder may have used a newer token',
+    'a lease is lost if the key was missing during an outage, since another holder may have used a newer token',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -198,7 +198,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost if the key names its holder after an outage but by a write other than its renewals',
+    'a lease is lost if the key names its holder after an outage but by a write other than its renewals',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', 'me 7'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -208,7 +208,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost if another client had the key in between, even if that is notified after a renewal',
+    'a lease is lost if another client had the key in between, even if that is notified after a renewal',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1'] })
       at(m, 3_500, () => session.notify('line', { set: 'guest' }, 5))
@@ -222,7 +222,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost when a renewal is rejected because of another holder',
+    'a lease is lost when a renewal is rejected because of another holder',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '-5', '-5'], get: ['me 1'] })
       expect(transcript(m, states$(store), 3_500)).toEqual(['0 held 1 until 9000', '3000 lost: taken'])
@@ -230,7 +230,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost as soon as the watch shows another holder',
+    'a lease is lost as soon as the watch shows another holder',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', { set: 'thief' }, 5))
@@ -243,7 +243,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost as soon as its key is deleted, and is requested again',
+    'a lease is lost as soon as its key is deleted, and is requested again',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+6'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', 'delete', 5))
@@ -257,7 +257,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is not lost by a notification from before its acquisition',
+    'a lease is not lost by a notification from before its acquisition',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
       at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))
@@ -266,7 +266,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is lost when the wall clock jumps past its expiry, as after sleep',
+    'a lease is lost when the wall clock jumps past its expiry, as after sleep',
     marbles(m => {
       const { store, wall } = leaseBench(m, { set: ['+1', '-5'], get: ['me 1'] })
       at(m, 1_000, () => {
@@ -277,7 +277,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'is not revived by a late response',
+    'a lease is not revived by a late response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2', '+3', '+4'], get: ['me 1'], delay: 7_000 })
       const again = 9_000 + JITTER + 7_000

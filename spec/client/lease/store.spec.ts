@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.js'
 const OPTIONS = { duration: 10_000 }
 
 describe('tryAcquire', () => {
-  it('acquires a free lease once, without renewing it', async () => {
+  it('tryAcquire acquires a free lease once, without renewing it', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     const before = clock.monotonic()
@@ -22,7 +22,7 @@ describe('tryAcquire', () => {
     expect(await firstValueFrom(client.get('line', text))).toMatchObject({ op: 'absent' })
   })
 
-  it('returns the holder of a lease that is not free', async () => {
+  it('tryAcquire returns the holder of a lease that is not free', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', 'b', text))
@@ -36,7 +36,7 @@ describe('tryAcquire', () => {
       'a fencing token',
       (client: ReturnType<typeof openClient>) => client.set('line', 'b', text, { fencingToken: '1:0:x' }),
     ],
-  ])('errors for a key with %s, and leaves the key unchanged', async (_, spoil) => {
+  ])('tryAcquire errors for a key with %s, and leaves the key unchanged', async (_, spoil) => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const { version } = await firstValueFrom(spoil(client))
@@ -47,7 +47,7 @@ describe('tryAcquire', () => {
 })
 
 describe('holder$', () => {
-  it('emits the holder to any client, without acquiring the lease', async () => {
+  it('holder$ emits the holder to any client, without acquiring the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, onlooker] = [openClient(store.url), openClient(store.url)]
     const seen = record(lease(onlooker, 'line', OPTIONS).holder$)

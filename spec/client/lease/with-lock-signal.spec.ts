@@ -36,7 +36,7 @@ const reasons = (signals: readonly AbortSignal[]): unknown[] =>
   signals.map(({ aborted, reason }) => (aborted ? reason : 'works'))
 
 describe('the signal passed to the work', () => {
-  it('is aborted with the loss as soon as the lease is lost', () => {
+  it('the signal of the work is aborted with the loss as soon as the lease is lost', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
@@ -45,7 +45,7 @@ describe('the signal passed to the work', () => {
     expect(result.error).toBe(LOST)
   })
 
-  it('is a new signal for each holding, with `resume`', () => {
+  it('the work receives a new signal for each holding, with `resume`', () => {
     const { lease, signals } = open({ resume: true })
     lease.next(held(1))
     lease.next({ status: 'lost', cause: LOST })
@@ -53,14 +53,14 @@ describe('the signal passed to the work', () => {
     expect(reasons(signals)).toEqual([LOST, 'works'])
   })
 
-  it('is unchanged when the lease is renewed', () => {
+  it('the signal of the work is unchanged when the lease is renewed', () => {
     const { lease, signals } = open()
     const state = held(1)
     for (const _ of [1, 2, 3]) lease.next(state)
     expect(reasons(signals)).toEqual(['works'])
   })
 
-  it('is aborted when the caller unsubscribes', () => {
+  it('the signal of the work is aborted when the caller unsubscribes', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     result.unsubscribe()
@@ -75,14 +75,14 @@ describe('the signal passed to the work', () => {
         throw new Error('work')
       }),
     ],
-  ])('is not aborted when the work %s', (_, work) => {
+  ])('the signal of the work is not aborted when the work %s', (_, work) => {
     const { lease, signals } = open({}, work)
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
     expect(lease.observed).toBe(false)
   })
 
-  it('is aborted after the work is unsubscribed, so that an error it causes is not emitted', () => {
+  it('the signal of the work is aborted after the work is unsubscribed, so that an error it causes is not emitted', () => {
     const lease = new Subject<LeaseState>()
     const work = (_: Hlc, signal: AbortSignal): Observable<never> =>
       new Observable(subscriber => signal.addEventListener('abort', () => subscriber.error(new Error('by the signal'))))
@@ -92,7 +92,7 @@ describe('the signal passed to the work', () => {
     expect(result.error).toBe(LOST)
   })
 
-  it('is aborted even if the teardown of the work throws', () => {
+  it('the signal of the work is aborted even if the teardown of the work throws', () => {
     const broken = new Observable(() => () => {
       throw new Error('teardown')
     })
@@ -102,7 +102,7 @@ describe('the signal passed to the work', () => {
     expect(reasons(signals)).toEqual([expect.any(AbortError)])
   })
 
-  it('ends an async function that observes it, and the result is the loss', async () => {
+  it('the signal of the work ends an async function that observes it, and the result is the loss', async () => {
     const lease = new Subject<LeaseState>()
     const ended: unknown[] = []
     const stopped = (signal: AbortSignal): Promise<never> =>
@@ -127,7 +127,7 @@ describe('the `signal` option of withLock', () => {
   it.each([
     ['waits for the lease', []],
     ['runs the work', [held(1)]],
-  ])('aborting it while withLock %s ends the work', (_, states) => {
+  ])('aborting the `signal` option while withLock %s ends the work', (_, states) => {
     const aborter = new AbortController()
     const { lease, signals, result } = open({ signal: aborter.signal })
     for (const state of states) lease.next(state)
@@ -138,7 +138,7 @@ describe('the `signal` option of withLock', () => {
     expect(getEventListeners(aborter.signal, 'abort')).toEqual([])
   })
 
-  it('an aborted signal prevents any request', () => {
+  it('an aborted `signal` option prevents any request', () => {
     const { lease, result } = open({ signal: AbortSignal.abort() })
     expect(result.error).toMatchObject({ code: 'aborted' })
     expect(lease.observed).toBe(false)

@@ -25,7 +25,7 @@ const STATES = { c: 'connecting', l: 'live', r: 'resyncing', s: 'stale' } as con
 
 describe('entries$', () => {
   it(
-    'emits existing keys once read, and every notified change, without reading new keys',
+    'entries$ emits existing keys once read, and every notified change, without reading new keys',
     marbles(m => {
       const { entries$, change, tell, at, sent } = open(m)
       change('s/1', 'a')
@@ -40,7 +40,7 @@ describe('entries$', () => {
   )
 
   it(
-    'emits after a reconnect the keys that were added, changed or removed, and no others',
+    'entries$ emits after a reconnect the keys that were added, changed or removed, and no others',
     marbles(m => {
       const { entries$, change, at, connect, disconnect } = open(m)
       for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
@@ -59,7 +59,7 @@ describe('entries$', () => {
 
 describe('map$', () => {
   it(
-    'emits the first map when all keys are read, and one map for all changes of a turn',
+    'map$ emits the first map when all keys are read, and one map for all changes of a turn',
     marbles(m => {
       const { map$, change, tell, at } = open(m)
       change('s/1', 'a')
@@ -74,14 +74,14 @@ describe('map$', () => {
   )
 
   it(
-    'emits an empty map immediately if no key matches',
+    'map$ emits an empty map immediately if no key matches',
     marbles(m => m.expect(open(m).map$, '400ms !').toBeObservable('20ms a', { a: '' })),
   )
 })
 
 describe('freshness$', () => {
   it(
-    'is live when all keys are read, stale without a connection, and resyncing until all are read again',
+    'freshness$ is live when all keys are read, stale without a connection, and resyncing until all are read again',
     marbles(m => {
       const { freshness$, change, at, connect, disconnect } = open(m)
       change('s/1', 'a')
@@ -92,7 +92,7 @@ describe('freshness$', () => {
   )
 
   it(
-    'stays live when keys are added and removed',
+    'freshness$ stays live when keys are added and removed',
     marbles(m => {
       const { freshness$, tell, at } = open(m)
       at(40, () => tell('s/1', 'a'))

@@ -50,7 +50,7 @@ function use(watch: KeyWatch) {
 const afterwards = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 describe('a key as an external store', () => {
-  it('sends nothing before it is subscribed, and returns the same object until then', () => {
+  it('a key as an external store sends nothing before it is subscribed, and returns the same object until then', () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     expect(watch.read()).toBe(UNWATCHED)
@@ -58,7 +58,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual([])
   })
 
-  it('notifies of every difference, and of nothing else', () => {
+  it('a key as an external store notifies of every difference, and of nothing else', () => {
     const registered = new Subject<Answer>()
     const { session, key } = open({ KEYNOTIFY: registered })
     const used = use(watchOf(key))
@@ -80,7 +80,7 @@ describe('a key as an external store', () => {
     expect(used.told).toBe(5)
   })
 
-  it('returns the same object until something changes', () => {
+  it('a key as an external store returns the same object until something changes', () => {
     const { session, key } = open()
     const watch = watchOf(key)
     use(watch)
@@ -92,7 +92,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).not.toBe(state)
   })
 
-  it('leaves the watch after the current task, so that resubscribing sends nothing', async () => {
+  it('a key as an external store leaves the watch after the current task, so that resubscribing sends nothing', async () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     const first = use(watch)
@@ -106,7 +106,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
   })
 
-  it('does not notify after unsubscribe', async () => {
+  it('a key as an external store does not notify after unsubscribe', async () => {
     const { session, key } = open()
     const watch = watchOf(key)
     const used = use(watch)
@@ -118,7 +118,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).toBe(UNWATCHED)
   })
 
-  it('shares the watch of its client, and returns its state immediately', async () => {
+  it('a key as an external store shares the watch of its client, and returns its state immediately', async () => {
     const { session, key, sent } = open()
     const elsewhere = record(key.value$)
     expect(watchOf(key).read()).toMatchObject({ freshness: { state: 'live' } })
@@ -133,21 +133,21 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
   })
 
-  it('keeps the last entry as stale when the client is closed', async () => {
+  it('a key as an external store keeps the last entry as stale when the client is closed', async () => {
     const { store, key } = open()
     const used = use(watchOf(key))
     await store.close()
     expect(used.states.slice(1)).toEqual(['set live', 'set stale', 'set stale closed'])
   })
 
-  it('reports synchronously that the client is closed', async () => {
+  it('a key as an external store reports synchronously that the client is closed', async () => {
     const { store, key } = open()
     await store.close()
     const used = use(watchOf(key))
     expect(used.states).toEqual(['nothing connecting', 'nothing connecting closed'])
   })
 
-  it('reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
+  it('a key as an external store reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
     const { key, sent } = open({ KEYNOTIFY: of('-ERR not authorized') })
     const watch = watchOf(key)
     const used = use(watch)

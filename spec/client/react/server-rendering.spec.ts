@@ -21,23 +21,23 @@ const rendered = (store: StateStore | undefined): unknown =>
 const NOTHING = { freshness: { state: 'connecting' }, state: 'connecting' }
 
 describe('server rendering', () => {
-  it('renders a connecting key without a value, and sends no request', () => {
+  it('a server renders a connecting key without a value, and sends no request', () => {
     const { store, session } = open()
     expect(rendered(store)).toEqual(NOTHING)
     expect(session.requests).toEqual([])
   })
 
-  it('renders the same for a key that is watched elsewhere in the process, as the browser cannot know its value', () => {
+  it('a server renders the same for a key that is watched elsewhere in the process, as the browser cannot know its value', () => {
     const { store } = open()
     expect(record(store.key('k', text).value$).values).toEqual(['one'])
     expect(rendered(store)).toEqual(NOTHING)
   })
 
-  it('needs no store', () => {
+  it('a server needs no store', () => {
     expect(rendered(undefined)).toEqual(NOTHING)
   })
 
-  it.each([7, 'k', {}, null])('%j instead of a key or a store throws', wrong => {
+  it.each([7, 'k', {}, null])('a hook throws for %j instead of a key or a store', wrong => {
     const { store } = open()
     const argument = expect.objectContaining({ code: 'argument' })
     // @ts-expect-error a key is made by a store

@@ -49,12 +49,12 @@ function run(...events: WatchEvent[]): { emitted: string[]; sent: string[]; stat
 const start = [connected, registered, found(1)]
 
 describe('starting a watch', () => {
-  it('registers, then reads', () => {
+  it('a new watch registers, then reads', () => {
     expect(run(connected)).toMatchObject({ sent: ['KEYNOTIFY'], emitted: [] })
     expect(run(connected, registered)).toMatchObject({ sent: ['KEYNOTIFY', 'GET'], emitted: [] })
   })
 
-  it('emits the snapshot, then every change', () => {
+  it('a new watch emits the snapshot, then every change', () => {
     expect(run(...start, set(2), del(3), set(4)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -63,24 +63,24 @@ describe('starting a watch', () => {
     ])
   })
 
-  it('emits that the key is absent', () => {
+  it('a new watch emits that the key is absent', () => {
     expect(run(connected, registered, absent).emitted).toEqual(['absent (snapshot)'])
   })
 
-  it('emits a change that the snapshot already has once', () => {
+  it('a new watch emits a change that the snapshot already has once', () => {
     expect(run(connected, registered, set(1), found(1)).emitted).toEqual(['set 1 (notification)'])
     expect(run(connected, registered, found(1), set(1)).emitted).toEqual(['set 1 (snapshot)'])
   })
 
-  it('drops a snapshot that a change overtook', () => {
+  it('a new watch drops a snapshot that a change overtook', () => {
     expect(run(connected, registered, set(2), found(1)).emitted).toEqual(['set 2 (notification)'])
   })
 
-  it('applies a change that precedes the response to KEYNOTIFY', () => {
+  it('a new watch applies a change that precedes the response to KEYNOTIFY', () => {
     expect(run(connected, set(1), registered, found(1)).emitted).toEqual(['set 1 (notification)'])
   })
 
-  it('prefers a change to a later not-found response, since a deletion would be notified', () => {
+  it('a new watch prefers a change to a later not-found response, since a deletion would be notified', () => {
     const raced = run(connected, registered, set(1), absent)
     expect(raced).toMatchObject({ emitted: ['set 1 (notification)'], sent: ['KEYNOTIFY', 'GET'] })
     expect(run(connected, registered, set(1), absent, del(2)).emitted).toEqual([
@@ -89,7 +89,7 @@ describe('starting a watch', () => {
     ])
   })
 
-  it('emits nothing for the deletion of a key that was not read', () => {
+  it('a new watch emits nothing for the deletion of a key that was not read', () => {
     expect(run(connected, registered, del(1), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(connected, registered, absent, del(1)).emitted).toEqual(['absent (snapshot)'])
     expect(run(connected, registered, del(2), found(1)).emitted).toEqual(['absent (snapshot)'])
@@ -97,7 +97,7 @@ describe('starting a watch', () => {
 })
 
 describe('changes', () => {
-  it('are emitted once and in version order, even if they are redelivered', () => {
+  it('changes are emitted once and in version order, even if they are redelivered', () => {
     expect(run(...start, set(2), set(2), set(1), set(3), set(2)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -105,11 +105,11 @@ describe('changes', () => {
     ])
   })
 
-  it('are dropped if they are older than a deletion', () => {
+  it('changes are dropped if they are older than a deletion', () => {
     expect(run(...start, del(3), set(2)).emitted).toEqual(['set 1 (snapshot)', 'delete 3 (notification)'])
   })
 
-  it('cause a read if version or value is missing', () => {
+  it('changes cause a read if version or value is missing', () => {
     for (const change of [
       { op: 'set', value: value(2), version: undefined },
       { op: 'set', value: undefined, version: v(2) },
@@ -122,14 +122,14 @@ describe('changes', () => {
     }
   })
 
-  it('cause another read if they lack a version and arrive during a read', () => {
+  it('changes cause another read if they lack a version and arrive during a read', () => {
     const bare = changed({ op: 'delete', value: undefined, version: undefined })
     expect(run(...start, bare, bare, found(1), absent).emitted).toEqual(['set 1 (snapshot)', 'absent (notification)'])
   })
 })
 
 describe('a reconnect', () => {
-  it('registers and reads again, and emits nothing if nothing changed', () => {
+  it('a watch after a reconnect registers and reads again, and emits nothing if nothing changed', () => {
     const { emitted, sent } = run(...start, disconnected, connected, registered, found(1))
     expect({ emitted, sent }).toEqual({
       emitted: ['set 1 (snapshot)'],
@@ -137,7 +137,7 @@ describe('a reconnect', () => {
     })
   })
 
-  it('emits a change during the outage as resync', () => {
+  it('a watch after a reconnect emits a change during the outage as resync', () => {
     expect(run(...start, disconnected, connected, registered, found(5)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 5 (resync)',
@@ -151,11 +151,11 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('ignores responses and changes of the lost connection', () => {
+  it('a watch after a reconnect ignores responses and changes of the lost connection', () => {
     expect(run(...start, disconnected, set(2), found(3), registered)).toMatchObject({ emitted: ['set 1 (snapshot)'] })
   })
 
-  it('follows a store that lost its data and restarts with older versions', () => {
+  it('a watch after a reconnect follows a store that lost its data and restarts with older versions', () => {
     const { emitted } = run(
       ...start,
       set(50),
@@ -178,7 +178,7 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('emits a different value even if a store that lost its data gave it the same version', () => {
+  it('a watch after a reconnect emits a different value even if a store that lost its data gave it the same version', () => {
     const other: WatchEvent = { type: 'read', reading: { value: value(9), version: v(1) } }
     expect(run(...start, disconnected, connected, registered, other).emitted).toEqual([
       'set 1 (snapshot)',
@@ -188,12 +188,12 @@ describe('a reconnect', () => {
 })
 
 describe('a not-found response', () => {
-  it('without a version: a following change may be older, and causes a read', () => {
+  it('a change after a not-found response without a version may be older, and causes a read', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET'] })
   })
 
-  it('without a version: a read that finds a value restores the order of changes', () => {
+  it('a read that finds a value restores the order of changes after a not-found response without a version', () => {
     const { emitted, sent } = run(connected, registered, absent, set(7), set(8), found(8), set(9), del(10), set(11))
     expect({ emitted, sent }).toEqual({
       emitted: [
@@ -207,12 +207,12 @@ describe('a not-found response', () => {
     })
   })
 
-  it('without a version: reads again while changes race with its responses', () => {
+  it('a watch reads again while changes race with not-found responses without a version', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), set(4), absent, absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET', 'GET'] })
   })
 
-  it('with a version: older changes are dropped, newer ones are emitted', () => {
+  it('changes older than a not-found response with a version are dropped, newer ones are emitted', () => {
     const { emitted, sent } = run(connected, registered, absentAt(5), set(3), del(5), set(6), del(7))
     expect({ emitted, sent }).toEqual({
       emitted: ['absent (snapshot)', 'set 6 (notification)', 'delete 7 (notification)'],
@@ -220,7 +220,7 @@ describe('a not-found response', () => {
     })
   })
 
-  it('with a version: is dropped if a newer change was emitted, and emitted if it is newer', () => {
+  it('a not-found response with a version is dropped if a newer change was emitted, and emitted if it is newer', () => {
     expect(run(connected, registered, set(6), absentAt(5)).emitted).toEqual(['set 6 (notification)'])
     expect(run(connected, registered, set(4), absentAt(5)).emitted).toEqual([
       'set 4 (notification)',
@@ -230,12 +230,12 @@ describe('a not-found response', () => {
 })
 
 describe('a watch restarted on the same connection', () => {
-  it('holds changes until the read', () => {
+  it('a restarted watch holds changes until the read', () => {
     expect(run(rejoined, set(1), registered, set(2), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(rejoined, set(1), registered, set(2), found(3)).emitted).toEqual(['set 3 (snapshot)'])
   })
 
-  it('loses no change newer than the read', () => {
+  it('a restarted watch loses no change newer than the read', () => {
     expect(run(rejoined, registered, set(2), set(4), del(5), found(3)).emitted).toEqual([
       'set 3 (snapshot)',
       'set 4 (notification)',
@@ -243,7 +243,7 @@ describe('a watch restarted on the same connection', () => {
     ])
   })
 
-  it('holds a bounded number of changes', () => {
+  it('a restarted watch holds a bounded number of changes', () => {
     const flood = Array.from({ length: 1_000 }, (_, i) => set(100 + i))
     expect(run(rejoined, registered, ...flood).state.held).toHaveLength(64)
   })
@@ -252,12 +252,12 @@ describe('a watch restarted on the same connection', () => {
 describe('a resumed session whose queued notifications are indistinguishable from new ones', () => {
   const resumed = [...start, disconnected, connected, registered]
 
-  it('drops changes older than the read', () => {
+  it('a watch on a resumed session drops changes older than the read', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(3)), perhaps(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({ emitted: ['set 1 (snapshot)', 'set 5 (resync)'], sent: ['GET'] })
   })
 
-  it('emits a newer change only after a read confirmed it, whatever versions the store used before', () => {
+  it('a watch on a resumed session emits a newer change only after a read confirmed it, whatever versions the store used before', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(60)), found(5), perhaps(set(6)), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -265,7 +265,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('trusts the changes behind one that a read confirmed', () => {
+  it('a watch on a resumed session trusts the changes behind one that a read confirmed', () => {
     const { emitted, sent } = run(
       ...resumed,
       found(5),
@@ -288,7 +288,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('trusts the changes behind one with the version of the read', () => {
+  it('a watch on a resumed session trusts the changes behind one with the version of the read', () => {
     const { emitted, sent } = run(...resumed, found(5), perhaps(set(5)), perhaps(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -301,7 +301,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     ])
   })
 
-  it('reads once for several changes, and not for certain ones', () => {
+  it('a watch on a resumed session reads once for several changes, and not for certain ones', () => {
     const { emitted, sent } = run(...resumed, perhaps(set(30)), perhaps(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
@@ -309,7 +309,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('does not revive a deleted key', () => {
+  it('a watch on a resumed session does not revive a deleted key', () => {
     const { emitted, sent } = run(...resumed, absent, perhaps(set(3)), absent, perhaps(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
@@ -317,7 +317,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('reads a last time if a change raced with the not-found response', () => {
+  it('a watch on a resumed session reads a last time if a change raced with the not-found response', () => {
     const { emitted, sent } = run(...resumed, perhaps(set(3)), absent, absent)
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
@@ -325,7 +325,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('recovers when a reused version made it trust a stale change', () => {
+  it('a watch on a resumed session recovers when a reused version made it trust a stale change', () => {
     // Version 6 was used by the store that lost its data, and by its successor.
     const misled = [...resumed, found(5), perhaps(set(6)), found(6), perhaps(set(40))]
     const { emitted, sent } = run(...misled, perhaps(set(7)), found(7), perhaps(set(8)), found(8))

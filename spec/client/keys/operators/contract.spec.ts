@@ -17,7 +17,7 @@ function open(m: Context, form: Form, answers: readonly string[], options: Opera
 
 describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   it(
-    'does not complete before its source',
+    'an operator does not complete before its source',
     marbles(m => {
       const { operator, session } = open(m, form, [])
       const source = m.cold<string>('-')
@@ -29,7 +29,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'completes with an empty source without a request',
+    'an operator completes with an empty source without a request',
     marbles(m => {
       const { operator, session } = open(m, form, [])
       const source = m.cold<string>('--|')
@@ -41,7 +41,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'sends one request per item',
+    'an operator sends one request per item',
     marbles(m => {
       const { operator, session } = open(m, form, ['--a'])
       const source = m.cold<string>('-x|')
@@ -53,7 +53,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'emits results in source order even if responses arrive in another order',
+    'an operator emits results in source order even if responses arrive in another order',
     marbles(m => {
       const { operator, clock } = open(m, form, ['-----a', '-b', '-------c', '-d'])
       const source = m.cold<string>('xxxx---------|')
@@ -64,7 +64,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'has at most `concurrency` requests in flight',
+    'an operator has at most `concurrency` requests in flight',
     marbles(m => {
       const { operator, session } = open(m, form, ['-----a', '-----b', '--c'], { concurrency: 2 })
       const sent: number[] = []
@@ -82,7 +82,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'passes on an error of the source immediately and cancels requests in flight',
+    'an operator passes on an error of the source immediately and cancels requests in flight',
     marbles(m => {
       const { operator, clock } = open(m, form, ['------a'])
       const source = m.cold<string>('x-#')
@@ -94,7 +94,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'ends with the error of a request immediately and cancels the others',
+    'an operator ends with the error of a request immediately and cancels the others',
     marbles(m => {
       const { operator, clock } = open(m, form, ['------a', '-n'])
       const source = m.cold<string>('xx---|')
@@ -106,7 +106,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    "emits a failure for a rejected request with `onError: 'emit'`, and continues",
+    "an operator emits a failure for a rejected request with `onError: 'emit'`, and continues",
     marbles(m => {
       const { operator, session } = open(m, form, ['---a', '-n', '-c'], { onError: 'emit' })
       const source = m.cold<string>('xxx-----|')
@@ -121,7 +121,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'cancels its requests on unsubscribe and starts no queued one',
+    'an operator cancels its requests on unsubscribe and starts no queued one',
     marbles(m => {
       const { operator, clock, session } = open(m, form, ['------a'], { concurrency: 1 })
       const source = m.cold<string>('xx---|')
@@ -133,7 +133,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'follows an endless source',
+    'an operator follows an endless source',
     marbles(m => {
       const { operator, clock, session } = open(m, form, ['a', '-b', 'c'])
       const source = interval(2).pipe(map(String), operator, asWords)
@@ -144,7 +144,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'with `latest`, has one request of a key in flight and keeps the newest item',
+    'an operator with `latest` has one request of a key in flight and keeps the newest item',
     marbles(m => {
       const { operator, session } = open(m, form, ['-----a', '--d'], { latest: true })
       const items = { 1: 'x1', 2: 'x2', 3: 'x3', 4: 'x4' }
@@ -157,7 +157,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     }),
   )
 
-  it('does nothing before it is subscribed, and runs again for every subscriber', () => {
+  it('an operator does nothing before it is subscribed, and runs again for every subscriber', () => {
     const { session, store } = fakeStore(() => of('a'))
     const result = of('x').pipe(form.of(store, {}), asWords)
     expect(session.requests).toEqual([])
@@ -167,7 +167,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ results, requests: session.requests.length }).toEqual({ results: ['a', 'a'], requests: 2 })
   })
 
-  it('accepts items that a subscriber pushes into the source', () => {
+  it('an operator accepts items that a subscriber pushes into the source', () => {
     const { session, store } = fakeStore(() => of('a'))
     const source = new Subject<string>()
     let results = 0
@@ -179,7 +179,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ results, requests: session.requests.length }).toEqual({ results: 3, requests: 3 })
   })
 
-  it('sends nothing more when a subscriber unsubscribes on a synchronous result', () => {
+  it('an operator sends nothing more when a subscriber unsubscribes on a synchronous result', () => {
     const { session, store } = fakeStore(() => of('a'))
     const source = new Subject<string>()
     source.pipe(form.of(store, {}), take(2)).subscribe()
@@ -187,7 +187,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect({ requests: session.requests.length, observed: source.observed }).toEqual({ requests: 2, observed: false })
   })
 
-  it('fails with `overflow` when more than `buffer` items are queued', () => {
+  it('an operator fails with `overflow` when more than `buffer` items are queued', () => {
     const { store } = fakeStore(() => NEVER)
     const source = new Subject<string>()
     const codes: string[] = []
@@ -199,7 +199,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     expect(codes).toEqual(['overflow'])
   })
 
-  it('fails with `closed` when the client is closed', async () => {
+  it('an operator fails with `closed` when the client is closed', async () => {
     const { store } = fakeStore(() => of('a'))
     await store.close()
     const codes: unknown[] = []
@@ -218,7 +218,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     { buffer: 0 },
     { buffer: 0.5 },
     { buffer: Number.NaN },
-  ])('throws `argument` synchronously for %o', options => {
+  ])('an operator throws `argument` synchronously for %o', options => {
     const { store } = fakeStore(() => NEVER)
     const [[name, value] = ['', 0]] = Object.entries(options)
     expect(() => form.of(store, options)).toThrow(

@@ -9,7 +9,7 @@ const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: 
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('deleteIf(key)', () => {
-  it('sends VDEL with the item', () => {
+  it('deleteIf sends VDEL with the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 2.5)
       .pipe(deleteIf(store.key('k', number)))
@@ -24,7 +24,7 @@ describe('deleteIf(key)', () => {
     { payload: ':1', what: 'the key held the value', deleted: true },
     { payload: ':0', what: 'there was no such key', deleted: false },
     { payload: ':-1', what: 'the key held another value', deleted: false },
-  ])('emits `deleted: $deleted` when $what', ({ payload, deleted }) => {
+  ])('deleteIf emits `deleted: $deleted` when $what', ({ payload, deleted }) => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of(1)
@@ -33,7 +33,7 @@ describe('deleteIf(key)', () => {
     expect(results).toEqual([{ key: 'k', deleted, version: VERSION }])
   })
 
-  it('sends the fencing token and the timeout with every request', () => {
+  it('deleteIf sends the fencing token and the timeout with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('x', 'y')
       .pipe(deleteIf(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
@@ -48,7 +48,7 @@ describe('deleteIf(key)', () => {
 describe('deleteIf(store)', () => {
   const jobs = of({ id: 'a', state: 'done' }, { id: 'b', state: 'failed' })
 
-  it('compares with the item encoded by a codec or by a function that returns text or bytes', () => {
+  it('deleteIf compares with the item encoded by a codec or by a function that returns text or bytes', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of('x')
       .pipe(deleteIf(store, item => `by-codec/${item}`, text))
@@ -80,7 +80,7 @@ describe('deleteIf(store)', () => {
     ])
   })
 
-  it('emits the key of every item', () => {
+  it('deleteIf emits the key of every item', () => {
     const { store } = fakeStore(({ key }) => answer(key === 'a' ? ':1' : ':-1'))
     const results: unknown[] = []
     jobs
@@ -98,7 +98,7 @@ describe('deleteIf(store)', () => {
     ])
   })
 
-  it('sends its options with every request', () => {
+  it('deleteIf sends its options with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     jobs
       .pipe(
@@ -116,7 +116,7 @@ describe('deleteIf(store)', () => {
     ])
   })
 
-  it('errors with `outcome-unknown` when the request times out', () => {
+  it('deleteIf errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')

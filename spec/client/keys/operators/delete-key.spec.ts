@@ -9,7 +9,7 @@ const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: 
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('deleteKey(key)', () => {
-  it('deletes the key for every item, regardless of the item', () => {
+  it('deleteKey deletes the key for every item, regardless of the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 'two', undefined)
       .pipe(deleteKey(store.key('k', text)))
@@ -24,7 +24,7 @@ describe('deleteKey(key)', () => {
   it.each([
     { payload: ':1', deleted: true },
     { payload: ':0', deleted: false },
-  ])('emits `deleted: $deleted` for the response $payload', ({ payload, deleted }) => {
+  ])('deleteKey emits `deleted: $deleted` for the response $payload', ({ payload, deleted }) => {
     const { store } = fakeStore(() => answer(payload))
     const results: unknown[] = []
     of('now')
@@ -33,7 +33,7 @@ describe('deleteKey(key)', () => {
     expect(results).toEqual([{ key: 'k', deleted, version: VERSION }])
   })
 
-  it('sends the fencing token and the timeout with every request', () => {
+  it('deleteKey sends the fencing token and the timeout with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of(1, 2)
       .pipe(deleteKey(store.key('k', text), { fencingToken: VERSION, timeout: 1_000 }))
@@ -46,7 +46,7 @@ describe('deleteKey(key)', () => {
 })
 
 describe('deleteKey(store)', () => {
-  it('deletes the key of every item', () => {
+  it('deleteKey deletes the key of every item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     const keys: string[] = []
     of(1, 2)
@@ -55,7 +55,7 @@ describe('deleteKey(store)', () => {
     expect({ sent: session.keys, keys }).toEqual({ sent: ['asset/1', 'asset/2'], keys: ['asset/1', 'asset/2'] })
   })
 
-  it('sends its options with every request', () => {
+  it('deleteKey sends its options with every request', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('a', 'b')
       .pipe(deleteKey(store, key => key, { fencingToken: '7:1:lock', timeout: 1_500 }))
@@ -66,7 +66,7 @@ describe('deleteKey(store)', () => {
     ])
   })
 
-  it('errors with `outcome-unknown` when the request times out', () => {
+  it('deleteKey errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')

@@ -45,7 +45,7 @@ const run =
   }
 
 describe.each(VARIANTS)('a `keyOf` function that throws, with %o', variant => {
-  it.each(STORE_FORMS)('its error ends $name', ({ of: form }) => {
+  it.each(STORE_FORMS)('the error of `keyOf` ends $name', ({ of: form }) => {
     const { session, store } = fakeStore(() => of('v'))
     const seen = run(['a', '!', 'b'], form)(store, variant)
     expect(seen).toEqual(['key/a', new Error('no key for !')])
@@ -86,7 +86,7 @@ describe.each(VARIANTS)('a `toValue` function that throws, with %o', variant => 
     },
   ]
 
-  it.each(forms)('its error ends $name', ({ of: form }) => {
+  it.each(forms)('the error of `toValue` ends $name', ({ of: form }) => {
     const { session, store } = fakeStore(() => of('v'))
     expect(run(['a', '!', 'b'], form)(store, variant)).toEqual(['k', broken])
     expect(session.requests).toHaveLength(1)
@@ -201,7 +201,7 @@ describe('an operator with `latest`', () => {
   const FORMS = [...KEY_FORMS, ...STORE_FORMS]
   const lost = expect.objectContaining({ code: 'timeout' })
 
-  it.each(FORMS)('continues after an outage: $name', ({ of: form, name }) => {
+  it.each(FORMS)('an operator with `latest` continues after an outage: $name', ({ of: form, name }) => {
     const key = name.endsWith('(key)') ? 'k' : 'key/k'
     const { session, store, clock } = fakeStore(() => of('v'))
     const items = new Subject<string>()
@@ -218,7 +218,7 @@ describe('an operator with `latest`', () => {
     expect(seen).toEqual([{ key, item: 'k1', error: lost }, key])
   })
 
-  it("ends with the first error if `onError: 'throw'` is set", () => {
+  it("an operator with `latest` ends with the first error if `onError: 'throw'` is set", () => {
     const { session, store, clock } = fakeStore(() => of('v'))
     const errors: unknown[] = []
     session.disconnect(new ConnectionLostError())
@@ -232,7 +232,7 @@ describe('an operator with `latest`', () => {
   it.each([
     '-ERR not authorized',
     '-ERR the request fencing token is a lower version than the fencing token protecting the resource',
-  ])('ends with a permanent error: %s', answer => {
+  ])('an operator with `latest` ends with a permanent error: %s', answer => {
     const { session, store } = fakeStore(() => of(answer))
     const items = new Subject<string>()
     const errors: unknown[] = []

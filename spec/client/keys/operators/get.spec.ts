@@ -12,7 +12,7 @@ const found = (value: string) =>
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('get(key)', () => {
-  it('reads the key for every item, regardless of the item', () => {
+  it('get reads the key for every item, regardless of the item', () => {
     const { session, store } = fakeStore(() => found('21.5'))
     of(1, 'two', undefined)
       .pipe(get(store.key('setPoint', number)))
@@ -24,7 +24,7 @@ describe('get(key)', () => {
     ])
   })
 
-  it('emits the value with its version as a snapshot', () => {
+  it('get emits the value with its version as a snapshot', () => {
     const { store } = fakeStore(() => found('21.5'))
     const entries: unknown[] = []
     of('now')
@@ -33,7 +33,7 @@ describe('get(key)', () => {
     expect(entries).toEqual([{ key: 'setPoint', op: 'set', value: 21.5, version: VERSION, source: 'snapshot' }])
   })
 
-  it('emits an entry for an absent key', () => {
+  it('get emits an entry for an absent key', () => {
     const { store } = fakeStore(() => of('$-1'))
     const entries: unknown[] = []
     of('now')
@@ -44,7 +44,7 @@ describe('get(key)', () => {
     ])
   })
 
-  it('distinguishes an empty value from an absent key', () => {
+  it('get distinguishes an empty value from an absent key', () => {
     const { store } = fakeStore(() => found(''))
     const values: unknown[] = []
     of('now')
@@ -55,7 +55,7 @@ describe('get(key)', () => {
 })
 
 describe('get(store)', () => {
-  it('reads the key of every item with the codec', () => {
+  it('get reads the key of every item with the codec', () => {
     const { session, store } = fakeStore(({ key }) => found(`{"id":"${key}"}`))
     const values: unknown[] = []
     of(1, 2)
@@ -65,7 +65,7 @@ describe('get(store)', () => {
     expect(values).toEqual(['asset/1', 'asset/2'])
   })
 
-  it('accepts binary keys', () => {
+  it('get accepts binary keys', () => {
     const { session, store } = fakeStore(() => found('x'))
     const keys: string[] = []
     of(0xff, 0x80)
@@ -78,7 +78,7 @@ describe('get(store)', () => {
 describe('a failing get', () => {
   const notANumber = expect.objectContaining({ code: 'decode', key: 'a', version: '7:1:StateStore' })
 
-  it('errors with `decode` for a value that the codec cannot decode', () => {
+  it('get errors with `decode` for a value that the codec cannot decode', () => {
     const { store } = fakeStore(() => found('warm'))
     const errors: unknown[] = []
     of('a')
@@ -88,7 +88,7 @@ describe('a failing get', () => {
     expect(errors[0]).toBeInstanceOf(DecodeError)
   })
 
-  it("emits a decoding failure with `onError: 'emit'` and continues", () => {
+  it("get emits a decoding failure with `onError: 'emit'` and continues", () => {
     const { store } = fakeStore(({ key }) => found(key === 'a' ? 'warm' : '21.5'))
     const results: unknown[] = []
     of('a', 'b')
@@ -97,7 +97,7 @@ describe('a failing get', () => {
     expect(results).toEqual([{ key: 'a', item: 'a', error: notANumber }, 21.5])
   })
 
-  it("keeps the codec's error as the cause", () => {
+  it("get keeps the codec's error as the cause", () => {
     const broken = new RangeError('no such thing')
     const codec: Codec<string> = {
       encode: text.encode,
@@ -113,7 +113,7 @@ describe('a failing get', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'decode', cause: broken })])
   })
 
-  it('errors with `payload` for a malformed response', () => {
+  it('get errors with `payload` for a malformed response', () => {
     const { store } = fakeStore(() => of(':1'))
     const errors: unknown[] = []
     of('a')
@@ -122,7 +122,7 @@ describe('a failing get', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'payload' })])
   })
 
-  it('errors with `timeout` without a response', () => {
+  it('get errors with `timeout` without a response', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a')
@@ -134,7 +134,7 @@ describe('a failing get', () => {
     expect(errors).toEqual([expect.any(TimeoutError)])
   })
 
-  it("emits timeouts in source order with `onError: 'emit'`", () => {
+  it("get emits timeouts in source order with `onError: 'emit'`", () => {
     const { store, clock } = fakeStore(({ key }) => (key === 'b' ? found('x') : NEVER))
     const results: unknown[] = []
     of('a', 'b', 'c')
@@ -145,7 +145,7 @@ describe('a failing get', () => {
     expect(results).toEqual([['a', 'TimeoutError'], 'x', ['c', 'TimeoutError']])
   })
 
-  it('passes on an error of the source unchanged in both modes', () => {
+  it('get passes on an error of the source unchanged in both modes', () => {
     const { store } = fakeStore(() => EMPTY)
     const errors: unknown[] = []
     for (const onError of ['throw', 'emit'] as const) {
@@ -156,7 +156,7 @@ describe('a failing get', () => {
     expect(errors).toEqual(['lost', 'lost'])
   })
 
-  it('limits message expiry to the range of MQTT, even for a longer timeout', () => {
+  it('get limits message expiry to the range of MQTT, even for a longer timeout', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('a')
       .pipe(get(store.key('k', text), { timeout: Number.MAX_SAFE_INTEGER }))

@@ -12,7 +12,7 @@ const run = (m: Context, source: string, requests: Requests, options: PipelineOp
 
 describe('pipeline with `latest`', () => {
   it(
-    'keeps only the newest queued item of a key',
+    'a pipeline with `latest` keeps only the newest queued item of a key',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '', c: '', d: '--(d|)' })
       m.equal(run(m, ' abcd|', requests), '-----a-(d|)')
@@ -24,7 +24,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'has one request of a key in flight, even below the concurrency limit',
+    'a pipeline with `latest` has one request of a key in flight, even below the concurrency limit',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '--(b|)', c: '--(c|)' })
       m.equal(run(m, ' ab-c|', requests, { concurrency: 64 }), '--a-b-(c|)')
@@ -35,7 +35,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'sends every item of an idle key',
+    'a pipeline with `latest` sends every item of an idle key',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)', b: '-(b|)', c: '(c|)' })
       m.equal(run(m, 'a-b-c|', requests), 'a--bc|')
@@ -43,7 +43,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'keeps keys independent: no key waits for or replaces another',
+    'a pipeline with `latest` keeps keys independent: no key waits for or replaces another',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '', c: '-----(c|)', x: '-(x|)', y: '-(y|)', z: '-(z|)' })
       m.equal(run(m, ' axybcz|', requests), '------(axy)(cz|)')
@@ -57,7 +57,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'replaces an item that waits for a free slot',
+    'a pipeline with `latest` replaces an item that waits for a free slot',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', y: '', z: '-(z|)' })
       m.equal(run(m, ' ayz|', requests, { concurrency: 1 }), '----a(z|)')
@@ -66,7 +66,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'emits the result at the position of the newer item',
+    'a pipeline with `latest` emits the result at the position of the newer item',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '', c: '----(c|)', z: '-(z|)' })
       m.equal(run(m, ' abzc|', requests), '---(az)(c|)')
@@ -76,7 +76,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'starts queued items after the end of the source, then completes',
+    'a pipeline with `latest` starts queued items after the end of the source, then completes',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)' })
       m.equal(run(m, ' ab|', requests), '---a-(b|)')
@@ -84,7 +84,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'frees a key whose request ended without a result',
+    'a pipeline with `latest` frees a key whose request ended without a result',
     marbles(m => {
       const requests = new Requests(m, { a: '--|', b: '-(b|)' })
       m.equal(run(m, ' ab|', requests), '---(b|)')
@@ -92,7 +92,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'starts no queued item after unsubscribe',
+    'a pipeline with `latest` starts no queued item after unsubscribe',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '(b|)' })
       m.expect(run(m, ' ab|', requests), '^-!').toBeObservable('---')
@@ -102,7 +102,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'ends with the error of a request, regardless of queued items',
+    'a pipeline with `latest` ends with the error of a request, regardless of queued items',
     marbles(m => {
       const requests = new Requests(m, { a: '---#', b: '(b|)', z: '-' })
       m.equal(run(m, ' azb|', requests), '---#')
@@ -111,7 +111,7 @@ describe('pipeline with `latest`', () => {
     }),
   )
 
-  it('sends all items without `latest`', () => {
+  it('a pipeline without `latest` sends all items', () => {
     const results: string[] = []
     const first = new Subject<string>()
     const request = (item: string) => (item === 'a' ? first : of(item))

@@ -8,7 +8,7 @@ const sorted = (ids: readonly number[]): number[] => Array.from(ids).sort((a, b)
 const idsOf = (items: readonly Job[]): number[] => items.map(({ id }) => id)
 
 describe('pipeline, for random items, latencies and concurrency', () => {
-  it('starts and emits everything in source order, each as early as possible', () => {
+  it('a pipeline starts and emits everything in source order, each as early as possible', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit })
@@ -17,7 +17,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('never exceeds the concurrency limit, and ends with no request in flight', () => {
+  it('a pipeline never exceeds the concurrency limit, and ends with no request in flight', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), (items, limit, latest) => {
         const run = runJobs(items, { concurrency: limit, latest })
@@ -27,7 +27,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('completes with its last result or its source, whichever is later', () => {
+  it('a pipeline completes with its last result or its source, whichever is later', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), (items, limit, latest) => {
         const run = runJobs(items, { concurrency: limit, latest })
@@ -36,7 +36,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
     )
   })
 
-  it('leaves no subscription after unsubscribe', () => {
+  it('a pipeline leaves no subscription after unsubscribe', () => {
     fc.assert(
       fc.property(jobs, concurrency, fc.boolean(), fc.nat(60), (items, limit, latest, end) => {
         const run = runJobs(items, { concurrency: limit, latest }, end)
@@ -52,7 +52,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
 })
 
 describe('pipeline with `latest`, for random items, latencies and concurrency', () => {
-  it('has at most one request of a key in flight', () => {
+  it('a pipeline with `latest` has at most one request of a key in flight', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         expect(runJobs(items, { concurrency: limit, latest: true }).most.perKey).toBeLessThanOrEqual(1)
@@ -60,7 +60,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('starts the items of a key in source order, always including the last one', () => {
+  it('a pipeline with `latest` starts the items of a key in source order, always including the last one', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })
@@ -73,7 +73,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('emits one result per request in source order', () => {
+  it('a pipeline with `latest` emits one result per request in source order', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit, latest: true })
@@ -83,7 +83,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('drops an item only for a newer one of its key that arrived before it could start', () => {
+  it('a pipeline with `latest` drops an item only for a newer one of its key that arrived before it could start', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })

@@ -8,7 +8,7 @@ const same = (item: string): string => item
 const letterOf = (item: string): string => item.slice(0, 1)
 
 describe('pipeline with synchronous requests', () => {
-  it('emits synchronously, in order, and completes', () => {
+  it('a pipeline emits synchronously, in order, and completes', () => {
     const seen: string[] = []
     from(['a', 'b', 'c'])
       .pipe(pipeline(item => of(item.toUpperCase()), same, { concurrency: 1 }))
@@ -16,7 +16,7 @@ describe('pipeline with synchronous requests', () => {
     expect(seen).toEqual(['A', 'B', 'C', 'complete'])
   })
 
-  it('does not overflow the stack for a long queue', () => {
+  it('a pipeline does not overflow the stack for a long queue', () => {
     let results = 0
     const gate = new Subject<number>()
     const request = (item: number) => (item === 0 ? gate : of(item))
@@ -28,7 +28,7 @@ describe('pipeline with synchronous requests', () => {
     expect(results).toBe(50_001)
   })
 
-  it('ends with the first error and starts no further request', () => {
+  it('a pipeline ends with the first error and starts no further request', () => {
     const made: string[] = []
     const errors: unknown[] = []
     const request = (item: string) => {
@@ -45,7 +45,7 @@ describe('pipeline with synchronous requests', () => {
     })
   })
 
-  it('skips requests without a result and completes', () => {
+  it('a pipeline skips requests without a result and completes', () => {
     const seen: string[] = []
     of('a', 'b')
       .pipe(pipeline(() => EMPTY, same, {}))
@@ -55,7 +55,7 @@ describe('pipeline with synchronous requests', () => {
 })
 
 describe('pipeline whose subscriber reacts to a result', () => {
-  it('accepts items that the subscriber pushes into the source, in order', () => {
+  it('a pipeline accepts items that the subscriber pushes into the source, in order', () => {
     const source = new Subject<number>()
     const seen: (number | string)[] = []
     source.pipe(pipeline(echo, String, { concurrency: 1 })).subscribe({
@@ -70,7 +70,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual([1, 2, 3, 'complete'])
   })
 
-  it('accepts several items that are pushed for one result, in order', () => {
+  it('a pipeline accepts several items that are pushed for one result, in order', () => {
     const source = new Subject<string>()
     const seen: string[] = []
     source.pipe(pipeline(echo, same, { concurrency: 1 })).subscribe(result => {
@@ -82,7 +82,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual(['-', '-x', '-y', '-xx', '-xy', '-yx', '-yy'])
   })
 
-  it('accepts items that are pushed between pending results, after them', () => {
+  it('a pipeline accepts items that are pushed between pending results, after them', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const seen: string[] = []
@@ -97,7 +97,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual(['slow', 'b', 'c', 'pushed'])
   })
 
-  it('starts nothing more when the subscriber unsubscribes on a result', () => {
+  it('a pipeline starts nothing more when the subscriber unsubscribes on a result', () => {
     const made: string[] = []
     const slow = new Subject<string>()
     const source = new Subject<string>()
@@ -112,7 +112,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect({ made, observed: source.observed }).toEqual({ made: ['a', 'b'], observed: false })
   })
 
-  it('accepts items that are pushed while a request is created', () => {
+  it('a pipeline accepts items that are pushed while a request is created', () => {
     const source = new Subject<string>()
     const seen: string[] = []
     const request = (item: string) => {
@@ -124,7 +124,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('cancels a request during which the subscriber unsubscribed', () => {
+  it('a pipeline cancels a request during which the subscriber unsubscribed', () => {
     const torn: string[] = []
     const request = (item: string) =>
       new Observable<string>(() => {
@@ -139,7 +139,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
 })
 
 describe('pipeline with `latest` and requests that affect each other', () => {
-  it('starts the queued item of a key that becomes idle while another request starts', () => {
+  it('a pipeline starts the queued item of a key that becomes idle while another request starts', () => {
     const slow = new Subject<string>()
     const seen: string[] = []
     const request = (item: string) => {
@@ -156,7 +156,7 @@ describe('pipeline with `latest` and requests that affect each other', () => {
     expect(seen).toEqual(['a1', 'a2', 'b1', 'complete'])
   })
 
-  it('starts the newest of the items that a subscriber pushes for one result', () => {
+  it('a pipeline starts the newest of the items that a subscriber pushes for one result', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const made: string[] = []
@@ -183,27 +183,27 @@ describe('pipeline with a synchronous source', () => {
     return { source, count }
   }
 
-  it('stops pulling when the subscriber unsubscribes, as required for an endless source', () => {
+  it('a pipeline stops pulling when the subscriber unsubscribes, as required for an endless source', () => {
     const { source, count } = counted()
     source.pipe(pipeline(echo, String, {}), take(3)).subscribe()
     expect(count.pulled).toBe(3)
   })
 
-  it('stops pulling when a request fails', () => {
+  it('a pipeline stops pulling when a request fails', () => {
     const { source, count } = counted()
     const refused = () => throwError(() => 'refused')
     source.pipe(pipeline(refused, String, {})).subscribe({ error: () => undefined })
     expect(count.pulled).toBe(1)
   })
 
-  it('stops pulling when the buffer overflows', () => {
+  it('a pipeline stops pulling when the buffer overflows', () => {
     const { source, count } = counted()
     const options = { concurrency: 1, buffer: 1 }
     source.pipe(pipeline(() => NEVER, String, options)).subscribe({ error: () => undefined })
     expect(count.pulled).toBe(3)
   })
 
-  it('subscribes to its source once, on subscription', () => {
+  it('a pipeline subscribes to its source once, on subscription', () => {
     let subscribed = 0
     const source = defer(() => {
       subscribed++

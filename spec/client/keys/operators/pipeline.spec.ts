@@ -9,7 +9,7 @@ const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
 describe('pipeline', () => {
   it(
-    'does not complete before its source',
+    'a pipeline does not complete before its source',
     marbles(m => {
       const source = cold(m, '-')
       m.equal(source.pipe(pipeline(of, same, {})), '-')
@@ -18,7 +18,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'completes with an empty source',
+    'a pipeline completes with an empty source',
     marbles(m => {
       const source = cold(m, '--|')
       m.equal(source.pipe(pipeline(of, same, {})), '--|')
@@ -27,7 +27,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'sends one request for one item and completes with it',
+    'a pipeline sends one request for one item and completes with it',
     marbles(m => {
       const requests = new Requests(m, { a: '--a-|' })
       const source = cold(m, ' -a|')
@@ -38,7 +38,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'overlaps requests and emits each result as soon as all earlier ones are emitted',
+    'a pipeline overlaps requests and emits each result as soon as all earlier ones are emitted',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')
@@ -53,7 +53,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'waits for pending results after the end of the source',
+    'a pipeline waits for pending results after the end of the source',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '--(b|)' })
       const source = cold(m, ' ab|')
@@ -62,7 +62,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'stays open after its last result until the source completes',
+    'a pipeline stays open after its last result until the source completes',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)' })
       m.equal(cold(m, '-a---').pipe(pipeline(requests.of, same, {})), '-a---')
@@ -70,7 +70,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'emits only the last value of a request, when it completes',
+    'a pipeline emits only the last value of a request, when it completes',
     marbles(m => {
       const requests = new Requests(m, { a: '-x-y-(a|)' })
       m.equal(cold(m, 'a|').pipe(pipeline(requests.of, same, {})), '-----(a|)')
@@ -78,7 +78,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'skips a request without a result',
+    'a pipeline skips a request without a result',
     marbles(m => {
       const requests = new Requests(m, { a: '----|', b: '-(b|)', c: '--|' })
       m.equal(cold(m, ' abc|').pipe(pipeline(requests.of, same, {})), '----(b|)')
@@ -86,7 +86,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'holds back the results behind a request that does not end',
+    'a pipeline holds back the results behind a request that does not end',
     marbles(m => {
       const requests = new Requests(m, { a: '(a|)', b: '-', c: '(c|)' })
       m.equal(cold(m, ' abc|').pipe(pipeline(requests.of, same, {})), 'a---')
@@ -94,7 +94,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'does nothing before it is subscribed, and runs again for every subscriber',
+    'a pipeline does nothing before it is subscribed, and runs again for every subscriber',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '-(b|)' })
       const source = cold(m, ' ab|')
@@ -109,7 +109,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'keeps two concurrent subscriptions separate',
+    'a pipeline keeps two concurrent subscriptions separate',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '-(b|)' })
       const source = cold(m, ' ab|')
@@ -124,7 +124,7 @@ describe('pipeline', () => {
 
 describe('pipeline with errors', () => {
   it(
-    'passes on an error of the source immediately and cancels requests in flight',
+    'a pipeline passes on an error of the source immediately and cancels requests in flight',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '-(b|)' })
       const source = cold(m, ' ab-#')
@@ -136,7 +136,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'passes on an error of a request immediately, before earlier results',
+    'a pipeline passes on an error of a request immediately, before earlier results',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '--#', c: '--(c|)' })
       const source = cold(m, ' abc----|')
@@ -149,7 +149,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'starts no queued item after a request has failed',
+    'a pipeline starts no queued item after a request has failed',
     marbles(m => {
       const requests = new Requests(m, { a: '---#', b: '-(b|)' })
       m.equal(cold(m, ' ab|').pipe(pipeline(requests.of, same, { concurrency: 1 })), '---#')
@@ -158,7 +158,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'emits the results before a failure',
+    'a pipeline emits the results before a failure',
     marbles(m => {
       const requests = new Requests(m, { a: '-(a|)', b: '--#' })
       m.equal(cold(m, ' ab|').pipe(pipeline(requests.of, same, {})), '-a-#')
@@ -166,7 +166,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'errors when the request function throws',
+    'a pipeline errors when the request function throws',
     marbles(m => {
       const source = cold(m, ' -a-b')
       const refuse = (item: string) => {
@@ -178,7 +178,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'errors when the key function throws, with `latest`',
+    'a pipeline errors when the key function throws, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)' })
       const source = cold(m, ' a-b')
@@ -192,7 +192,7 @@ describe('pipeline with errors', () => {
     }),
   )
 
-  it('does not call the key function without `latest`', () => {
+  it('a pipeline does not call the key function without `latest`', () => {
     const results: string[] = []
     const keyOf = (): string => {
       throw new Error('asked for a key')
@@ -206,7 +206,7 @@ describe('pipeline with errors', () => {
 
 describe('unsubscribing a pipeline', () => {
   it(
-    'cancels the source and all requests in flight, and starts no queued one',
+    'a pipeline cancels the source and all requests in flight, and starts no queued one',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '------(b|)', c: '(c|)' })
       const source = cold(m, ' abc---|')
@@ -220,7 +220,7 @@ describe('unsubscribing a pipeline', () => {
   )
 
   it(
-    'cancels requests even after the source has completed',
+    'a pipeline cancels requests even after the source has completed',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)' })
       const source = cold(m, ' a|')
@@ -231,7 +231,7 @@ describe('unsubscribing a pipeline', () => {
   )
 
   it(
-    'follows an endless source until it is unsubscribed',
+    'a pipeline follows an endless source until it is unsubscribed',
     marbles(m => {
       const source = m.hot<string>('a-a-a-a-a-a-a-a')
       const requests = new Requests(m, { a: '-(a|)' })

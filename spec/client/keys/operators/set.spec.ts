@@ -22,7 +22,7 @@ const READINGS: readonly Reading[] = [
 const V1 = { payload: '+OK\r\n', properties: { __ts: '1696374425000:1:StateStore' } }
 
 describe('set(key)', () => {
-  it('writes every item with the codec of the key', () => {
+  it('set writes every item with the codec of the key', () => {
     const { session, store } = fakeStore(() => of('v'))
     of(21, 21.5, -1)
       .pipe(set(store.key('setPoint', number)))
@@ -34,7 +34,7 @@ describe('set(key)', () => {
     ])
   })
 
-  it('emits the key, whether the write was applied, and the version', () => {
+  it('set emits the key, whether the write was applied, and the version', () => {
     const { store } = fakeStore(() => of(V1))
     const results: unknown[] = []
     of(21)
@@ -43,7 +43,7 @@ describe('set(key)', () => {
     expect(results).toEqual([{ key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') }])
   })
 
-  it('emits a failed condition as a result with the conflicting version', () => {
+  it('set emits a failed condition as a result with the conflicting version', () => {
     const { store } = fakeStore(() => of({ payload: ':-1\r\n', properties: { __ts: '7:0:a' } }))
     const results: unknown[] = []
     of(21)
@@ -62,7 +62,7 @@ describe('set(key)', () => {
     { options: { fencingToken: new Hlc(7, 1, 'lock') }, rest: [], properties: { __ft: '7:1:lock' } },
     { options: { persist: true }, rest: [], properties: { 'aio-persistence': 'true' } },
     { options: { persist: false }, rest: [], properties: {} },
-  ])('sends $options with every write', ({ options, rest, properties }) => {
+  ])('set sends $options with every write', ({ options, rest, properties }) => {
     const { session, store } = fakeStore(() => of('v'))
     of('x', 'y')
       .pipe(set(store.key('k', text), options))
@@ -77,7 +77,7 @@ describe('set(key)', () => {
     }
   })
 
-  it('sends the timeout as message expiry in whole seconds', () => {
+  it('set sends the timeout as message expiry in whole seconds', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('x')
       .pipe(set(store.key('k', text), { timeout: 2_500 }))
@@ -88,7 +88,7 @@ describe('set(key)', () => {
     expect(session.requests.map(({ expiry }) => expiry)).toEqual([3, 10])
   })
 
-  it('sends items received while disconnected after the reconnect, in order', () => {
+  it('set sends items received while disconnected after the reconnect, in order', () => {
     const { session, store } = fakeStore(() => of('v'))
     const source = new Subject<string>()
     let results = 0
@@ -101,7 +101,7 @@ describe('set(key)', () => {
     expect(results).toBe(3)
   })
 
-  it('errors with `outcome-unknown` when the request times out', () => {
+  it('set errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('x')
@@ -113,7 +113,7 @@ describe('set(key)', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])
   })
 
-  it('starts the timeout of a write when it is sent, not while it is queued', () => {
+  it('set starts the timeout of a write when it is sent, not while it is queued', () => {
     const { session, store, clock } = fakeStore((_, nth) => (nth === 0 ? first : NEVER))
     const first = new Subject<string>()
     const errors: unknown[] = []
@@ -131,7 +131,7 @@ describe('set(key)', () => {
 })
 
 describe('set(store)', () => {
-  it('writes every item to its key with a codec', () => {
+  it('set writes every item to its key with a codec', () => {
     const { session, store } = fakeStore(() => of('v'))
     from(READINGS)
       .pipe(set(store, ({ sensor }) => `sensor/${sensor}`, json<Reading>()))
@@ -142,7 +142,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('writes the text or bytes that a function returns for the item', () => {
+  it('set writes the text or bytes that a function returns for the item', () => {
     const { session, store } = fakeStore(() => of('v'))
     from(READINGS)
       .pipe(
@@ -175,7 +175,7 @@ describe('set(store)', () => {
     expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
   })
 
-  it('emits the key of every item, binary ones in hex', () => {
+  it('set emits the key of every item, binary ones in hex', () => {
     const { store } = fakeStore(() => of('v'))
     const keys: string[] = []
     of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
@@ -190,7 +190,7 @@ describe('set(store)', () => {
     expect(keys).toEqual(['plain', 'größe', '0xC328'])
   })
 
-  it('sends its options with every write', () => {
+  it('set sends its options with every write', () => {
     const { session, store } = fakeStore(() => of('v'))
     const options = { expiresIn: 5, fencingToken: '7:1:lock' }
     from(READINGS)
@@ -209,7 +209,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('keeps the newest item per key with `latest`, and treats a key as text and as bytes as one', () => {
+  it('set keeps the newest item per key with `latest`, and treats a key as text and as bytes as one', () => {
     const { session, store } = fakeStore(() => NEVER)
     const items: [string | Uint8Array, string][] = [
       ['a', '1'],
@@ -232,7 +232,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('keeps keys apart with `latest` that only look alike: the text 0xFF and the byte FF', () => {
+  it('set keeps keys apart with `latest` that only look alike: the text 0xFF and the byte FF', () => {
     const { session, store } = fakeStore(() => NEVER)
     of<(string | Uint8Array)[]>('0xFF', Uint8Array.of(0xff))
       .pipe(

@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [string, (store: Store) => Beside])[] = [
 
 describe.each(FORMS)('%s with `withItem`', (_, operator) => {
   it(
-    'emits each item with its result, in source order',
+    'an operator with `withItem` emits each item with its result, in source order',
     marbles(m => {
       const answers = ['---(a|)', '(b|)', '-(c|)']
       const { store } = fakeStore((_, nth) => m.cold<string>(answers[nth] ?? '-'))
