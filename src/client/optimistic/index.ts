@@ -15,8 +15,8 @@ export type { StoredWrite, WriteStorage } from './write-storage.js'
 export { indexedDbStorage } from './write-storage.js'
 
 /**
- * A key that shows writes before the store has confirmed them; created by {@link optimistic}. Subscribers that share
- * the view share its writes. It is also an observer: `slider$.subscribe(view)`.
+ * A key that shows writes before the store has confirmed them; created by {@link optimistic}. Callers that share a view
+ * share its writes. It is also an observer: `slider$.subscribe(view)`.
  */
 export class Optimistic<T> {
   /** Name of the key. */

@@ -8,7 +8,7 @@ export interface Authentication {
   readonly data: Uint8Array
   /**
    * When the credentials expire, ms since the Unix epoch. They are renewed before that over the same connection.
-   * Default: never; each connection then requests its own.
+   * Default: never; the credentials are then requested for each connection only.
    */
   readonly expiresAt?: number | undefined
 }

@@ -17,6 +17,7 @@ export interface InboundMessage extends Publish {
 export interface OutboundRequest extends Publish {
   readonly responseTopic: string
   readonly correlationData: Uint8Array
+  /** In seconds. */
   readonly messageExpiry: number
   readonly contentType: string
   readonly userProperties: Record<string, string>
