@@ -7,6 +7,7 @@ import type { TlsMaterial } from '../../node/net/tls.js'
 import { type ConsoleStore, isAttached } from './console-store.js'
 import type { BrokerLogin } from './contract.js'
 
+/** Options of `ConsoleServer.start`. Times in ms. */
 export interface ConsoleOptions {
   readonly host: string
   /** TCP port; 0 for any free port. */

@@ -29,6 +29,7 @@ const IDLE_TIMEOUT_MS = 60_000
 
 /** Serves the console page and its API. It survives restarts of the store. */
 export class ConsoleServer implements AsyncDisposable {
+  /** Grants full access to the console; keep it secret. */
   readonly token: string
   readonly #options: ConsoleOptions
   readonly #brokerUrl: string
@@ -90,6 +91,7 @@ export class ConsoleServer implements AsyncDisposable {
     return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
   }
 
+  /** The TCP port that the console listens on. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0

@@ -28,6 +28,7 @@ export interface StoreFacts {
   readonly version: string
 }
 
+/** User name and password of the page at the broker. */
 export interface BrokerLogin {
   readonly username: string
   readonly password?: string

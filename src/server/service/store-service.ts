@@ -15,6 +15,7 @@ import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
+/** The outcome of a request, for operators. */
 export interface RequestReport {
   readonly clientId: string
   readonly payload: Uint8Array
