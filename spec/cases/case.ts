@@ -1,10 +1,10 @@
-/** Clients of a case; each has a connection of its own. */
+/** The clients of a case; each has its own connection. */
 export type ClientName = 'alice' | 'bob' | 'carol'
 
-/** What a watching client is told: `{ set: [key, value] }` or `{ delete: key }`. */
+/** A notification: `{ set: [key, value] }` or `{ delete: key }`. */
 export type Told = { readonly set: readonly [key: string, value: string] } | { readonly delete: string }
 
-/** Who is told what by a step; everybody else is told nothing. */
+/** The notifications of a step by client; other clients get none. */
 export type Tellings = Readonly<Partial<Record<ClientName, readonly Told[]>>>
 
 /**
@@ -18,7 +18,7 @@ export type ClockValue = number | string | null
 
 /** A request and everything that follows from it. Every character of a text stands for one byte. */
 export interface RequestStep {
-  /** Words separated by one blank; a list of words; or, as `payload`, the bytes as they are. */
+  /** Words separated by spaces; a list of words; or raw bytes in `payload`. */
   readonly send: string | readonly string[] | { readonly payload: string }
   /** Default `alice`. */
   readonly from?: ClientName
@@ -35,7 +35,7 @@ export interface RequestStep {
   readonly told?: Tellings
 }
 
-/** Time passes, or an operator sets the store's wall clock; then whoever watches is told with new versions. */
+/** Time passes, or an operator sets the store's wall clock; then watching clients get notifications with new versions. */
 export type TimeStep =
   | { readonly advance: number; readonly told?: Tellings }
   | { readonly jump: number; readonly told?: Tellings }
@@ -44,9 +44,9 @@ export type TimeStep =
 export interface ScanStep {
   readonly scan: string
   readonly finds: readonly string[]
-  /** What may or may not be found: it came or went after the scan began. */
+  /** Keys that a scan may or may not find, as they were created or deleted during it. */
   readonly mayFind?: readonly string[]
-  /** What is done after the first page, which must not be the last. */
+  /** Runs after the first page, which must not be the last. */
   readonly meanwhile?: readonly (RequestStep | TimeStep)[]
   /** Default `alice`. */
   readonly from?: ClientName
@@ -60,7 +60,7 @@ export interface Bounds {
   readonly maxBytes?: number
 }
 
-/** What the store has to do, as data. It begins empty, at 1696374425000 ms. */
+/** The required behaviour of a store, as data. The store starts empty, at 1696374425000 ms. */
 export interface ConformanceCase {
   readonly name: string
   /** Default: none that a case comes near. */

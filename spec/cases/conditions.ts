@@ -129,7 +129,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'IFVER needs a version, and no other condition beside it',
+    name: 'IFVER requires a version, and excludes other conditions',
     steps: [
       { send: 'SET key one IFVER', reply: SYNTAX, version: 'none' },
       { send: 'SET key one IFVER 12', reply: SYNTAX, version: 'none' },

@@ -41,18 +41,18 @@ const NOT_RESP3: Readonly<Record<string, string>> = {
   'a length that overflows an integer': '*2\r\n$3\r\nGET\r\n$99999999999999999999\r\nk\r\n',
   'a length that overflows 32 bits': '*2\r\n$3\r\nGET\r\n$4294967297\r\nk\r\n',
   'a number of words that overflows an integer': '*99999999999999999999\r\n$3\r\nGET\r\n$1\r\nk\r\n',
-  'simple strings in place of blob strings': '*2\r\n+GET\r\n+k\r\n',
-  'numbers in place of blob strings': '*2\r\n$3\r\nGET\r\n:1\r\n',
+  'simple strings instead of blob strings': '*2\r\n+GET\r\n+k\r\n',
+  'numbers instead of blob strings': '*2\r\n$3\r\nGET\r\n:1\r\n',
   'an array within the array': '*2\r\n$3\r\nGET\r\n*1\r\n$1\r\nk\r\n',
   'a blob string alone': '$3\r\nGET\r\n',
   'a reply': '+OK\r\n',
 }
 
-/** What the store answers to what is no command, and when it is full (section 2 of the protocol page). */
+/** The responses to invalid commands, and at the limits of the store (section 2 of the protocol page). */
 export const ERRORS: readonly ConformanceCase[] = [
   ...Object.entries(NOT_RESP3).map(
     ([name, payload]): ConformanceCase => ({
-      name: `${name}: a syntax error, and the connection goes on`,
+      name: `${name}: a syntax error, and the connection stays open`,
       steps: [
         { send: { payload }, reply: SYNTAX, version: 'none' },
         { send: 'GET k', reply: ABSENT, version: 'none' },
@@ -185,7 +185,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'watched keys take room, and give it back',
+    name: 'watched keys count towards the limit, until they are no longer watched',
     bounds: { maxBytes: 12_000 },
     steps: [
       { send: `KEYNOTIFY ${'k'.repeat(9_000)}`, reply: OK, version: 'none' },
@@ -199,7 +199,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a client watches so many keys and no more, whether they exist or not',
+    name: 'the number of watches of a client is limited, for existing and absent keys',
     bounds: { maxKeys: 2 },
     steps: [
       { send: 'KEYNOTIFY one', reply: OK, version: 'none' },

@@ -5,7 +5,7 @@ const WATCH = { send: 'KEYNOTIFY key', from: 'bob', reply: OK, version: 'none' }
 /** Time to live: PX (section 2 of the protocol page). */
 export const EXPIRY: readonly ConformanceCase[] = [
   {
-    name: 'PX keeps a key for so many ms and no longer',
+    name: 'PX keeps a key for exactly the given number of ms',
     steps: [
       { send: 'SET key value PX 1000', reply: OK, version: 'new', as: 'write' },
       { advance: 999 },
@@ -15,7 +15,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'an expired key is gone for every command',
+    name: 'an expired key is absent for every command',
     steps: [
       { send: 'SET one value PX 10', reply: OK, version: 'new' },
       { send: 'SET two value PX 10', reply: OK, version: 'new' },
@@ -29,7 +29,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'whoever watches is told of the expiry with a version, at the time of the expiry',
+    name: 'a watching client is notified of an expiry with a version, at the time of the expiry',
     steps: [
       WATCH,
       { send: 'SET key value PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'value'] }] } },
@@ -48,7 +48,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'SET with PX counts from now on',
+    name: 'SET with PX restarts the time to live',
     steps: [
       WATCH,
       { send: 'SET key one PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -88,7 +88,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a key that was deleted and set anew does not expire at the old time',
+    name: 'a key that was deleted and set again does not expire at the old time',
     steps: [
       WATCH,
       { send: 'SET key one PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -98,7 +98,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a deleted key does not expire as well',
+    name: 'a deleted key does not expire',
     steps: [
       WATCH,
       { send: 'SET key one PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -158,7 +158,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a time to live as long as a number can say is for ever',
+    name: 'the largest time to live never expires',
     steps: [
       { send: 'SET key value PX 9007199254740991', reply: OK, version: 'new', as: 'write' },
       { advance: 31_536_000_000 },

@@ -142,7 +142,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the token is looked at before the condition',
+    name: 'the token is checked before the condition',
     steps: [
       PROTECTED,
       { send: 'SET k w NX', reply: TOKEN_REQUIRED, version: 'none' },
@@ -186,7 +186,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the lock recipe: the one who lost the lock cannot write any more',
+    name: 'the lock recipe: a client that lost the lock can no longer write',
     steps: [
       { send: 'SET lock alice NEX PX 10000', reply: OK, version: 'new', as: 'lock A' },
       { send: 'SET lock bob NEX PX 10000', from: 'bob', reply: REFUSED, version: 'same as lock A' },

@@ -8,10 +8,10 @@ const watches = (glob: string, from: 'alice' | 'bob' = 'bob') =>
 const stops = (glob: string, reply: string = OK) =>
   ({ send: `GLOBNOTIFY ${glob} STOP`, from: 'bob', reply, version: 'none' }) as const
 
-/** GLOBNOTIFY, which is of this store alone, and what it leads to. */
+/** GLOBNOTIFY, an extension of this store, and its notifications. */
 export const GLOBS: readonly ConformanceCase[] = [
   {
-    name: 'whoever watches a glob is told of every key that fits, those that come included, and of no other',
+    name: 'a client that watches a glob is notified of every matching key, including new keys, and of no other',
     steps: [
       watches('sensor/*'),
       { send: 'SET sensor/1 a', reply: OK, version: 'new', told: { bob: [{ set: ['sensor/1', 'a'] }] } },
@@ -22,7 +22,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'whoever watches a key by several globs, and by itself, is told once',
+    name: 'a client that watches a key by several globs and by name is notified once',
     steps: [
       watches('a*'),
       watches('*b'),
@@ -33,7 +33,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'several who watch one glob are all told',
+    name: 'all clients that watch a glob are notified',
     steps: [
       watches('*'),
       watches('*', 'alice'),
@@ -46,7 +46,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a key of a glob that expires is told of',
+    name: 'the expiry of a key is notified to clients that watch a matching glob',
     steps: [
       watches('k*'),
       { send: 'SET k1 v PX 100', reply: OK, version: 'new', told: { bob: [{ set: ['k1', 'v'] }] } },
@@ -54,7 +54,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a glob is told of until it is stopped, which says whether it was watched',
+    name: 'a glob is notified until STOP, which returns whether it was watched',
     steps: [
       stops('k*', NOTHING),
       watches('k*'),

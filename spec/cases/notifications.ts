@@ -19,10 +19,10 @@ const watches = (from: 'alice' | 'bob' | 'carol', key = 'k') =>
 const stops = (from: 'alice' | 'bob' | 'carol', reply: string, key = 'k') =>
   ({ send: `KEYNOTIFY ${key} STOP`, from, reply, version: 'none' }) as const
 
-/** KEYNOTIFY and what it leads to (section 5 of the protocol page). */
+/** KEYNOTIFY and its notifications (section 5 of the protocol page). */
 export const NOTIFICATIONS: readonly ConformanceCase[] = [
   {
-    name: 'whoever watches a key is told of a SET with its value and version',
+    name: 'a watching client is notified of a SET with its value and version',
     steps: [
       watches('bob'),
       { send: 'SET k v', reply: OK, version: 'new', told: { bob: [{ set: ['k', 'v'] }] } },
@@ -30,7 +30,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'whoever watches a key is told of a DEL',
+    name: 'a watching client is notified of a DEL',
     steps: [
       { send: 'SET k v', reply: OK, version: 'new' },
       watches('bob'),
@@ -38,7 +38,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'whoever watches a key is told of a VDEL',
+    name: 'a watching client is notified of a VDEL',
     steps: [
       { send: 'SET k v', reply: OK, version: 'new' },
       watches('bob'),
@@ -46,7 +46,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a write under a condition is told like any other',
+    name: 'a conditional write is notified like any other',
     steps: [
       watches('bob'),
       { send: 'SET k v NX', reply: OK, version: 'new', told: { bob: [{ set: ['k', 'v'] }] } },
@@ -55,7 +55,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a client is told of its own writes',
+    name: 'a client is notified of its own writes',
     steps: [
       watches('alice'),
       { send: 'SET k v', reply: OK, version: 'new', told: { alice: [{ set: ['k', 'v'] }] } },
@@ -63,7 +63,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'everyone who watches is told, and nobody else',
+    name: 'all watching clients are notified, and no other client',
     steps: [
       watches('alice'),
       watches('bob'),
@@ -79,7 +79,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a key need not exist to be watched, and KEYNOTIFY does not tell its value',
+    name: 'an absent key can be watched, and KEYNOTIFY does not return its value',
     steps: [
       watches('bob'),
       { send: 'SET other v', reply: OK, version: 'new' },
@@ -99,7 +99,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'after STOP nothing is told, until the key is watched again',
+    name: 'after STOP no change is notified until the key is watched again',
     steps: [
       watches('bob'),
       stops('bob', OK),
@@ -109,11 +109,11 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'STOP of what is not watched answers 0',
+    name: 'STOP of a key that is not watched returns 0',
     steps: [stops('bob', NOTHING), watches('bob', 'other'), stops('bob', NOTHING), stops('bob', OK, 'other')],
   },
   {
-    name: 'STOP stops the one who asks for it alone, and for that key alone',
+    name: 'STOP affects only the requesting client and only that key',
     steps: [
       watches('alice'),
       watches('bob'),
@@ -143,11 +143,11 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'an empty value is told as a value',
+    name: 'an empty value is notified as a value',
     steps: [watches('bob'), { send: ['SET', 'k', ''], reply: OK, version: 'new', told: { bob: [{ set: ['k', ''] }] } }],
   },
   {
-    name: 'binary keys and values are told byte by byte',
+    name: 'binary keys and values are notified byte for byte',
     steps: [
       { send: ['KEYNOTIFY', EVERY_BYTE], from: 'bob', reply: OK, version: 'none' },
       {
@@ -161,7 +161,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'what changes nothing is not told',
+    name: 'a request that changes nothing is not notified',
     bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),
@@ -179,7 +179,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a SET over the quota is not told',
+    name: 'a SET beyond the quota is not notified',
     bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),

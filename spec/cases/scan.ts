@@ -22,7 +22,7 @@ const NO_TOKENS = [
   EVERY_BYTE,
 ]
 
-/** What is in a store, and what a glob finds of it. */
+/** The keys of a store, and those that match a glob. */
 const KEYS = [
   'a',
   'b',
@@ -76,7 +76,7 @@ const GLOBS: readonly (readonly [glob: string, finds: readonly string[]])[] = [
 /** SCAN (section 6 of the protocol page; the globs are those of Redis, with `!` besides `^`). */
 export const SCAN: readonly ConformanceCase[] = [
   {
-    name: 'finds nothing in an empty store, and what was written in another',
+    name: 'finds nothing in an empty store, and the keys of a filled one',
     steps: [
       { send: 'SCAN *', reply: lastPage(), version: 'none' },
       set('k'),
@@ -92,7 +92,7 @@ export const SCAN: readonly ConformanceCase[] = [
     steps: [...KEYS.map(key => set(key)), ...GLOBS.map(([scan, finds]) => ({ scan, finds }))],
   },
   {
-    name: 'finds a key once, however often it was written',
+    name: 'finds a key once, even if it was written several times',
     steps: [
       set('a'),
       set('b'),
@@ -119,7 +119,7 @@ export const SCAN: readonly ConformanceCase[] = [
     steps: [...LONG_KEYS.map(key => set(key)), { scan: '*', finds: LONG_KEYS }, { scan: 'c*', finds: [long('c')] }],
   },
   {
-    name: 'finds what exists all the while, whatever comes and goes',
+    name: 'finds every key that exists during the whole scan, regardless of other changes',
     steps: [
       ...LONG_KEYS.map(key => set(key)),
       {
@@ -131,7 +131,7 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'goes on when what it found last is gone',
+    name: 'continues when the last found key was deleted',
     steps: [
       ...LONG_KEYS.map(key => set(key)),
       {
@@ -143,14 +143,14 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'goes on when what comes next has expired',
+    name: 'continues when the next key has expired',
     steps: [
       ...LONG_KEYS.map(key => set(key, 'PX', key.startsWith('j') ? '20' : '10')),
       { scan: '*', finds: [long('j')], mayFind: LONG_KEYS.slice(0, 9), meanwhile: [{ advance: 10 }] },
     ],
   },
   {
-    name: 'refuses what is no token, and goes on',
+    name: 'rejects an invalid token, and continues with a valid one',
     steps: [
       set('k'),
       ...NO_TOKENS.map(token => ({ send: ['SCAN', '*', token], reply: SYNTAX, version: 'none' }) as const),

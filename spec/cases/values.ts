@@ -133,7 +133,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'VDEL is refused when the value is another, be it a part of it or longer',
+    name: 'VDEL is rejected for a different value, including a prefix or an extension of it',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
       { send: 'VDEL key other', reply: REFUSED, version: 'same as write' },

@@ -162,7 +162,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: "when the store's wall clock was set back by a day, nobody is refused, and versions count on",
+    name: "when the wall clock of the store is set back by a day, no request is rejected, and versions continue to rise",
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { jump: -86_400_000 },
@@ -174,7 +174,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'when it ran ahead for a while, versions go on from there, and with it when it has caught up',
+    name: 'when the wall clock was ahead for a while, versions continue from there until it has caught up',
     steps: [
       { jump: 120_000 },
       { send: 'SET k 1', reply: OK, version: '1696374545000:1:StateStore' },
@@ -210,7 +210,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
   },
   ...MALFORMED.map(
     (ts): ConformanceCase => ({
-      name: `the timestamp ${JSON.stringify(ts)} is malformed, whatever the command`,
+      name: `the timestamp ${JSON.stringify(ts)} is malformed for every command`,
       steps: [
         { send: 'SET k v', reply: OK, version: 'new', as: 'write' },
         { send: 'SET k w', ts, reply: MALFORMED_TIMESTAMP, version: 'none' },

@@ -31,7 +31,7 @@ function judged(): readonly [violations: number, unseen: number] {
   return [violations.count, ledger.unseen]
 }
 
-it('finds a message lost that the hub had acknowledged, and nobody saw', () => {
+it('a message that the hub acknowledged and no member received is reported as lost', () => {
   witnessed()
   acked()
   expect(judged()).toEqual([1, 0])
@@ -45,7 +45,7 @@ it('says of the last ones before the hub ended that its witness may have missed 
   expect(judged()).toEqual([0, 1])
 })
 
-it('says so of one that was on its way when the hub ended', () => {
+it('a message in flight when the hub ended is reported as such', () => {
   const id = ledger.register(1, GROUP)
   ledger.recordHubEnd()
   vi.advanceTimersByTime(1)

@@ -15,7 +15,7 @@ export interface Hunt {
   /** A file of `spec/simulation/suites`. */
   readonly simulation: string
   readonly seeds: readonly number[]
-  /** Texts in place of those of files, by absolute path. */
+  /** Replaced sources by absolute path. */
   readonly files: ReadonlyMap<string, string>
   /** What the complaint has to contain; default any. */
   readonly complaint?: string | undefined
@@ -36,7 +36,7 @@ const entryOf = (simulation: string): string => `
   parentPort.postMessage(found)
 `
 
-/** A simulation with everything it runs, as one script. Packages are loaded as they are. */
+/** A simulation bundled with its sources as one script. Packages are not bundled. */
 async function bundle(simulation: string, files: Hunt['files']): Promise<string> {
   const build = await rolldown({
     input: ENTRY,
@@ -57,10 +57,10 @@ async function bundle(simulation: string, files: Hunt['files']): Promise<string>
 }
 
 /**
- * Runs schedules of a simulation in a thread of its own until there is a complaint. Each mutant is a fresh program, so that
+ * Runs schedules of a simulation in a worker thread until it reports a violation. Each mutant is a fresh program, so that
  * nothing that it leaves behind reaches another one.
  *
- * @param signal - ends the thread, for a mutant may run for ever
+ * @param signal - ends the thread, as a mutant may loop endlessly
  */
 export async function hunt(
   { simulation, seeds, files, complaint }: Hunt,

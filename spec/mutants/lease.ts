@@ -42,7 +42,7 @@ export const lease: Mutants = {
       code: CONTRADICTED,
       becomes: 'this.#lose(reason)',
     },
-    'every lease has a token of its own': {
+    'each lease has its own token': {
       seed: 1,
       code: 'this.token = first.version',
       becomes: 'this.token = globalThis.firstToken ??= first.version',

@@ -7,7 +7,7 @@ const ROOT = new URL('../..', import.meta.url).pathname
 export interface Edit {
   /** The exact text, which is in the file once. */
   readonly code: string
-  /** What it becomes; default nothing. */
+  /** The replacement; default empty. */
   readonly becomes?: string
   /** Default the file under which the mutant is listed. */
   readonly file?: string
@@ -15,7 +15,7 @@ export interface Edit {
 
 /** A safeguard that is taken out, to show that a simulation complains about it. */
 export interface Mutant extends Edit {
-  /** The first schedule that is tried: one that is known to show the difference. */
+  /** The first schedule to try, which is known to detect the mutant. */
   readonly seed: number
   /** What the complaint has to contain, where another one would say nothing; default any. */
   readonly complaint?: string
@@ -26,7 +26,7 @@ export interface Mutant extends Edit {
 /** The mutants of one simulation: by file, and by what the safeguard ensures. */
 export type Mutants = Readonly<Record<string, Readonly<Record<string, Mutant>>>>
 
-/** A mutant with its names, and where it is to be noticed. */
+/** A mutant with its names and the simulation that must detect it. */
 export interface Case {
   /** A file of `spec/simulation/suites`. */
   readonly simulation: string

@@ -19,7 +19,7 @@ describe('mutants', { timeout: 240_000 }, () => {
     })
 
   for (const simulation of SIMULATIONS)
-    it.concurrent(`the simulation "${simulation}" has no complaint about the source as it is`, async ({ signal }) => {
+    it.concurrent(`the simulation "${simulation}" accepts the unchanged source`, async ({ signal }) => {
       const known = CASES.filter(each => each.simulation === simulation).map(({ mutant }) => mutant.seed)
       expect(await hunt({ simulation, seeds: [...known, ...seedsTo(100)], files: UNCHANGED }, signal)).toBeUndefined()
     })

@@ -76,7 +76,7 @@ export const pubsub: Mutants = {
       seed: 6,
       code: "if (this.#pingSupport !== 'answered') this.#sendProbeRequest()",
     },
-    'the request for a sign of life has an id that no message has': {
+    'the id of a liveness request differs from those of messages': {
       seed: 1,
       code: 'this.#probeAckId = this.#host.nextId()',
       becomes: 'this.#probeAckId = this.#host.nextId() + 1n',
@@ -86,7 +86,7 @@ export const pubsub: Mutants = {
       code: "return this.#probedAt === undefined ? 'silent' : 'dead'",
       becomes: "if (this.#probedAt === undefined) return 'silent'\n    this.recordActivity(now)\n    return undefined",
     },
-    'a hub that rejects pings is sent no more': {
+    'a hub that rejects pings gets no further ones': {
       seed: 7,
       code: "if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code))\n      this.#pingSupport = 'refused'",
     },

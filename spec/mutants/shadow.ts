@@ -19,7 +19,7 @@ export const shadow: Mutants = {
     },
   },
   'src/client/optimistic/write-sender.ts': {
-    'a write is conditional on what it is based on': {
+    'a write is conditional on its base version': {
       seed: 6,
       code: 'condition: conditionFor(upon, text)',
       becomes: 'condition: undefined',

@@ -23,7 +23,7 @@ describe('a mutant', () => {
     )
   })
 
-  it('whose code is there more than once is rejected', () => {
+  it('a mutant whose code occurs more than once is rejected', () => {
     expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'import' } })).toThrow('times, not once')
   })
 })

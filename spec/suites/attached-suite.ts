@@ -35,7 +35,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       return { client, seen: record(client.key(key, text).entries$), fresh: record(client.key(key, text).freshness$) }
     }
 
-    it('serves every step of a key to who watches it', async () => {
+    it('notifies a watching client of every step of a key', async () => {
       await openAttached(url())
       const { seen } = watching('a')
       await seen.until(({ values }) => values.length > 0)
@@ -52,7 +52,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(store.stats).toMatchObject({ keys: 1_000, requests: 1_000, errors: 0 })
     })
 
-    it('that is not there is told at once, and found within a second', async () => {
+    it('an absent store is reported immediately, and found within a second after its start', async () => {
       const client = openClient(url())
       await expect(client.key('a', text).set('x')).rejects.toMatchObject({ code: 'no-store' })
       const seen = record(client.key('a', text).entries$)
@@ -64,7 +64,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(performance.now() - since).toBeLessThan(1_000)
     })
 
-    it('that ends says so: values are stale, and live again with the next one', async () => {
+    it('a closing store makes values stale, and the next store makes them live again', async () => {
       const first = await openAttached(url())
       const { client, seen, fresh } = watching('a')
       await client.key('a', text).set('v')
@@ -92,7 +92,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(seen.values.flatMap(({ value }) => value ?? [])).toEqual(['kept', 'on'])
     })
 
-    it('comes back after a cut with all that was asked meanwhile, nothing of it done twice', async () => {
+    it('processes all requests sent during an outage once, after it reconnects', async () => {
       const link = await layLink(url())
       const store = await openAttached(link.url)
       const { client, seen } = watching('a')
@@ -126,7 +126,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(again.version).toBe(first.version)
     })
 
-    it('forgets who is gone with the first change that nobody gets, and not who came back', async () => {
+    it('forgets an absent client with the first undeliverable change, but not one that has reconnected', async () => {
       const store = await openAttached(url())
       const writer = await RawClient.ready(url(), 'writer')
       const before = await RawClient.ready(url(), 'alice')
@@ -215,7 +215,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 /** The same when the broker is killed. */
 export function killedBrokerSuite(name: string, start: () => Promise<KilledBroker>): void {
   describe(`${name} that is killed`, () => {
-    it('is found again by store and clients, and nothing that was answered is lost', async () => {
+    it('is reconnected by store and clients, and no acknowledged write is lost', async () => {
       const { url, kill, startAgain } = await start()
       const store = await openAttached(url)
       const client = openClient(url)

@@ -17,7 +17,7 @@ import { ManualClock, START } from '../support/manual-clock.js'
 import { isNewer, partsOf } from '../support/version.js'
 import { bytes, command, resp3, textOf } from '../support/words.js'
 
-/** A request on its way to the store. */
+/** A request in flight. */
 export interface SentRequest {
   readonly payload: Buffer
   readonly timestamp: string | undefined
@@ -29,7 +29,7 @@ export interface Telling {
   readonly key: string
   readonly payload: string
   readonly version: string | undefined
-  /** Why a key is gone. */
+  /** Why a key is absent. */
   readonly reason: string | undefined
 }
 
@@ -37,7 +37,7 @@ export interface Telling {
 export interface Target {
   send(client: ClientName, request: SentRequest): Promise<{ payload: Uint8Array; version: string | undefined }>
   advance(ms: number): void
-  /** What a client was told since it was asked last. */
+  /** The notifications of a client since the previous call. */
   told(client: ClientName): Promise<readonly Telling[]>
 }
 
@@ -47,7 +47,7 @@ export interface TargetOptions {
   readonly bounds: Bounds
 }
 
-/** Runs every case against a store of its own. @param but - names of cases that are not for it */
+/** Runs every case against its own store. @param but - names of cases to skip */
 export function conformanceSuite(
   title: string,
   dialect: Dialect,

@@ -87,7 +87,7 @@ const acknowledgementOf = (version: Version, type: 'puback' | 'pubrec' | 'pubrel
     ),
   })
 
-/** Any packet of a client but PUBLISH, as it is read: with the defaults of what is absent. */
+/** Any packet of a client except PUBLISH, in decoded form: with the defaults of absent fields. */
 export const anyClientPacket = (version: Version): fc.Arbitrary<ClientPacket> =>
   fc.oneof(
     version === 5 ? connect5 : connect4,

@@ -22,7 +22,7 @@ interface Kept {
   readonly log?: JetStreamOptions
 }
 
-/** An attached store in a process of its own, to be killed. */
+/** An attached store in a separate process that can be killed. */
 export class AttachedProcess {
   readonly #process: ChildProcess
   readonly #said: string[] = []
@@ -48,7 +48,6 @@ export class AttachedProcess {
     }
   }
 
-  /** Resolves when it is gone. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const gone = once(this.#process, 'exit')
     this.#process.kill(signal)

@@ -1,6 +1,6 @@
 import type { Method } from '../../src/server/index.js'
 
-/** Everybody is whom they call themselves, if the password is that name backwards; `attributes` by name. */
+/** Accepts a client whose password is its name reversed; `attributes` by name. */
 export const backwards =
   (attributes: Readonly<Record<string, Readonly<Record<string, string>>>> = {}): Method =>
   ({ username, password }) => {

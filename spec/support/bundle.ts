@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 // Not below node_modules, where a package cannot find itself by its name.
 const CACHE = join(ROOT, 'target')
 
-/** A program for a process of its own, made of its sources. */
+/** A program bundled from sources, to run in a separate process. */
 export interface Program extends AsyncDisposable {
   readonly path: string
 }

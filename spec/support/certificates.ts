@@ -55,7 +55,7 @@ export class Authority implements Pair {
     return { cert: this.#read(`${name}.pem`), key: this.#read(`${name}.key`) }
   }
 
-  /** Writes a pair into files, for whoever reads files. */
+  /** Writes a pair of certificate and key to files. */
   files({ cert, key }: Pair): { readonly cert: string; readonly key: string } {
     const name = `files-${++this.#count}`
     return { cert: this.#write(`${name}.pem`, cert), key: this.#write(`${name}.key`, key) }

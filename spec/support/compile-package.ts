@@ -4,9 +4,9 @@ import { join } from 'node:path'
 
 export const ROOT = new URL('../..', import.meta.url).pathname
 
-/** Puts the package as it is compiled from the sources of now into a folder, without the console's page. */
+/** Compiles the package from the current sources into a folder, without the page of the console. */
 export async function compilePackage(folder: string): Promise<void> {
-  // What does not type-check is a matter of the type check; here, what it emits has to run.
+  // Type errors are left to the type check; here only the emitted code matters.
   await new Promise<void>(resolve =>
     execFile(process.execPath, [join(ROOT, 'scripts/build.js'), folder], () => resolve()),
   )

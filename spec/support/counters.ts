@@ -46,7 +46,7 @@ export class Counters {
   #heard = 0
   #wake: () => void = () => undefined
 
-  /** Begins. @param writers - how many keys there are, each with a client of its own */
+  /** @param writers - number of keys, each with its own client */
   constructor(url: string, writers: number) {
     this.#counters = Array.from({ length: writers }, (_, i) => new Counter(openClient(url), `k${i}`))
     this.#watcher = openClient(url)
@@ -54,7 +54,7 @@ export class Counters {
     this.#runs = Promise.all(this.#counters.map(async counter => counter.run(() => this.#answered())))
   }
 
-  /** Settles when so many more writes were answered. */
+  /** Settles after `count` further acknowledged writes. */
   async answers(count: number): Promise<void> {
     const wanted = this.#heard + count
     while (this.#heard < wanted) {
@@ -64,7 +64,7 @@ export class Counters {
     }
   }
 
-  /** Ends, and looks whether every promise was kept. */
+  /** Stops the writers, and checks every promise. */
   async verify(): Promise<void> {
     for (const counter of this.#counters) counter.stopped = true
     await this.#runs

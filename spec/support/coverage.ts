@@ -4,7 +4,7 @@ import type { CoverageProviderModule } from 'vitest/node'
 let counting = false
 
 /**
- * V8's coverage, but for the files that have a process of their own: what is simulated twenty thousand times would take
+ * V8 coverage, without files that run in separate processes: instrumenting twenty thousand simulations would take
  * half as long again for lines that others have counted.
  */
 const coverage: CoverageProviderModule = {

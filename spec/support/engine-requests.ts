@@ -8,7 +8,7 @@ export interface RawRequest extends RawClocks {
   readonly payload: Uint8Array
 }
 
-/** Answers a request at once, as a store does whose log commits at once; with what expired before it. */
+/** Processes a request as a store whose log commits immediately; expires keys first. */
 export function handle<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): CommandResult {
   const expired = expire(engine, now)
   const answer = answerOf(engine, raw, connection, now)
@@ -28,12 +28,12 @@ function answerOf<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: num
   }
 }
 
-/** Deletes what is due. */
+/** Deletes expired keys. */
 export function expire<C>(engine: Engine<C>, now: number): KeyChange[] {
   return Array.from(engine.apply({ time: now, ...engine.limits, commands: [] })).flatMap(({ changes }) => changes)
 }
 
-/** Loads records of a dump; raises what they are refused with. */
+/** Loads records of a dump; throws the rejection. */
 export function restore<C>(
   engine: Engine<C>,
   items: Iterable<RestoredRecord>,

@@ -1,4 +1,4 @@
-/** Settles when the condition holds, looked at after every turn of the event loop; the test's own limit ends it. */
+/** Settles when the condition holds; checks it after every turn of the event loop, until the test times out. */
 export async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise<void>(resolve => setImmediate(resolve))
 }

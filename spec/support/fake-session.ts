@@ -17,7 +17,7 @@ export const CONNECTION: ConnectionInfo = {
   canRetain: true,
 }
 
-/** An MQTT session in the hands of a spec: it notes what is sent and tells what it is told to tell. */
+/** An MQTT session that a spec controls: it records what is sent and emits what the spec says. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'client-id1'
   readonly shared: boolean

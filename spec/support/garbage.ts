@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Counts those of the objects shown to it that something still holds. */
+/** Counts the observed objects that are still reachable. */
 export class Witness {
   readonly #seen: WeakRef<object>[] = []
 
@@ -10,7 +10,7 @@ export class Witness {
     return object
   }
 
-  /** Collects garbage first. An object lives at least as long as the job in which it was seen, hence a later one. */
+  /** Collects garbage first, in a later job, as an object lives at least until the end of the job that used it. */
   async alive(): Promise<number> {
     setFlagsFromString('--expose-gc')
     const collect: unknown = runInNewContext('gc')

@@ -10,14 +10,14 @@ const DELAY = 10
 /** When the client is closed, ms. */
 const END = 500_000
 
-/** What the store is like. */
+/** Options of the store. */
 export interface GlobStore {
   /** The nth answer to GLOBNOTIFY, the last one from then on; `undefined` is never given. */
   readonly glob?: readonly (string | undefined)[]
   readonly verifyEvery?: number
 }
 
-/** A client whose time is that of a marble test, before a store whose keys the spec changes, told of or not. */
+/** A client on marble time with a store whose keys the spec changes, with or without notifications. */
 export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore = {}) {
   const { scheduler } = m
   let [version, asked] = [1, 0]
@@ -34,7 +34,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
   }
   const { clock, session, store } = marbleStore(m, script, verifyEvery ? { verifyEvery } : {})
 
-  // What the store has is what it has when it gets the request.
+  // The response reflects the keys at the time of the request.
   function later(answer: () => Answer): Observable<Answer> {
     return m.cold<Answer>(`${DELAY}ms a`, { a: answer() })
   }
@@ -49,21 +49,21 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     return found(keys.get(key), version)
   }
 
-  /** Changes a key without a word. */
+  /** Changes a key without a notification. */
   function change(key: string, value: string | undefined): void {
     version++
     if (value === undefined) keys.delete(key)
     else keys.set(key, { value, version })
   }
 
-  /** Changes a key, of which the client is told. */
+  /** Changes a key, and notifies the client. */
   function tell(key: string, value: string | undefined): void {
     change(key, value)
     session.notify(key, value === undefined ? 'delete' : { set: value }, version)
   }
 
   session.connect()
-  // Virtual time ends when nothing is left to do, and what is verified never is.
+  // Periodic verification would keep virtual time running for ever.
   scheduler.schedule(() => void store.close(), END)
   return {
     store,
@@ -71,7 +71,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
     tell,
     /** All requests with the time they were sent at, ms. */
     sent,
-    /** Requests with the word, or with the verb and key, are not answered from now on. */
+    /** Stops responding to requests with the command, or with command and key. */
     mute: (words: string) => void muted.add(words),
     unmute: (words: string) => void muted.delete(words),
     connect: () => session.connect(),

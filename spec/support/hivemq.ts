@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const FOLDER = new URL('../system/interop/hivemq/', import.meta.url).pathname
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore')
 const PROGRAM = join(CACHE, 'hivemq-2024.3')
-/** It is started and killed again and again: what it takes to begin counts, not what it does in an hour. */
+/** It is restarted often, so start-up time matters more than throughput. */
 const FLAGS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m', '-cp']
 const CLASSES = `${PROGRAM}:${join(PROGRAM, '*')}`
 
@@ -33,7 +33,7 @@ const exists = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** HiveMQ CE in a process of its own, on a port of its own, with its defaults: ten messages in flight to a client. */
+/** HiveMQ CE in a separate process on a free port, with its defaults: ten messages in flight per client. */
 export class HiveMq {
   readonly port: number
   readonly #folder: string
@@ -61,19 +61,19 @@ export class HiveMq {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
-  /** Settles when it is gone, without a word to anybody. */
+  /** Kills it. Settles when it has ended. */
   async kill(): Promise<void> {
     const ended = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
     await ended
   }
 
-  /** Once more with what it kept. Settles when it listens. */
+  /** Restarts it with its data. Settles when it listens. */
   async startAgain(): Promise<void> {
     this.#process = await begin(this.#folder)
   }
 
-  /** Settles when it is gone for good. */
+  /** Stops it, and removes its data. */
   async stop(): Promise<void> {
     await this.kill()
     await rm(this.#folder, { recursive: true })

@@ -4,10 +4,10 @@ import type { LeaseState } from '../../src/client/lease/lease-state.js'
 import { marbleStore } from './marble-store.js'
 import type { Answer, Script, WireRequest } from './operator-session.js'
 
-/** The pause before a free lease is asked for, ms: the least there is, as chance is switched off. */
+/** The minimum pause before a free lease is requested, ms, as jitter is switched off. */
 export const JITTER = 25
 
-/** What the store answers; times in ms after the request, versions as wall clock of an HLC. */
+/** The responses of the store; times in ms after the request, versions as wall clock of an HLC. */
 export interface Answers {
   /** The nth SET: `+{version}` applied, `-{version}` refused, otherwise a payload; `undefined` is never answered. */
   readonly set: readonly (string | undefined)[]
@@ -19,7 +19,7 @@ export interface Answers {
   readonly delay?: number
 }
 
-/** A client whose time is that of a marble test, before a store that answers by rote. */
+/** A client on marble time with a store that gives scripted responses. */
 export function leaseBench(m: Context, answers: Answers) {
   const counts: Record<string, number> = {}
   const script: Script = request => {
@@ -31,7 +31,7 @@ export function leaseBench(m: Context, answers: Answers) {
   }
   const { clock, session, store } = marbleStore(m, script, { timeout: 10_000 })
   session.connect()
-  /** Requests on their way so far, in words. */
+  /** The requests in flight, as text. */
   const sent = (): string[] => session.requests.map(({ verb, rest }) => [verb, ...rest].join(' '))
   return { store, session, clock, wall: clock, sent }
 }

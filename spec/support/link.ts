@@ -81,7 +81,7 @@ export async function layLink(url: string): Promise<Link> {
     },
     resume: () => {
       for (const { near, far } of pairs) {
-        // What is piped twice arrives twice.
+        // Data that is piped twice arrives twice.
         near.unpipe(far)
         far.unpipe(near)
         near.pipe(far).pipe(near)

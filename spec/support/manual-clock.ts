@@ -8,7 +8,7 @@ interface Task {
 /** 3 October 2023, 23:07:05 GMT: the time of the protocol page's example. */
 export const START = 1_696_374_425_000
 
-/** A clock that stands still until it is told to move. What is due runs at its own time, in order. */
+/** A clock that the spec advances. Timers run at their own time, in order. */
 export class ManualClock implements Clock {
   #wall: number
   #monotonic = 1_000

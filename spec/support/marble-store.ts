@@ -52,7 +52,7 @@ export function marbleStore(m: Context, script: Script, options: { timeout?: num
   return { clock, session, store }
 }
 
-/** What the store says of a key: its value and version, or that there is none, as of a version. */
+/** The state of a key at the store: its value and version, or its absence as of a version. */
 export const found = (record: { value: string; version: number } | undefined, place: number): Answer =>
   record === undefined
     ? { payload: '$-1\r\n', properties: { __stat: '200', __pos: `${place}:0:S` } }

@@ -12,7 +12,7 @@ export async function buildMochi(): Promise<void> {
   await promisify(execFile)('go', ['build', '-o', PROGRAM, '.'], { cwd: FOLDER })
 }
 
-/** The broker mochi in a process of its own, on a port of its own. */
+/** The broker mochi in a separate process on a free port. */
 export class Mochi {
   readonly url: string
   readonly #process: ChildProcess

@@ -10,7 +10,7 @@ const CONFIGURATION = [
   'set_tcp_nodelay true',
   'persistence false',
   'max_queued_messages 0',
-  // To a client of 3.1.1 as to one of 5, so that it gets the copy with the highest QoS (3.1.1, 3.3.5-1).
+  // Applies the rule of MQTT 5 to clients of 3.1.1: the copy with the highest QoS (3.1.1, 3.3.5-1).
   'allow_duplicate_messages true',
   'max_inflight_messages 0',
   'log_dest stderr',
@@ -20,15 +20,15 @@ const CONFIGURATION = [
 
 /** How it is to run. */
 export interface MosquittoOptions {
-  /** Default one that is free. */
+  /** Default a free port. */
   readonly port?: number
   /** More lines of its configuration. */
   readonly lines?: readonly string[]
-  /** Lines of an ACL file; default everybody may do everything. */
+  /** Lines of an ACL file; default all clients may do everything. */
   readonly acl?: readonly string[]
 }
 
-/** Eclipse Mosquitto in a process of its own, on a port of its own. */
+/** Eclipse Mosquitto in a separate process on a free port. */
 export class Mosquitto {
   readonly port: number
   readonly #process: ChildProcess
@@ -72,7 +72,7 @@ export class Mosquitto {
     this.#process.kill(signal)
   }
 
-  /** Settles when it is gone; with SIGKILL it has no time for a word to anybody. */
+  /** Stops it. With SIGKILL it sends no DISCONNECT. Settles when it has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))
     this.#process.kill(signal)

@@ -13,7 +13,7 @@ export interface NaiveRequest {
   readonly token: string | undefined
 }
 
-/** What the store has to answer: the payload, and `new` where it must give a new version. */
+/** The expected response: the payload, and `new` if it has a new version. */
 export interface NaiveAnswer {
   readonly reply: string
   readonly version: string | undefined
@@ -30,7 +30,7 @@ export class NaiveStore {
     return this.#entries.size
   }
 
-  /** Removes what is due, and names it. */
+  /** Removes expired keys, and returns their names. */
   expire(now: number): string[] {
     const due = [...this.#entries].filter(([, { expiresAt }]) => expiresAt <= now).map(([key]) => key)
     for (const key of due) this.#entries.delete(key)

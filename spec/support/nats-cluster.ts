@@ -12,7 +12,7 @@ interface Place {
   readonly file: string
 }
 
-/** NATS servers in processes of their own that make a cluster with JetStream, each write flushed to the disk. */
+/** NATS servers in separate processes that form a cluster with JetStream and flush each write to disk. */
 export class NatsCluster {
   readonly #folder: string
   readonly #places: readonly Place[]

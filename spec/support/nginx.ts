@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Whether somebody listens there. */
+/** Returns whether a server listens on the port. */
 const listens = (port: number): Promise<boolean> =>
   new Promise(resolve => {
     const socket = connect(port, '127.0.0.1')
@@ -14,7 +14,7 @@ const listens = (port: number): Promise<boolean> =>
   })
 
 /**
- * Runs nginx with what is in its `http` block until the end of the test; settles when it listens.
+ * Runs nginx with the given `http` block until the end of the test; settles when it listens.
  *
  * @param files - beside its configuration
  */

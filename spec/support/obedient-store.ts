@@ -8,7 +8,7 @@ import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { FakeSession } from './fake-session.js'
 import { ManualClock } from './manual-clock.js'
 
-/** A client before a store that answers and tells when it is told to, all in one turn: what handlers do meanwhile is seen. */
+/** A client whose store responds and notifies on demand, within one turn, so that reentrant handlers are observed. */
 export class ObedientStore {
   readonly clock = new ManualClock()
   readonly session = new FakeSession()
@@ -36,13 +36,13 @@ export class ObedientStore {
     this.#answered = this.session.published.length
   }
 
-  /** Answers requests in their order, also those that come of the answers. */
+  /** Responds to requests in order, including requests caused by the responses. */
   answer(most = Number.POSITIVE_INFINITY): void {
     for (let n = 0; n < most && this.#answered < this.session.published.length; n++)
       this.#answer(this.session.at(this.#answered++))
   }
 
-  /** Lets the store have a value, of which nobody is told. */
+  /** Changes a value at the store without a notification. */
   put(key: string, value: string): number {
     this.#values.set(key, { value, version: ++this.#version })
     return this.#version
@@ -53,19 +53,19 @@ export class ObedientStore {
     this.#values.set(key, { value, version })
   }
 
-  /** Lets the store have a value, and tells of it. */
+  /** Changes a value at the store, and sends a notification. */
   tell(key: string, value: string): void {
     this.notify(key, value, this.put(key, value))
   }
 
-  /** Lets the store have nothing any more, and forgets what was asked. */
+  /** Deletes all keys and forgets the requests. */
   forget(): void {
     this.#values.clear()
     this.session.published.length = 0
     this.#answered = 0
   }
 
-  /** Tells of a value with a version. */
+  /** Sends a notification of a value with a version. */
   notify(key: string, value: string, version: number): void {
     const hex = Array.from(utf8(key), byte => byte.toString(16).padStart(2, '0'))
       .join('')

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/util/clock.js'
 import { Broker, type BrokerHandler, type BrokerOptions } from '../../src/server/broker/broker.js'
 
-/** Works for nobody: everybody is let in, and may do everything. */
+/** A handler that accepts every client and permits everything. */
 export const openHandler: BrokerHandler = {
   topic: 'nobody',
   checkPublish: () => undefined,

@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import { onTestFinished } from 'vitest'
 import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/client/index.js'
 
-/** A client that comes back quickly, closed at the end of the test. */
+/** A client that reconnects quickly; closed at the end of the test. */
 export function openClient(url: string | readonly string[], options: ConnectOptions = {}): StateStore {
   const client = connect(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
@@ -15,11 +15,11 @@ export interface Recording<T> {
   readonly error: unknown
   readonly completed: boolean
   unsubscribe(): void
-  /** Resolves as soon as what was said so far fits; fails when the observable ends first. */
+  /** Resolves when the recorded values match; rejects when the observable ends first. */
   until(fits: (recording: Recording<T>) => boolean): Promise<void>
 }
 
-/** Subscribes to an observable for the length of the test and notes what it says. */
+/** Subscribes to an observable until the end of the test, and records its values. */
 export function record<T>(source: Observable<T>): Recording<T> {
   const values: T[] = []
   const waiters = new Set<() => void>()

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Codec } from '../../src/client/keys/codec.js'
 
-/** Bytes as they are stored, of a text of which every character stands for one byte. */
+/** The stored bytes of a text, one byte per character. */
 export const stored = (latin1: string): Uint8Array => Uint8Array.from(latin1, character => character.charCodeAt(0))
 
 /** The text of UTF-8. */
 export const read = (encoded: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(encoded)
 
-/** Expects that every value comes back as it was. */
+/** Expects every value to survive a round trip. */
 export function comesBack<T>(codec: Codec<T>, values: fc.Arbitrary<T>): void {
   fc.assert(
     fc.property(values, value => {

@@ -8,7 +8,7 @@ import type { Entry } from '../../src/client/watch/watch-state.js'
 
 type Outcome = SetResult | DeleteResult | Entry<string> | Failure
 
-/** An operator as it is called: with a key, or with a store and a function for keys. */
+/** The two forms of an operator: with a key, or with a store and a function that returns the key. */
 export interface Form {
   readonly name: string
   readonly verb: string

@@ -10,20 +10,20 @@ export interface Job {
   readonly latency: number
 }
 
-/** What was observed of a run; times are virtual. */
+/** The observations of a run; times are virtual. */
 export interface Run {
   readonly started: { readonly job: Job; readonly at: number }[]
   readonly results: { readonly id: number; readonly at: number }[]
-  /** Most requests under way at a time: of all keys, and of one key. */
+  /** Maximum requests in flight: of all keys, and of one key. */
   readonly most: { all: number; perKey: number }
   completedAt: number | undefined
-  /** Requests that are still subscribed to when the run is over. */
+  /** Requests that still have a subscriber at the end of the run. */
   underWay: number
 }
 
 const timing = fc.record({ gap: fc.nat(3), key: fc.nat(2), latency: fc.nat(9) })
 
-/** Items in the order of their time, several at the same time now and then. */
+/** Items in the order of their time; some have the same time. */
 export const jobs: fc.Arbitrary<readonly Job[]> = fc.array(timing, { maxLength: 30 }).map(timings => {
   let at = 0
   return timings.map(({ gap, key, latency }, id) => {
@@ -32,7 +32,7 @@ export const jobs: fc.Arbitrary<readonly Job[]> = fc.array(timing, { maxLength: 
   })
 })
 
-/** Runs a pipeline over the items in virtual time, until nothing happens any more. */
+/** Runs a pipeline over the items in virtual time until it is idle. */
 export function runJobs(
   items: readonly Job[],
   options: PipelineOptions,
@@ -48,7 +48,7 @@ export function runJobs(
     run.most.all = Math.max(run.most.all, run.underWay)
     run.most.perKey = Math.max(run.most.perKey, busy.get(key) ?? 0)
   }
-  // A request is over when it is answered or let go of, whichever comes first.
+  // A request ends with its response or its cancellation, whichever is first.
   const enter = (key: number): (() => void) => {
     let over = false
     count(key, 1)

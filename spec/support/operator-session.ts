@@ -17,7 +17,7 @@ export interface WireRequest {
   readonly expiry: number
 }
 
-/** What the store answers. */
+/** A response of the store. */
 export interface Answer {
   readonly payload: string
   readonly properties?: InboundMessage['userProperties']
@@ -29,10 +29,10 @@ export interface Answer {
  */
 export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
 
-/** A change of a key; a store of this package says why one is gone. */
+/** A change of a key; a store of this package includes the reason of a deletion. */
 export type Change = { readonly set: string } | 'delete' | { readonly gone: string }
 
-/** An MQTT session without a network: the spec says when it connects and what the store answers, and when. */
+/** An MQTT session without a network: the spec decides when it connects and how the store responds. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'spec'
   readonly shared = false
@@ -98,7 +98,7 @@ export class FakeSession implements MqttSession {
     done(undefined)
   }
 
-  /** Tells of a change: `set` with the value, or `delete`; the version is `{version}:0:S`. */
+  /** Sends a notification: `set` with the value, or `delete`; the version is `{version}:0:S`. */
   notify(key: string, change: Change, version: number): void {
     const words =
       typeof change === 'object' && 'set' in change ? ['NOTIFY', 'SET', 'VALUE', change.set] : ['NOTIFY', 'DELETE']

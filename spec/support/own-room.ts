@@ -1,11 +1,11 @@
 import type { Publish } from '../../src/core/mqtt5/packets.js'
 import { envelopeOf, PublishEncoder, type WriteBuffer } from '../../src/core/mqtt5/publish-encoder.js'
 
-/** A PUBLISH of MQTT 5 in memory of its own; packet id 0 stands for QoS 0. */
+/** A PUBLISH of MQTT 5 in its own buffer; packet id 0 means QoS 0. */
 export const publishPacket = (publish: Publish, packetId: number, encoder = new PublishEncoder()): Uint8Array =>
   written(room => encoder.encodeTo(publish.topic, publish, envelopeOf(packetId), room))
 
-/** What is written to a room that is as large as it has to be. */
+/** Writes to a buffer that grows as needed. */
 export function written(write: (room: WriteBuffer) => void): Uint8Array {
   const room = new OwnRoom()
   write(room)

@@ -22,7 +22,7 @@ export const variable = (value: number): Buffer =>
 
 /** Bytes with their length before them. */
 export const binary = (value: Bytes): Buffer => join(uint16(value.length), value)
-/** A text as UTF-8, or what is in its place, with its length before it. */
+/** A string as UTF-8, or raw bytes, with a length prefix. */
 export const text = (value: string | Bytes): Buffer => binary(typeof value === 'string' ? Buffer.from(value) : value)
 
 /** A packet: its first byte, and what follows the length. */
@@ -75,7 +75,7 @@ export interface ConnectOptions {
   readonly encodedClientId?: Bytes
   /** Instead of those that tell the truth. */
   readonly flags?: number
-  /** What follows the client id, instead of what the flags tell of. */
+  /** Replaces the payload after the client id. */
   readonly rest?: Bytes
 }
 
@@ -111,7 +111,7 @@ export function publish(topic: string, payload: string | Uint8Array, options: Pu
 export const subscribe = (filters: readonly string[], id = 1, options = 0): Buffer =>
   packet(0x82, uint16(id), properties(), ...filters.map(filter => join(text(filter), [options])))
 
-/** AUTH; 0x19 begins anew, 0x18 goes on. */
+/** AUTH; 0x19 re-authenticates, 0x18 continues. */
 export const auth = (method: string, data: string, reasonCode = 0x19): Buffer => {
   const { authenticationMethod, authenticationData } = PROPERTY
   return packet(0xf0, [reasonCode], properties(authenticationMethod(method), authenticationData(data)))

@@ -1,6 +1,6 @@
 import type { Connect } from '../../src/core/mqtt5/packets.js'
 
-/** CONNECT of somebody who asks for nothing in particular, as it is read; without properties, so also with MQTT 3.1.1. */
+/** A decoded CONNECT with defaults and without properties, which is valid in MQTT 3.1.1 and 5. */
 export const PLAIN_CONNECT: Connect = {
   type: 'connect',
   version: 5,

@@ -68,7 +68,7 @@ interface Pending {
 export class RawClient {
   readonly id: string
   readonly mqtt: MqttClient
-  /** What came and is no response to a request of this client. */
+  /** Received messages that are not responses to requests of this client. */
   readonly inbox: Received[] = []
   /** Settles when the connection has ended, with the reason code of the server's DISCONNECT if there was one. */
   readonly closed: Promise<number | undefined>
@@ -97,7 +97,7 @@ export class RawClient {
   static async connect(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
     const defaults: IClientOptions = { protocolVersion: 5, keepalive: 0, reconnectPeriod: 0 }
     const mqtt = connect(url, { ...defaults, ...options, clientId: id })
-    // What waits for a kept session may come with CONNACK: it has somebody to listen to it.
+    // Registered before the connection, as messages of a kept session may arrive with CONNACK.
     const client = new RawClient(id, mqtt)
     await new Promise<void>((resolve, reject) => {
       mqtt.once('connect', () => resolve())
@@ -180,7 +180,7 @@ export class RawClient {
     await this.request(Buffer.from('*2\r\n$3\r\nGET\r\n$6\r\nmarker\r\n'))
   }
 
-  /** Settles once the inbox holds so many messages. */
+  /** Settles when the inbox has `count` messages. */
   async received(count: number): Promise<readonly Received[]> {
     while (this.inbox.length < count) await new Promise<void>(resolve => this.#waiting.add(resolve))
     return this.inbox

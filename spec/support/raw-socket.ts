@@ -3,13 +3,13 @@ import { onTestFinished } from 'vitest'
 import { PINGREQ, PINGRESP } from './packets.js'
 import { bytes } from './words.js'
 
-/** How much is kept of what came first, bytes. */
+/** Maximum of recorded bytes. */
 const MAX_KEPT_BYTES = 1_048_576
 
 /** A TCP connection without any protocol, closed at the end of the test; it sends whatever it likes, and reads or does not. */
 export class RawSocket {
   readonly socket: Socket
-  /** Settles when the connection has ended, whoever ended it. */
+  /** Settles when the connection has ended, for any reason. */
   readonly closed: Promise<void>
   /** Bytes that came. */
   received = 0
@@ -64,7 +64,7 @@ export class RawSocket {
     await this.#until(holds)
   }
 
-  /** What came first, once there are so many bytes or the connection has ended. */
+  /** Returns the first received bytes, once there are `count` or the connection has ended. */
   async first(count = 0): Promise<Buffer> {
     await this.until(() => this.received >= count)
     return Buffer.concat(this.#first)
@@ -77,14 +77,14 @@ export class RawSocket {
     await this.until(() => this.received > before)
   }
 
-  /** Settles when the broker has looked at all that was sent, or has ended the connection. */
+  /** Settles when the broker has processed everything that was sent, or has ended the connection. */
   async settled(): Promise<void> {
     this.last = Buffer.alloc(0)
     await this.send(PINGREQ)
     await this.until(() => this.last.subarray(-2).equals(PINGRESP))
   }
 
-  /** Reads no more. */
+  /** Stops reading. */
   deafen(): void {
     this.socket.pause()
   }
@@ -93,7 +93,7 @@ export class RawSocket {
     this.socket.destroy()
   }
 
-  /** For those who know what the bytes mean. */
+  /** For subclasses that decode the bytes. */
   protected read(_data: Buffer): void {}
 
   async #until(holds: () => boolean): Promise<void> {

@@ -1,4 +1,4 @@
-/** Whether a filter matches a topic: the rules of MQTT 5.0, section 4.7, level by level, as they are written there. */
+/** Returns whether a filter matches a topic, by the rules of MQTT 5.0, section 4.7, level by level. */
 export function matchesByTheRules(filter: string, topic: string): boolean {
   const [wanted, levels] = [filter.split('/'), topic.split('/')]
   if (topic.startsWith('$') && /^[#+]/.test(filter)) return false

@@ -14,7 +14,7 @@ export const TERMS: RetainedOptions = {
   connection: { reconnect: { max: 20 } },
 }
 
-/** A broker with topics and a store, a sync between them over two cables, and somebody at each of the two. */
+/** A broker with topics, a store, a sync between them over two links, and a client at each of the two. */
 export async function openTopics(options: Partial<RetainedOptions> = {}) {
   const { store: topics } = await openStore({ clock: systemClock })
   const { store: keys } = await openStore({ clock: systemClock })

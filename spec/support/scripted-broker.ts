@@ -19,7 +19,7 @@ export interface ScriptedBroker {
   readonly sides: readonly BrokerSide[]
 }
 
-/** Speaks MQTT 5 to everybody who connects: `connected` is to answer CONNECT, `received` what follows. */
+/** Speaks MQTT 5 to every client: `connected` responds to CONNECT, `received` to later packets. */
 export async function scriptedBroker(
   connected: (side: BrokerSide) => void,
   received: (side: BrokerSide, packet: Packet) => void = () => undefined,

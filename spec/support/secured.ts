@@ -6,11 +6,11 @@ import { RawClient } from './raw-client.js'
 
 export { as, backwards } from './backwards.js'
 
-/** A store that asks who one is. */
+/** A store with authentication. */
 export const openSecured = async (options: ServeOptions = {}) =>
   openStore({ authenticate: firstOf([backwards()]), ...options })
 
-/** The reason code of the CONNACK with which somebody is turned away. */
+/** The CONNACK reason code of a rejected client. */
 export async function turnedAway(url: string, id: string, options: Parameters<typeof RawClient.connect>[2] = {}) {
   return RawClient.connect(url, id, options).then(
     () => 'let in',

@@ -16,7 +16,7 @@ const MQTT = { find: /^mqtt$/, replacement: at('node_modules/mqtt/dist/mqtt.esm.
 /** How a program is bundled. */
 export interface BundleOptions {
   readonly plugins?: readonly Plugin[]
-  /** For Node, with packages left out, instead of a browser. Default `false`. */
+  /** For Node, with external packages, instead of a browser. Default `false`. */
   readonly isServer?: boolean
 }
 

@@ -12,14 +12,14 @@ export interface Service {
   readonly files: readonly string[]
 }
 
-/** Debian's, the one without windows if it is there, which takes a quarter less of the machine; another one by the variable. */
+/** Debian's headless build if available, which needs a quarter less CPU; `CHROMIUM` names another one. */
 export const CHROMIUM = process.env['CHROMIUM'] ?? chromium()
 
 const answers = (command: string): boolean => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0
-/** For one that calls asking for its help a failure. */
+/** For a program whose version flag returns a failure. */
 const exists = (command: string): boolean => spawnSync(command, ['-h'], { stdio: 'ignore' }).error === undefined
 
-/** Whether a command is there in a version, `major.minor`, from which on it will do. */
+/** Returns whether a command is available in a version, `major.minor`, or later. */
 function isFrom(least: string, command: string, ...args: readonly string[]): boolean {
   const { stdout = '' } = spawnSync(command, args, { encoding: 'utf8' })
   const [, version] = /(\d+\.\d+)/.exec(stdout ?? '') ?? []

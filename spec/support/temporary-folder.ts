@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Gives all specs of a run one folder for what is temporary, and removes it behind them: nothing is left in the system's. */
+/** Gives all specs of a run one temporary folder, and removes it at the end. */
 export default function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-specs-'))
   // Mosquitto gives up root, and reads its files there.

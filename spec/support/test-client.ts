@@ -21,12 +21,11 @@ const oneOf =
   (packet: Packet): packet is Of<C> =>
     packet.cmd === cmd
 
-/** An MQTT client in the words of a foreign codec. It does what it is told and nothing else: it acknowledges nothing of itself. */
+/** An MQTT client on a foreign codec. It sends only what a spec says, and acknowledges nothing by itself. */
 export class TestClient extends RawSocket {
   readonly version: Version
-  /** What came and was not taken yet. */
+  /** Received packets that were not taken yet. */
   readonly packets: Packet[] = []
-  /** Takes what comes. */
   onPacket = (packet: Packet): void => void this.packets.push(packet)
   #packetId = 0
   readonly #parser: Parser
@@ -44,7 +43,7 @@ export class TestClient extends RawSocket {
     return new TestClient(url, version)
   }
 
-  /** Connects, clean unless said otherwise, whatever the answer is. */
+  /** Connects, with a clean start by default, and returns the CONNACK with any reason code. */
   static async greet(
     url: string,
     clientId: string,
@@ -86,7 +85,7 @@ export class TestClient extends RawSocket {
     if (isLate) throw new Error(`no answer within ${PATIENCE_MS} ms`)
   }
 
-  /** Takes the next packet, or the next of a kind past those of other kinds. Rejects when the connection ends before it. */
+  /** Takes the next packet, or the next of a kind, skipping others. Rejects when the connection ends before. */
   async next(): Promise<Packet>
   async next<C extends Packet['cmd']>(cmd: C): Promise<Of<C>>
   async next(cmd?: Packet['cmd']): Promise<Packet> {
@@ -104,7 +103,7 @@ export class TestClient extends RawSocket {
     return this.packets.shift() ?? 'closed'
   }
 
-  /** What is here of a kind, and stays. */
+  /** Returns the received packets of a kind without removing them. */
   all<C extends Packet['cmd']>(cmd: C): Of<C>[] {
     return this.packets.filter(oneOf(cmd))
   }
@@ -113,7 +112,7 @@ export class TestClient extends RawSocket {
     return this.all('publish')
   }
 
-  /** What is here of a kind, and stays, once there are so many. Rejects when the connection ends before. */
+  /** The same, once there are `count`. Rejects when the connection ends before. */
   async came<C extends Packet['cmd']>(cmd: C, count = 1): Promise<Of<C>[]> {
     await this.until(() => this.all(cmd).length >= count)
     const all = this.all(cmd)
@@ -127,7 +126,7 @@ export class TestClient extends RawSocket {
     return this.all('disconnect')[0]?.reasonCode
   }
 
-  /** Settles when the server has dealt with all that was sent, and all that it had to say before is here. */
+  /** Settles when the server has processed everything that was sent, and its responses are here. */
   override async settled(): Promise<void> {
     this.send({ cmd: 'pingreq' })
     await this.next('pingresp')
@@ -192,7 +191,7 @@ export class TestClient extends RawSocket {
     await this.end()
   }
 
-  /** Ends the connection without a word, behind all that was sent. */
+  /** Closes the connection without DISCONNECT, after everything that was sent. */
   async end(): Promise<void> {
     this.socket.end()
     await this.closed

@@ -13,7 +13,7 @@ export const connectWith = (token: string, clientId = 'c'): Packet => ({
   properties: proofOf(token),
 })
 
-/** AUTH with a token; 0x19 shows it anew, 0x18 goes on. */
+/** AUTH with a token; 0x19 re-authenticates, 0x18 continues. */
 export const authWith = (token: string, reasonCode = 0x19): Packet => ({
   cmd: 'auth',
   reasonCode,

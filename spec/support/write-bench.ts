@@ -6,13 +6,13 @@ import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { found, marbleStore } from './marble-store.js'
 import type { Answer, WireRequest } from './operator-session.js'
 
-/** How long the store takes to answer, ms; it has done by then at once. */
+/** Time until the response, ms; the write is applied immediately. */
 const DELAY = 10
 const END = 200_000
 
-/** What the store is like. */
+/** Options of the store. */
 export interface WriteStore {
-  /** ms after which a write is told of; it is answered after 10. Default 12. */
+  /** ms after which a write is notified; its response takes 10. Default 12. */
   readonly echo?: number
 }
 
@@ -58,13 +58,13 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     return { payload: '+OK\r\n', properties: { __stat: '200', __ts: `${place}:0:S` } }
   }
 
-  /** Somebody else changes the key, of which nobody is told. */
+  /** Changes the key from another client without a notification. */
   function change(value: string | undefined): void {
     version++
     record = value === undefined ? undefined : { value, version }
   }
 
-  /** The same, and the page is told after a while, ms. */
+  /** The same, with a notification after a delay, ms. */
   function tell(value: string | undefined, after = 0): void {
     change(value)
     const place = version

@@ -1,4 +1,4 @@
-// Compiled, never run: what the compiler refuses of the entries beside the client's.
+// Compiled, never run: code that the compiler must reject, for all entries except the client.
 
 import { of } from 'rxjs'
 import { expectTypeOf } from 'vitest'
@@ -24,9 +24,9 @@ export function leases(): void {
     state.token
     if (state.status === 'held') expectTypeOf(fenced(store, state.token)).toEqualTypeOf<StoreView>()
   })
-  // @ts-expect-error a lease is asked of a client, not of a view of it
+  // @ts-expect-error a lease requires a client, not a view of it
   lease(fenced(store, '1:1:a'), 'line', { duration: 1_000 })
-  // @ts-expect-error a fenced view asks for codecs as well
+  // @ts-expect-error a fenced view requires codecs
   fenced(store, '1:1:a').key('k')
 }
 

@@ -75,14 +75,14 @@ export function watching(): void {
     if (freshness.state === 'stale') expectTypeOf(freshness.since).toEqualTypeOf<number>()
   })
   store.status$.subscribe(status => {
-    // @ts-expect-error a connection that is there has no cause
+    // @ts-expect-error an established connection has no cause
     status.cause
     if (status.state === 'reconnecting') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError>()
     if (status.state === 'closed') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError | undefined>()
   })
   // @ts-expect-error an observable is no value
   key.value$ = 21
-  // @ts-expect-error nobody but the client can feed a key
+  // @ts-expect-error only the client can feed a key
   key.value$.next(21)
 }
 
@@ -125,7 +125,7 @@ export function codecs(): void {
   expectTypeOf(json(day)).toEqualTypeOf<Codec<Date>>()
   expectTypeOf(json<string>()).toEqualTypeOf<Codec<string>>()
   expectTypeOf(bytes).toEqualTypeOf<Codec<Uint8Array>>()
-  // @ts-expect-error the type of the values has to be said: without it they are unknown
+  // @ts-expect-error the type of the values must be given: without it they are unknown
   json().decode(new Uint8Array()).name
   // @ts-expect-error a schema follows the Standard Schema specification
   json({ type: 'object' })

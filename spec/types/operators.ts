@@ -79,7 +79,7 @@ export function failures(): void {
   >()
   of(1)
     .pipe(set(numbers, { onError: 'emit' }))
-    // @ts-expect-error a failure has no version: it has to be told apart first
+    // @ts-expect-error a failure has no version: the union must be narrowed first
     .subscribe(result => result.version)
   of(1)
     .pipe(set(numbers, { onError: 'emit' }))

@@ -39,7 +39,7 @@ export function Component(): void {
   useKey(store.key('k', number).value$)
   expectTypeOf(useKey(store.key('k', number), ({ value }) => value === 7)).toEqualTypeOf<boolean>()
   const isSeven = ({ value }: KeySnapshot<number>): boolean => value === 7
-  // @ts-expect-error what is compared is what was selected
+  // @ts-expect-error `isEqual` compares selected values
   useKey(store.key('k', number), isSeven, (before: string) => before === '')
   expectTypeOf(useKeys(matching(store, 'k/*', number))).toEqualTypeOf<KeysSnapshot<number>>()
   expectTypeOf(useKeys([store.key('k', number)])).toEqualTypeOf<KeysSnapshot<number>>()

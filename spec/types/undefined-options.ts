@@ -1,4 +1,4 @@
-// Compiled, never run: each option that can be left out can be `undefined`, as environment variables may be.
+// Compiled, never run: each optional option accepts `undefined`, as environment variables may be undefined.
 
 import type {
   AbortOptions,
@@ -28,7 +28,7 @@ import type {
 } from '../../src/server/index.js'
 import type { JetStreamOptions, jetStreamLog } from '../../src/server/log/jetstream/index.js'
 
-/** The names of options that can be left out, but not be `undefined`. */
+/** The names of optional options that do not accept `undefined`. */
 type Strict<O> = {
   [K in keyof O]-?: object extends Pick<O, K> ? ({ [P in K]: undefined } extends Pick<O, K> ? never : K) : never
 }[keyof O]
@@ -39,7 +39,7 @@ type Last<F extends (...args: never) => unknown> =
 declare function lenient<O>(...strict: [Strict<O>] extends [never] ? [] : [Strict<O>]): void
 
 export function options(): void {
-  // @ts-expect-error `name` can be left out, but not be `undefined`
+  // @ts-expect-error `name` is optional, but does not accept `undefined`
   lenient<{ name?: string }>()
   lenient<Last<typeof connect>>()
   lenient<BackoffOptions>()

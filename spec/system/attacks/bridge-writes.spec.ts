@@ -54,7 +54,7 @@ async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]
 
 const at99 = (durations: readonly number[]): number => durations[Math.floor(0.99 * (durations.length - 1))] ?? 0
 
-describe('writes through a bridge whose store is away', () => {
+describe('writes through a bridge whose store is unreachable', () => {
   it.each([
     ['without an answer', false],
     ['with an answer', true],
@@ -95,7 +95,7 @@ describe('writes that have no result', () => {
     cancel: () => givenUp.push(userId ?? connectionId),
   })
 
-  it('of a user with many connections give way to those of others, the newest first', () => {
+  it('of a user with many connections give way to those of other users, the newest first', () => {
     givenUp = []
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
@@ -108,7 +108,7 @@ describe('writes that have no result', () => {
     expect(pending.costBytes).toBe(MAX)
   })
 
-  it('leave room for a newcomer however many others there are', () => {
+  it('leave room for a new user regardless of the number of other users', () => {
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 50; i++) while (pending.tryAdd(write(String(i), 1)));
     expect([pending.tryAdd(write('newcomer', 1)), pending.costBytes]).toEqual([true, MAX])

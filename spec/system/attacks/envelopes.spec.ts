@@ -63,7 +63,7 @@ async function roundsOf(writer: StateStore, heard: readonly (string | undefined)
   return times.sort((a, b) => a - b)[Math.floor(0.99 * ROUNDS)] ?? 0
 }
 
-describe('Whoever may publish to the log', () => {
+describe('A client that may publish to the log', () => {
   let nats: NatsCluster
   beforeAll(async () => {
     nats = await NatsCluster.start(1)

@@ -25,7 +25,7 @@ const lastSequenceId = ({ last }: RawSocket): number =>
   )
 
 describe('a group member that acknowledges late', () => {
-  it('lagging with messages of its own group does not hold other senders of the shared group', async () => {
+  it('lagging in one group does not hold other senders of the shared group', async () => {
     const scene = await openHubScene({}, PAUSE_MS)
     const { worst } = await scene.under(async () => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))

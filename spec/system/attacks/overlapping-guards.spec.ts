@@ -17,7 +17,7 @@ describe('two that decide about the same groups of a hub', () => {
     expect(() => bridge(bridged, hub, { ...CLOSED, prefix: 'key2:' }).close()).not.toThrow()
   })
 
-  it('can be a bridge in the place of one that is closed', async () => {
+  it('can be a bridge that replaces a closed one', async () => {
     const { hub, bridged, keys, raw } = await openBridge(OPEN)
     keys.close()
     bridge(bridged, hub, CLOSED)

@@ -86,7 +86,7 @@ const lines = (histories: Record<string, Operation[]>): string[] =>
 describe('the checker of histories', () => {
   beforeAll(buildChecker, BUILD_TIME)
 
-  it('has nothing against those that are linearizable', async () => {
+  it('accepts linearizable histories', async () => {
     expect(await checkHistories(lines(GOOD))).toEqual({
       keys: Object.keys(GOOD).length,
       operations: Object.values(GOOD).flat().length,
@@ -101,7 +101,7 @@ describe('the checker of histories', () => {
     expect(illegal).toEqual([key])
   })
 
-  it('says what it cannot read', async () => {
+  it('reports invalid input', async () => {
     await expect(checkHistories(['{"key": 1}\n'])).rejects.toThrow(/cannot unmarshal/)
     await expect(checkHistories(lines({ x: [at(1, 2, { op: 'ask' as 'read' })] }))).rejects.toThrow(/that is none: ask/)
   })

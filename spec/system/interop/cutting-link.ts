@@ -10,7 +10,7 @@ const KIND = 0xf0
 const DUP = 0x08
 const LARGEST = 1024 * 1024
 
-/** A network that breaks right behind a message, again and again. */
+/** A network that breaks after certain messages. */
 export interface CuttingLink {
   readonly port: number
   /** How often it broke. */
@@ -46,7 +46,7 @@ export async function cuttingLink(url: string, random: Random): Promise<CuttingL
         if (first & DUP) counts.repeated++
         if (--left > 0) continue
         counts.cuts++
-        // Who takes it for a good one goes on sending to it.
+        // A peer that considers the connection open continues to send.
         if (random.chance(0.5)) near.removeListener('close', end)
         near.destroy()
       }

@@ -20,7 +20,7 @@ describe('beside HiveMQ CE', () => {
 
   conformanceSuite('a store that is attached', 'field', async options => attachedTarget(broker.url, options))
 
-  describe('of which nobody left anything', () => {
+  describe('without sessions of earlier specs', () => {
     // A store that was killed leaves a session behind, in which requests wait; one that ends takes it along.
     beforeEach(async () => {
       await (await openAttached(broker.url)).close()

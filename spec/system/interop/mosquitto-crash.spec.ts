@@ -16,9 +16,9 @@ const ROUNDS = { directory: 8, log: 5 }
 const ANSWERS = 60
 const PATIENCE = 120_000
 
-describe('a store attached to Mosquitto, both killed again and again', () => {
+describe('a store attached to Mosquitto, both killed repeatedly,', () => {
   it(
-    'loses nothing that was answered, does nothing twice, and watches converge, with a directory',
+    'loses no acknowledged write, applies nothing twice, and watches converge, with a directory',
     async () => {
       const random = new Random(SEED)
       const data = await mkdtemp(join(tmpdir(), 'attached-'))

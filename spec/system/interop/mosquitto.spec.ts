@@ -45,7 +45,7 @@ describe('the rights of docs/any-broker.md, at Mosquitto', () => {
     `topic read ${NOTIFICATIONS}/70616E656C2D37/command/notify/+`,
   ]
 
-  it('let clients do all there is to do, and keep them from the answers of others', async () => {
+  it('permit everything that clients need, and keep them from responses of other clients', async () => {
     const broker = await Mosquitto.start({ acl: ACL })
     onTestFinished(async () => broker.stop())
     await openAttached(broker.url, { username: 'store' })

@@ -84,7 +84,7 @@ describe('The nodes in a Node-RED', () => {
     expect(refused).toMatchObject({ status: 400, said: expect.stringContaining('thermostat/setPoint') })
   })
 
-  it('tell of every change, and of the present value when the store comes back', async () => {
+  it('emit every change, and the current value after a restart of the store', async () => {
     const port = await freePort()
     const before = await serve({ port, wsPort: 0 })
     await red.deploy(await exampleFlow('thermostat', before.url))
@@ -103,7 +103,7 @@ describe('The nodes in a Node-RED', () => {
     expect(second.values.at(-1)).toEqual({ celsius: 25, version: String(again.version), freshness: 'live' })
   })
 
-  it('tell of the keys of a glob, those that come included', async () => {
+  it('emit the keys of a glob, including new keys', async () => {
     const store = await openWith('thermostat')
     const client = openClient(store.url)
     const seen = record(client.watchAll(['seen/1', 'seen/2'], number))
@@ -277,7 +277,7 @@ describe('The nodes in a Node-RED', () => {
     ['a key', { key: '' }, /No key is given/],
     ['a store', { store: 'gone' }, /No state store is chosen/],
     ['a kind of values', { codec: 'xml' }, /Expected values to be json, text/],
-  ])('say what is wrong when it lacks %s', async (_, wrong, complaint) => {
+  ])('report missing %s', async (_, wrong, complaint) => {
     const store = { id: 'store', type: 'state store', url: 'mqtt://127.0.0.1:1', clientId: '' }
     const watch = { id: 'watch', type: 'state watch', z: 'tab', store: 'store', kind: 'key', key: 'a', codec: 'json' }
     const flow = [{ id: 'tab', type: 'tab', label: 'wrong' }, 'url' in wrong ? { ...store, ...wrong } : store]

@@ -56,7 +56,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
   const allWell = { wrong: [], count: client.checks }
 
   it.each(['registered', 'subscribed'] as const)(
-    'works with the store, notifications to whoever is %s',
+    'works with the store, with notifications to a client that is %s',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
       expect(await drive(client, store.url)).toEqual(allWell)
@@ -106,7 +106,7 @@ describe('the official Rust client', () => {
   )
 
   it.skipIf(!SERVICES.openssl.present)(
-    'is let in with a certificate, or with the token of a service account',
+    'authenticates with a certificate or a service account token',
     async () => {
       const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
       const subject = 'system:serviceaccount:default:client'

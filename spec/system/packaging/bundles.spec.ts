@@ -24,7 +24,7 @@ function importedBy(file: string, seen = new Set<string>()): string[] {
 const licensed = (file: string) => Array.from(textOf(file).matchAll(/^## (\S+) \d/gm), ([, name]) => name)
 
 describe('The bundles of the package', () => {
-  it('have 3 MiB at most with all that is packed', () => {
+  it('have at most 3 MiB with all packed files', () => {
     const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
     const [packed]: { unpackedSize: number }[] = Object.values(
       JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
@@ -44,7 +44,7 @@ describe('The bundles of the package', () => {
   })
 
   it.each(['', '/lease', '/matching', '/optimistic', '/optimistic/react', '/shadow', '/retained', '/pubsub', '/react'])(
-    'import nothing of Node where a page loads them, not even on demand: rx-statestore%s',
+    'import no Node modules in a page, not even dynamically: rx-statestore%s',
     name => {
       const target = manifest.exports[`.${name}`]
       const imported = typeof target === 'object' ? importedBy(target.default) : ['?']

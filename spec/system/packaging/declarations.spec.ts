@@ -47,7 +47,7 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true }))
 
 describe('The types of the package', () => {
-  it('have names: a library that exports what it makes of them can emit its declarations', async () => {
+  it('can be named: a library that exports values of these types can emit declarations', async () => {
     const entries = Object.entries(exports).flatMap(([path, target]) =>
       typeof target === 'string' ? [] : [[path.slice(2), join(ROOT, target.types)] as const],
     )

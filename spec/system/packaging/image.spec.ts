@@ -39,7 +39,7 @@ describe('The image', () => {
     expect(copied.filter(file => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  it('is healthy with TLS and users as well, and leaves no line in the audit', async () => {
+  it('is healthy with TLS and users, without a line in the audit log', async () => {
     const tls = new Authority('/CN=Plant').issue('/CN=store')
     const store = await serving({ authenticate: firstOf([backwards()]), policy: '[]', tls })
     const audit = record<AuditEvent>(store.audit$)

@@ -37,7 +37,7 @@ it('The import maps of pages lead to what the package exports, and to files of o
   expect(wrong).toEqual([])
 })
 
-it('A build keeps what the entries lead to, and nothing of an older build or of internals', () => {
+it('A build keeps the files that entries import, and removes files of older builds and internals', () => {
   const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
   for (const folder of ['chunks', 'former/deep', 'server/console/page'])
     mkdirSync(join(root, 'dist', folder), { recursive: true })

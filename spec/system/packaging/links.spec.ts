@@ -70,7 +70,7 @@ describe('The documents that are packed', () => {
   const [packed]: { files: { path: string }[] }[] = Object.values(JSON.parse(stdout))
   const files = packed?.files.map(({ path }) => path) ?? []
 
-  it('link to what is packed, and to all else by its address on the web', () => {
+  it('link to packed files, and to all others by their web address', () => {
     const texts = files.filter(path => /\.(md|txt)$/.test(path) && !path.startsWith('dist/'))
     expect(texts).toEqual(expect.arrayContaining(['README.md', 'docs/guarantees.md', 'llms.txt']))
     const lost = texts.flatMap(file =>

@@ -146,7 +146,7 @@ function parsePacked(stdout: string): Packed {
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('the package', () => {
-  it('holds what was built and what there is to read, and nothing else', () => {
+  it('contains the build and the documents only', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css))$/
     const others = files.filter(
@@ -268,7 +268,7 @@ describe('the package', () => {
   })
 })
 
-describe.skipIf(!SERVICES.runtimes.present)('What is packed does what it should', () => {
+describe.skipIf(!SERVICES.runtimes.present)('The packed package works', () => {
   it.each([
     ['Node 20', process.execPath, []],
     ['Node 22', runtimeOf(22), []],

@@ -110,7 +110,7 @@ describe('The service', { timeout: PATIENCE }, () => {
   it.each([
     ['serve without files', ['serve', '--port', '0', '--ws-port', '0'], /^listening on /],
     ['attach', ['attach', 'mqtt://127.0.0.1:1'], /still trying|cannot reach/],
-  ])('of %s goes on after SIGHUP', async (_, args, words) => {
+  ])('of %s continues after SIGHUP', async (_, args, words) => {
     const store = run(cli(...args))
     await store.says(words)
     for (let times = 0; times < 3; times++) {

@@ -1,4 +1,4 @@
-// What a user of the package does first, under whatever runs it; prints what came of it.
+// The first steps of a user, under any runtime; prints the results.
 
 import { connect, number, set } from 'rx-statestore'
 import { connectPubSub } from 'rx-statestore/pubsub'

@@ -20,7 +20,7 @@ async function slowNetwork(port: number, delayMs: number): Promise<number> {
 }
 
 describe('npm run walk', () => {
-  it('sends the first message when the receiver has joined, however long that takes', async () => {
+  it('sends the first message when the receiver has joined, after any delay', async () => {
     const server = await servePubSub({ port: 0, authenticate: { key: 'a key of at least 32 characters.' } })
     onTestFinished(async () => server.close())
     const hub = server.hub('walk')
@@ -45,7 +45,7 @@ describe('npm run walk', () => {
     expect(events).toEqual(['bob joined', 'ready'])
   })
 
-  it('fails with what it has waited for too long', async () => {
+  it('fails when a step takes too long', async () => {
     const never = new Promise<void>(() => undefined)
     await expect(within(never, 'the receiver to join the group', 10)).rejects.toThrow(
       'waited 10 ms for the receiver to join the group',

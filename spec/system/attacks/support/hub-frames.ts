@@ -17,7 +17,7 @@ export const repeated = (piece: Buffer, bytes: number): Buffer =>
 /** How an attacker connects. */
 export interface HubLogin {
   readonly user?: string
-  /** Whether it may join and send to all groups. */
+  /** Permits joining and sending to all groups. */
   readonly mayAll?: boolean
   /** Value of `X-Forwarded-For`. */
   readonly address?: string

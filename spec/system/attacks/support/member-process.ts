@@ -1,4 +1,4 @@
-// An innocent member of a hub: it sends to its group and receives what it sent, again and again, and measures the time.
+// An innocent member of a hub: it sends to its group, receives its own messages, and measures the time, in a loop.
 
 import { WebSocket } from 'ws'
 import type { MemberExperience } from './hub-scene.js'

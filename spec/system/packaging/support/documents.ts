@@ -3,10 +3,10 @@ import { join } from 'node:path'
 
 const ROOT = new URL('../../../..', import.meta.url).pathname
 
-/** A document whose snippets are run, and what they print. */
+/** A document whose snippets are run, with their output. */
 export interface Document {
   readonly file: string
-  /** A heading, if not all of them are run: what is before it needs a browser, as in spec/system/frameworks. */
+  /** The heading from which snippets are run; earlier ones need a browser, and run in spec/system/frameworks. */
   readonly from?: string
   /** Whether all snippets are one program, which ends by itself. Default `false`. */
   readonly isOneProgram?: boolean

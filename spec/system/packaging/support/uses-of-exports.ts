@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-/** The part of TypeScript's API that is used; TypeScript 7 has none yet, API Extractor brings one that has. */
+/** The used part of TypeScript's API, which TypeScript 7 lacks; the compiler of API Extractor has it. */
 interface TypeScript {
   createProgram(
     files: readonly string[],
@@ -32,7 +32,7 @@ const load = createRequire(import.meta.url)
 const ts: TypeScript = createRequire(load.resolve('@microsoft/api-extractor'))('typescript')
 
 /**
- * Programs that use everything an entry exports without a type of their own: its values, what its functions return, and
+ * Returns programs that use every export of an entry without declaring types: its values, the results of its functions, and
  * the members of its classes and interfaces.
  *
  * @param entries - files of declarations by the names of their entries
