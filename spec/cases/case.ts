@@ -2,10 +2,10 @@
 export type ClientName = 'alice' | 'bob' | 'carol'
 
 /** A notification: `{ set: [key, value] }` or `{ delete: key }`. */
-export type Told = { readonly set: readonly [key: string, value: string] } | { readonly delete: string }
+export type NotifiedChange = { readonly set: readonly [key: string, value: string] } | { readonly delete: string }
 
 /** The notifications of a step by client; other clients get none. */
-export type Tellings = Readonly<Partial<Record<ClientName, readonly Told[]>>>
+export type Notifications = Readonly<Partial<Record<ClientName, readonly NotifiedChange[]>>>
 
 /**
  * `none`; `new`: greater than every version before and than the request's timestamp; `same as {step}`: that of a step
@@ -32,13 +32,13 @@ export interface RequestStep {
   readonly reply: string
   readonly version: VersionExpectation
   /** Notifications, which all have the version of the response. */
-  readonly told?: Tellings
+  readonly told?: Notifications
 }
 
 /** Time passes, or an operator sets the store's wall clock; then watching clients get notifications with new versions. */
 export type TimeStep =
-  | { readonly advance: number; readonly told?: Tellings }
-  | { readonly jump: number; readonly told?: Tellings }
+  | { readonly advance: number; readonly told?: Notifications }
+  | { readonly jump: number; readonly told?: Notifications }
 
 /** A whole scan, page by page until no token comes: which keys it finds, each once, in any order. */
 export interface ScanStep {

@@ -162,7 +162,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: "when the wall clock of the store is set back by a day, no request is rejected, and versions continue to rise",
+    name: 'when the wall clock of the store is set back by a day, no request is rejected, and versions continue to rise',
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { jump: -86_400_000 },

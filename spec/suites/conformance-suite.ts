@@ -5,12 +5,12 @@ import type {
   ClientName,
   ClockValue,
   ConformanceCase,
+  Notifications,
+  NotifiedChange,
   RequestStep,
   ScanStep,
   Step,
-  Tellings,
   TimeStep,
-  Told,
 } from '../cases/case.js'
 import { CONFORMANCE } from '../cases/conformance.js'
 import { ManualClock, START } from '../support/manual-clock.js'
@@ -156,7 +156,7 @@ class Run {
 
   async #checkTold(
     target: Target,
-    expected: Tellings,
+    expected: Notifications,
     { label, reason }: { readonly label: string; readonly reason: 'deleted' | 'expired' },
     fits: (version: string) => boolean,
   ): Promise<void> {
@@ -166,7 +166,7 @@ class Run {
       const changes = expected[client] ?? []
       expect(
         told.map(({ key, payload, reason }) => ({ key, payload, reason })),
-        `${label}: ${client} is told`,
+        `${label}: notifications of ${client}`,
       ).toEqual(
         changes.map(change => ({
           key: keyOf(change),
@@ -176,7 +176,7 @@ class Run {
       )
       const versions = told.map(({ version }) => version ?? expect.fail(`${label}: a notification has no version`))
       for (const [i, version] of versions.entries()) {
-        expect(fits(version), `${label}: ${client} is told version ${version}`).toBe(true)
+        expect(fits(version), `${label}: ${client} is notified of version ${version}`).toBe(true)
         const previous = versions[i - 1]
         if (previous !== undefined)
           expect(isNewer(version, previous), `${label}: ${version} after ${previous}`).toBe(true)
@@ -200,13 +200,13 @@ class Run {
     return reply === ':-1\r\n' ? '-1\r\n' : reply.replace(/^-ERR /, '-ERR: ')
   }
 
-  #notification(change: Told): Buffer {
+  #notification(change: NotifiedChange): Buffer {
     if ('set' in change) return resp3(['NOTIFY', 'SET', 'VALUE', change.set[1]])
     return resp3(['NOTIFY', this.#dialect === 'field' ? 'DELETE' : 'DEL'])
   }
 }
 
-const keyOf = (change: Told): string => ('set' in change ? change.set[0] : change.delete)
+const keyOf = (change: NotifiedChange): string => ('set' in change ? change.set[0] : change.delete)
 
 function payloadOf(send: RequestStep['send']): Buffer {
   if (typeof send === 'string') return command(send)

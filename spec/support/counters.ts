@@ -72,11 +72,11 @@ export class Counters {
     const truth = await Promise.all(keys.map(async key => (await key.get()).value))
     for (const [i, seen] of this.#seen.entries()) await seen.until(found => valuesOf(found).at(-1) === truth[i])
     for (const [i, { answered, last, versions }] of this.#counters.entries()) {
-      expect(truth[i], `k${i}: what was answered is there`).toBeGreaterThanOrEqual(answered)
-      expect(truth[i], `k${i}: nothing is there that was not sent`).toBeLessThanOrEqual(last)
+      expect(truth[i], `k${i}: every acknowledged write is present`).toBeGreaterThanOrEqual(answered)
+      expect(truth[i], `k${i}: no unsent value is present`).toBeLessThanOrEqual(last)
       expect(versions, `k${i}: versions rise`).toEqual([...versions].sort())
       const seen = this.#seen[i]
-      expect(seen && isRising(valuesOf(seen)), `k${i}: the watch does not travel in time`).toBe(true)
+      expect(seen && isRising(valuesOf(seen)), `k${i}: the watch never goes backwards`).toBe(true)
     }
   }
 

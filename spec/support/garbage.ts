@@ -14,7 +14,7 @@ export class Witness {
   async alive(): Promise<number> {
     setFlagsFromString('--expose-gc')
     const collect: unknown = runInNewContext('gc')
-    if (typeof collect !== 'function') throw new Error('this Node cannot be told to collect garbage')
+    if (typeof collect !== 'function') throw new Error('garbage collection is not available')
     await new Promise(resolve => setImmediate(resolve))
     collect()
     return this.#seen.filter(seen => seen.deref() !== undefined).length
