@@ -54,16 +54,16 @@ export class HistoryRecorder {
   /** @param now - time of arrival, ms on the store's clock */
   add(entry: Entry<Uint8Array>, now: number): void {
     const { op, source, value, version } = entry
-    const shown = value && previewValue(value)
+    const preview = value && previewValue(value)
     const at = version?.wallClock ?? now
     this.#total += 1
     this.#entry = entry
     if (this.#total > 1) this.#changeTimes = addChangeTime(this.#changeTimes, op === 'set' ? 'set' : 'delete', now)
-    const line = shown?.line ?? missingReason(entry)
+    const line = preview?.line ?? missingReason(entry)
     const bytes = value?.length ?? 0
-    const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: shown?.kind, bytes }
+    const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: preview?.kind, bytes }
     this.#changes = [change, ...this.#changes.slice(0, MAX_CHANGES - 1)]
-    if (shown?.number !== undefined) this.#addNumber(at, shown.number)
+    if (preview?.number !== undefined) this.#addNumber(at, preview.number)
   }
 
   get current(): KeyHistory {

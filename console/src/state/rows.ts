@@ -52,7 +52,7 @@ export function watchRows({
   const facts$ = merge(tick$, merge(keys$, entries$).pipe(auditTime(FACTS_DELAY_MS))).pipe(
     withLatestFrom(keys$),
     exhaustMap(([, keys]) => fetchFacts(api, keys)),
-    tap(({ asked, facts }) => cache.setFacts(asked, facts)),
+    tap(({ ids, facts }) => cache.setFacts(ids, facts)),
   )
   return merge(keys$, entries$, facts$).pipe(
     auditTime(RENDER_MS),
@@ -61,10 +61,10 @@ export function watchRows({
 }
 
 const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
-  const asked = keys.map(({ id }) => id)
-  if (asked.length === 0) return EMPTY
-  return api.keys(asked).pipe(
-    map(answer => ({ asked, facts: answer.keys })),
+  const ids = keys.map(({ id }) => id)
+  if (ids.length === 0) return EMPTY
+  return api.keys(ids).pipe(
+    map(answer => ({ ids, facts: answer.keys })),
     // The health reports an unreachable server; the next tick retries.
     catchError(() => EMPTY),
   )

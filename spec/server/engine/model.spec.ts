@@ -63,20 +63,22 @@ describe('An engine after a random history', () => {
       fc.property(fc.array(act, { maxLength: 60 }), history => {
         const [engine, naive] = [new Engine<string>(), new NaiveStore()]
         let now = START
-        for (const one of history) {
-          now += one.wait
-          const request = requestAt(now, one)
+        for (const step of history) {
+          now += step.wait
+          const request = requestAt(now, step)
           const { reply, version, changes } = ask(engine, request, now)
           const expired = naive.expire(now)
           const got = { reply: textOf(encodeReply(reply)), version: version && String(version) }
-          const own = changes.slice(expired.length)
+          const ownChanges = changes.slice(expired.length)
           expect(
             changes
               .slice(0, expired.length)
               .map(change => textOf(change.key))
               .sort(),
           ).toEqual(expired)
-          expect(got, JSON.stringify(one)).toEqual(naive.answer(request, now, own.length > 0 ? got.version : undefined))
+          expect(got, JSON.stringify(step)).toEqual(
+            naive.answer(request, now, ownChanges.length > 0 ? got.version : undefined),
+          )
           expect(engine.size).toBe(naive.size)
         }
       }),
@@ -89,16 +91,16 @@ describe('An engine after a random history', () => {
       fc.property(fc.array(act, { maxLength: 60 }), history => {
         const engine = new Engine<string>()
         let [now, newest] = [START, '0:0:']
-        for (const one of history) {
-          now += one.wait
-          const request = requestAt(now, one)
+        for (const step of history) {
+          now += step.wait
+          const request = requestAt(now, step)
           const { changes, version } = ask(engine, request, now)
           for (const change of changes) {
             expect(isNewer(String(change.version), newest), `${change.version} after ${newest}`).toBe(true)
             newest = String(change.version)
           }
-          const mine = changes.at(-1)
-          if (mine === undefined || mine.version !== version || request.timestamp === undefined) continue
+          const ownChange = changes.at(-1)
+          if (ownChange === undefined || ownChange.version !== version || request.timestamp === undefined) continue
           expect(isNewer(String(version), request.timestamp), `${version} for ${request.timestamp}`).toBe(true)
         }
       }),
@@ -120,11 +122,11 @@ describe('An engine after a random history', () => {
             )
             return `${textOf(encodeReply(reply))}${version}`
           })
-        for (const one of history) {
-          now += one.wait
+        for (const step of history) {
+          now += step.wait
           expire(engine, now)
           const before = seen()
-          const { changes } = ask(engine, requestAt(now, one), now)
+          const { changes } = ask(engine, requestAt(now, step), now)
           expect(seen().filter((state, i) => state !== before[i])).toHaveLength(changes.length)
         }
       }),

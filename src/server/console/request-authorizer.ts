@@ -44,9 +44,11 @@ export class RequestAuthorizer {
   }
 
   checkOrigin({ host = '', origin, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): void {
-    const own = [`http://${host}`, `https://${host}`, ...this.#origins].map(address => address.toLowerCase())
+    const permittedOrigins = [`http://${host}`, `https://${host}`, ...this.#origins].map(address =>
+      address.toLowerCase(),
+    )
     if (
-      (origin !== undefined && !own.includes(origin.toLowerCase())) ||
+      (origin !== undefined && !permittedOrigins.includes(origin.toLowerCase())) ||
       !['none', 'same-origin'].includes(String(site))
     ) {
       throw new HttpProblem(403, 'origin', 'Requests from other origins are not permitted')

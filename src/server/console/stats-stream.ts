@@ -19,12 +19,12 @@ export interface StatsLines {
 /** Emits a sample on subscription and then every second. All subscribers share one timer. */
 export const statsLines = (store: ConsoleStore, clock: Clock): Observable<StatsLines> =>
   defer(() => {
-    let before = store.stats
+    let previous = store.stats
     return ticks(clock).pipe(
       map(() => {
         const { stats, clients } = store
-        const sample = sampleOf(store, stats, before, clients.length, clock.now())
-        before = stats
+        const sample = sampleOf(store, stats, previous, clients.length, clock.now())
+        previous = stats
         return { sample: line(sample), clients: line({ type: 'clients', clients: clients.slice(0, MAX_CLIENTS) }) }
       }),
     )
@@ -48,7 +48,7 @@ const ticks = (clock: Clock): Observable<void> =>
     tick()
   })
 
-function sampleOf(store: ConsoleStore, stats: Stats, before: Stats, clients: number, at: number): StatsSample {
+function sampleOf(store: ConsoleStore, stats: Stats, previous: Stats, clients: number, at: number): StatsSample {
   const { keys, watches } = stats
   const { startedAt, drift, keyspace, cluster } = store
   return {
@@ -59,9 +59,9 @@ function sampleOf(store: ConsoleStore, stats: Stats, before: Stats, clients: num
     keys,
     watches,
     ...(isAttached(store) ? { connections: clients, attached: attachedFacts(store.state) } : connectionsOf(store)),
-    requests: increase(before.requests, stats.requests),
-    errors: increase(before.errors, stats.errors),
-    notifications: increase(before.notifications, stats.notifications),
+    requests: increase(previous.requests, stats.requests),
+    errors: increase(previous.errors, stats.errors),
+    notifications: increase(previous.notifications, stats.notifications),
     keyspace,
     ...(cluster && { cluster: { ...cluster, nodes: cluster.nodes.slice(0, MAX_NODES) } }),
   }
@@ -75,7 +75,7 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
 }
 
 // Counters restart with the store.
-const increase = (before: number, now: number): number => (now < before ? now : now - before)
+const increase = (previous: number, now: number): number => (now < previous ? now : now - previous)
 
 const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 

@@ -302,8 +302,8 @@ export class WatchNotifier {
   }
 
   #prefixOf(watcher: Client): string {
-    const known = this.#prefixes.get(watcher)
-    if (known !== undefined) return known
+    const cachedPrefix = this.#prefixes.get(watcher)
+    if (cachedPrefix !== undefined) return cachedPrefix
     const prefix = notificationPrefix(watcher.clientId)
     this.#prefixes.set(watcher, prefix)
     return prefix

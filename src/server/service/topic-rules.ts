@@ -85,8 +85,8 @@ export function publishRejection(topic: string): string | undefined {
 
 /** Returns why the store may not respond on a topic, or `undefined` if it may. */
 export function responseTopicRejection(clientId: string, topic: string): string | undefined {
-  const own = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSE_PATH)
-  if (own) return isTopicName(topic) ? undefined : 'the topic name is invalid'
+  const isOwnTopic = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSE_PATH)
+  if (isOwnTopic) return isTopicName(topic) ? undefined : 'the topic name is invalid'
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRejection(topic)
 }
 

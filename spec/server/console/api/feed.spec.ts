@@ -12,14 +12,16 @@ const typesOf = (events: readonly FeedEvent[]): string => events.map(({ type }) 
 
 /** Events of the feed in virtual time. */
 function timed(api: Parameters<typeof feed>[0], until: number): string[] {
-  const said: string[] = []
+  const events: string[] = []
   const scheduler = new TestScheduler(() => undefined)
   scheduler.run(({ flush }) => {
-    const subscription = feed(api).subscribe(({ type }) => said.push(`${Math.round(scheduler.now() / 1_000)} ${type}`))
+    const subscription = feed(api).subscribe(({ type }) =>
+      events.push(`${Math.round(scheduler.now() / 1_000)} ${type}`),
+    )
     scheduler.schedule(() => subscription.unsubscribe(), until)
     flush()
   })
-  return said
+  return events
 }
 
 describe('The feed of the server', () => {
@@ -54,9 +56,9 @@ describe('The feed of the server', () => {
   })
 
   it('the feed retries with backoff without limit', () => {
-    const said = timed({ facts: () => throwError(() => new TypeError('network')), stream: () => NEVER }, 60_000)
-    expect(said.length).toBeGreaterThan(14)
-    expect(said.length).toBeLessThan(36)
+    const events = timed({ facts: () => throwError(() => new TypeError('network')), stream: () => NEVER }, 60_000)
+    expect(events.length).toBeGreaterThan(14)
+    expect(events.length).toBeLessThan(36)
   })
 
   it('the feed ends when the token is rejected', async () => {

@@ -11,39 +11,39 @@ class Kept {
 
 describe('Open branches of the tree', () => {
   it('open branches are remembered', () => {
-    const kept = new Kept()
-    const folding = new Folding(kept)
+    const stored = new Kept()
+    const folding = new Folding(stored)
     folding.toggle(['line-1/'])
     folding.setOpen(['a/', 'a/b/'], true, false)
     folding.setOpen(['a/'], false, false)
-    expect(new Folding(kept).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], closed: [] })
+    expect(new Folding(stored).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], closed: [] })
   })
 
   it('branches closed during a search remain open afterwards', () => {
-    const kept = new Kept()
-    const folding = new Folding(kept)
+    const stored = new Kept()
+    const folding = new Folding(stored)
     folding.setOpen(['a/', 'b/'], false, true)
     folding.setOpen(['b/'], true, true)
     expect(folding.fold$.value).toEqual({ tree: false, open: [], closed: ['a/'] })
-    expect(new Folding(kept).fold$.value.closed).toEqual([])
+    expect(new Folding(stored).fold$.value.closed).toEqual([])
     folding.clearClosed()
     expect(folding.fold$.value.closed).toEqual([])
   })
 
   it('the number of remembered branches is limited to the most recent', () => {
-    const kept = new Kept()
-    const folding = new Folding(kept)
+    const stored = new Kept()
+    const folding = new Folding(stored)
     const many = Array.from({ length: 700 }, (_, i) => `${i}/`)
     folding.setOpen([...many, `${'x'.repeat(501)}/`], true, false)
-    expect(new Folding(kept).fold$.value.open).toEqual(many.slice(200))
+    expect(new Folding(stored).fold$.value.open).toEqual(many.slice(200))
   })
 
   it.each([null, '', 'nonsense', 'null', '7', '[]', '{"tree":1,"open":{}}', '{"open":[7,null]}'])(
     'the stored text %s restores no branches',
     text => {
-      const kept = new Kept()
-      kept.text = text
-      expect(new Folding(kept).fold$.value).toEqual({ tree: false, open: [], closed: [] })
+      const stored = new Kept()
+      stored.text = text
+      expect(new Folding(stored).fold$.value).toEqual({ tree: false, open: [], closed: [] })
     },
   )
 })

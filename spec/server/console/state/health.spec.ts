@@ -6,10 +6,10 @@ import { ClosedError, ConnectionLostError } from '../../../../src/core/util/erro
 
 const LIVE: Health = { state: 'live' }
 const CONNECTING: Health = { state: 'connecting' }
-const heard: FeedEvent = { type: 'line', line: { type: 'clients', clients: [] } }
+const lineEvent: FeedEvent = { type: 'line', line: { type: 'clients', clients: [] } }
 const lost: FeedEvent = { type: 'lost', cause: new TypeError('network') }
 const well: ConnectionHealth = {
-  feed: heard,
+  feed: lineEvent,
   status: { state: 'connected', keys: 1, synced: 1 },
   frozenUntil: undefined,
 }
