@@ -4,12 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { addOptions, optionsIn } from '../../../src/cli/flags.js'
 import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS, watchQuotas } from '../../../src/server/host/quotas.js'
 
-const TABLE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
-  .split('\n')
-  .filter(line => /^\| `max/.test(line))
-  .map(line => line.split('|').map(cell => cell.trim()))
-/** Rows of the page: option, flag and description of the default. */
-const rows = TABLE.map(([, names = '', words = '']) => {
+const PAGE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
+const [, SECTION = ''] = /\n## How much\n(.*?)\n## /s.exec(PAGE) ?? []
+/** Items of the page's list: option, flag and description of the default. */
+const items = Array.from(SECTION.matchAll(/^- (`max[^:]*): (.*)$/gm), ([, names = '', words = '']) => {
   const [option = '', flag] = Array.from(names.matchAll(/`([^`]+)`/g), ([, name = '']) => name)
   return { option, flag, words }
 })
@@ -20,22 +18,22 @@ const numberOf = (words: string): number | undefined => {
 
 describe('the quotas of a store', () => {
   it('the quotas of a store are all documented with their defaults', () => {
-    expect(rows.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
+    expect(items.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
     const defaults: Readonly<Record<string, number | undefined>> = { ...checkQuotas({ maxBytes: 1_000 }) }
-    for (const { option, words } of rows) {
+    for (const { option, words } of items) {
       const number = numberOf(words)
       if (number !== undefined && option !== 'maxBytes') expect(defaults[option], option).toBe(number)
-      if (words.startsWith('any')) expect(defaults[option], option).toBeUndefined()
+      if (words.startsWith('no limit')) expect(defaults[option], option).toBeUndefined()
     }
   })
 
   it('the quotas of a store have one flag each, with the same value', () => {
     const command = new Command()
     addOptions(command, QUOTAS)
-    const flags = rows.flatMap(({ flag }) => flag ?? [])
+    const flags = items.flatMap(({ flag }) => flag ?? [])
     expect(command.options.map(({ long }) => long).sort()).toEqual([...flags].sort())
     command.parse(['node', 'serve', ...flags.flatMap((flag, i) => [flag, String(i + 1)])])
-    const options = rows.flatMap(({ flag, option }) => (flag === undefined ? [] : [option]))
+    const options = items.flatMap(({ flag, option }) => (flag === undefined ? [] : [option]))
     expect(optionsIn(QUOTAS, command.opts())).toEqual(Object.fromEntries(options.map((option, i) => [option, i + 1])))
   })
 

@@ -60,7 +60,7 @@ it('The ten commands of the page set up a store that only the panel may write', 
   })
   const [stdout, stderr] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
   expect(Buffer.concat(stdout).toString().replaceAll('\n', ' ')).toMatch(
-    /^\[0\] \[0\] \[0\] allowed by rules\[0\]\.stateStoreResources\[0\] \[0\] refused: .* \[3\] \[0\] \[0\] (listening .* )?\[0\] 12 ?\[0\] \[1\] $/,
+    /^\[0\] \[0\] \[0\] allowed by rules\[0\]\.stateStoreResources\[0\] \[0\] denied: .* \[3\] \[0\] \[0\] (listening .* )?\[0\] 12 ?\[0\] \[1\] $/,
   )
   expect(Buffer.concat(stderr).toString()).toMatch(/not authorized/)
   const record = readFileSync(join(folder, 'record.jsonl'), 'utf8')
