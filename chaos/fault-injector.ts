@@ -28,7 +28,6 @@ const FAULT_INTERVAL_MS = 1_500
 const KILL_INTERVAL_MS = 7_000
 const REPLACE_INTERVAL_MS = 4_000
 
-/** Injects faults. */
 export class FaultInjector {
   #host
   #random
@@ -66,7 +65,6 @@ export class FaultInjector {
     for (const interval of this.#intervals) interval.resume()
   }
 
-  /** Stops all faults and repairs their damage. */
   async stop() {
     for (const interval of this.#intervals) interval.pause()
     for (const timer of this.#timers) clearTimeout(timer)

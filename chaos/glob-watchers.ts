@@ -7,7 +7,6 @@ import type { Participant, World } from './participant.js'
 import type { Random } from './random.js'
 import { nameOf } from './values.js'
 
-/** One subscriber of a glob. */
 export interface GlobWatcher {
   /** name in the recording */
   id: string
@@ -18,7 +17,6 @@ export interface GlobWatcher {
   last: Map<string, Entry<string>>
   map: ReadonlyMap<string, string> | undefined
   freshness: Freshness['state'] | undefined
-  /** number of its streams that have not ended */
   openStreams: number
   stop: () => void
 }
@@ -38,7 +36,6 @@ let watcherCount = 0
 /** @param number - of the client */
 export const roleOf = (number: number) => ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] as Role
 
-/** The globs watched by one participant. */
 export class GlobWatchers {
   #world
   #participant
@@ -57,7 +54,6 @@ export class GlobWatchers {
     return [...this.#all]
   }
 
-  /** Starts watching with a new client. */
   start() {
     this.#all.clear()
     if (this.#role === 'none') return

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Random } from './random.js'
 
-/** Conditions of one direction of a link. */
 export interface LinkConditions {
   isStalled: boolean
   /** bytes per tick */

@@ -34,7 +34,6 @@ export class Link {
     })
   }
 
-  /** Closes all connections, optionally with a reset; returns their number. */
   closeConnections(reset = false) {
     const { size } = this.#connections
     for (const { near, far } of this.#connections) {
@@ -47,7 +46,6 @@ export class Link {
     return size
   }
 
-  /** Closes one direction of all connections; returns their number. */
   halfClose(direction: Direction) {
     const { size } = this.#connections
     for (const { near, far } of this.#connections) (direction === 'up' ? far : near).end()

@@ -12,7 +12,6 @@ const TERMINATION_TIMEOUT_MS = 20_000
 export class ManagedProcess {
   /** For messages. */
   readonly name
-  /** Whether it is suspended. */
   isSuspended = false
   #start
   #onViolation
@@ -61,7 +60,6 @@ export class ManagedProcess {
     if (child) await killProcess(child)
   }
 
-  /** Terminates the process gracefully. */
   async terminate() {
     const child = this.#child
     this.#child = undefined
@@ -84,7 +82,6 @@ export class ManagedProcess {
     this.isSuspended = this.#child?.kill('SIGSTOP') ?? false
   }
 
-  /** Resumes the process. */
   resume() {
     if (this.#child) this.#resume(this.#child)
   }
@@ -135,7 +132,6 @@ export async function startProgram(
   throw new Error(`${program} failed to start: ${output.join('\n')}`)
 }
 
-/** Requests the statistics of a script. */
 export async function requestStats<T>({ name, child }: ManagedProcess): Promise<T> {
   if (child === undefined) throw new Error(`${name} is down`)
   const first = nextMessage(child, RESPONSE_TIMEOUT_MS)
@@ -145,7 +141,6 @@ export async function requestStats<T>({ name, child }: ManagedProcess): Promise<
     if (typeof response === 'object' && response !== null && 'stats' in response) return response.stats as T
 }
 
-/** Returns the next message of a process. */
 async function nextMessage(child: ChildProcess, timeout: number): Promise<unknown> {
   const settled = new AbortController()
   const { signal } = settled

@@ -83,7 +83,6 @@ export class Participant {
     this.links = this.#profile.direct ? [] : ports.map(port => new Link(port, random.fork()))
   }
 
-  /** Its links, as targets for faults. */
   get faultTargets(): FaultTarget[] {
     return this.links.map((link, at) => ({ link, ...(at === 0 && { replaceClient: () => this.replaceClient() }) }))
   }

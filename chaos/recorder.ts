@@ -5,7 +5,6 @@ import type { Outcome, Verb } from './writers.js'
 
 const BATCH = 1_000
 
-/** A version in JSON. */
 export type Version = string | null | undefined
 type Sight = readonly [
   watcherId: string,
@@ -47,7 +46,6 @@ export class Recorder<T = Observation> {
     this.#lines = []
   }
 
-  /** Ends the recording. */
   close(): void {
     this.flush()
     closeSync(this.#file)

@@ -20,7 +20,6 @@ interface Ports {
 
 type OnViolation = (what: string) => void
 
-/** A store process, with a journal for each run. */
 class Store extends ManagedProcess {
   readonly journals: string[] = []
   kills = 0

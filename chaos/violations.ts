@@ -2,7 +2,6 @@
 const MAX_PER_KIND = 4
 const MOST_SHOWN = 20
 
-/** Violated guarantees. */
 export class Violations {
   #shown: string[] = []
   #counts: Map<string, number> = new Map()
@@ -27,7 +26,6 @@ export class Violations {
     this.#onShown(`${kind}: ${text}`)
   }
 
-  /** Lines to print. */
   get lines() {
     const { count } = this
     if (count === 0) return []

@@ -49,7 +49,6 @@ export class Watchers {
     return [...this.#all, ...this.#members.values()]
   }
 
-  /** Starts watching with a new client. */
   start() {
     this.#all.clear()
     this.#members.clear()

@@ -8,12 +8,11 @@ import type { Random } from './random.js'
 import { nameOf, uniqueValue } from './values.js'
 
 export type Verb = 'SET' | 'DEL' | 'VDEL'
-/** Outcome of a write as known to its client. */
 export type Outcome = 'applied' | 'refused' | 'timeout' | 'absent' | 'closed' | 'unknown' | 'cancelled'
 type Write = { verb: Verb; key: string; value: string; expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }
 
-/** Maximum time to live, ms. This long after the last write, nothing expires any more. */
+/** Maximum time to live, ms. This long after the last write, nothing expires. */
 export const MAX_LIFETIME_MS = 2_000
 
 /** Failed writes by error code; any other code is a violation. */

@@ -14,7 +14,6 @@ const CONFIGURATION = [
   'connection_messages false',
 ]
 
-/** Returns whether Mosquitto is installed. */
 export const hasMosquitto = () => spawnSync('mosquitto', ['-h']).error === undefined
 
 /** Returns a function that starts Eclipse Mosquitto, always on the same ports. */

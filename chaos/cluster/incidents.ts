@@ -5,7 +5,6 @@ import { blockSilently, closeAndRefuse, heal } from './mesh.js'
 import type { NatsServers } from './nats.js'
 import type { StoreNodes } from './nodes.js'
 
-/** The targets of incidents. */
 export interface IncidentTargets {
   nodes: StoreNodes
   nats: NatsServers
@@ -22,7 +21,6 @@ const SECOND_INCIDENT_CHANCE = 0.25
 
 /** Kills, suspends and isolates random nodes and servers, one incident at a time, and repairs everything afterwards. */
 export class Incidents {
-  /** Number of incidents of each kind. */
   counts = {
     'nodes killed': 0,
     'nodes terminated': 0,
@@ -37,7 +35,6 @@ export class Incidents {
   }
   #scene
   #random
-  /** Actions that repair the current incidents. */
   #repairs: (() => Promise<void> | void)[] = []
 
   constructor(scene: IncidentTargets, random: Random) {

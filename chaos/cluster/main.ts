@@ -177,7 +177,7 @@ await run.execute(describe, async () => {
     ...Object.entries(incidents.counts),
     ...rowsOf(world.counts),
     ['nodes that waited for the log', nodes.counts.waits],
-    ['nodes that did not come up at once', nodes.counts.retries],
+    ['nodes that failed to start at first', nodes.counts.retries],
     ['takeover from a node: median, most', takeovers.words.nodes],
     ['takeover from a leader: median, most', takeovers.words.leaders],
     ['leases held', holdings.all.length],

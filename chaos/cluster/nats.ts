@@ -10,7 +10,6 @@ const PING_EVERY = '3s'
 
 /** Three NATS servers with JetStream that flush each write to disk, with links between them. */
 export class NatsServers {
-  /** From each server to each other. */
   routes
   processes: readonly ManagedProcess[]
   #directory
@@ -35,12 +34,10 @@ export class NatsServers {
     )
   }
 
-  /** Number of ports required. */
   static get ports() {
     return 2 * SERVERS
   }
 
-  /** Client ports. */
   get ports() {
     return this.#ports.clients
   }
@@ -52,7 +49,6 @@ export class NatsServers {
     await Promise.all(this.processes.map(each => each.start()))
   }
 
-  /** Returns the server with a name used by the stream. */
   byName(name: string | undefined) {
     return this.processes.find(each => each.name === name)
   }

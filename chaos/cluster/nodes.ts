@@ -16,7 +16,6 @@ export type NodeStats = { keys: number; hash: string; position: number; lag: num
 
 /** Three nodes of a store, with links to the servers of their log. */
 export class StoreNodes {
-  /** From each node to each server. */
   links
   processes: readonly ManagedProcess[]
   /** Number of failed starts during outages of the log, and number of times a node waited for the log. */
@@ -52,7 +51,6 @@ export class StoreNodes {
     )
   }
 
-  /** Number of ports required. */
   static get ports() {
     return 2 * NODES
   }
@@ -68,7 +66,6 @@ export class StoreNodes {
     await Promise.all(this.processes.map(each => each.start()))
   }
 
-  /** Returns the content of each node. */
   stats(): Promise<NodeStats[]> {
     return Promise.all(this.processes.map(each => requestStats<NodeStats>(each)))
   }

@@ -6,7 +6,6 @@ import type { Participant } from '../participant.js'
 import type { Random } from '../random.js'
 import type { Violations } from '../violations.js'
 
-/** An operation on a register, in the format of the checker. */
 export interface Operation {
   client: number
   op: 'read' | 'set' | 'set-if-absent' | 'set-if-version' | 'delete' | 'delete-if'
@@ -33,7 +32,6 @@ const KEY_PERIOD_MS = 4_000
 /** Errors after which the operation was certainly not applied. */
 const NOT_DONE = ['timeout', 'closed', 'request-rejected']
 
-/** All operations on registers by all clients, by key. */
 export class RegisterHistories {
   #keys: Map<string, Operation[]> = new Map()
   #start = now()
@@ -75,7 +73,6 @@ export class RegisterHistories {
   }
 }
 
-/** Performs operations on registers as one client. */
 export class RegisterClient {
   /** Operations without an outcome. */
   pending = 0
@@ -87,7 +84,6 @@ export class RegisterClient {
   #onAnswered
   /** Keys with a pending operation of this client: the checker has to try all orders of concurrent operations. */
   #pendingKeys: Set<string> = new Set()
-  /** Last known value and version of each key. */
   #lastKnown: Map<string, { value: string; version: unknown }> = new Map()
 
   /**
@@ -115,7 +111,6 @@ export class RegisterClient {
     this.#lastKnown.clear()
   }
 
-  /** Performs one operation. */
   performOperation() {
     const random = this.#random
     const key = this.#histories.pickKey(random)

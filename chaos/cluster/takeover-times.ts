@@ -17,7 +17,6 @@ export class TakeoverTimes {
     for (const client of clients) if (!this.#waiting.has(client)) this.#waiting.set(client, now())
   }
 
-  /** Records that the leader of the stream has ended. */
   recordLeaderEnd() {
     this.#leaderless ??= now()
   }

@@ -1,4 +1,3 @@
-/** Counters of a run. */
 export const zeroCounts = () => ({
   cuts: 0,
   refusals: 0,

@@ -19,7 +19,6 @@ export class GroupListeners {
   #client
   #connectionId: string | undefined
   #isConnected = false
-  /** By group. */
   #listeners: Map<number, GroupListener> = new Map()
   /** Groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
@@ -44,7 +43,6 @@ export class GroupListeners {
     return this.#isConnected && groups.length === this.#memberships.size && groups.every(g => this.#memberships.has(g))
   }
 
-  /** Starts or stops listening to a group. */
   toggle(group: number) {
     const listener = this.#listeners.get(group)
     if (listener !== undefined) {
@@ -55,7 +53,6 @@ export class GroupListeners {
     } else if (!this.#memberships.has(group)) this.#listen(group)
   }
 
-  /** Records a change of a membership by the hub. */
   recordMembership(type: 'joined' | 'left', connectionId: string, group: number, at: number) {
     // The change may belong to a previous session that the hub still keeps.
     if (this.#connectionId !== undefined && connectionId !== this.#connectionId) return

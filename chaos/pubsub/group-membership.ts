@@ -7,7 +7,6 @@ import { Numbers } from './numbers.js'
 export interface GroupMembership {
   client: string
   connectionId: string
-  /** run of the hub */
   run: number
   group: number
   /** messages in order of arrival */

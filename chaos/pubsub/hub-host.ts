@@ -61,7 +61,6 @@ export class HubHost {
     this.#world.ledger.recordHubEnd()
   }
 
-  /** Stops the hub for the last time. */
   async stop() {
     await this.#closeWitnesses()
     const count = () => this.#server?.hub('chaos').connections.length ?? 0

@@ -78,7 +78,6 @@ export class Ledger {
     return run <= this.#ends.length
   }
 
-  /** Records an event accepted by the hub. */
   recordAccepted(id: number) {
     this.#published.set(id, this.#published.at(id) + 1)
   }

@@ -52,7 +52,6 @@ export class Member {
     this.#begin()
   }
 
-  /** Replaces the client. */
   async replaceClient() {
     await this.#client?.close()
     this.#listeners.end(false)
@@ -67,7 +66,6 @@ export class Member {
     await this.link.close()
   }
 
-  /** Records a change of a membership by the hub. */
   recordMembership = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
     this.#listeners.recordMembership(type, connectionId, group, at)
 

@@ -22,7 +22,6 @@ export class Numbers {
     this.#values[index] = value
   }
 
-  /** Returns the current numbers. */
   get all() {
     return this.#values.subarray(0, this.length)
   }

@@ -25,7 +25,6 @@ export function compareShown(shown: KeyState | undefined, held: KeyState): strin
 /** The final state of a watched glob. */
 export interface GlobView {
   readonly isLive: boolean
-  /** Returns the last entry of a key. */
   readonly last: (key: string) => KeyState | undefined
   readonly map: ReadonlyMap<string, string> | undefined
   readonly fits: (key: string) => boolean

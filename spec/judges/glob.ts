@@ -3,7 +3,6 @@ import type { StoreHistory } from './store-history.js'
 import type { Seen } from './watch.js'
 import { WatchJudge } from './watch.js'
 
-/** A recorded entry of a watched glob. */
 export type SeenGlobEntry = Seen & { key: string; isSure: boolean }
 
 /** Checks what one subscriber of a glob sees. The guarantees of each key are checked by a {@link WatchJudge}. */
@@ -13,7 +12,6 @@ export class GlobJudge {
   #versions
   #keepsRegistrations
   #keys: Map<string, WatchJudge> = new Map()
-  /** Keys shown as existing. */
   #existingKeys: Set<string> = new Set()
   /** When the watch became live, if it is live, monotonic ms. */
   #liveSince: number | undefined

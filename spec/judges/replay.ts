@@ -7,12 +7,10 @@ import { type CommandResult, Engine } from '../../src/server/engine/engine.js'
 import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
 
-/** The result of replaying a shared log. */
 export interface ReplayResult {
   messages: number
   /** number of writes */
   requests: number
-  /** versions of all changes */
   versions: ReadonlySet<string>
 }
 
@@ -30,7 +28,6 @@ export interface ReplayOptions {
   violations: Violations
 }
 
-/** A message of the log. */
 export type LogRecord = readonly [position: number, time: number, base64: string]
 
 const LINES = 1_000

@@ -4,9 +4,7 @@ import type { Violations } from '../../chaos/violations.js'
 
 /** A change of the store. `gone` is a deletion or an expiry; the journal shows an expiry only by its consequences. */
 export interface StoreChange {
-  /** position among all changes of all stores */
   place: number
-  /** index of the store instance */
   instance: number
   /** latest time at which it was applied, monotonic ms */
   latest: number
@@ -45,7 +43,6 @@ type Answered = readonly [
 export class StoreHistory {
   /** By key, in the order of the stores. */
   #changes: Map<string, StoreChange[]> = new Map()
-  /** By request. */
   #requests: Map<string, RequestTally> = new Map()
   /** By key: how often it was found missing without an acknowledged deletion. */
   #losses: Map<string, number> = new Map()
@@ -99,7 +96,6 @@ export class StoreHistory {
     return this.#losses
   }
 
-  /** All requests that reached a store. */
   get requests() {
     return this.#requests.keys()
   }
@@ -139,7 +135,6 @@ export class StoreHistory {
     this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
   }
 
-  /** Records the expiry of a key, from a journal that includes expiries. */
   #recordExpired(at: number, key: string, from: number) {
     const last = this.lastOf(key)
     if (!last?.expires) this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)

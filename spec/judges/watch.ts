@@ -3,10 +3,8 @@ import type { StoreChange } from './store-history.js'
 
 /** A recorded entry of a watch. */
 export interface Seen {
-  /** number of its connection */
   connection: number
   connectedAt: number
-  /** whether the watch was known to be live */
   isLive: boolean
   op: 'set' | 'delete' | 'absent'
   value: string

@@ -43,7 +43,7 @@ describe('two engines given the same entries', { timeout: 120_000 }, () => {
     )
   })
 
-  it('a captured state does not change when its engine goes on', () => {
+  it('a captured state does not change when its engine applies more entries', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.array(anyEntry, { maxLength: 10 }), (before, after) => {
         const engine = new Engine<string>()
@@ -58,7 +58,7 @@ describe('two engines given the same entries', { timeout: 120_000 }, () => {
 })
 
 describe('an encoded entry', { timeout: 120_000 }, () => {
-  it('an entry is decoded as it was encoded', () => {
+  it('decoding an encoded entry restores it', () => {
     fc.assert(
       fc.property(anyEntry, entry => {
         const bytes = encodeEntry(entry, 12)

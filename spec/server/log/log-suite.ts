@@ -157,7 +157,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         expect(listener.committed).toHaveLength(length)
       }))
 
-    it('the log produces the same state as its entries alone, wherever it was closed and reopened', async () => {
+    it('the log produces the same state as its entries, closed and reopened at any point', async () => {
       const life = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async lives =>

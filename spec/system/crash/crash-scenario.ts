@@ -45,7 +45,6 @@ export class CrashScenario {
     await writing
   }
 
-  /** Returns descriptions of all violations. */
   async findViolations(): Promise<string[]> {
     const { writers, watch, holders } = this
     const client = await RawClient.ready(this.#url, 'judge')

@@ -20,7 +20,6 @@ const LONG_LIFETIME_FACTOR = 3
 
 const pause = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-/** Runs one store that is killed repeatedly. */
 async function killRepeatedly(
   program: Program,
   signal: 'SIGKILL' | 'SIGTERM',

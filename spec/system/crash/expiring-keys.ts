@@ -15,14 +15,12 @@ export class ExpiringKeys {
   readonly #expiries = new Map<string, ExpiryRange>()
   readonly #random: () => number
   #count = 0
-  /** Number of keys found alive and expired. */
   readonly observed: { alive: number; over: number } = { alive: 0, over: 0 }
 
   constructor(random: () => number) {
     this.#random = random
   }
 
-  /** Sets a key that expires. */
   async write(client: RawClient): Promise<void> {
     const key = `soon/${this.#count++}`
     const lifetimeMs = 1 + Math.floor(MAX_LIFETIME_MS * this.#random() ** 2)
@@ -31,7 +29,6 @@ export class ExpiringKeys {
     this.#expiries.set(key, { earliest: sent + lifetimeMs, latest: Date.now() + lifetimeMs })
   }
 
-  /** Returns descriptions of all violations. */
   async findViolations(client: RawClient): Promise<string[]> {
     const all = await Promise.all(Array.from(this.#expiries, async ([key, end]) => this.#checkKey(client, key, end)))
     return all.flat()

@@ -7,7 +7,6 @@ interface TokenHistory {
   readonly newest: string
 }
 
-/** Keys written with fencing tokens, each by one client. */
 export class FencedKeys {
   readonly #tokens = new Map<string, TokenHistory>()
   #count = 0
@@ -24,7 +23,6 @@ export class FencedKeys {
     this.#tokens.set(key, { older: this.#tokens.get(key)?.newest, newest })
   }
 
-  /** Returns descriptions of all violations. */
   async findViolations(client: RawClient): Promise<string[]> {
     const violations: string[] = []
     for (const [key, { older, newest }] of this.#tokens) {

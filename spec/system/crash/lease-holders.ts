@@ -14,7 +14,6 @@ export class LeaseHolders {
   readonly #violations: string[] = []
   #holder: StateStore | undefined
   #newest: string | undefined
-  /** Number of changes of the holder. */
   holderChanges = 0
 
   constructor(url: string, count: number) {
@@ -33,7 +32,6 @@ export class LeaseHolders {
     this.#request(holder)
   }
 
-  /** Returns descriptions of all violations. */
   findViolations(): string[] {
     return this.#violations.splice(0)
   }

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 import type { Program } from '../../support/bundle.js'
 
-/** A store process to be killed. */
 export class StoreProcess {
   readonly url: string
   readonly #process: ChildProcess
@@ -24,7 +23,6 @@ export class StoreProcess {
     return new StoreProcess(child, url)
   }
 
-  /** Settles when the process has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const exited = once(this.#process, 'exit')
     this.#process.kill(signal)

@@ -25,7 +25,6 @@ export class WatchingClient {
     this.#store.watchAll(from([keys]), text).subscribe(entry => this.#record(entry))
   }
 
-  /** Returns the last value seen of a key. */
   lastSeen(key: string): string | undefined {
     return this.#last.get(key)?.value
   }

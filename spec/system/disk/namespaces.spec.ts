@@ -23,7 +23,6 @@ beforeAll(async () => {
 })
 afterAll(async () => program[Symbol.asyncDispose]())
 
-/** A store process. */
 interface StoreProcess {
   readonly url: string
   /** Its pid as seen from outside. */

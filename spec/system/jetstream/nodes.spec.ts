@@ -161,7 +161,6 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   })
 })
 
-/** Returns a manager of the NATS streams. */
 async function managerOf(nats: NatsCluster): Promise<JetStreamManager> {
   const connection = await connect({ servers: nats.servers })
   onTestFinished(async () => connection.close())

@@ -41,7 +41,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     return store
   }
 
-  it('the documented rights suffice for snapshots and trimming as well', async () => {
+  it('the documented rights suffice, also for snapshots and trimming', async () => {
     const a = await node('a')
     const client = openClient(a.url)
     const large = 'x'.repeat(2_000_000)

@@ -16,7 +16,7 @@ describe('a node whose NATS server stops reading', { timeout: PATIENCE }, () => 
   }, PATIENCE)
   afterAll(async () => nats.stop())
 
-  it('the node reconnects, however much data is in flight', async () => {
+  it('the node reconnects even with much data in flight', async () => {
     const link = await layLink(nats.servers[0] ?? '')
     const servers = `nats://${new URL(link.url).host}`
     const store = await serve({ port: 0, wsPort: 0, log: jetStreamLog({ servers, replicas: 1, nodeId: 'a' }) })

@@ -39,7 +39,7 @@ export class LogFailure extends Error {
   }
 }
 
-/** Limits and read mode of a log to which other nodes append as well. */
+/** Limits and read mode of a log shared with other nodes. */
 export interface Sharing {
   /** Maximum number of entries in flight. */
   readonly maxInFlight: number
@@ -63,7 +63,7 @@ export interface Log {
   readonly isSynchronous: boolean
   /** How long it pays to delay the next entry after a commit so that more commands join it, ms. */
   readonly batchDelayMs: number
-  /** Present on a log that other nodes append to as well. */
+  /** Present on a log shared with other nodes. */
   readonly sharing?: Sharing | undefined
   /** Sets the listener, replacing the previous one. */
   listen(listener: LogListener): void

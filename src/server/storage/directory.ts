@@ -10,7 +10,6 @@ import { type Salvaged, salvage } from '../log/disk/salvage.js'
 
 export { CONSOLE_TOKEN_FILE as CONSOLE_TOKEN } from '../log/disk/format.js'
 
-/** Content of a store directory. */
 export interface DirectoryReport {
   /** Number of keys, including expired ones. */
   readonly keys: number

@@ -16,7 +16,6 @@ import { withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
 import type { RecoveryProgress } from './storage-options.js'
 
-/** An engine and its log. */
 export interface OpenedStorage {
   readonly engine: Engine<Client>
   readonly log: Log
@@ -24,7 +23,6 @@ export interface OpenedStorage {
   readonly failure?: LogFailure | undefined
   /** The clock of the log, if it has one. */
   readonly clock?: Clock | undefined
-  /** Returns the status of the cluster as seen by this node. */
   readonly cluster?: (() => ClusterStatus) | undefined
 }
 
@@ -42,19 +40,16 @@ export interface NodeHost {
   readonly events: LogEvents
   /** Called every few seconds with a problem of the log's replication, or `undefined`. */
   readonly onLogHealth: (concern: unknown) => void
-  /** Returns the number of connections at this node. */
   readonly countClients: () => number
   /** Cancels an opening in progress. Default never. */
   readonly cancelled$?: Observable<unknown> | undefined
 }
 
-/** Storage of a store across restarts. */
 export interface Storage {
   /** Opens the storage, or reopens it after the previous log was closed. */
   open(): Promise<OpenedStorage>
   /** Like {@link open}, but deletes all content first. */
   openEmpty(): Promise<OpenedStorage>
-  /** Releases the storage. */
   release(): Promise<void>
 }
 
@@ -251,9 +246,7 @@ function clusterStatus(
   }
 }
 
-/** Polls the state of a stream, for the cluster status and to report problems. */
 class StreamHealthPoller {
-  /** State at the last poll. */
   lastBounds: StreamBounds | undefined
   readonly #stream: Stream
   readonly #clock: Clock

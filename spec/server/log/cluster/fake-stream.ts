@@ -9,7 +9,6 @@ import {
   type StreamMessage,
 } from '../../../../src/server/log/cluster/stream.js'
 
-/** Faults of one node's connection to the stream. */
 export interface Faults {
   /** Messages do not arrive or get no quorum; there is no response. */
   isDeaf: boolean
@@ -19,7 +18,6 @@ export interface Faults {
   isStalled: boolean
   /** Decides which of the next messages are lost. */
   shouldLose: (bytes: Uint8Array) => boolean
-  /** Number of copies of each message in the stream. */
   copies: number
   /** Number of following messages whose ids others use up first. */
   stolenIds: number
@@ -68,7 +66,6 @@ export class FakeCluster {
     this.messages.splice(0, this.messages.length, ...kept)
   }
 
-  /** Trims the stream up to a position. */
   trim(upTo: number): void {
     this.first = Math.max(this.first, Math.min(upTo, this.last) + 1)
     while ((this.messages[0]?.position ?? this.first) < this.first) this.messages.shift()
@@ -231,5 +228,4 @@ export class FakeStream implements Stream {
   }
 }
 
-/** Never emits. */
 export const neverResponds = (): Observable<never> => concat(of(), NEVER)

@@ -61,7 +61,7 @@ describe('a log with a key', () => {
     expect([without.opened, other.opened, a.failures]).toEqual([undefined, undefined, []])
   })
 
-  it('a missing key is detected from a snapshot as well, if the stream was trimmed', () => {
+  it('a missing key is also detected from the snapshot of a trimmed stream', () => {
     const world = new World()
     const { node: a } = world.open('a', { keys, snapshots: { messages: 5 } })
     for (let at = 0; at < 40; at++) {
@@ -107,7 +107,7 @@ describe('a log with a key', () => {
 })
 
 describe('nodes that start to use a key', () => {
-  it('all nodes count while they get the key one by one, and unsigned messages stop counting once all have it', () => {
+  it('nodes count while they get the key one by one, and unsigned messages stop counting after the last one', () => {
     const world = new World()
     const names = ['a', 'b', 'c']
     const nodes = names.map(name => world.open(name).node)

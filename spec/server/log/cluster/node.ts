@@ -32,7 +32,6 @@ export class TestNode implements LogEvents {
     })
   }
 
-  /** The opened log. */
   get log(): OpenedNode<never>['log'] {
     return this.#open.log
   }

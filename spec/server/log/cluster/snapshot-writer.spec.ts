@@ -118,7 +118,7 @@ describe('snapshots of a shared log', () => {
     expect(['damaged', 'format']).toContain((c.error as { code?: string } | undefined)?.code)
   })
 
-  it('a failed snapshot is reported, and the log grows meanwhile', () => {
+  it('a failed snapshot is reported, and the log grows until the next one', () => {
     const world = new World()
     const stream = new FakeStream(world.cluster)
     stream.putSnapshot = () => throwError(() => new StreamError('lost', 'no space'))

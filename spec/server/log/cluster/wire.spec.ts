@@ -29,7 +29,7 @@ const envelope: fc.Arbitrary<NodeMessage> = fc.record({
 })
 
 describe('a message of a node', () => {
-  it('a message is decoded as it was encoded, and its overhead is within the limit', () => {
+  it('decoding an encoded message restores it, and its overhead is within the limit', () => {
     fc.assert(
       fc.property(envelope, each => {
         const bytes = encodeNodeMessage(each)

@@ -47,7 +47,6 @@ export function write(...words: readonly string[]): EntryCommand {
 export const set = (key: string, value: string, ...more: readonly string[]): LogEntry =>
   entryOf(write('SET', key, value, ...more))
 
-/** Returns the value of a key at a node. */
 export const valueAt = (node: TestNode, key: string): string | undefined => {
   const record = node.engine.peek(new Uint8Array(bytes(key)))
   return record && Buffer.from(record.value).toString()

@@ -84,7 +84,7 @@ class World {
 }
 
 describe('several processes that claim a directory at the same time', () => {
-  it('at most one process holds the directory, whether it was free or its owner was killed, and wherever others are killed', async () => {
+  it('at most one process holds the directory, free or with a killed owner, at any call at which others are killed', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -114,7 +114,7 @@ describe('several processes that claim a directory at the same time', () => {
 })
 
 describe('a claim in a directory', () => {
-  it('a claim is a single file, whatever was there before', async () => {
+  it('a claim replaces all earlier ones by a single file', async () => {
     const directory = await folder()
     const files = claimFiles(directory)
     for (const name of ['a', 'b', 'c']) await claimDirectory(files, name, () => false)

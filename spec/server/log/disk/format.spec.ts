@@ -57,7 +57,6 @@ function aged(disk: MemoryDisk): MemoryDisk {
 
 const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
 
-/** Returns the formats of the logs on a disk. */
 const formatsOf = (disk: MemoryDisk): ReadonlySet<number> => {
   const formats = Array.from(disk.contents).flatMap(([name, bytes]) => {
     const file = parseFileName(name)

@@ -78,7 +78,7 @@ describe('a directory held by a process of another pid namespace', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('the directory is taken from a silent owner, and the lock says that it was forced', async () => {
+  it('the directory is taken from a silent owner, and the lock is marked as forced', async () => {
     const directory = await folder()
     const here = new ManualClock()
     const told: unknown[] = []
@@ -240,7 +240,7 @@ class SuspendableFiles {
 describe('a process suspended for longer than its heartbeat timeout', () => {
   const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
 
-  it('a resumed process acknowledges nothing and damages nothing, wherever it was suspended and whatever happened to its files', async () => {
+  it('a process suspended at any call acknowledges and damages nothing when it resumes', async () => {
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
@@ -280,7 +280,7 @@ describe('a process suspended for longer than its heartbeat timeout', () => {
 describe('a process suspended while it takes a directory by force', () => {
   const entries = fc.sample(anyEntry, { numRuns: 9, seed: 6 })
 
-  it('a resumed process destroys nothing that the next owner acknowledged, wherever it was suspended', async () => {
+  it('a process suspended at any call destroys nothing that the next owner acknowledged', async () => {
     const step = effort(3, 1)
     let stops = 0
     for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {

@@ -140,7 +140,7 @@ describe('a full disk', () => {
   )
 })
 
-it('taking over a full disk by force needs a few hundred bytes, whatever the size of its log', async () => {
+it('taking over a full disk by force needs a few hundred bytes for a log of any size', async () => {
   const disk = new TightDisk(new MemoryDisk(), 40_000)
   const one = await Opened.on(disk)
   const count = await one.fill()

@@ -22,7 +22,7 @@ const some = (count: number): LogEntry[] =>
 const stateOf = async (disk: MemoryDisk): Promise<string> => pictureOf((await recover<never>(disk, {})).engine)
 
 describe('a reopened directory', () => {
-  it('the directory has its last state, however many snapshots were written', { timeout: 60_000 }, async () => {
+  it('the directory has its last state after any number of snapshots', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(anyEntry), { maxLength: 6 }),

@@ -17,7 +17,6 @@ import { pictureOf, Run } from './run.js'
 
 const NOW = START + 1_000_000
 
-/** A fault of a disk. */
 interface Fault {
   readonly kind: 'bit' | 'end' | 'sector' | 'file'
   /** File and offset of the fault, in [0, 1). */

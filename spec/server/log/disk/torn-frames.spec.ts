@@ -10,7 +10,6 @@ import { resp3 } from '../../../support/words.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 
-/** Creates an entry that sets a key. */
 function setting(key: string, value: Uint8Array): LogEntry {
   const payload = new Uint8Array(resp3(['SET', key, Buffer.from(value).toString('latin1')]))
   const command = parseWriteCommand(payload) ?? expect.fail('no write')

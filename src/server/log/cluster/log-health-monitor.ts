@@ -12,7 +12,6 @@ export interface LogHealthHost {
   /** Sends a message that shows other nodes that this one runs, and shows this node that the log works. */
   sendHeartbeat(): void
   onAvailabilityChange(availability: Availability): void
-  /** Called at every check. */
   onCheck(): void
 }
 
@@ -48,12 +47,10 @@ export class LogHealthMonitor {
     })
   }
 
-  /** Records that a message was sent. */
   recordSent(): void {
     this.#sentAt = this.#host.clock.monotonic()
   }
 
-  /** Records that an own message was seen in the log. */
   recordArrival(): void {
     this.#setAvailability('kept')
   }

@@ -10,7 +10,6 @@ import type { Publication, Stream } from './stream.js'
 export interface PendingMessage {
   readonly kind: MessageKind
   readonly body: Uint8Array
-  /** The entry that this message completes. */
   readonly entry?: LogEntry | undefined
 }
 
@@ -29,7 +28,6 @@ interface InFlightMessage extends PendingMessage {
   publication: Subscription | undefined
 }
 
-/** One epoch of this node, with its messages in flight. */
 interface Epoch {
   readonly id: string
   readonly messageIds: MessageIds
@@ -44,7 +42,6 @@ export interface LogPublisherHost {
   encode(message: PendingMessage, epoch: string, number: number): Uint8Array
   /** Position of the last message seen in the stream. */
   readonly position: () => number
-  /** A message was stored at a position. */
   onStored(position: number): void
   /** A new message received a position that was already seen: the stream lost messages or was replaced. */
   onRolledBack(position: number): void
@@ -75,7 +72,6 @@ export class LogPublisher {
     this.#host = host
   }
 
-  /** Id of the current epoch. */
   get epochId(): string {
     return this.#epochs.at(-1)?.id ?? ''
   }
@@ -119,7 +115,6 @@ export class LogPublisher {
     this.#sendQueued()
   }
 
-  /** Returns whether an epoch belongs to this publisher. */
   hasEpoch(epoch: string): boolean {
     return this.#epochs.some(({ id }) => id === epoch)
   }

@@ -10,7 +10,6 @@ import { StateDigest } from './state-digest.js'
 import type { StreamMessage } from './stream.js'
 import { SigningPolicy } from './trust.js'
 
-/** The verdict on a message of the stream. */
 export type MessageVerdict =
   /** The message is not from a node, or is malformed. */
   | { readonly type: 'foreign'; readonly reason: string }
@@ -59,7 +58,6 @@ export class MessageJudge {
     this.signingPolicy = new SigningPolicy(options.keys)
   }
 
-  /** Position of the last message. */
   get position(): number {
     return this.#position
   }
@@ -138,7 +136,7 @@ export class MessageJudge {
     const isGranted = kind === 'claim' && this.snapshots.claim(node, position, time)
     if (kind === 'written') {
       const snapshot = tryDecodeSnapshotRecord(nodeMessage.body)
-      // A snapshot ahead of the log would have it trimmed beyond what the snapshot covers.
+      // A snapshot ahead of the log would cause trimming beyond its actual coverage.
       if (snapshot !== undefined && snapshot.position < position) this.snapshots.recordSnapshot(snapshot)
     }
     const body = kind === 'entry' ? this.nodes.takeEntryBody(nodeMessage) : undefined
@@ -162,7 +160,6 @@ export const decodeNodeEntry = (body: Uint8Array | undefined, time: number): Log
 /** While log time is ahead of stream time, it advances slower by this fraction of the elapsed time. */
 const SLOWDOWN_DIVISOR = 8
 
-/** State of the clock, which is part of a snapshot. */
 export interface LogClockState {
   /** Stream time of the last message, ms since the Unix epoch. */
   readonly streamTime: number

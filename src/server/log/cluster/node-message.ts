@@ -19,11 +19,9 @@ export type MessageKind =
   /** From here on, only signed messages count. The message itself is signed. */
   | 'signed-only'
 
-/** A message of a node. */
 export interface NodeMessage {
   readonly kind: MessageKind
   readonly node: string
-  /** Random id of the node's epoch. */
   readonly epoch: string
   /** Counts from 1 within the epoch. */
   readonly number: number
@@ -32,7 +30,6 @@ export interface NodeMessage {
   /** The last position the node had applied, and the digest at that position. */
   readonly appliedPosition: number
   readonly digest: number
-  /** Number of connections at the node. */
   readonly clientCount: number
   /** Bytes of an entry or of a piece. */
   readonly body: Uint8Array
@@ -46,7 +43,6 @@ export type DecodedMessage =
       /** Fingerprint of the signing key, if this node has that key. */
       readonly signer: string | undefined
     }
-  /** A message of an unsupported format. */
   | { readonly type: 'unreadable'; readonly format: number; readonly signer: string | undefined }
 
 const MAGIC = 0x72787373
@@ -170,7 +166,6 @@ export class LogKeys {
     return this.#fingerprints[0]
   }
 
-  /** Returns whether one of the keys has this fingerprint. */
   hasFingerprint(fingerprint: string): boolean {
     return this.#fingerprints.includes(fingerprint)
   }

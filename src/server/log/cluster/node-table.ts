@@ -2,7 +2,6 @@ import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import type { NodeMessage } from './node-message.js'
 
-/** The state of a node that all nodes agree on. */
 export interface NodeRecord {
   readonly epoch: string
   /** Number of the next message of that epoch. */
@@ -20,7 +19,6 @@ export interface MessageContext {
   readonly position: number
   /** Log time, ms. */
   readonly time: number
-  /** Whether only signed messages count. */
   readonly isSignedOnly: boolean
 }
 
@@ -53,12 +51,10 @@ export class NodeTable {
    */
   lastRemovalPosition = 0
 
-  /** Returns the nodes by id. */
   entries(): Iterable<readonly [id: string, member: NodeRecord]> {
     return this.#rows
   }
 
-  /** Number of known nodes. */
   get size(): number {
     return this.#rows.size
   }

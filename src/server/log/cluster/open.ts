@@ -24,7 +24,6 @@ export interface OpenNodeOptions<C> {
   readonly random: () => number
   /** Returns a new random id. */
   readonly newEpochId: () => string
-  /** Returns the number of connections at this node. */
   readonly countClients: () => number
   /** Receives the events of the log once it is open. */
   readonly events: LogEvents

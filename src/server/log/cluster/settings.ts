@@ -22,7 +22,6 @@ export interface LogSettings {
   readonly skip?: ReadonlySet<number> | undefined
 }
 
-/** Events of a replicated log. */
 export interface LogEvents {
   /** @param cause - the last error */
   onAvailability(availability: Availability, cause: unknown): void

@@ -2,7 +2,6 @@ import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 
 /** A snapshot written by a node. */
 export interface SnapshotRecord {
-  /** Its name in the snapshot store. */
   readonly name: string
   readonly position: number
   /** Size in bytes. */
@@ -61,7 +60,6 @@ export class SnapshotCoordinator {
     return true
   }
 
-  /** Records a snapshot written by a node. */
   recordSnapshot(snapshot: SnapshotRecord): void {
     if (this.#claim !== undefined && this.#claim.position <= snapshot.position) this.#claim = undefined
     if (this.#latest !== undefined && this.#latest.position >= snapshot.position) return
@@ -88,7 +86,6 @@ export class SnapshotCoordinator {
   }
 }
 
-/** Encodes a record or its absence. */
 export function encodeSnapshotRecord(writer: ByteWriter, snapshot: SnapshotRecord | undefined): void {
   writer.text(snapshot?.name ?? '')
   writer.float64(snapshot?.position ?? 0)

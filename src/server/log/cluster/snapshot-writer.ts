@@ -260,7 +260,6 @@ export class SnapshotReader {
 export interface LoadedNode<E> {
   readonly judge: MessageJudge
   readonly engine: E
-  /** Last position of the stream. */
   readonly streamEnd: number
 }
 

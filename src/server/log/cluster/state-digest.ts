@@ -12,7 +12,7 @@ const MAX_HASHED_BYTES = 16
 
 /**
  * Rolling hash of the results of entries: replies, versions and changes. Nodes with the same digest at a position have
- * the same state. It covers results rather than entries, so it detects a faulty engine as well.
+ * the same state. It covers results rather than entries, so it also detects a faulty engine.
  */
 export class StateDigest {
   readonly #positions = new Float64Array(REMEMBERED_POSITIONS).fill(-1)
@@ -28,7 +28,6 @@ export class StateDigest {
     return this.#value
   }
 
-  /** Adds the result of a command. */
   addResult(result: EntryResult): void {
     if (result.type === 'answered') this.#mixReply(result.answer)
     this.#mixChanges(result.changes)

@@ -1,7 +1,6 @@
 import type { Observable } from 'rxjs'
 import { StateStoreError } from '../../../core/util/errors.js'
 
-/** A message of a stream. */
 export interface StreamMessage {
   /** Counts from 1 and increases by one per message, across all publishers. */
   readonly position: number
@@ -36,7 +35,6 @@ export interface Hole {
   readonly to: number
 }
 
-/** A complete snapshot. */
 export interface SnapshotName {
   /** The name given to {@link Stream.putSnapshot}. */
   readonly name: string
@@ -44,7 +42,6 @@ export interface SnapshotName {
   readonly size: number
 }
 
-/** Outcome of a publication. */
 export interface Publication {
   readonly position: number
   /**

@@ -26,7 +26,7 @@ export class SigningPolicy {
     this.#keys = keys
   }
 
-  /** Position from which only signed messages count; `undefined` while unsigned ones count as well. */
+  /** Position from which only signed messages count; `undefined` while unsigned ones also count. */
   get signedSince(): number | undefined {
     return this.#signedSince
   }
@@ -38,7 +38,7 @@ export class SigningPolicy {
 
   /** Decides whether a message counts. Raises `format` or `log-key` if this node has to stop. */
   admit(decoded: DecodedMessage | undefined, position: number): Admitted {
-    if (decoded === undefined) return { foreign: 'it is none of a node, or damaged' }
+    if (decoded === undefined) return { foreign: 'it is not from a node, or damaged' }
     const { signer } = decoded
     if (decoded.type === 'unreadable') {
       if (signer !== undefined) throw unknownFormatError(decoded.format, position)
@@ -50,7 +50,7 @@ export class SigningPolicy {
     // The signer may be a node with another key or no node at all; this cannot be decided yet.
     if (this.#signedSince === undefined) throw keyMismatchError(position)
     return {
-      foreign: `the key of the log has not signed it, though it says that it is of the node ${nodeMessage.node}`,
+      foreign: `it claims to be from node ${nodeMessage.node} but is not signed with the key of the log`,
     }
   }
 
@@ -123,7 +123,6 @@ export class OtherSigners {
     return now - this.#lastSeenAt > QUIET_MS || (isFirst && now - this.#startedAt > MAX_MIGRATION_MS)
   }
 
-  /** Records a message with another signature. */
   record({ node }: NodeMessage, position: number): void {
     this.#lastSeenAt = this.#clock.monotonic()
     if (this.#nodes.has(node) || this.#nodes.size >= MAX_REPORTED_NODES) return

@@ -16,7 +16,6 @@ import {
 import { type AppendTarget, type FlushResult, LogWriter } from './log-writer.js'
 import { SnapshotSchedule, type SnapshotState, writeSnapshot } from './snapshots.js'
 
-/** Open files and position from which a log resumes. */
 export interface ResumeState extends AppendTarget, SnapshotState {
   readonly mark: OpenFile
   readonly position: number

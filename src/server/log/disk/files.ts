@@ -25,7 +25,6 @@ export interface Files {
    * unchanged.
    */
   create(name: string, beforeTruncate?: () => void): Promise<OpenFile>
-  /** Opens an existing file. */
   open(name: string, writable: boolean): Promise<OpenFile>
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
@@ -126,7 +125,6 @@ export async function flushDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Ownership of a directory. */
 export interface Ownership {
   /**
    * Raises `in-use` when another process has taken the directory. Everything written before a successful check is
@@ -234,5 +232,4 @@ async function makeSingleDirectory(directory: string, flush: typeof flushDirecto
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.some(code => code === error.code)
 
-/** Returns whether an error means that the disk is full. */
 export const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG')

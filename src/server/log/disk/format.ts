@@ -46,7 +46,6 @@ export function readFrameHeader(bytes: Uint8Array, offset: number, salt: Salt): 
   return { length: view.getUint32(0), number: view.getFloat64(NUMBER_OFFSET) }
 }
 
-/** Derives the salt with which a frame header has this number. */
 export function deriveSalt(header: Uint8Array, number: number): Salt {
   const plain = new Uint8Array(FRAME_HEADER_BYTES)
   new DataView(plain.buffer).setFloat64(NUMBER_OFFSET, number)
@@ -149,7 +148,6 @@ export function readFileHead(name: string, bytes: Uint8Array, kind: FileKind, po
   return { format, salt: format < FIRST_SALTED_FORMAT ? NO_SALT : bytes.slice(FILE_HEAD_BYTES - SALT_BYTES) }
 }
 
-/** Encodes the position up to which entries are committed. */
 export const encodeCommitMark = (position: number): Uint8Array =>
   sealFrame(new Uint8Array(FRAME_HEADER_BYTES), position, NO_SALT)
 

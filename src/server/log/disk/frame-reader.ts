@@ -21,7 +21,6 @@ export interface FrameLocation {
   readonly length: number
 }
 
-/** Reads the frames of a file in order. */
 export class FrameReader {
   readonly #file: OpenFile
   readonly #size: number
@@ -48,7 +47,6 @@ export class FrameReader {
     return this.#size
   }
 
-  /** Offset of the next frame. */
   get offset(): number {
     return this.#offset
   }
@@ -162,7 +160,6 @@ export async function nextLogWithEntries(files: Files, positions: readonly numbe
   return Number.POSITIVE_INFINITY
 }
 
-/** A larger log is not searched for its salt. */
 const MAX_SALT_SEARCH_BYTES = 512 * 1024 * 1024
 /** A salt search may checksum this multiple of the file's bytes. */
 const MAX_SALT_SEARCH_PASSES = 8

@@ -21,13 +21,11 @@ export interface LockOptions {
   readonly onError?: (error: unknown) => void
 }
 
-/** Exclusive lock on a directory. */
 export interface DirectoryLock extends Ownership {
   /**
    * Whether the lock was taken from an owner that may still run: its heartbeat stopped for {@link OWNER_TIMEOUT_MS}.
    */
   readonly isForced: boolean
-  /** Removes the lock. */
   release(): Promise<void>
 }
 

@@ -2,12 +2,10 @@ import { LogFailure } from '../log.js'
 import { isFull, type OpenFile } from './files.js'
 import type { Salt } from './format.js'
 
-/** An open log file and where to append to it. */
 export interface AppendTarget {
   readonly file: OpenFile
   readonly salt: Salt
   readonly endOffset: number
-  /** End of the preallocated space. */
   readonly preallocatedEnd: number
 }
 
@@ -22,7 +20,7 @@ const MAX_RESERVE_BYTES = 256 * 1024
 
 /**
  * Appends and flushes frames at the end of a log file. The file is preallocated with zeros so that a flush writes only
- * the frame: growing a file makes the disk write metadata as well. The end of the zeros is a reserve that a full disk
+ * the frame: growing a file also makes the disk write metadata. The end of the zeros is a reserve that a full disk
  * keeps for entries that free space.
  */
 export class LogWriter {

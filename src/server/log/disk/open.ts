@@ -16,7 +16,6 @@ import {
 import { type LogTail, type ReadProgress, type Recovered, recover } from './recovery.js'
 import { writeSnapshot } from './snapshots.js'
 
-/** A recovered engine and its open log. */
 export interface OpenedLog<C> {
   readonly engine: Engine<C>
   readonly log: DiskLog

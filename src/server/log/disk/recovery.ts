@@ -21,17 +21,14 @@ import {
 } from './format.js'
 import { type FrameLocation, FrameReader, nextLogWithEntries } from './frame-reader.js'
 
-/** Progress of reading a directory. */
 export interface ReadProgress {
   /** Bytes read, and their total. */
   readonly read: number
   readonly of: number
 }
 
-/** The log that is resumed. */
 export interface LogTail {
   readonly name: string
-  /** Position at which the log starts. */
   readonly startPosition: number
   /** Offset of the next frame; 0 if not even the head was flushed. */
   readonly endOffset: number
@@ -53,7 +50,6 @@ export interface Recovered<C> {
   readonly markedPosition: number
   /** Number of entries after the snapshot. */
   readonly entries: number
-  /** Number of keys in the snapshot. */
   readonly keys: number
   /** The log to resume; `undefined` if there is none. */
   readonly tail: LogTail | undefined
@@ -66,7 +62,7 @@ export interface Recovered<C> {
   readonly strays: readonly string[]
 }
 
-/** A file system of its own contains this directory. */
+/** The root of a mounted file system contains this directory. */
 const LOST_AND_FOUND = 'lost+found'
 
 /** Returns whether a directory is empty, or holds only what a store creates first. */
@@ -277,7 +273,7 @@ class DirectoryReader {
       const entry = await frames.readFrame(position + 1)
       if (entry === undefined) break
       position++
-      // Entries of a log that overlaps a previous one are not applied; the caller rejects such a log.
+      // Entries of a log that overlaps a previous one are not applied; the caller rejects the log.
       if (startPosition === appliedPosition) engine.replay(decodeLogEntry(name, entry))
       this.#reportProgress(entry.length)
     }

@@ -48,7 +48,6 @@ export class Replay {
     this.#seenRequests = new Set()
   }
 
-  /** Applies an entry; returns the writes it omitted. */
   apply(entry: LogEntry): readonly DependentWrite[] {
     if (!this.#hasGap) {
       this.engine.replay(entry)

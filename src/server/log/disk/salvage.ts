@@ -61,7 +61,6 @@ export interface Salvaged {
   readonly keys: number
   /** Position of the last entry that was ever committed, as far as the directory shows. */
   readonly position: number
-  /** Number of entries applied. */
   readonly entries: number
   readonly omissions: readonly Omission[]
   /** Number of keys lost from the snapshot; `undefined` if its key count is lost as well. */
@@ -325,7 +324,6 @@ interface Damage {
   readonly salt: Salt
 }
 
-/** Returns the keys that can be read in damaged frames. */
 async function findKeys(
   file: OpenFile,
   { at, to, first, salt }: Damage,

@@ -100,7 +100,6 @@ export class SnapshotSchedule {
     return logBytes > Math.max(minBytes, this.#retryBytes)
   }
 
-  /** Records that a new log was started and its snapshot is being written. */
   recordNewLog(logBytes: number): void {
     this.#olderLogBytes += logBytes
   }
@@ -113,12 +112,10 @@ export class SnapshotSchedule {
     this.#tooLargeBytes = Number.POSITIVE_INFINITY
   }
 
-  /** Records that a new log was started but its snapshot failed. */
   recordSnapshotFailure(cause: unknown, logBytes: number): void {
     this.#delayRetry(cause, 2 * logBytes + this.#minLogBytes)
   }
 
-  /** Records that no new log could be started. */
   recordNewLogFailure(cause: unknown, logBytes: number): void {
     this.#delayRetry(cause, 2 * logBytes)
   }

@@ -24,12 +24,10 @@ const STREAM_NOT_FOUND = 10_059
 /** A message must leave room for a part of an entry after its header. */
 const MIN_MESSAGE_BYTES = 4_096
 
-/** NATS resource names of a store. */
 export interface NatsNames {
   readonly stream: string
   readonly subject: string
   readonly bucket: string
-  /** Subject on which a node responds to queries. */
   nodeSubject(id: string): string
 }
 
@@ -40,7 +38,6 @@ export const natsNames = (name: string): NatsNames => ({
   nodeSubject: id => `rxss.${name}.node.${id}`,
 })
 
-/** Connects to a reachable NATS server. */
 export async function connectToNats(settings: JetStreamSettings, packages: NatsPackages): Promise<NatsConnection> {
   const { servers, name, nodeId, login } = settings
   const { user, pass, token, credsFile, nkeyFile, tls } = login
@@ -171,7 +168,6 @@ const isSocket = (inside: unknown): inside is Socket =>
 /** Names of NATS errors that a retry cannot fix. */
 const REFUSED_ERRORS = new Set(['InvalidArgumentError', 'PermissionViolationError', 'AuthorizationError'])
 
-/** Converts a NATS error to a stream error. */
 export function streamError(message: string, cause: unknown): StreamError {
   if (cause instanceof StreamError) return cause
   const isRefused = cause instanceof Error && REFUSED_ERRORS.has(cause.name)

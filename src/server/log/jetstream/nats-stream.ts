@@ -19,10 +19,8 @@ const PUBLISH_TIMEOUT_MS = 2_000
 const NODE_QUERY_TIMEOUT_MS = 1_000
 /** Bytes requested at a time. A server closes a connection with far more data pending. */
 const MAX_PREFETCH_BYTES = 8 * 1024 * 1024
-/** Time to write one block of a snapshot. */
 const BLOCK_TIMEOUT_MS = 10_000
 
-/** A stream in NATS JetStream. */
 export class NatsStream implements Stream {
   readonly maxMessageBytes: number
   readonly #connection: JetStreamConnection
@@ -209,7 +207,6 @@ export class OrphanedChunks {
     this.#connection = connection
   }
 
-  /** Records the orphaned chunks. */
   async scan(): Promise<void> {
     const { manager, names } = this.#connection
     const filter = { subjects_filter: `$O.${names.bucket}.C.>` }
@@ -259,7 +256,6 @@ export function toReadable(blocks: Iterable<Uint8Array>): {
   return { readable, abort }
 }
 
-/** Yields the chunks of a web stream. */
 export async function* readChunks(readable: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const reader = readable.getReader()
   try {
