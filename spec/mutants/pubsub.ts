@@ -84,7 +84,7 @@ export const pubsub: Mutants = {
     'a client gives up a silent link': {
       seed: 10,
       code: "return this.#probedAt === undefined ? 'silent' : 'dead'",
-      becomes: "if (this.#probedAt === undefined) return 'silent'\n    this.recordActivity(now)\n    return undefined",
+      becomes: "if (this.#probedAt === undefined) return 'silent'\n    this.onActivity(now)\n    return undefined",
     },
     'a hub that rejects pings gets no further ones': {
       seed: 7,

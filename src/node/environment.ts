@@ -3,6 +3,7 @@ import { isIPv6 } from 'node:net'
 import type { ConnectOptions } from '../client/connect/connect.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 
+/** Environment variables, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_PORT = 8883

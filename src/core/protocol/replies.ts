@@ -16,6 +16,7 @@ export interface ScanPage {
   readonly token: Uint8Array | undefined
 }
 
+/** A reply of the store. */
 export type Reply =
   | { readonly type: 'ok' }
   | { readonly type: 'value'; readonly value: Uint8Array }

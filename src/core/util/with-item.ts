@@ -4,4 +4,5 @@ export interface ItemResult<T, R> {
   readonly result: R
 }
 
+/** The output of an operator: a result, or with `withItem: true` the item and its result. */
 export type WithItem<W extends boolean, T, R> = W extends true ? ItemResult<T, R> : R

@@ -9,6 +9,7 @@ import { exactIfDefault } from './codecs.js'
 /** The hub session that reads or writes a key. */
 export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
 
+/** What a client's event does to a key. */
 export type WriteOperation = 'set' | 'delete'
 
 /** Options of `bridge`. */

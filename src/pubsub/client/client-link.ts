@@ -23,20 +23,20 @@ export const PROBE_GROUP = 'rx-statestore:alive'
  * request. Any frame proves the hub alive, so the request is not tracked or sent again.
  */
 export class ClientLink {
-  disconnectReason = ''
+  hubReason = ''
   readonly #settings: MachineSettings
   readonly #host: LifecycleHost
   #number = 0
   #url = ''
   #stage: 'none' | 'url' | 'opening' | 'proving' | 'up' = 'none'
   #attemptDeadline = NEVER
-  #lastReceivedAt = 0
+  #receivedAt = 0
   #probedAt: number | undefined
   #trustedAt = NEVER
   #pingSupport: 'unknown' | 'answered' | 'refused' = 'unknown'
   #hasPinged = false
   #probeAckId: bigint | undefined
-  #respondsToProbes = false
+  #answersProbes = false
   #hasMissedProbe = false
 
   constructor(settings: MachineSettings, host: LifecycleHost) {
@@ -48,17 +48,17 @@ export class ClientLink {
     return this.#stage
   }
 
-  get lastReceivedAt(): number {
-    return this.#lastReceivedAt
+  get receivedAt(): number {
+    return this.#receivedAt
   }
 
-  get respondsToProbes(): boolean {
-    return this.#respondsToProbes
+  get answersProbes(): boolean {
+    return this.#answersProbes
   }
 
   get deadline(): number {
     if (this.#stage === 'none') return NEVER
-    if (this.#stage === 'up') return (this.#probedAt ?? this.#lastReceivedAt) + this.#settings.keepAlive / 2
+    if (this.#stage === 'up') return (this.#probedAt ?? this.#receivedAt) + this.#settings.keepAlive / 2
     return Math.min(this.#attemptDeadline, this.#trustedAt)
   }
 
@@ -70,7 +70,7 @@ export class ClientLink {
   open(url: string, now: number): void {
     this.#url = url
     // The URL may lead to another hub, or to an older version.
-    if (this.#hasMissedProbe) this.#respondsToProbes = false
+    if (this.#hasMissedProbe) this.#answersProbes = false
     this.advance('opening', now)
     this.#host.act({ type: 'open', link: this.#number, url })
   }
@@ -87,11 +87,11 @@ export class ClientLink {
 
   advance(stage: 'opening' | 'proving' | 'up', now: number): void {
     this.#stage = stage
-    this.recordActivity(now)
+    this.onActivity(now)
   }
 
-  recordActivity(now: number): void {
-    this.#lastReceivedAt = now
+  onActivity(now: number): void {
+    this.#receivedAt = now
     this.#probedAt = undefined
   }
 
@@ -146,7 +146,7 @@ export class ClientLink {
     this.#attemptDeadline = now + timeoutMs
     this.#trustedAt = NEVER
     this.#hasPinged = false
-    this.disconnectReason = ''
+    this.hubReason = ''
   }
 
   /** During a recovery, 1008 means that the session is unknown, so a rejected ping could not be told apart. */
@@ -155,7 +155,7 @@ export class ClientLink {
   }
 
   #markResponsive(): void {
-    this.#respondsToProbes = true
+    this.#answersProbes = true
     this.#hasMissedProbe = false
   }
 
@@ -195,9 +195,9 @@ export type Connected = Extract<DownFrame, { type: 'connected' }>
 export interface Recovery {
   readonly since: number
   readonly deadline: number
-  readonly lastReceivedAt: number
+  readonly receivedAt: number
   /** Reason of the hub's `disconnected` frame, which may explain why the session ended. */
-  readonly disconnectReason: string
+  readonly hubReason: string
 }
 
 export interface SessionKey {

@@ -25,7 +25,7 @@ export interface InFlightRequest {
   state: 'waiting' | 'sent' | 'pausing' | 'settled'
   fifo: CancellableFifo<InFlightRequest>
   /** Sessions lost while a copy was unacknowledged. */
-  sessionLosses: number
+  lostSessions: number
   failures: number
   deadline: Deadline<InFlightRequest> | undefined
   retry: Deadline<InFlightRequest> | undefined
@@ -46,7 +46,7 @@ export const outcomeUnknown = ({ outgoing }: InFlightRequest, why: string): Stat
 
 /** Returns `error` if no copy can have been processed, `outcome-unknown` otherwise. */
 export const withoutAckError = (request: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
-  request.state === 'sent' || request.sessionLosses > 0 ? outcomeUnknown(request, why) : error
+  request.state === 'sent' || request.lostSessions > 0 ? outcomeUnknown(request, why) : error
 
 export function timeoutError(request: InFlightRequest): StateStoreError {
   const { timeout } = request.outgoing

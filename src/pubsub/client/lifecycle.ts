@@ -31,7 +31,7 @@ export class Lifecycle {
   }
 
   get deadline(): number {
-    return Math.min(this.#link.deadline, this.#reconnectSchedule.nextAttemptAt, this.#recovery?.deadline ?? NEVER)
+    return Math.min(this.#link.deadline, this.#reconnectSchedule.retryAt, this.#recovery?.deadline ?? NEVER)
   }
 
   start(now: number): void {
@@ -55,13 +55,13 @@ export class Lifecycle {
     } else if (state === 'dead') {
       this.#link.abandon()
       this.#onLinkLost(failure('The hub stopped responding'), now)
-    } else if (this.#reconnectSchedule.nextAttemptAt <= now) this.#retry(now)
+    } else if (this.#reconnectSchedule.retryAt <= now) this.#retry(now)
   }
 
   /** Probes the connection and skips the retry delay: both may be outdated after sleep. */
   onWake(now: number): void {
     if (this.#link.stage === 'up') this.#link.probe(now)
-    if (this.#reconnectSchedule.nextAttemptAt < NEVER) this.#retry(now)
+    if (this.#reconnectSchedule.retryAt < NEVER) this.#retry(now)
   }
 
   onUrl(link: number, url: unknown, now: number): void {
@@ -80,13 +80,13 @@ export class Lifecycle {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
     if (this.#recovery === undefined) return
-    if (!this.#link.respondsToProbes) this.#link.scheduleTrust(now)
+    if (!this.#link.answersProbes) this.#link.scheduleTrust(now)
     this.#link.probe(now)
   }
 
   acceptsData(link: number, now: number): boolean {
     if (!this.#link.isAt(link, 'proving', 'up')) return false
-    this.#link.recordActivity(now)
+    this.#link.onActivity(now)
     return true
   }
 
@@ -113,14 +113,14 @@ export class Lifecycle {
     }
   }
 
-  onDisconnected(disconnectReason: string): void {
-    this.#link.disconnectReason = disconnectReason
+  onDisconnected(hubReason: string): void {
+    this.#link.hubReason = hubReason
   }
 
   onClosed(link: number, code: number, reason: string, now: number): void {
     if (!this.#link.isAt(link, 'opening', 'proving', 'up')) return
     this.#link.onClosed(code)
-    this.#onLinkLost(closedByPeer(code, this.#link.disconnectReason || reason), now)
+    this.#onLinkLost(closedByPeer(code, this.#link.hubReason || reason), now)
   }
 
   #connect(now: number): void {
@@ -160,8 +160,8 @@ export class Lifecycle {
 
   #beginRecovery(now: number): void {
     this.#phase = 'recovering'
-    const { lastReceivedAt, disconnectReason } = this.#link
-    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, lastReceivedAt, disconnectReason }
+    const { receivedAt, hubReason } = this.#link
+    this.#recovery = { since: now, deadline: now + this.#settings.recoveryWindow, receivedAt, hubReason }
     this.#reconnectSchedule.onDisconnected(now)
     this.#host.onSuspended()
   }
@@ -172,20 +172,20 @@ export class Lifecycle {
     const { since, deadline } = this.#recovery
     const attempt = this.#reconnectSchedule.recoveryAttempts
     this.#publishStatus({ state: 'recovering', since, attempt, deadline, cause })
-    if (this.#reconnectSchedule.nextAttemptAt <= now) this.#retry(now)
+    if (this.#reconnectSchedule.retryAt <= now) this.#retry(now)
   }
 
   #loseSession(end: LinkEnd, now: number): void {
-    const { disconnectReason = '' } = this.#recovery ?? {}
+    const { hubReason = '' } = this.#recovery ?? {}
     this.#endSession(now)
-    this.#scheduleReconnect(withDisconnectReason(disconnectReason, end), now)
+    this.#scheduleReconnect(withDisconnectReason(hubReason, end), now)
   }
 
   #endSession(now: number): void {
-    const lastReceivedAt = this.#recovery?.lastReceivedAt ?? now
+    const receivedAt = this.#recovery?.receivedAt ?? now
     this.#session = undefined
     this.#recovery = undefined
-    this.#host.onSessionLost(lastReceivedAt, now)
+    this.#host.onSessionLost(receivedAt, now)
   }
 
   #replaceSession(session: Connected, now: number): void {
@@ -193,8 +193,8 @@ export class Lifecycle {
       this.#reconnectSchedule.onDisconnected(now)
       this.#host.onSuspended()
     }
-    const attempt = this.#reconnectSchedule.connectAttempts + 1
-    const reason = this.#recovery?.disconnectReason || 'The hub began another session'
+    const attempt = this.#reconnectSchedule.attempts + 1
+    const reason = this.#recovery?.hubReason || 'The hub began another session'
     this.#endSession(now)
     this.#publishStatus({ state: 'disconnected', code: undefined, reason, retryAt: now, attempt })
     this.#setConnected(session, now)
@@ -208,7 +208,7 @@ export class Lifecycle {
       return
     }
     this.#phase = 'waiting'
-    const { nextAttemptAt: retryAt, connectAttempts: attempt } = this.#reconnectSchedule
+    const { retryAt, attempts: attempt } = this.#reconnectSchedule
     this.#publishStatus({ state: 'disconnected', code, reason, retryAt, attempt })
     if (retryAt <= now) this.#retry(now)
   }

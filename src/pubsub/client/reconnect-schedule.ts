@@ -27,11 +27,11 @@ export class ReconnectSchedule {
     this.#settings = settings
   }
 
-  get nextAttemptAt(): number {
+  get retryAt(): number {
     return this.#at
   }
 
-  get connectAttempts(): number {
+  get attempts(): number {
     return this.#connects
   }
 
@@ -93,9 +93,9 @@ export const closedByPeer = (code: number, reason: string): LinkEnd => ({
 })
 
 /** Prefers the reason of the hub's `disconnected` frame to the failure of the last recovery attempt. */
-export function withDisconnectReason(disconnectReason: string, end: LinkEnd): LinkEnd {
-  if (disconnectReason === '') return end
-  return end.code === undefined ? { ...end, reason: disconnectReason } : closedByPeer(end.code, disconnectReason)
+export function withDisconnectReason(hubReason: string, end: LinkEnd): LinkEnd {
+  if (hubReason === '') return end
+  return end.code === undefined ? { ...end, reason: hubReason } : closedByPeer(end.code, hubReason)
 }
 
 export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({

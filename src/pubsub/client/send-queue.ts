@@ -24,7 +24,7 @@ const MAX_EXTRA_URGENT = 100
 /** Limit of all held data, bytes or characters. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 /** A message in flight during this many session losses may be their cause. */
-const MAX_SESSION_LOSSES = 3
+const MAX_LOST_SESSIONS = 3
 /** Messages wait while the socket buffers this many bytes. WebSocket has no drain event, so it is polled, ms. */
 const MAX_BUFFERED_BYTES = 1024 * 1024
 const BUFFER_POLL_MS = 20
@@ -80,7 +80,7 @@ export class SendQueue {
       ackId,
       fifo,
       state: 'waiting',
-      sessionLosses: 0,
+      lostSessions: 0,
       failures: 0,
       ...NO_TIMES,
     }
@@ -141,8 +141,8 @@ export class SendQueue {
   onSessionLost(now: number): void {
     const again: InFlightRequest[] = []
     for (const request of Array.from(this.#unacknowledged.values())) {
-      request.sessionLosses++
-      if (request.outgoing.atLeastOnce && request.sessionLosses < MAX_SESSION_LOSSES) again.push(request)
+      request.lostSessions++
+      if (request.outgoing.atLeastOnce && request.lostSessions < MAX_LOST_SESSIONS) again.push(request)
       else this.#fail(request, outcomeUnknown(request, describeLoss(request)), now)
     }
     this.#unacknowledged.clear()
@@ -241,8 +241,8 @@ export class SendQueue {
   }
 }
 
-const describeLoss = ({ sessionLosses }: InFlightRequest): string =>
-  `${sessionLosses === 1 ? 'the session was' : `${sessionLosses} sessions were`} lost before its acknowledgement came`
+const describeLoss = ({ lostSessions }: InFlightRequest): string =>
+  `${lostSessions === 1 ? 'the session was' : `${lostSessions} sessions were`} lost before its acknowledgement came`
 
 const NO_TIMES = { deadline: undefined, retry: undefined }
 

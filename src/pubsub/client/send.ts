@@ -37,7 +37,7 @@ export function checkSendOptions(options: SendOptions, defaultTimeout: number): 
   checkFlag('ack', ack)
   checkFlag('atLeastOnce', atLeastOnce)
   if (atLeastOnce && !ack) {
-    throw new ArgumentError('Expected either `ack: false` or `atLeastOnce: true`, got both')
+    throw new ArgumentError('Expected `ack: false` or `atLeastOnce: true`, got both')
   }
   return { ack, atLeastOnce, timeout }
 }

@@ -37,7 +37,9 @@ export interface Connection {
   readonly userId: string | undefined
   /** Owner of the session's memory quota: its user, or its address if it has no user id. */
   readonly owner: string
+  /** Such as `json.reliable.webpubsub.azure.v1`. */
   readonly subprotocol: string
+  /** Names of the groups it is a member of. */
   readonly groups: readonly string[]
   /** Whether the client is connected; otherwise messages are kept until it reconnects. */
   readonly attached: boolean

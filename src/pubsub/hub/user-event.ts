@@ -22,6 +22,7 @@ export class UserEvent {
   readonly userId: string | undefined
   /** Owner of the session's memory quota: its user, or its address if it has no user id. */
   readonly owner: string
+  /** Name of the event, chosen by the client. */
   readonly event: string
   /** The exact JSON text sent by the client; `undefined` for data of other types. */
   readonly json: string | undefined

@@ -93,7 +93,7 @@ export class JsonScanner {
   }
 
   fault(what: string): SyntaxError {
-    return new SyntaxError(`${what} at position ${this.position} of JSON text with ${this.#text.length} characters`)
+    return new SyntaxError(`${what} at position ${this.position} of ${this.#text.length} in JSON text`)
   }
 
   /** Returns whether the container has a first value. */
