@@ -11,7 +11,6 @@ export interface FaultTarget {
   replaceClient?: () => Promise<void>
 }
 
-/** A process that can be killed and restarted. */
 export interface RestartableService {
   kill: () => Promise<void>
   start: () => Promise<void>
@@ -33,7 +32,6 @@ export class FaultInjector {
   #random
   #intervals
   #targets
-  /** Ends of temporary faults. */
   #timers: Set<NodeJS.Timeout> = new Set()
   #pendingActions: Set<Promise<void>> = new Set()
   #isRestarting = false

@@ -16,7 +16,6 @@ export interface Evidence {
   isBeside: boolean
   /** whether a value may arrive after later ones of its writer */
   isLate?: (value: string) => boolean
-  /** final content of the store */
   stored: Map<string, Entry<string>>
   violations: Violations
 }

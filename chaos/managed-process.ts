@@ -5,7 +5,6 @@ import { setTimeout } from 'node:timers/promises'
 
 const START_TIMEOUT_MS = 20_000
 const RESPONSE_TIMEOUT_MS = 5_000
-/** How long a process may take to terminate. */
 const TERMINATION_TIMEOUT_MS = 20_000
 
 /** A process that can be killed, suspended and restarted. */
@@ -77,7 +76,6 @@ export class ManagedProcess {
       this.#onViolation(`${this.name} ended with code ${child.exitCode} after SIGTERM`)
   }
 
-  /** Suspends the process; its connections stay open. */
   suspend() {
     this.isSuspended = this.#child?.kill('SIGSTOP') ?? false
   }
@@ -92,7 +90,6 @@ export class ManagedProcess {
   }
 }
 
-/** Kills a process; settles when it has ended. */
 const killProcess = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()

@@ -12,7 +12,6 @@ import type { Violations } from './violations.js'
 import { Watchers } from './watchers.js'
 import { Writers } from './writers.js'
 
-/** State shared by all participants. */
 export interface World {
   options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
@@ -87,7 +86,6 @@ export class Participant {
     return this.links.map((link, at) => ({ link, ...(at === 0 && { replaceClient: () => this.replaceClient() }) }))
   }
 
-  /** Index of the place it is connected to. */
   get place() {
     const status = this.#status
     return status.state === 'connected' ? this.#urls.indexOf(status.url ?? '') : -1

@@ -51,7 +51,6 @@ export class Recorder<T = Observation> {
     closeSync(this.#file)
   }
 
-  /** Yields all records in order. */
   read(): AsyncGenerator<T> {
     return recordsOf<T>(this.path)
   }

@@ -7,7 +7,6 @@ import { until } from './random-interval.js'
 import { HEAP_BOUND, leftOver, type Resources } from './resources.js'
 import { Violations } from './violations.js'
 
-/** A row of the final table. */
 export type Row = readonly [label: string, value: string | number]
 
 const END_DEADLINE = 30_000

@@ -115,7 +115,6 @@ export class AttachedSupervisor {
     return this.#store.journals
   }
 
-  /** Starts the processes that do not run. */
   async start() {
     if (this.#url === '') this.#url = `mqtt://127.0.0.1:${await this.link.listen()}`
     await Promise.all([this.#broker.start(), this.#store.start()])

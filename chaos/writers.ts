@@ -20,7 +20,6 @@ const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'cl
 /** Errors of reads that are expected under faults. */
 const READ_FAILURES = ['timeout', 'closed']
 
-/** The reads and writes of one participant. */
 export class Writers {
   /** Writes without an outcome. */
   pending = 0
@@ -37,7 +36,6 @@ export class Writers {
     this.#random = random
   }
 
-  /** Performs one write or read, or many at the same time. */
   performRequests() {
     const roll = this.#random.next()
     if (roll < 0.1) this.#stream()

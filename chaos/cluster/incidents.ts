@@ -16,7 +16,6 @@ export interface IncidentTargets {
   onLeaderEnding: () => void
 }
 
-/** Probability that another incident happens during an incident. */
 const SECOND_INCIDENT_CHANCE = 0.25
 
 /** Kills, suspends and isolates random nodes and servers, one incident at a time, and repairs everything afterwards. */

@@ -10,7 +10,6 @@ import { RegisterClient } from './registers.js'
 /** How long nodes may take to agree, and the last reads to complete. */
 const AGREEMENT_TIMEOUT_MS = 20_000
 
-/** Checks that all nodes reach the same state; returns how many do. */
 export async function checkNodes(nodes: StoreNodes, violations: Violations) {
   let stats: NodeStats[] = []
   const hashes = () => new Set(stats.map(({ hash }) => hash))

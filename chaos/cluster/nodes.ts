@@ -115,7 +115,6 @@ export class StoreNodes {
   }
 }
 
-/** A message of a node over the channel to its parent. */
 interface NodeMessage {
   ready?: true
   storage?: string

@@ -39,7 +39,6 @@ export class RegisterHistories {
   /** When each version was first known to a client, monotonic ms. */
   answered: Map<string, number> = new Map()
 
-  /** All keys used so far. */
   get keys() {
     return [...this.#keys.keys()]
   }

@@ -74,7 +74,6 @@ export class Member {
     this.#listeners.toggle(this.#random.int(0, this.#world.options.groups - 1))
   }
 
-  /** Sends a message or an event. */
   send() {
     const dice = this.#random.int(1, 100)
     if (dice <= 10) this.#sendEvent()

@@ -1,4 +1,3 @@
-/** The state of a key according to a watch or a store. */
 export interface KeyState {
   readonly op: string
   readonly value?: string | undefined

@@ -37,7 +37,6 @@ export class GlobJudge {
     this.#liveSince = since
   }
 
-  /** Returns the violations of the next entry. */
   judge(seen: SeenGlobEntry): string[] {
     const { key, op, isSure } = seen
     if (!matchesGlob(this.#glob, key)) return ['a key that does not match']
@@ -54,7 +53,6 @@ export class GlobJudge {
     return missed > 0 ? [...violations, `${missed} changes before it were missed while it was live`] : violations
   }
 
-  /** Returns what was seen of a key. */
   storyOf(key: string) {
     return this.#keys.get(key)?.story ?? ''
   }

@@ -19,7 +19,6 @@ export interface ReplayOptions {
   log: string
   /** output file: the journal that a single store would have written */
   journal: string
-  /** prefix of the keys to include */
   prefix: string
   /** when each version was first known to a client, monotonic ms */
   answered: ReadonlyMap<string, number>

@@ -1,7 +1,6 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
 import type { StoreChange } from './store-history.js'
 
-/** A recorded entry of a watch. */
 export interface Seen {
   connection: number
   connectedAt: number
@@ -17,9 +16,7 @@ export class WatchJudge {
   #changes
   #versions
   #last: Seen | undefined
-  /** The last change seen. */
   #change: StoreChange | undefined
-  /** Whether any entry up to the last one was live. */
   #wasLive = false
   #keepsRegistrations
   /** Whether the change is certain: a value may be written twice, and a deletion has no value. */

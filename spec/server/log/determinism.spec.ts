@@ -9,7 +9,6 @@ import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.j
 import { effort } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
-/** Returns all results of an entry as text. */
 function apply(engine: Engine<string>, entry: LogEntry): string {
   return JSON.stringify(Array.from(engine.apply(entry)), (_, thing) =>
     thing instanceof Uint8Array ? Array.from(thing) : thing instanceof CommandError ? thing.code : thing,

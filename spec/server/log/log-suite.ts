@@ -33,7 +33,6 @@ class RecordingListener {
   readonly #log: Log
   #wake: () => void = () => undefined
   #depth = 0
-  /** Maximum number of nested notifications. */
   maxDepth = 0
 
   constructor({ engine, log }: OpenedTarget) {
@@ -54,7 +53,6 @@ class RecordingListener {
     })
   }
 
-  /** Settles when the log has reported this many outcomes. */
   async waitForOutcomes(count: number): Promise<void> {
     while (this.committed.length + this.rejected.length < count) {
       await new Promise<void>(resolve => {

@@ -23,7 +23,6 @@ export class Writers {
   readonly #random: () => number
   readonly expiries: ExpiringKeys
   readonly fencedKeys: FencedKeys = new FencedKeys()
-  /** The newest version in any response. */
   newest = ''
   answeredWrites = 0
   #count = 0

@@ -70,7 +70,6 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     }
   }
 
-  /** Returns the output of a successful command. */
   async function output(...args: readonly string[]): Promise<string> {
     const main = join(folder, 'dist/cli/main.js')
     const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })

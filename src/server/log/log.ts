@@ -63,7 +63,6 @@ export interface Log {
   readonly isSynchronous: boolean
   /** How long it pays to delay the next entry after a commit so that more commands join it, ms. */
   readonly batchDelayMs: number
-  /** Present on a log shared with other nodes. */
   readonly sharing?: Sharing | undefined
   /** Sets the listener, replacing the previous one. */
   listen(listener: LogListener): void

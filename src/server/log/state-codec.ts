@@ -66,12 +66,11 @@ export class StateDecoder {
     this.#taker = taker
   }
 
-  /** Number of keys restored so far. */
   get keyCount(): number {
     return this.#keyCount
   }
 
-  /** Returns whether the last block was decoded and the taker has the whole state. */
+  /** Returns whether the last block was decoded and the loader has the whole state. */
   get isComplete(): boolean {
     return this.#isComplete
   }

@@ -14,7 +14,6 @@ export interface Faults {
   isDeaf: boolean
   /** Messages arrive, but their responses do not. */
   isMute: boolean
-  /** The subscription stalls silently. */
   isStalled: boolean
   /** Decides which of the next messages are lost. */
   shouldLose: (bytes: Uint8Array) => boolean
@@ -78,7 +77,6 @@ export class FakeCluster {
   }
 }
 
-/** A node's connection to the stream. */
 export class FakeStream implements Stream {
   readonly faults: Faults = {
     isDeaf: false,

@@ -3,7 +3,6 @@ import { degradedError } from '../../../../src/server/log/cluster/errors.js'
 import { FakeStream } from './fake-stream.js'
 import { set, valueAt, World } from './world.js'
 
-/** Creates a world whose log has some entries. */
 function worldWithEntries(entries: number) {
   const world = new World()
   const { node: a } = world.open('a')

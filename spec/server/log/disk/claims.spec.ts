@@ -15,7 +15,6 @@ import { effort } from '../../../support/effort.js'
 import { failure } from './memory-disk.js'
 
 const RUNS = effort(3_000, 500)
-/** Stops a process that was killed. */
 class Killed extends Error {}
 
 /** A directory used by many processes, whose calls run in any order. */

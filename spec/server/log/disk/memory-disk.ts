@@ -56,7 +56,6 @@ export class MemoryDisk implements Files {
     return this.#copy(names, names, [], content => durable(afterCut(content, chance)))
   }
 
-  /** Returns the disk with one file replaced. */
   with(name: string, bytes: Uint8Array | undefined): MemoryDisk {
     const other = this.killed()
     for (const names of [other.#now, other.#kept]) {

@@ -14,7 +14,6 @@ import { pictureOf, Run, slowly } from './run.js'
 /** Makes a new snapshot worthwhile after a few entries. */
 const MIN_LOG_BYTES = 400
 
-/** One run of a store process, and how it ends. */
 interface ProcessRun {
   readonly entries: readonly LogEntry[]
   /** At this call the process is killed, or the next flush fails. */

@@ -139,7 +139,6 @@ export class LogPublisher {
     return { message, abandoned }
   }
 
-  /** Resends a message that was seen out of order. */
   retryOutOfOrder(epoch: string, number: number): void {
     if (epoch !== this.epochId) return
     const message = toArray(this.#epochs.at(-1)?.inFlight).find(each => each.number === number)
@@ -226,7 +225,6 @@ export class LogPublisher {
     this.#scheduleResend()
   }
 
-  /** Schedules a resend of all messages in flight, in order. */
   #scheduleResend(): void {
     if (this.#isStopped || this.#cancel !== undefined) return
     const delay = backoff(++this.#failures, { ...RETRY_DELAY_MS, random: this.#host.random })

@@ -4,7 +4,6 @@ import type { NodeMessage } from './node-message.js'
 
 export interface NodeRecord {
   readonly epoch: string
-  /** Number of the next message of that epoch. */
   readonly nextNumber: number
   /** Position the node had applied when it sent its last message. */
   readonly appliedPosition: number

@@ -133,7 +133,6 @@ export class ReplicatedLog implements Log {
     this.#health.start()
   }
 
-  /** Takes part in a new epoch. */
   startEpoch(epoch: string): void {
     this.#health.recordSent()
     this.#writer.onNewEpoch()

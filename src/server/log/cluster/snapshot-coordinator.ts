@@ -1,6 +1,5 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 
-/** A snapshot written by a node. */
 export interface SnapshotRecord {
   readonly name: string
   readonly position: number

@@ -30,7 +30,6 @@ import {
 } from './snapshot-coordinator.js'
 import type { SnapshotName, Stream } from './stream.js'
 
-/** When a snapshot is due. */
 export interface SnapshotSizes {
   /** Size of the messages since the latest snapshot, bytes; at least the size of that snapshot. Default 32 MiB. */
   readonly bytes: number
@@ -144,7 +143,6 @@ function encodeBody(snapshot: SnapshotRecord): Uint8Array {
 const MAGIC = 0x72787370
 /** Increases with each change that older versions cannot read. */
 const FORMAT = 1
-/** Size of the head of a snapshot. */
 const HEAD_BYTES = 8
 /** Size of the header of a block: its length, and a running checksum of all blocks. */
 const BLOCK_HEADER_BYTES = 8
@@ -200,7 +198,6 @@ export class SnapshotReader {
     this.#state = new StateDecoder(taker)
   }
 
-  /** Number of keys restored so far. */
   get keyCount(): number {
     return this.#state.keyCount
   }
@@ -256,7 +253,6 @@ export class SnapshotReader {
   }
 }
 
-/** The state with which a node starts. */
 export interface LoadedNode<E> {
   readonly judge: MessageJudge
   readonly engine: E

@@ -71,7 +71,6 @@ export class LogWriter {
     return undefined
   }
 
-  /** Settles when a frame is durable or rejected. */
   async append(frame: Uint8Array, freesSpace: boolean): Promise<FlushResult> {
     const before = this.#preallocatedEnd
     const failure = this.hasRoom(frame, freesSpace) ? undefined : await this.#extend(frame, freesSpace)

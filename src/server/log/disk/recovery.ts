@@ -39,7 +39,6 @@ export interface LogTail {
   readonly salt: Salt
 }
 
-/** The recovered content of a directory. */
 export interface Recovered<C> {
   readonly engine: Engine<C>
   /** Position of the last entry. */

@@ -127,7 +127,6 @@ const EMPTY: Uint8Array = new Uint8Array(0)
 
 /** Restores a snapshot of which some blocks are missing. */
 export class SalvagedState {
-  /** Ids of the restored records. */
   readonly ids = new Set<string>()
   readonly #taker: StateLoader
   #head: StateHead | undefined

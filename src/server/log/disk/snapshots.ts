@@ -49,7 +49,6 @@ const MIN_GARBAGE_RATIO = 2
 /** After a snapshot failed for lack of space, it is retried once the estimate has shrunk to this fraction. */
 const MAX_RETRY_SIZE_RATIO = 0.75
 
-/** Snapshot state when a log is resumed. */
 export interface SnapshotState {
   readonly snapshotBytes: number
   /**

@@ -18,7 +18,6 @@ export interface JetStreamConnection {
   readonly names: NatsNames
 }
 
-/** JetStream API error code. */
 const STREAM_NOT_FOUND = 10_059
 
 /** A message must leave room for a part of an entry after its header. */
