@@ -54,16 +54,16 @@ function* readRecords(reader: ByteReader): Generator<StateRecord, void> {
 
 /** Restores records from blocks. Raises `damaged` if the blocks do not form a state. */
 export class StateDecoder {
-  readonly #taker: StateLoader
+  readonly #loader: StateLoader
   #older = EMPTY
   #younger = EMPTY
   #keyCount = 0
   #head: StateHead | undefined
   #isComplete = false
 
-  /** @param taker - receives the records; discard it after `damaged` */
-  constructor(taker: StateLoader) {
-    this.#taker = taker
+  /** @param loader - receives the records; discard it after `damaged` */
+  constructor(loader: StateLoader) {
+    this.#loader = loader
   }
 
   get keyCount(): number {
@@ -88,7 +88,7 @@ export class StateDecoder {
 
   #restoreRecords(records: Iterable<StateRecord>): void {
     for (const record of records) {
-      this.#taker.restoreRecord(record)
+      this.#loader.restoreRecord(record)
       this.#keyCount++
     }
   }
@@ -97,7 +97,7 @@ export class StateDecoder {
     if (this.#head?.size !== this.#keyCount)
       throw damagedError('its number of keys differs from the number in its header')
     const { createdAt, version, lastNumber } = this.#head
-    this.#taker.finishRestore({ createdAt, version, lastNumber, replies: [this.#older, this.#younger] })
+    this.#loader.finishRestore({ createdAt, version, lastNumber, replies: [this.#older, this.#younger] })
     this.#isComplete = true
   }
 }

@@ -191,11 +191,11 @@ export class SnapshotReader {
 
   /**
    * @param shared - receives the state shared by nodes
-   * @param stateLoader - receives the engine's state; discard both after `damaged`
+   * @param loader - receives the engine's state; discard both after `damaged`
    */
-  constructor(shared: (bytes: Uint8Array) => void, taker: StateLoader) {
+  constructor(shared: (bytes: Uint8Array) => void, loader: StateLoader) {
     this.#shared = shared
-    this.#state = new StateDecoder(taker)
+    this.#state = new StateDecoder(loader)
   }
 
   get keyCount(): number {

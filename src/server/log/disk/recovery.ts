@@ -201,12 +201,12 @@ class DirectoryReader {
   }
 
   /** Restores the snapshot at a position; returns its number of keys. */
-  async readState(position: number, taker: StateLoader): Promise<number> {
+  async readState(position: number, loader: StateLoader): Promise<number> {
     const name = fileNameOf('state', position)
     return this.#withFile(name, async file => {
       const { salt } = readFileHead(name, await file.read(0, FILE_HEAD_BYTES), 'state', position)
       const frames = await FrameReader.open(file, FILE_HEAD_BYTES, salt)
-      const decoder = new StateDecoder(taker)
+      const decoder = new StateDecoder(loader)
       for (let number = 0; !decoder.isComplete; number++) {
         const block = await frames.readFrame(number)
         if (block === undefined) throw damagedError(`${name} is damaged at byte ${frames.offset}`)

@@ -128,7 +128,7 @@ const EMPTY: Uint8Array = new Uint8Array(0)
 /** Restores a snapshot of which some blocks are missing. */
 export class SalvagedState {
   readonly ids = new Set<string>()
-  readonly #taker: StateLoader
+  readonly #loader: StateLoader
   #head: StateHead | undefined
   #older: Uint8Array | undefined
   #younger: Uint8Array | undefined
@@ -136,8 +136,8 @@ export class SalvagedState {
   #lastNumber = 0
   #version: State['version'] | undefined
 
-  constructor(taker: StateLoader) {
-    this.#taker = taker
+  constructor(loader: StateLoader) {
+    this.#loader = loader
   }
 
   /** Returns whether the last block was read. */
@@ -164,7 +164,7 @@ export class SalvagedState {
     const hasReplies = this.#older !== undefined && this.#younger !== undefined
     const version = newest(this.#head?.version, this.#version)
     if (version !== undefined) {
-      this.#taker.finishRestore({
+      this.#loader.finishRestore({
         createdAt: this.#head?.createdAt,
         version,
         lastNumber: Math.max(this.#head?.lastNumber ?? 0, this.#lastNumber),
@@ -176,7 +176,7 @@ export class SalvagedState {
   }
 
   #restoreRecord(record: StateRecord): void {
-    this.#taker.restoreRecord(record)
+    this.#loader.restoreRecord(record)
     this.ids.add(record.id)
     this.#lastNumber = record.number
     this.#version = newest(this.#version, record.version)
