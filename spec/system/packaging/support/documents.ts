@@ -34,7 +34,7 @@ export const DOCUMENTS: readonly Document[] = [
     outputs: [
       /^ann says \{ celsius: 21 \}\n$/,
       /^connected\nanswer 42\nNotFound\n(disconnected\n)?$/,
-      /^line-1 was missed for [\d.]+ ms: read it anew\n$/,
+      /^line-1 missed for [\d.]+ ms: read its state again\n$/,
       /^absent {2}snapshot\nset 21 notification\nForbidden\n\[ 'thermostat1\/setPoint' \]\n$/,
     ],
   },
