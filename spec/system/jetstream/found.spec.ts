@@ -36,14 +36,14 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
   }
 
   it.each<readonly [Partial<StreamConfig>, RegExp]>([
-    [{ max_msgs_per_subject: 5 }, /does not keep all/],
-    [{ max_age: 1e12 }, /does not keep all/],
-    [{ retention: RetentionPolicy.Workqueue }, /does not keep all/],
-    [{ num_replicas: 1, subjects: ['other.>'] }, /has to take what is sent to rxss\.found-\d+\.log/],
-    [{ subjects: ['found.*', 'more'] }, /has to take what is sent to/],
-    [{ max_msg_size: 3_000 }, /messages of 3000 bytes at most/],
-    [{ deny_purge: true }, /may not be trimmed/],
-    [{ no_ack: true }, /acknowledges nothing/],
+    [{ max_msgs_per_subject: 5 }, /does not retain all/],
+    [{ max_age: 1e12 }, /does not retain all/],
+    [{ retention: RetentionPolicy.Workqueue }, /does not retain all/],
+    [{ num_replicas: 1, subjects: ['other.>'] }, /must have rxss\.found-\d+\.log as its only subject/],
+    [{ subjects: ['found.*', 'more'] }, /as its only subject/],
+    [{ max_msg_size: 3_000 }, /messages of at most 3000 bytes/],
+    [{ deny_purge: true }, /denies purging/],
+    [{ no_ack: true }, /does not acknowledge/],
   ])('a stream with %o is rejected as a log', async (config, words) => {
     const name = newName()
     const { streams } = await atNats()
@@ -59,7 +59,7 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
     await streams.add({ name: `OBJ_rxss_${name}`, subjects, max_age: 1e12 })
     await expect(node(name)).rejects.toMatchObject({
       code: 'argument',
-      message: expect.stringMatching(/OBJ_rxss.*keep/),
+      message: expect.stringMatching(/OBJ_rxss.*retain/),
     })
   })
 

@@ -121,6 +121,6 @@ export function degradedError({
   if (laggingServers.length === 0) return undefined
   return new StateStoreError(
     'connection-lost',
-    `the log is not on all its NATS servers: ${laggingServers.join(', ')} are unreachable or incomplete`,
+    `the log is not on all its NATS servers; unreachable or incomplete: ${laggingServers.join(', ')}`,
   )
 }
