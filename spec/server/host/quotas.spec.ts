@@ -5,7 +5,7 @@ import { addOptions, optionsIn } from '../../../src/cli/flags.js'
 import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS, watchQuotas } from '../../../src/server/host/quotas.js'
 
 const PAGE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
-const [, SECTION = ''] = /\n## How much\n(.*?)\n## /s.exec(PAGE) ?? []
+const [, SECTION = ''] = /\n## Quotas\n(.*?)\n## /s.exec(PAGE) ?? []
 /** Items of the page's list: option, flag and description of the default. */
 const items = Array.from(SECTION.matchAll(/^- (`max[^:]*): (.*)$/gm), ([, names = '', words = '']) => {
   const [option = '', flag] = Array.from(names.matchAll(/`([^`]+)`/g), ([, name = '']) => name)
