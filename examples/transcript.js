@@ -22,9 +22,9 @@ const COLOURS = {
 const started = performance.now()
 
 /**
- * One line of the transcript: when, who, what, and for values their version and where they came from.
+ * Prints a line of the transcript: time, actor, event, and for values their version and source.
  *
- * @param {Actor} who
+ * @param {Actor} actor
  * @param {string} what
  * @param {{ version?: unknown, source?: string }} [about]
  */

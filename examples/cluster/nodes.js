@@ -4,7 +4,7 @@ import { run } from './processes.js'
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /**
- * A node in a process of its own, as the command line starts it.
+ * A node in a separate process, started as on the command line.
  *
  * @typedef {object} Node
  * @property {string} id

@@ -7,12 +7,12 @@ import { createInterface } from 'node:readline'
  * A process that runs.
  *
  * @typedef {object} Running
- * @property {string} line - what it said when it was ready
+ * @property {string} line - its output when it was ready
  * @property {(signal: 'SIGTERM' | 'SIGKILL') => Promise<unknown>} end
  */
 
 /**
- * Starts a process and waits until it says that it is ready; it ends with this one.
+ * Starts a process and waits until it is ready; it ends with this one.
  *
  * @param {string} command
  * @param {readonly string[]} args

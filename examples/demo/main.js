@@ -28,7 +28,7 @@ await until(thermostat.setPoint.value$, value => value === 21)
 const warm = await until(temperature.entries$, ({ value }) => value !== undefined && value > 20)
 say('panel', `sees a room of ${warm.value} degrees`, warm)
 
-heading('2. The cable is cut; meanwhile the panel writes twice')
+heading('2. The cable is cut, and the panel writes twice')
 link.cut()
 say('link', 'cut')
 await until(thermostat.setPoint.freshness$, ({ state }) => state === 'stale')

@@ -7,7 +7,7 @@ import { say } from '../transcript.js'
 
 /** A member of the station, as the process that it is. */
 export class Member {
-  /** What it said last. */
+  /** The last message. */
   news$ = new BehaviorSubject(/** @type {import('./station.js').News | undefined} */ (undefined))
   #process
   #exit
@@ -38,7 +38,7 @@ export class Member {
   /** @param {import('./station.js').News} news */
   #hear(news) {
     if (news.role === 'leader') say(this.name, 'leads', { version: news.token, source: 'fencing token' })
-    else say(this.name, news.leader === undefined ? 'follows nobody yet' : `follows ${clientOf(news.leader)}`)
+    else say(this.name, news.leader === undefined ? 'follows no leader yet' : `follows ${clientOf(news.leader)}`)
     this.news$.next(news)
   }
 }

@@ -17,7 +17,7 @@ say('store', `listens on ${server.url}`)
 const panel = connect(server.url, { clientId: 'panel' })
 /** @type {import('rx-statestore').Key<import('./station.js').Speed>} */
 const speed = panel.key(SPEED, json())
-/** Who wrote the speed, without repetitions. @type {string[]} */
+/** Writers of the speed, without repetitions. @type {string[]} */
 const writers = []
 speed.value$.subscribe(value => {
   if (value !== undefined && value.by !== writers.at(-1)) writers.push(value.by)
@@ -36,7 +36,7 @@ async function leaderAmong(members) {
 }
 
 /**
- * What one leader after the other takes: from `since` to the first write of the next one that was accepted, ms.
+ * The time from one leader to the next: from `since` to the first accepted write of the next leader, ms.
  *
  * @param {readonly Member[]} members
  * @param {number} since
@@ -75,24 +75,24 @@ const killedAt = performance.now()
 say('operator', `kills ${first.leader.name} (SIGKILL)`)
 const rest = crew.filter(member => member !== first.leader)
 const [second] = await Promise.all([succession(rest, killedAt), first.leader.kill()])
-say('panel', `takeover: ${second.took} ms, as nobody gave the lease back`)
+say('panel', `takeover: ${second.took} ms, as the lease had to expire`)
 check('the new token is newer', second.token.compareTo(first.token) > 0, true)
 const late = await writeWith(first.token)
 say('panel', `a late write by ${first.leader.name}: ${late}`, { version: first.token })
-check('the killed leader could not have written any more', late, 'fencing-token-stale')
+check('a late write of the killed leader is rejected', late, 'fencing-token-stale')
 
-heading('3. The leader is asked to stop')
+heading('3. The leader stops')
 const stoppedAt = performance.now()
 say('operator', `asks ${second.leader.name} to stop`)
 const last = rest.filter(member => member !== second.leader)
 const [third, [exitCode]] = await Promise.all([succession(last, stoppedAt), second.leader.stop()])
-say('panel', `handover: ${third.took} ms, as it gave the lease back`)
+say('panel', `handover: ${third.took} ms, as it released the lease`)
 check('it ended by itself', exitCode, 0)
 check('the handover was faster than the takeover', third.took < second.took, true)
-check('nobody wrote in between', writers, [first.leader.name, second.leader.name, third.leader.name])
+check('no other member wrote', writers, [first.leader.name, second.leader.name, third.leader.name])
 
 await third.leader.stop()
-check('in the end nobody holds the lease', await firstValueFrom(lease(panel, STATION, LEASE).holder$), undefined)
+check('in the end the lease is free', await firstValueFrom(lease(panel, STATION, LEASE).holder$), undefined)
 await panel.close()
 await server.close()
 heading(`Done: takeover ${second.took} ms, handover ${third.took} ms.`)

@@ -1,4 +1,4 @@
-// One of those who can run the pump station: it writes the speed while it leads, and only then.
+// A candidate for running the pump station: it writes the speed only while it leads.
 
 import { connect, json, set } from 'rx-statestore'
 import { fenced, leadership } from 'rx-statestore/lease'
@@ -32,6 +32,6 @@ leadership(store, STATION, LEASE)
   )
   .subscribe()
 
-// Closing the client hands over at once.
+// Closing the client releases the lease, so the next leader takes over immediately.
 process.on('message', () => store.close().then(() => process.disconnect()))
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-/** The lease that makes somebody the leader. */
+/** The lease of the leader. */
 export const STATION = 'pump-station'
 /** What only the leader may write. */
 export const SPEED = 'pump-station\\speed'

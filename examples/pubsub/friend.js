@@ -1,10 +1,10 @@
 import { connectPubSub } from 'rx-statestore/pubsub'
 import { say } from '../transcript.js'
 
-/** What everybody talks in. */
+/** The group of the chat. */
 export const GROUP = 'kitchen'
 
-/** Somebody who listens to a group, and notes what was said there. */
+/** A member of the group that records its messages. */
 export class Friend {
   /** What arrived, in the order it did. @type {unknown[]} */
   heard = []
@@ -14,7 +14,7 @@ export class Friend {
 
   /**
    * @param {'ann' | 'bob'} name
-   * @param {() => Promise<string>} url - asked for anew for every session
+   * @param {() => Promise<string>} url - called for every session
    */
   constructor(name, url) {
     this.#name = name
@@ -26,7 +26,7 @@ export class Friend {
     })
     this.group.gaps$.subscribe(gap => {
       this.gaps.push(gap)
-      say(name, `has missed what was said for ${Math.round(gap.to - gap.from)} ms`)
+      say(name, `has missed the messages of ${Math.round(gap.to - gap.from)} ms`)
     })
     this.client.status$.subscribe(status => this.#show(status))
   }
@@ -35,7 +35,7 @@ export class Friend {
   #show(status) {
     const { state } = status
     if (state === 'connected') say(this.#name, `is connected: session ${status.connectionId.slice(0, 6)}`)
-    // Every attempt is told; the first will do.
+    // Every attempt emits; the first one is enough.
     else if (state !== 'recovering' || status.attempt === 1) say(this.#name, `is ${state}`)
   }
 }

@@ -22,7 +22,7 @@ export class Cable {
   }
 
   /**
-   * Leads a WebSocket on, from the request that asks for it.
+   * Forwards a WebSocket from its upgrade request.
    *
    * @param {import('node:http').IncomingMessage} request
    * @param {import('node:stream').Duplex} socket

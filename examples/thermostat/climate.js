@@ -10,7 +10,7 @@ const LOSS = 60
 const CAPACITY = 1e6
 /** W */
 const POWER = { off: 0, eco: 1_300, boost: 2_000 }
-/** How far from the set point the heater is switched, so that it does not flutter, K. */
+/** Hysteresis of the heater around the set point, K. */
 const HYSTERESIS = 0.25
 /** Water in the air, as vapour pressure, hPa. Windows stay closed. */
 const VAPOUR = 11.2

@@ -5,7 +5,7 @@ export const MODES = /** @type {const} */ (['off', 'eco', 'boost'])
 
 /** @typedef {(typeof MODES)[number]} Mode */
 
-/** A point of the chart: ms since the Unix epoch, °C in the room, set point in °C, whether it was heated (0 or 1). */
+/** A point of the chart: ms since the Unix epoch, °C in the room, set point in °C, heating (0 or 1). */
 /** @typedef {readonly [at: number, temperature: number, setPoint: number, heating: number]} Point */
 
 /** A codec of one's own is two functions. @type {import('rx-statestore').Codec<Mode>} */
@@ -20,7 +20,7 @@ const mode = {
 }
 
 /**
- * What room and pages know of each other. Nobody talks to anybody: they share keys.
+ * The keys that room and pages share, their only means of communication.
  *
  * @param {import('rx-statestore').StateStore} store
  */

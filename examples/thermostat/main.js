@@ -12,7 +12,7 @@ const { values: options } = parseArgs({
   options: {
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '8484' },
-    // Both addresses of a store that runs elsewhere, instead of one of our own.
+    // Both addresses of an external store; else a store in this process.
     store: { type: 'string' },
     ws: { type: 'string' },
   },
@@ -40,26 +40,26 @@ async function stop() {
   await store?.close()
 }
 
-/** What a key does, and what to say then. @type {Record<string, { what: string, act: () => unknown, said: () => string }>} */
+/** The action of each key, and the message to print. @type {Record<string, { what: string, act: () => unknown, said: () => string }>} */
 const actions = {
   c: {
-    what: 'cut the pages off; again, and they come back',
+    what: 'disconnect the pages; again to reconnect them',
     act: () => (site.cable.isCut ? site.cable.restore() : site.cable.cut()),
     said: () =>
-      site.cable.isCut ? 'The pages are cut off. What they show is stale, and they say so.' : 'They may come back.',
+      site.cable.isCut ? 'The pages are disconnected, and show stale values as such.' : 'The pages can reconnect.',
   },
   s: {
-    what: 'make their connection slow; then turn the dial, or cut them off and let them come back',
+    what: 'slow their connection down; then turn the dial, or disconnect and reconnect them',
     act: () => {
       site.cable.slow = !site.cable.slow
     },
-    said: () => (site.cable.slow ? 'Only 2 kB a second get to the pages.' : 'The connection is fast.'),
+    said: () => (site.cable.slow ? 'The pages get only 2 kB/s.' : 'The connection is fast.'),
   },
   ...(store && {
     r: {
-      what: 'restart the store, which loses everything',
+      what: 'restart the store, which loses its keys',
       act: () => store.restart(),
-      said: () => 'The store is back. The room has given it the set point it remembers.',
+      said: () => 'The store has restarted. The room has restored the set point.',
     },
   }),
   q: { what: 'quit', act: stop, said: () => '' },
@@ -67,7 +67,7 @@ const actions = {
 
 console.log(`\n  ${pc.bold('Thermostat')}`)
 for (const host of hostsOf(options.host)) console.log(`  ${pc.cyan(`http://${host}:${site.port}/`)}`)
-console.log('\n  Open it twice and turn the dial; on a phone, too, with --host 0.0.0.0.\n')
+console.log('\n  Open it twice and turn the dial. --host 0.0.0.0 makes it available to phones.\n')
 process.once('SIGINT', stop).once('SIGTERM', stop)
 if (process.stdin.isTTY) listen(process.stdin)
 
@@ -77,7 +77,7 @@ function listen(keyboard) {
   console.log()
   emitKeypressEvents(keyboard)
   keyboard.setRawMode(true)
-  // One after the other, so that nobody restarts a store that is restarting.
+  // One key press at a time, as restarts must not overlap.
   let last = Promise.resolve()
   keyboard.on('keypress', (_text, { name = '', ctrl }) => {
     const action = ctrl && name === 'c' ? actions['q'] : actions[name]

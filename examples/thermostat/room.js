@@ -20,14 +20,14 @@ const TICK = 500
 const TICKS_PER_POINT = 4
 /** Five minutes of them. */
 const POINTS = 150
-/** What is wanted of a room nobody has wanted anything of. */
+/** The set point of a room without one. */
 const SET_POINT = 21
 /** @type {import('./keys.js').Mode} */
 const MODE = 'boost'
 
 /**
- * A room with a thermostat: it follows its set point and its mode, and reports what its sensors say. It remembers both,
- * so that it goes on without the store, and gives them back to a store that has lost them.
+ * A room with a thermostat: it follows its set point and mode, and reports its sensors. It remembers both to work without
+ * the store, and restores them in a store that has lost them.
  *
  * @param {string} url
  * @param {number} now - ms since the Unix epoch
@@ -88,7 +88,7 @@ const report = (key, readings$) =>
   ).pipe(set(key, { latest: true, timeout: 2_000, onError: 'emit' }))
 
 /**
- * What was wanted last, whatever the store has lost since.
+ * The last set point, even if the store has lost it.
  *
  * @template T
  * @param {import('rx-statestore').Key<T>} key

@@ -5,7 +5,7 @@ import { Cable } from './cable.js'
 
 const PAGE = fileURLToPath(new URL('./page/', import.meta.url))
 
-/** Nothing from elsewhere; the keep-alive of mqtt.js runs in a worker of its own making. */
+/** No external sources; mqtt.js runs its keep-alive in a worker that it creates. */
 const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css' }

@@ -1,6 +1,6 @@
 import { serve } from 'rx-statestore/server'
 
-/** A store in this process, on ports of its own, that can be restarted on the same ones. */
+/** A store in this process, on free ports that a restart keeps. */
 export class OwnStore {
   #running
 

@@ -11,7 +11,7 @@ const SOURCES = { snapshot: 'first read', notification: 'change', resync: 'resyn
 const versions = new WeakMap()
 
 /**
- * What changed, with its version, the newest on top; of readings only those that were read, as the chart has the others.
+ * Lists changes with versions, the newest on top. Of readings, only the first is listed: the chart has the others.
  *
  * @param {import('../keys.js').Keys} keys
  */
@@ -38,8 +38,8 @@ export function showChanges({ setPoint, mode, temperature, humidity, heating }) 
 }
 
 /**
- * Puts a row below all newer ones: what is read first comes key by key, and not in the order of time. Only a key that
- * there is not has no version; it is so now.
+ * Inserts a row below all newer ones, as the initial reads of keys are not ordered by time. An absent key has no version,
+ * and counts as current.
  *
  * @param {Element} list
  * @param {Element} row

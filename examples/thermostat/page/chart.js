@@ -117,7 +117,7 @@ export class Chart {
   #drawHeated(plot) {
     const { left, top, width, height } = plot.bbox
     const y = top + height - (STRIP / 2) * devicePixelRatio
-    // uPlot remembers what it has set, and would draw its lines like ours.
+    // uPlot keeps the former settings, and would draw its lines like ours.
     plot.ctx.save()
     plot.ctx.strokeStyle = this.#colour('--warm')
     plot.ctx.lineWidth = STRIP * devicePixelRatio

@@ -4,7 +4,7 @@ import { timeOf } from './time.js'
 
 /** @typedef {import('rx-statestore').Status} Status */
 
-/** How often the time until the next attempt is shown anew, ms. */
+/** Refresh interval of the countdown to the next attempt, ms. */
 const TICK = 500
 
 /**
@@ -65,7 +65,7 @@ function show({ state, words, detail = '', synced = 0 }, count) {
   Array.from(pips.children, (pip, i) => pip.classList.toggle('on', i < synced))
 }
 
-/** Screen readers read out what is written, whether it is the same or not. @param {string} selector @param {string} text */
+/** Writes only changes, as screen readers announce every write. @param {string} selector @param {string} text */
 function say(selector, text) {
   const element = find(selector)
   if (element.textContent !== text) element.textContent = text

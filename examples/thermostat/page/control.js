@@ -2,17 +2,16 @@ import { concat, EMPTY, ignoreElements, map, merge, startWith, switchMap, tap } 
 
 /** @typedef {import('rx-statestore').StateStoreError} StateStoreError */
 /**
- * What a control shows: `wanted` while somebody turns it and until the store has the last of it, else what is stored.
- * `waits` for the connection; `failure` is why the last turn was not written.
+ * The state of a control: `wanted` while the user turns it and until the last value is stored, else the stored value.
+ * `waits` for the connection; `failure` is the reason why the last value was not written.
  *
  * @template T
  * @typedef {{ value: T | undefined, wanted: boolean, waits: boolean, failure?: StateStoreError | undefined }} Shown
  */
 
 /**
- * Ties a control to what it writes. Each turn is a stream of values that ends when the hand lets go; until then the control
- * is the hand's, whatever others write. While a value is being written only the latest waits, so that a drag costs no more
- * than the network carries.
+ * Connects a control to its key. Each turn is a stream of values that ends when the user lets go; until then, writes of
+ * other clients do not move the control. During a write only the latest value waits, so a drag adapts to the network.
  *
  * @template T
  * @param {import('rx-statestore/optimistic').Optimistic<T>} view
@@ -30,7 +29,7 @@ export function control(view, turns$) {
     startWith(EMPTY),
     switchMap(turn$ => concat(handOf(view, turn$), shown$)),
   )
-  // Looked at all the time, also by those who turn: what was seen last is what a write is compared with.
+  // Stays subscribed during a turn, as writes are compared with the last observed value.
   return merge(turned$, shown$.pipe(ignoreElements()))
 }
 

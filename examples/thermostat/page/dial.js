@@ -20,7 +20,7 @@ const KEYS = {
   End: MAX - MIN,
 }
 
-/** A round dial for finger, mouse, keys and buttons. It shows what it is told, and tells what is wanted. */
+/** A round dial for touch, mouse, keyboard and buttons. It shows the given value, and emits the wanted one. */
 export class Dial {
   /**
    * Every turn, as a stream of values that ends when the hand lets go.
@@ -52,7 +52,7 @@ export class Dial {
     )
   }
 
-  /** @param {number | undefined} value - undefined when nobody knows */
+  /** @param {number | undefined} value - undefined if unknown */
   show(value) {
     this.#value = value
     this.#root.classList.toggle('unknown', value === undefined)

@@ -13,7 +13,7 @@ import { showTimeline } from './timeline.js'
 const store = connect(new URL('store', location.href.replace(/^http/, 'ws')).href, { reconnect: { max: 3_000 } })
 const keys = keysOf(store)
 
-// The page is a stream like any other: as long as somebody subscribes to it, it shows and can be turned.
+// The page is a stream like any other: it works while it has a subscriber.
 merge(
   showSetPoint(keys),
   showMode(keys),
@@ -24,7 +24,7 @@ merge(
   store.errors$.pipe(tap(({ message }) => showFailure(message))),
 ).subscribe({ error: ({ message }) => showFailure(`This page has stopped: ${message}`) })
 
-/** What ends nothing, such as a value nobody can read or a clock that is wrong, and what ends all. @param {string} text */
+/** Shows an error: one that ends nothing, such as an undecodable value, or one that ends the page. @param {string} text */
 function showFailure(text) {
   find('#failure').textContent = text
 }

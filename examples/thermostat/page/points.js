@@ -1,4 +1,4 @@
-// The points of the chart, oldest first; pure functions, as the chart is told to forget, to fill a gap, to go on.
+// The points of the chart, oldest first; pure functions that append, fill a gap and trim.
 
 /** @typedef {import('../keys.js').Point} Point */
 
@@ -8,13 +8,13 @@ export const SPAN = 300_000
 /** A point without values: the line ends before it. @param {number} at @returns {Point} */
 export const gapAt = at => [at, Number.NaN, Number.NaN, 0]
 
-/** What was seen, with the history in place of what it covers. @param {readonly Point[]} points @param {readonly Point[]} history */
+/** Merges live points with the history, which replaces those it covers. @param {readonly Point[]} points @param {readonly Point[]} history */
 export function filled(points, history) {
   const end = history.at(-1)?.[0] ?? 0
   return [...history, ...points.filter(([at]) => at > end)]
 }
 
-/** Without what has left the chart; one point beyond its edge leads the line there. @param {readonly Point[]} points @param {number} now */
+/** Removes points before the chart; keeps one beyond its edge, from which the line starts. @param {readonly Point[]} points @param {number} now */
 export function recent(points, now) {
   const first = points.findIndex(([at]) => at > now - SPAN)
   return first > 0 ? points.slice(first - 1) : points

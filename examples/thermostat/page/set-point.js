@@ -4,12 +4,12 @@ import { control, noticeOf } from './control.js'
 import { Dial } from './dial.js'
 import { find } from './find.js'
 
-/** The dial: what is wanted, and in its middle what is. @param {import('../keys.js').Keys} keys */
+/** The dial: the wanted value, and the current one in its middle. @param {import('../keys.js').Keys} keys */
 export function showSetPoint({ setPoint, mode, temperature, heating }) {
   const root = find('#dial')
   const dial = new Dial(root)
   return merge(
-    // Late is better than never, but not when nobody thinks of it any more.
+    // A late write is useful for a minute only: after that, the user no longer expects it.
     control(optimistic(setPoint, { offline: 'latest', maxAge: 60_000 }), dial.turns$).pipe(
       tap(shown => {
         dial.show(shown.value)

@@ -20,7 +20,7 @@ import { filled, gapAt, pointOf, recent } from './points.js'
 const FRAME = 250
 
 /**
- * The last minutes, as a chart: what came live, and after every connection what the room remembers of the time before.
+ * A chart of the last minutes: live values, and after each reconnect the history that the room recorded in between.
  *
  * @param {import('../keys.js').Keys} keys
  * @param {import('rx-statestore').Key<readonly import('../keys.js').Point[]>} history

@@ -1,7 +1,7 @@
 /** @import { Codec, StateStore } from 'rx-statestore' with { 'resolution-mode': 'import' } */
 /** @import { Message, Red, RedNode, Settings, StoreNode } from './node-red.js' */
 
-/** How values are written, by what the editor calls it. Once for all nodes, so that those of one key share its watch. */
+/** The codecs by their names in the editor, shared so that nodes of one key share its watch. */
 const codecs = import('rx-statestore').then(({ boolean, bytes, json, number, text }) => {
   /** @type {Codec<unknown>} */
   const buffer = { encode: value => bytes.encode(/** @type {Uint8Array} */ (value)), decode: Buffer.from }
@@ -11,7 +11,7 @@ const codecs = import('rx-statestore').then(({ boolean, bytes, json, number, tex
 })
 
 /**
- * Registers a type of nodes. What is wrong with the settings is shown at the node, and is the error of all that comes to it.
+ * Registers a type of nodes. Invalid settings are shown at the node, and are the error of every message to it.
  *
  * @param {Red} RED
  * @param {string} type
@@ -84,8 +84,8 @@ function fail(node, error, msg) {
 }
 
 /**
- * Answers each message by a request. While the node is closed it waits for those under way: a write that was sent has an
- * outcome, which somebody wants to know.
+ * Sends a request for each message. Closing the node waits for requests in flight, so that the outcome of a write is
+ * reported.
  *
  * @param {RedNode} node
  * @param {StateStore} store

@@ -11,7 +11,7 @@ module.exports = async RED => {
       /** @type {ReturnType<typeof connect> | undefined} */
       let store
 
-      // Not before a node wants it: a config node that nobody uses connects to nothing.
+      // Connects on first use: an unused config node opens no connection.
       node.open = () => {
         if (store !== undefined) return store
         const urls = String(url ?? '').split(',')

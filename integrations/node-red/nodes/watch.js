@@ -15,7 +15,7 @@ module.exports = async RED => {
     let isClosed = false
 
     const entries = watched.entries$.subscribe({
-      // What an entry does to the freshness is told right after it, and belongs in its message.
+      // The freshness that an entry causes is emitted right after it, and belongs in its message.
       next: entry => queueMicrotask(() => tell(entry)),
       error: error => fail(node, error, { topic: key }),
     })
