@@ -143,8 +143,13 @@ export class FakeStream implements Stream {
   }
 
   bounds(): Observable<StreamBounds> {
-    const { first, last, laggingServers: behind, messages } = this.#cluster
-    return this.#answer(() => ({ first, last, behind, missing: Math.max(0, last - first + 1 - messages.length) }))
+    const { first, last, laggingServers, messages } = this.#cluster
+    return this.#answer(() => ({
+      first,
+      last,
+      laggingServers,
+      missingCount: Math.max(0, last - first + 1 - messages.length),
+    }))
   }
 
   trim(upTo: number): Observable<never> {

@@ -65,15 +65,17 @@ export class NatsStream implements Stream {
   bounds(): Observable<StreamBounds> {
     const { manager, names } = this.#connection
     return fromTask('the state of the stream cannot be read', () => manager.streams.info(names.stream)).pipe(
-      map(({ state, cluster }) => ({
-        first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
-        last: state.last_seq,
-        leader: cluster?.leader,
-        missing: state.num_deleted ?? 0,
-        behind: (cluster?.replicas ?? [])
-          .filter(({ current, offline }) => !current || offline === true)
-          .map(({ name }) => name),
-      })),
+      map(
+        ({ state, cluster }): StreamBounds => ({
+          first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
+          last: state.last_seq,
+          leader: cluster?.leader,
+          missingCount: state.num_deleted ?? 0,
+          laggingServers: (cluster?.replicas ?? [])
+            .filter(({ current, offline }) => !current || offline === true)
+            .map(({ name }) => name),
+        }),
+      ),
     )
   }
 
