@@ -80,6 +80,7 @@ export function addAttach(program: Command, io: Io): void {
   })
 }
 
+/** The MQTT session must be at the broker that receives the requests. */
 function onlyOne([url, ...others]: readonly string[]): string {
   if (url !== undefined && others.length === 0) return url
   throw new Failure(EXIT.usage, 'attach takes one broker URL, got several')

@@ -60,6 +60,7 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   if (console === undefined && flags.data === undefined && !flags.partial) throw new Failure(EXIT.usage, NEEDS_CONSOLE)
   const target = await openTarget(flags.file, io)
   const save = new DumpProgress(target)
+  // Lines that are printed to the same terminal show the progress.
   const shows = target.name !== undefined || !io.stdout.isTTY
   const endProgress = shows ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {

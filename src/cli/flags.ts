@@ -142,8 +142,11 @@ export function fencingToken(text: string): Hlc {
   }
 }
 
-/** Parses a repeatable flag `name=value`. */
-export function attribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** A repeatable flag `--attribute name=value`, which collects an object. */
+export const attributeOption = (description: string): Option =>
+  new Option('--attribute <name=value>', description).argParser(withAttribute).default({}, 'none')
+
+function withAttribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) throw new InvalidArgumentError('Expected a name, `=` and a value.')
   return { ...before, [name]: value }

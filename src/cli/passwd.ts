@@ -9,7 +9,7 @@ import {
   type User,
 } from '../server/access/passwords.js'
 import { EXIT, Failure } from './failure.js'
-import { attribute } from './flags.js'
+import { attributeOption } from './flags.js'
 import type { Io } from './io.js'
 
 interface PasswdFlags {
@@ -34,7 +34,7 @@ export function addPasswd(program: Command, io: Io): void {
   const command = program.command('passwd').summary('set the password of a user')
   command.description('Sets the password of a user in the file of `serve --password-file`.')
   command.argument('<file>', 'password file').argument('<user>', 'name of the user')
-  command.option('--attribute <name=value>', 'attribute for policies; repeatable', attribute, {})
+  command.addOption(attributeOption('attribute for policies; repeatable'))
   command.option('--delete', 'remove the user')
   command.addHelpText('after', HELP)
   command.action(async (file: string, name: string) => setPassword(file, name, command.opts<PasswdFlags>(), io))

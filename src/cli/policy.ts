@@ -5,7 +5,7 @@ import { reason } from '../core/util/errors.js'
 import { type Policy, parsePolicyFile } from '../server/access/policy.js'
 import { type Action, Rights } from '../server/access/rights.js'
 import { EXIT, Failure } from './failure.js'
-import { attribute } from './flags.js'
+import { attributeOption } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 
@@ -39,11 +39,12 @@ export function addPolicy(program: Command, io: Io): void {
   )
   const command = policy
     .command('check')
+    .summary('show whether a policy allows an action')
     .description('Shows whether a policy allows an action, and which rule decides.')
   command.argument('<file>', 'policy file, YAML')
   command.option('--as <user>', 'user name (none)')
   command.option('--client-id <id>', 'MQTT client id', '')
-  command.option('--attribute <name=value>', 'attribute of the client; repeatable', attribute, {})
+  command.addOption(attributeOption('attribute of the client; repeatable'))
   command.addOption(new Option('--can <what>', 'action to check').choices(VERBS))
   command.option('--key <key>', 'key, for Read and Write')
   command.option('--topic <topic>', 'topic for Publish, topic filter for Subscribe')

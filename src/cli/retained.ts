@@ -46,8 +46,8 @@ the key, but a missing message never does. After an outage, both sides are
 synchronised again. Runs until interrupted.
 
 The topics are at the broker of the store, unless --from names another broker.
-That one gets only the user name and password of its own address. --key without
---cert means --keys.
+Its user name and password are then taken only from the URL of --from. --key
+means --keys if --cert is not set.
 
 Examples:
   $ rx-statestore retained --topic 'plant/+/temp' --keys 'plant/{1}/temp'

@@ -39,6 +39,8 @@ function programOf(io: Io, commands: readonly Add[]): Command {
     'State store over MQTT 5: run one, read, write, list, watch, save and restore keys, run commands under a lock.',
   )
   program.version(packageVersion()).enablePositionalOptions().exitOverride()
+  // The flags of `attach` leave 38 columns to descriptions; below 40, Commander does not wrap.
+  program.configureHelp({ minWidthToWrap: 20 })
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
     outputError: () => undefined,

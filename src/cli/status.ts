@@ -22,8 +22,8 @@ export const PROBE_PREFIX = 'rx-statestore/probe/'
 const HELP = `
 Connects to the broker, sends a request to the store, and shows latencies, the
 number of keys, and the offset of the store's clock. Measuring the offset writes
-and deletes a key that begins with ${PROBE_PREFIX}; --no-write skips that. With
---console, also shows uptime, clients and watches.
+and deletes a key that begins with ${PROBE_PREFIX}; --no-write skips
+that. With --console, also shows uptime, clients and watches.
 Exit code 1: the broker is unreachable, or no store answers.
 
 Examples:

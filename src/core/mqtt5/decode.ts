@@ -184,6 +184,7 @@ function readWill(reader: MqttReader, version: Version, flags: number): Will {
   }
 }
 
+/** Per packet: each filter costs far more time than its bytes suggest. */
 const MAX_FILTERS = 10_000
 
 /** Decodes SUBSCRIBE (MQTT 5.0, section 3.8). */

@@ -26,6 +26,7 @@ export class FrameCutter {
   /** Bytes that arrived after the end of the assembled packet. */
   #rest: Uint8Array = NO_BYTES
 
+  /** @param maxPacketSize - including the fixed header, bytes */
   constructor(maxPacketSize: number) {
     this.#maxPacketSize = maxPacketSize
   }

@@ -32,11 +32,13 @@ const NO_IDS: readonly number[] = Object.freeze([])
 type MutablePublish = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
 export interface PublishDecoderOptions {
+  /** Of the connection. Default 5. */
   readonly version?: Version
   /** The peer; only a server sends subscription identifiers. Default `client`. */
   readonly sender?: 'client' | 'server'
   /** A topic whose messages are not forwarded; `carried` stays empty. */
   readonly endTopic?: string | undefined
+  /** Maximum per packet. Default 1,000. */
   readonly maxUserProperties?: number
 }
 

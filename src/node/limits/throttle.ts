@@ -16,6 +16,7 @@ const MAX_NAME_LENGTH = 256
 
 interface Failures {
   readonly count: number
+  /** ms of the monotonic clock. */
   readonly last: number
 }
 

@@ -244,7 +244,7 @@ interface Amount {
   bytes: number
 }
 
-/** Unacknowledged messages, numbered from 1. A message keeps its id, so that clients detect duplicates. */
+/** Unacknowledged messages, numbered from 1. A repeated message has the same id and bytes. */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #lastId = 0
