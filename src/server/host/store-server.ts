@@ -13,9 +13,11 @@ export interface StoreStats {
   readonly connections: number
   /** MQTT sessions, offline clients included. */
   readonly sessions: number
+  /** Number of retained messages. */
   readonly retained: number
   /** Bytes. */
   readonly retainedBytes: number
+  /** Subscriptions of all sessions. */
   readonly subscriptions: number
   /** Bytes; see {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
@@ -38,6 +40,7 @@ export interface ConnectedClient {
   readonly clientId: string
   /** ms since the Unix epoch */
   readonly since: number
+  /** Number of keys that it watches. */
   readonly watches: number
 }
 
@@ -57,6 +60,7 @@ export interface StoredKey {
   readonly expiresAt: number | undefined
   /** Writes must carry this token or a newer one. */
   readonly fencingToken: string | undefined
+  /** Number of clients that watch it. */
   readonly watchers: number
 }
 
@@ -90,6 +94,7 @@ export interface LoadResult {
   readonly versionsKept: number
   /** Keys that had expired already; not loaded. */
   readonly expired: number
+  /** Number of keys deleted by `replace`. */
   readonly deleted: number
 }
 
@@ -128,7 +133,9 @@ export interface StoreServer extends AsyncDisposable {
   readonly storage$: Observable<StorageStatus>
   /** Undefined for a store without `log`. */
   readonly cluster: ClusterStatus | undefined
+  /** Client ids of the open connections. */
   readonly clientIds: readonly string[]
+  /** The open connections. */
   readonly clients: readonly ConnectedClient[]
   /**
    * Usage of each quota by principal, of those with usage now or recently. Can be iterated once.

@@ -14,6 +14,7 @@ export interface Usage {
   /** Keys last written by the principal, and their bytes. */
   readonly keys: number
   readonly bytes: number
+  /** Number of retained messages. */
   readonly retained: number
   readonly retainedBytes: number
   /** Bytes queued for its offline sessions. */
