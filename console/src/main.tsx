@@ -4,7 +4,7 @@ import { saveToken, takeToken } from './api/token.js'
 import { type Console, openConsole } from './state/console.js'
 import { themes } from './state/theme.js'
 import { App, TokenPage } from './view/app.js'
-import { loadMore } from './view/later.js'
+import { loadMore } from './view/lazy.js'
 
 const root = document.body
 const theme$ = themes(document.documentElement, localStorage)

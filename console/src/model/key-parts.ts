@@ -1,5 +1,5 @@
 /** Splits a key into its prefix and its last segment. */
-export function keyParts(name: string): readonly [place: string, own: string] {
-  const [, prefix = '', ownName = name] = /^(.*[/\\:.])(.+)$/s.exec(name) ?? []
-  return [prefix, ownName]
+export function keyParts(name: string): readonly [prefix: string, name: string] {
+  const [, prefix = '', segment = name] = /^(.*[/\\:.])(.+)$/s.exec(name) ?? []
+  return [prefix, segment]
 }

@@ -157,8 +157,8 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     route$,
     now$,
     now,
-    run: (asked, done) => {
-      lifetime.add(asked.subscribe({ next: done, error: (cause: unknown) => toasts.failure(cause) }))
+    run: (request$, done) => {
+      lifetime.add(request$.subscribe({ next: done, error: (cause: unknown) => toasts.failure(cause) }))
     },
     navigate: route => {
       location.hash = toFragment(route)

@@ -4,10 +4,10 @@ import { formatDuration, formatRemaining, timeOfDay } from '../model/time.js'
 import type { Health } from '../state/health.js'
 import { useConsole } from './context.js'
 import { Icon } from './icon.js'
-import { lazy } from './later.js'
+import { lazy } from './lazy.js'
 import { useCell } from './use-cell.js'
 
-const ThawButton = lazy(more => more.ThawButton)
+const ResumeButton = lazy(more => more.ResumeButton)
 
 export function Footer(): JSX.Element {
   const { health$, now$, dialog$ } = useConsole()
@@ -17,7 +17,7 @@ export function Footer(): JSX.Element {
     <footer class={`footer footer-${health.state}`}>
       {(health.state === 'stale' || health.state === 'frozen') && <Icon name="warn" />}
       <p class="footer-words">{health.state === 'live' ? <Facts now={now} /> : statusText(health, now)}</p>
-      {health.state === 'frozen' && <ThawButton />}
+      {health.state === 'frozen' && <ResumeButton />}
       <button type="button" class="footer-keys" onClick={() => dialog$.next({ type: 'keyboard' })}>
         <kbd>/</kbd> search <kbd>↑</kbd>
         <kbd>↓</kbd> move <kbd>Enter</kbd> open <kbd>n</kbd> set <kbd>?</kbd> more
@@ -29,7 +29,7 @@ export function Footer(): JSX.Element {
 function statusText(health: Health, now: number): string {
   switch (health.state) {
     case 'frozen':
-      return `Frozen for ${formatRemaining(health.until - now)}: connections stay open, but nothing is processed.`
+      return `Frozen, ${formatRemaining(health.until - now)} left: connections stay open, but nothing is processed.`
     case 'stale':
       return `${health.why}. Values as of ${timeOfDay(health.since).slice(0, 8)}; retrying.`
     case 'connecting':

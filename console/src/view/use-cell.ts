@@ -6,10 +6,10 @@ export const useCell = <T>(cell: BehaviorSubject<T>): T => useObservable(cell, c
 
 /** Returns the latest value of an observable, which must be the same object in every rendering. */
 export function useObservable<T>(source: Observable<T>, initial: T): T {
-  const [held, setHeld] = useState({ source, value: initial })
+  const [latest, setLatest] = useState({ source, value: initial })
   useLayoutEffect(() => {
-    const subscription = source.subscribe(value => setHeld({ source, value }))
+    const subscription = source.subscribe(value => setLatest({ source, value }))
     return () => subscription.unsubscribe()
   }, [source])
-  return held.source === source ? held.value : initial
+  return latest.source === source ? latest.value : initial
 }

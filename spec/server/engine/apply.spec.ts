@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
-import { apply, type Clocks, type RecordCommand, type StoredRecord } from '../../../src/server/engine/apply.js'
+import { type ApplyContext, apply, type RecordCommand, type StoredRecord } from '../../../src/server/engine/apply.js'
 import { effort } from '../../support/effort.js'
 import { bytes, textOf } from '../../support/words.js'
 
@@ -33,7 +33,7 @@ const recordCommand: fc.Arbitrary<RecordCommand> = fc.oneof(
   fc.record({ verb: fc.constant('VDEL'), key: fc.constant(key), value: text.map(bytes) }),
 )
 
-const clocks: fc.Arbitrary<Clocks> = fc.record({
+const clocks: fc.Arbitrary<ApplyContext> = fc.record({
   now: fc.constant(NOW),
   next: fc.constant(new Hlc(NOW + 10, 7, 'StateStore')),
   fencingToken: fc.option(hlc, { nil: undefined }),

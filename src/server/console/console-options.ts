@@ -17,9 +17,11 @@ export interface ConsoleOptions {
   /** Contents of the store after a reset; without it, a reset is not offered. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
+  /** Clock of the stats stream. Default the system clock. */
   readonly clock?: Clock | undefined
+  /** Folder of the built page. Default that of this package. */
   readonly page?: URL | undefined
-  /** Closes a connection that is idle during a request for this long. Default 60,000. */
+  /** Closes a connection that is idle during a request for this long, ms. Default 60,000. */
   readonly idleTimeout?: number | undefined
   /** Listens with TLS. Its `clientCa` is ignored, since the token authenticates. */
   readonly tls?: TlsMaterial | undefined

@@ -34,6 +34,7 @@ export class PageFiles {
     this.#folder = folder
   }
 
+  /** Responds to a request for a file; raises {@link HttpProblem} if it does not exist. */
   async serve(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw new HttpProblem(405, 'method', 'Use GET or HEAD', { allow: 'GET, HEAD' })

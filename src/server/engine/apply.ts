@@ -26,8 +26,9 @@ export interface ApplyResult {
   readonly change: Notification | undefined
 }
 
-/** What a command is applied with besides the record. */
-export interface Clocks {
+/** The inputs of a command besides the record. */
+export interface ApplyContext {
+  /** Store wall time, ms since the Unix epoch. */
   readonly now: number
   /** The version that a change gets. */
   readonly next: Hlc
@@ -43,29 +44,29 @@ export type RecordCommand = Exclude<KeyCommand, { verb: 'KEYNOTIFY' }>
  * The store's rules for one key, as a pure function: (record, command, clocks) to (record, reply, change).
  * Sources: state store protocol, "Supported commands", "Response format", "Fencing token algorithm".
  */
-export function apply(record: StoredRecord | undefined, command: RecordCommand, clocks: Clocks): ApplyResult {
+export function apply(record: StoredRecord | undefined, command: RecordCommand, context: ApplyContext): ApplyResult {
   if (command.verb === 'GET')
     return unchanged(record, record ? { type: 'value', value: record.value } : { type: 'absent' })
-  const errorCode = checkFencingToken(record?.fencingToken, clocks.fencingToken)
+  const errorCode = checkFencingToken(record?.fencingToken, context.fencingToken)
   if (errorCode !== undefined)
     return { record, reply: { type: 'error', code: errorCode }, version: undefined, change: undefined }
-  if (command.verb === 'SET') return applySet(record, command, clocks)
+  if (command.verb === 'SET') return applySet(record, command, context)
   if (record === undefined) return unchanged(record, { type: 'count', count: 0 })
   if (command.verb === 'VDEL' && !sameBytes(record.value, command.value)) return unchanged(record, { type: 'refused' })
-  return { record: undefined, reply: { type: 'count', count: 1 }, version: clocks.next, change: { op: 'delete' } }
+  return { record: undefined, reply: { type: 'count', count: 1 }, version: context.next, change: { op: 'delete' } }
 }
 
-function applySet(record: StoredRecord | undefined, command: SetCommand, clocks: Clocks): ApplyResult {
+function applySet(record: StoredRecord | undefined, command: SetCommand, context: ApplyContext): ApplyResult {
   if (!conditionHolds(record, command)) return unchanged(record, { type: 'refused' })
   const written: StoredRecord = {
     value: command.value,
-    version: clocks.next,
-    fencingToken: newerToken(record?.fencingToken, clocks.fencingToken),
-    expiresAt: command.px === undefined ? undefined : clocks.now + command.px,
-    volatile: clocks.volatile,
-    owner: clocks.owner,
+    version: context.next,
+    fencingToken: newerToken(record?.fencingToken, context.fencingToken),
+    expiresAt: command.px === undefined ? undefined : context.now + command.px,
+    volatile: context.volatile,
+    owner: context.owner,
   }
-  return { record: written, reply: { type: 'ok' }, version: clocks.next, change: { op: 'set', value: command.value } }
+  return { record: written, reply: { type: 'ok' }, version: context.next, change: { op: 'set', value: command.value } }
 }
 
 function conditionHolds(record: StoredRecord | undefined, { condition, value }: SetCommand): boolean {

@@ -30,7 +30,9 @@ export interface EngineOptions<C = unknown> {
    * answered with `quota-exceeded`; commands that reduce usage always succeed. Default 1 GiB.
    */
   readonly maxBytes?: number
+  /** Default full access. */
   readonly rights?: KeyRights<C> | undefined
+  /** Limits on watches besides `maxBytes`. Default unlimited. */
   readonly watches?: WatchQuotas<C> | undefined
   /** Receives each result before the caller does. */
   readonly onResult?: ((result: EntryResult) => void) | undefined
@@ -266,6 +268,7 @@ function* withListener(
   }
 }
 
+/** Access to keys. `C` identifies a connection. */
 export interface KeyRights<C> {
   mayRead(connection: C, key: Uint8Array): boolean
   mayWrite(connection: C, key: Uint8Array): boolean

@@ -18,6 +18,7 @@ export interface Owner {
   /** Identical for all connections of a principal. */
   readonly id: string
   readonly maxKeys: number
+  /** Keys and values, including overhead. */
   readonly maxBytes: number
 }
 
@@ -53,6 +54,7 @@ export type EntryCommand =
 
 export interface StorageLimits {
   readonly maxKeys: number
+  /** Keys and values, including overhead. */
   readonly maxBytes: number
 }
 

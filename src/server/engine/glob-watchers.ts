@@ -14,7 +14,7 @@ const REGISTRATION_OVERHEAD_BYTES = 256
 const MAX_WORDS_PER_OWNER = 32
 const MAX_WORDS = 128
 /** Maximum words of one owner that a change of any key is compared with, over all prefixes. */
-const MAX_CHAIN_WORDS_PER_OWNER = 64
+const MAX_WORDS_PER_OWNER_AND_KEY = 64
 
 interface WordCountChange extends GlobWords {
   readonly owner: string
@@ -23,7 +23,7 @@ interface WordCountChange extends GlobWords {
 export class GlobWatchers<C> {
   readonly #index = new GlobIndex<C>()
   readonly #byConnection = new Map<C, Set<WatchedGlob<C>>>()
-  readonly #chains = new Map<string, GlobChains>()
+  readonly #wordCounts = new Map<string, PrefixWordCounts>()
   readonly #ownerOf: (connection: C) => string | undefined
   #bytes = 0
   #registrations = 0
@@ -51,9 +51,9 @@ export class GlobWatchers<C> {
 
   /** Returns the bytes a registration would add; 0 if it exists. Raises {@link CommandError} as {@link add} does. */
   addedBytes(connection: C, id: string): number {
-    const known = this.#index.get(id)
-    if (known === undefined) return bytesOf(this.#index.compile(id)) + REGISTRATION_OVERHEAD_BYTES
-    return known.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD_BYTES
+    const watched = this.#index.get(id)
+    if (watched === undefined) return bytesOf(this.#index.compile(id)) + REGISTRATION_OVERHEAD_BYTES
+    return watched.connections.has(connection) ? 0 : REGISTRATION_OVERHEAD_BYTES
   }
 
   /**
@@ -135,10 +135,10 @@ export class GlobWatchers<C> {
 
   #chargeOwner({ owner, prefix, glob }: WatchedGlob<C>): void {
     if (owner === undefined) return
-    const chains = this.#chains.get(owner) ?? new GlobChains()
-    if (chains.maxWordsWith(prefix, glob.words) > MAX_CHAIN_WORDS_PER_OWNER) throw new CommandError('quota-exceeded')
-    this.#chains.set(owner, chains)
-    chains.add(prefix, glob.words)
+    const counts = this.#wordCounts.get(owner) ?? new PrefixWordCounts()
+    if (counts.maxWordsWith(prefix, glob.words) > MAX_WORDS_PER_OWNER_AND_KEY) throw new CommandError('quota-exceeded')
+    this.#wordCounts.set(owner, counts)
+    counts.add(prefix, glob.words)
   }
 
   #applyWordCounts(changes: readonly WordCountChange[]): void {
@@ -149,11 +149,11 @@ export class GlobWatchers<C> {
       else ofOwner.push(change)
     }
     for (const [owner, ofOwner] of byOwner) {
-      const chains = this.#chains.get(owner) ?? new GlobChains()
-      if (ofOwner.length === 1) for (const { prefix, words } of ofOwner) chains.add(prefix, words)
-      else chains.addAll(ofOwner)
-      if (chains.isEmpty) this.#chains.delete(owner)
-      else this.#chains.set(owner, chains)
+      const counts = this.#wordCounts.get(owner) ?? new PrefixWordCounts()
+      if (ofOwner.length === 1) for (const { prefix, words } of ofOwner) counts.add(prefix, words)
+      else counts.addAll(ofOwner)
+      if (counts.isEmpty) this.#wordCounts.delete(owner)
+      else this.#wordCounts.set(owner, counts)
     }
   }
 
@@ -190,62 +190,65 @@ export interface GlobWords {
   readonly words: number
 }
 
-interface PrefixWords {
+interface WordCount {
   words: number
   /** Words of these globs and of all globs with a shorter, matching prefix. */
-  chain: number
+  total: number
 }
 
 /**
  * Bounds what a change of a key is compared with among the globs of one owner. A key matches the prefixes of `*`, `a*`,
  * `ab*` and so on at the same time, and each prefix may have as many globs as the limit per prefix permits.
  */
-export class GlobChains {
-  readonly #links = new Map<string, PrefixWords>()
+export class PrefixWordCounts {
+  readonly #byPrefix = new Map<string, WordCount>()
 
   get isEmpty(): boolean {
-    return this.#links.size === 0
+    return this.#byPrefix.size === 0
   }
 
   /** Returns the maximum words on any key that matches `prefix`, after adding `words`. */
   maxWordsWith(prefix: string, words: number): number {
-    let max = this.#links.get(prefix)?.chain ?? this.#wordsOfPrefixes(prefix)
-    for (const { chain } of this.#extensionsOf(prefix)) max = Math.max(max, chain)
+    let max = this.#byPrefix.get(prefix)?.total ?? this.#wordsOfPrefixes(prefix)
+    for (const { total } of this.#extensionsOf(prefix)) max = Math.max(max, total)
     return max + words
   }
 
   add(prefix: string, words: number): void {
-    const link = this.#links.get(prefix) ?? { words: 0, chain: this.#wordsOfPrefixes(prefix) }
-    this.#links.set(prefix, link)
-    link.words += words
-    link.chain += words
-    for (const longer of this.#extensionsOf(prefix)) longer.chain += words
-    if (link.words === 0) this.#links.delete(prefix)
+    const count = this.#byPrefix.get(prefix) ?? { words: 0, total: this.#wordsOfPrefixes(prefix) }
+    this.#byPrefix.set(prefix, count)
+    count.words += words
+    count.total += words
+    for (const longer of this.#extensionsOf(prefix)) longer.total += words
+    if (count.words === 0) this.#byPrefix.delete(prefix)
   }
 
   /** Adds in bulk: separate calls to {@link add} would take quadratic time. */
   addAll(globs: Iterable<GlobWords>): void {
     for (const { prefix, words } of globs) {
-      const link = this.#links.get(prefix) ?? { words: 0, chain: 0 }
-      this.#links.set(prefix, link)
-      link.words += words
-      if (link.words === 0) this.#links.delete(prefix)
+      const count = this.#byPrefix.get(prefix) ?? { words: 0, total: 0 }
+      this.#byPrefix.set(prefix, count)
+      count.words += words
+      if (count.words === 0) this.#byPrefix.delete(prefix)
     }
-    for (const [prefix, link] of this.#links) link.chain = this.#wordsOfPrefixes(prefix) + link.words
+    for (const [prefix, count] of this.#byPrefix) count.total = this.#wordsOfPrefixes(prefix) + count.words
   }
 
   #wordsOfPrefixes(prefix: string): number {
     let words = 0
-    for (let length = 0; length < prefix.length; length++) words += this.#links.get(prefix.slice(0, length))?.words ?? 0
+    for (let length = 0; length < prefix.length; length++)
+      words += this.#byPrefix.get(prefix.slice(0, length))?.words ?? 0
     return words
   }
 
-  *#extensionsOf(prefix: string): Iterable<PrefixWords> {
-    for (const [other, link] of this.#links) if (other.length > prefix.length && other.startsWith(prefix)) yield link
+  *#extensionsOf(prefix: string): Iterable<WordCount> {
+    for (const [other, count] of this.#byPrefix)
+      if (other.length > prefix.length && other.startsWith(prefix)) yield count
   }
 }
 
 export interface WatchedGlob<C> {
+  /** The glob as a binary string. */
   readonly id: string
   readonly connections: Set<C>
   /** The owner charged: that of the first registration; `undefined` for none. */
@@ -270,7 +273,8 @@ const MAX_PREFIX_BYTES = 64
 export class GlobIndex<C> {
   readonly #globs = new Map<string, WatchedGlob<C>>()
   readonly #buckets = new Map<string, Bucket<C>>()
-  readonly #lengths = new Map<number, number>()
+  /** Number of buckets per length of prefix. */
+  readonly #bucketsByLength = new Map<number, number>()
 
   get size(): number {
     return this.#globs.size
@@ -297,7 +301,7 @@ export class GlobIndex<C> {
     const bucket = this.#buckets.get(prefix)
     if (bucket === undefined) {
       this.#buckets.set(prefix, { globs: new Set([watched]), words: glob.words })
-      this.#lengths.set(prefix.length, (this.#lengths.get(prefix.length) ?? 0) + 1)
+      this.#bucketsByLength.set(prefix.length, (this.#bucketsByLength.get(prefix.length) ?? 0) + 1)
       return
     }
     bucket.globs.add(watched)
@@ -313,9 +317,9 @@ export class GlobIndex<C> {
     bucket.words -= glob.words
     if (bucket.globs.size > 0) return
     this.#buckets.delete(prefix)
-    const left = (this.#lengths.get(prefix.length) ?? 1) - 1
-    if (left > 0) this.#lengths.set(prefix.length, left)
-    else this.#lengths.delete(prefix.length)
+    const remaining = (this.#bucketsByLength.get(prefix.length) ?? 1) - 1
+    if (remaining > 0) this.#bucketsByLength.set(prefix.length, remaining)
+    else this.#bucketsByLength.delete(prefix.length)
   }
 
   /** Yields the globs that match a key, given as a binary string. */
@@ -335,7 +339,7 @@ export class GlobIndex<C> {
   }
 
   *#candidates(id: string): Iterable<Bucket<C>> {
-    for (const length of this.#lengths.keys()) {
+    for (const length of this.#bucketsByLength.keys()) {
       const bucket = length > id.length ? undefined : this.#buckets.get(id.slice(0, length))
       if (bucket !== undefined) yield bucket
     }

@@ -32,10 +32,12 @@ export class KeyOrder<K> {
     this.#keys.push(key)
   }
 
+  /** Reserves all numbers up to this one. */
   skipTo(number: number): void {
     this.#last = Math.max(this.#last, number)
   }
 
+  /** Does nothing if the key was already removed. */
   remove(number: number): void {
     const at = this.#indexOf(number)
     if (this.#numbers[at] !== number || this.#keys[at] === undefined) return

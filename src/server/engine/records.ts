@@ -203,7 +203,7 @@ export class UsageByOwner {
     return this.#usage.get(owner) ?? NO_USAGE
   }
 
-  entries(): Iterable<readonly [owner: string, share: OwnerUsage]> {
+  entries(): Iterable<readonly [owner: string, usage: OwnerUsage]> {
     return this.#usage
   }
 

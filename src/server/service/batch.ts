@@ -63,7 +63,7 @@ export class Batch {
 
   /** Keeps only commands that free space, and reads that follow the first of them. Returns the other jobs. */
   keepOnlyFreeing(frees: (command: EntryCommand) => boolean): readonly Job[] {
-    const others: Job[] = []
+    const removed: Job[] = []
     const jobs = this.jobs.splice(0)
     this.commands.length = 0
     this.isFreeingOnly = true
@@ -72,8 +72,8 @@ export class Batch {
       const isKept = command === undefined ? this.includesExpiry || this.commands.length > 0 : frees(command)
       if (isKept && command !== undefined) this.commands.push(command)
       if (isKept) this.jobs.push(job)
-      else others.push(job)
+      else removed.push(job)
     }
-    return others
+    return removed
   }
 }

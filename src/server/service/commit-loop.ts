@@ -22,6 +22,7 @@ export interface CommitLoopOptions {
   readonly log: Log
   readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'limits' | 'freesSpace' | 'drift' | 'nextDeadline'>
   readonly clock: Clock
+  /** Runs a task after the pending I/O events. Default {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
   /** Delay of the expiry of keys that are not accessed, ms; default 0. */
   readonly expiryDelayMs?: (() => number) | undefined

@@ -64,6 +64,7 @@ export interface StoreServiceOptions {
   onQuotaExceeded?(connection: Client, message: Incoming): void
 }
 
+/** Counts since the store was opened. */
 export interface Counters {
   requests: number
   errors: number

@@ -41,19 +41,23 @@ export class TopicRules {
 
   #publishRejection(client: Client, { topic, responseTopic, correlationData }: Incoming): string | undefined {
     if (topic !== INVOKE_TOPIC)
-      return this.#reported(client, topic, publishRejection(topic)) ?? this.#checkRight(client, topic)
+      return this.#reportRejection(client, topic, publishRejection(topic)) ?? this.#checkRight(client, topic)
     if (responseTopic === undefined) return 'a state store request requires a response topic'
     if (!isAllowedResponseTopic(responseTopic)) {
       const rejection = 'this response topic is not allowed in a state store request'
-      return this.#reported(client, responseTopic, rejection)
+      return this.#reportRejection(client, responseTopic, rejection)
     }
     if (correlationData === undefined) return 'a state store request requires correlation data'
-    const rejection = this.#reported(client, responseTopic, this.#responseTopics.rejectionOf(client, responseTopic))
+    const rejection = this.#reportRejection(
+      client,
+      responseTopic,
+      this.#responseTopics.rejectionOf(client, responseTopic),
+    )
     if (rejection !== undefined || this.#rights === undefined || isResponseTopic(responseTopic)) return rejection
     return this.#checkRight(client, responseTopic)
   }
 
-  #reported(client: Client, topic: string, rejection: string | undefined): string | undefined {
+  #reportRejection(client: Client, topic: string, rejection: string | undefined): string | undefined {
     if (rejection !== undefined) this.#onRejected(client, 'publish', topic)
     return rejection
   }

@@ -39,7 +39,7 @@ export interface StorageSettings {
 export interface NodeHost {
   readonly events: LogEvents
   /** Called every few seconds with a problem of the log's replication, or `undefined`. */
-  readonly onLogHealth: (concern: unknown) => void
+  readonly onLogHealth: (problem: unknown) => void
   readonly countClients: () => number
   /** Cancels an opening in progress. Default never. */
   readonly cancelled$?: Observable<unknown> | undefined
@@ -158,7 +158,7 @@ function warnAboutStrays(directory: string, strays: readonly string[]): void {
   })
 }
 
-const BOUNDS_INTERVAL_MS = 5_000
+const HEALTH_POLL_MS = 5_000
 
 const newEpochId = (): string => toHex(randomBytes(8)).toLowerCase()
 /** Returns a number in [0, 1). */
@@ -208,7 +208,7 @@ async function clusterStorage(
   }
 }
 
-/** Registers this process as a node, unless another process is. */
+/** Registers this process as the node `nodeId`. Raises `in-use` if another process is registered. */
 async function claimNodeId(stream: Stream, nodeId: string): Promise<Subscription> {
   try {
     const instanceId = await firstValueFrom(stream.queryNode(nodeId))
@@ -223,7 +223,7 @@ async function claimNodeId(stream: Stream, nodeId: string): Promise<Subscription
 function clusterStatus(
   { name, settings }: SharedLog,
   { judge, log }: OpenedNode<Client>,
-  limits: StreamBounds | undefined,
+  bounds: StreamBounds | undefined,
 ): ClusterStatus {
   const { position, nodes: table, signingPolicy } = judge
   const nodes = Array.from(table.entries(), ([id, { appliedPosition: applied, clientCount: clients, seenAt }]) => ({
@@ -232,8 +232,8 @@ function clusterStatus(
     clients,
     seenAt,
   }))
-  const lag = Math.max(0, Math.max(limits?.last ?? 0, log.knownEnd) - position)
-  const leader = limits?.leader
+  const lag = Math.max(0, Math.max(bounds?.last ?? 0, log.knownEnd) - position)
+  const leader = bounds?.leader
   return {
     name,
     nodeId: settings.nodeId,
@@ -271,9 +271,9 @@ class StreamHealthPoller {
   #poll(): void {
     this.#request?.unsubscribe()
     this.#request = this.#stream.bounds().subscribe({
-      next: limits => {
-        this.lastBounds = limits
-        const problem = degradedError(limits)
+      next: bounds => {
+        this.lastBounds = bounds
+        const problem = degradedError(bounds)
         if (problem === undefined || this.#wasDegraded) this.#onHealth(problem)
         this.#wasDegraded = problem !== undefined
       },
@@ -282,6 +282,6 @@ class StreamHealthPoller {
         this.lastBounds = undefined
       },
     })
-    this.#cancel = this.#clock.schedule(BOUNDS_INTERVAL_MS, () => this.#poll())
+    this.#cancel = this.#clock.schedule(HEALTH_POLL_MS, () => this.#poll())
   }
 }

@@ -9,9 +9,9 @@ import { useCell } from '../use-cell.js'
 import type { Chart } from './chart.js'
 
 /** A chart of the numeric values of a key; nothing if there are none. */
-export function ChartSection({ seen }: { readonly seen: KeyHistory }): JSX.Element | null {
+export function ChartSection({ history }: { readonly history: KeyHistory }): JSX.Element | null {
   const now = useCell(useConsole().now$)
-  const { series } = seen
+  const { series } = history
   if (series.values.length === 0) return null
   const { min, max, mean, latest } = summaryOf(series, now)
   const duration = formatDuration(now - (series.times[0] ?? now))

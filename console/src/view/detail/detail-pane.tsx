@@ -65,8 +65,8 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
       <section class="detail-body" aria-label="Details" tabIndex={0}>
         <CurrentValue detail={detail} />
         <Facts detail={detail} row={row} />
-        <ChartSection seen={history} />
-        <HistoryList seen={history} />
+        <ChartSection history={history} />
+        <HistoryList history={history} />
       </section>
     </aside>
   )

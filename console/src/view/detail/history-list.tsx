@@ -9,9 +9,9 @@ import { ValueLine } from '../value.js'
 
 const MARBLES_WIDTH = 360
 
-export function HistoryList({ seen }: { readonly seen: KeyHistory }): JSX.Element {
+export function HistoryList({ history }: { readonly history: KeyHistory }): JSX.Element {
   const now = useCell(useConsole().now$)
-  const { changes, total, changeTimes } = seen
+  const { changes, total, changeTimes } = history
   const countText =
     total > changes.length ? `the newest ${formatCount(changes.length)} of ${formatCount(total)}` : formatCount(total)
   return (

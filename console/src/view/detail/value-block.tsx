@@ -21,7 +21,7 @@ export function ValueBlock({
   readonly value: Uint8Array
   readonly kind: ValuePreview['kind']
 }): JSX.Element {
-  const [isExpanded, setExpanded] = useState(false)
+  const [isExpanded, setIsExpanded] = useState(false)
   const text = kind === 'binary' ? undefined : (decodeReadable(value) ?? '')
   const isLong = text === undefined ? value.length > INITIAL_BYTES : text.length > INITIAL_CHARS
   const isHighlighted = kind === 'json' && text !== undefined && text.length <= MAX_HIGHLIGHTED_CHARS
@@ -37,7 +37,7 @@ export function ValueBlock({
         )}
       </section>
       {isLong && !isHighlighted && !isExpanded && (
-        <button type="button" class="link" onClick={() => setExpanded(true)}>
+        <button type="button" class="link" onClick={() => setIsExpanded(true)}>
           Show {isTruncated ? 'more of' : 'all'} {formatBytes(value.length)}
         </button>
       )}

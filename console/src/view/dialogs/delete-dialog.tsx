@@ -29,38 +29,38 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   const stored = useCell(rows$).get(listed.id)?.facts?.fencingToken
   const entry = useEntry(listed)
   const [token, setToken] = useState('')
-  const writing = useWrite<boolean>()
-  const [seen, setSeen] = useState(value)
+  const write = useWrite<boolean>()
+  const [confirmed, setConfirmed] = useState(value)
   // Ignore the deletion in progress.
-  const changed = !writing.isBusy && entry !== undefined && !(entry.value && sameBytes(entry.value, seen))
+  const hasConflict = !write.isBusy && entry !== undefined && !(entry.value && sameBytes(entry.value, confirmed))
   const submit = (): void => {
-    if (writing.isBusy) return
-    const deletes$ = actions.deleteIf(listed, seen, token === '' ? undefined : token)
-    writing.start(deletes$, deleted => {
+    if (write.isBusy) return
+    const deleted$ = actions.deleteIf(listed, confirmed, token === '' ? undefined : token)
+    write.start(deleted$, deleted => {
       if (deleted) onClose()
-      else writing.fail({ title: 'Not deleted', advice: 'The value has changed, or the key no longer exists.' })
+      else write.fail({ title: 'Not deleted', advice: 'The value has changed, or the key no longer exists.' })
     })
   }
   return (
     <Frame title="Delete this key?" onClose={onClose} onSubmit={submit}>
       <div class="dialog-body">
-        {changed && <ConflictNotice entry={entry} onTake={() => entry.value && setSeen(entry.value)} />}
+        {hasConflict && <ConflictNotice entry={entry} onTake={() => entry.value && setConfirmed(entry.value)} />}
         <p class="dialog-words">
           <code class="deleted-key">
             <KeyText name={listed.name} />
           </code>
           <span class="deleted-value">
-            <ValueLine preview={previewValue(seen)} />
+            <ValueLine preview={previewValue(confirmed)} />
           </span>
         </p>
         {stored !== undefined && <TokenField token={token} stored={stored} onChange={setToken} />}
-        <Problem error={writing.problem} />
+        <Problem error={write.problem} />
       </div>
       <div class="dialog-buttons">
         <button type="button" class="button" autofocus onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" class="button danger solid" aria-busy={writing.isBusy}>
+        <button type="submit" class="button danger solid" aria-busy={write.isBusy}>
           Delete
         </button>
       </div>

@@ -36,13 +36,13 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   filled.current = filledColumns(entries, filled.current)
   const { ttl, token } = filled.current ?? { ttl: true, token: true }
   const isStale = useCell(health$).state !== 'live'
-  const { ref, seen } = useViewport()
+  const { ref, visible } = useViewport()
   const { current, activate } = useCurrent(ref, rows)
-  const narrow = seen.width < NARROW_WIDTH
+  const narrow = visible.width < NARROW_WIDTH
   const layout = narrow ? 'narrow' : 'wide'
   const tops = useMemo(() => rowTops(rows, row => (isBranch(row) ? BRANCH : ROW)[layout]), [rows, layout])
-  const height = seen.height - (narrow ? 0 : HEAD_HEIGHT)
-  const viewport: Viewport = { scrollTop: seen.scrollTop, height, tops }
+  const height = visible.height - (narrow ? 0 : HEAD_HEIGHT)
+  const viewport: Viewport = { scrollTop: visible.scrollTop, height, tops }
   const { first, end } = visibleRows(viewport)
 
   useEffect(() => {

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useConsole } from '../context.js'
-import { lazy } from '../later.js'
+import { lazy } from '../lazy.js'
 import { useCell } from '../use-cell.js'
 import { Grid } from './grid.js'
 import { Notice } from './notice.js'

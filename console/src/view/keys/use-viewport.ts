@@ -9,16 +9,16 @@ export interface VisibleArea {
 }
 
 /** Tracks a scrolling element, at most once per frame. */
-export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>; readonly seen: VisibleArea } {
+export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>; readonly visible: VisibleArea } {
   const ref = useRef<HTMLDivElement>(null)
-  const [seen, setSeen] = useState<VisibleArea>({ scrollTop: 0, width: 0, height: 0 })
+  const [visible, setVisible] = useState<VisibleArea>({ scrollTop: 0, width: 0, height: 0 })
   useLayoutEffect(() => {
     const element = ref.current
     if (!element) return
     let frame = 0
     const measure = (): void => {
       frame = 0
-      setSeen({ scrollTop: element.scrollTop, width: element.clientWidth, height: element.clientHeight })
+      setVisible({ scrollTop: element.scrollTop, width: element.clientWidth, height: element.clientHeight })
     }
     const scheduleMeasure = (): void => {
       if (frame === 0) frame = requestAnimationFrame(measure)
@@ -33,5 +33,5 @@ export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>;
       cancelAnimationFrame(frame)
     }
   }, [])
-  return { ref, seen }
+  return { ref, visible }
 }

@@ -12,13 +12,13 @@ export function lazy<P extends object>(
 ): FunctionComponent<P> {
   return props => {
     const toasts = useContext(ConsoleContext)?.toasts
-    const [found, setFound] = useState<{ readonly View: FunctionComponent<P> }>()
+    const [loaded, setLoaded] = useState<{ readonly View: FunctionComponent<P> }>()
     useEffect(() => {
       loadMore().then(
-        more => setFound({ View: choose(more) }),
+        more => setLoaded({ View: choose(more) }),
         (cause: unknown) => toasts?.failure(cause),
       )
     }, [toasts])
-    return found ? <found.View {...props} /> : fallback
+    return loaded ? <loaded.View {...props} /> : fallback
   }
 }
