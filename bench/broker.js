@@ -1,4 +1,4 @@
-// Our broker against others: what was there before, Mosquitto and aedes.
+// Compares the built-in broker with another checkout, Mosquitto and aedes.
 import { spawnSync } from 'node:child_process'
 import { measureAttached } from './broker/attached.js'
 import { startAedes, startMosquitto, startOurs } from './broker/brokers.js'
@@ -17,16 +17,16 @@ const OTHERS = {
 
 /**
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
- * @param {string} [before] - directory of another checkout, built, to compare with
+ * @param {(reason: string) => void} reportMissing
+ * @param {string} [before] - directory of another built checkout to compare with
  * @returns {Promise<import('./report.js').Table[]>}
  */
-export async function measureBroker(effort, missing, before) {
+export async function measureBroker(effort, reportMissing, before) {
   const stores = [{ name: 'rx-statestore' }, ...(before === undefined ? [] : [{ name: 'before', directory: before }])]
   return [
-    await measureOrdinary(stores, effort, missing),
+    await measureOrdinary(stores, effort, reportMissing),
     await measureRequests(stores, effort),
-    ...(await measureBeside(effort, missing)),
+    ...(await measureExistingBroker(effort, reportMissing)),
     await measureFanOut(stores, effort),
     ...(await measureIdle(stores, effort)),
   ]
@@ -34,27 +34,27 @@ export async function measureBroker(effort, missing, before) {
 
 /**
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
+ * @param {(reason: string) => void} reportMissing
  */
-async function measureBeside(effort, missing) {
+async function measureExistingBroker(effort, reportMissing) {
   if (spawnSync('mosquitto', ['-h']).error === undefined) return [await measureAttached(effort)]
-  missing('a store beside Mosquitto: there is no mosquitto')
+  reportMissing('a store attached to Mosquitto: mosquitto is not installed')
   return []
 }
 
 /**
  * @param {readonly { name: string, directory?: string }[]} stores
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
+ * @param {(reason: string) => void} reportMissing
  */
-async function measureOrdinary(stores, effort, missing) {
+async function measureOrdinary(stores, effort, reportMissing) {
   const brokers = []
   for (const { name, directory } of stores) brokers.push(await startOurs(name, directory))
   for (const [name, start] of Object.entries(OTHERS)) {
     progress(`starting ${name}`)
     await start().then(
       broker => brokers.push(broker),
-      error => missing(`${name}: ${error.message}`),
+      error => reportMissing(`${name}: ${error.message}`),
     )
   }
   const table = await measureTraffic(brokers, effort)

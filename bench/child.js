@@ -1,18 +1,18 @@
 import { fork } from 'node:child_process'
 
 /**
- * A process of our own, asked over IPC: one question at a time, one answer to each.
+ * A child process that handles one IPC request at a time.
  *
  * @typedef {object} Child
- * @property {unknown} ready - what it said when it was ready
- * @property {(question: object) => Promise<unknown>} ask
+ * @property {unknown} ready - its first message
+ * @property {(request: object) => Promise<unknown>} ask
  * @property {number} pid
  * @property {() => Promise<void>} close
- * @property {() => Promise<void>} kill - as a power cut does
+ * @property {() => Promise<void>} kill - without cleanup, like a power failure
  */
 
 /**
- * Starts a script next to this one, so that what is measured has a core of its own.
+ * Starts a script of this folder as a separate process, so that it can use another core.
  *
  * @param {string} script
  * @param {readonly string[]} [args]
@@ -21,22 +21,22 @@ import { fork } from 'node:child_process'
 export async function start(script, args = []) {
   const child = fork(new URL(script, import.meta.url).pathname, args, { execArgv: ['--expose-gc'] })
   const exited = new Promise(resolve => child.once('exit', resolve))
-  const answer = () =>
+  const nextResponse = () =>
     new Promise((resolve, reject) => {
-      const died = () => reject(new Error(`${script} ended before it answered`))
-      child.once('exit', died)
+      const onExit = () => reject(new Error(`${script} exited before it responded`))
+      child.once('exit', onExit)
       child.once('message', message => {
-        child.off('exit', died)
+        child.off('exit', onExit)
         resolve(message)
       })
     })
   return {
-    ready: await answer(),
+    ready: await nextResponse(),
     pid: child.pid ?? 0,
-    ask: question => {
-      const answered = answer()
-      child.send(question)
-      return answered
+    ask: request => {
+      const response = nextResponse()
+      child.send(request)
+      return response
     },
     close: async () => {
       child.disconnect()
@@ -50,10 +50,10 @@ export async function start(script, args = []) {
 }
 
 /**
- * A store in a process of its own.
+ * Starts a store as a separate process.
  *
- * @param {string} [directory] - of another checkout that is built, instead of this one
- * @param {string} [data] - where it keeps its keys, for a durable one
+ * @param {string} [directory] - another built checkout to run instead of this one
+ * @param {string} [data] - directory for the keys of a durable store
  * @returns {Promise<Child & { url: string }>}
  */
 export async function startStore(directory, data) {
@@ -62,7 +62,7 @@ export async function startStore(directory, data) {
 }
 
 /**
- * Bytes a child holds after a collection of garbage, buffers outside of the heap included.
+ * Returns the memory of a child after garbage collection, bytes, including buffers outside the heap.
  *
  * @param {Child} child
  */

@@ -1,4 +1,4 @@
-// Our client against a loop somebody writes by hand, on the same store.
+// Compares the client with a hand-written mqtt.js loop on the same store.
 import { startStore } from './child.js'
 import { handWritten, ours } from './contestants.js'
 import { compare, medianRate, takeTurns, warmUp } from './rounds.js'
@@ -12,7 +12,7 @@ const SIZES = [16, 1024, 64 * 1024]
 export async function measureClient(effort) {
   const store = await startStore()
   /** @type {import('./report.js').Table} */
-  const table = { title: 'Client against a hand-written mqtt.js loop, requests', rows: [] }
+  const table = { title: 'Client and hand-written mqtt.js loop, requests', rows: [] }
   for (const size of SIZES) {
     const value = new Uint8Array(size)
     const contestants = [await ours(store.url, value), await handWritten(store.url, value)]

@@ -1,7 +1,7 @@
 import { lastValueFrom, Subject, tap } from 'rxjs'
 
 /**
- * Feeds an operator so that always so many are in flight: every result lets the next item in, as {@link lanes} do.
+ * Keeps `inFlight` items in an operator: each result lets the next item in, as in {@link runConcurrently}.
  *
  * @template T
  * @param {number} inFlight
@@ -23,16 +23,16 @@ export function closedLoop(inFlight, count, item, operator) {
 }
 
 /**
- * The same for promises.
+ * Keeps `inFlight` promises pending.
  *
  * @param {number} inFlight
  * @param {number} count
  * @param {() => PromiseLike<unknown>} request
  */
-export async function lanes(inFlight, count, request) {
+export async function runConcurrently(inFlight, count, request) {
   let started = 0
-  const lane = async () => {
+  const worker = async () => {
     while (started++ < count) await request()
   }
-  await Promise.all(Array.from({ length: inFlight }, lane))
+  await Promise.all(Array.from({ length: inFlight }, worker))
 }

@@ -1,10 +1,10 @@
-// Three nodes on three NATS servers, beside NATS KV on the same servers and three members of etcd, all on the same disk.
+// Compares three nodes on three NATS servers with NATS KV on the same servers and three members of etcd, on one disk.
 import { measureFailover } from './cluster/failover.js'
 import { startNatsServers } from './cluster/nats-servers.js'
 import { startNode, startNodes } from './cluster/nodes.js'
 import { startMembers } from './peers/etcd.js'
 import { openNats } from './peers/nats.js'
-import { measureNotices } from './peers/notices.js'
+import { measureNotifications } from './peers/notifications.js'
 import { onDisk } from './peers/server.js'
 import { numbered, RawClient } from './raw/client.js'
 import { bytes, ms, progress } from './report.js'
@@ -14,16 +14,16 @@ const VERBS = /** @type {const} */ (['SET', 'GET'])
 
 /**
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
- * @param {number} [keys] - with which a node is started
+ * @param {(reason: string) => void} reportMissing
+ * @param {number} [keys] - number of keys when a new node starts
  * @returns {Promise<import('./report.js').Table[]>}
  */
-export async function measureCluster(effort, missing, keys = effort.quick ? 2e3 : 1e5) {
+export async function measureCluster(effort, reportMissing, keys = effort.quick ? 2e3 : 1e5) {
   progress('starting three NATS servers and three nodes')
-  // The servers of each take seconds to find their leaders; nobody is measured yet.
+  // In parallel, as electing leaders takes seconds.
   const etcd = startMembers([onDisk(), onDisk(), onDisk()])
   etcd.catch(() => undefined)
-  const nats = await startNatsServers().catch(error => missing(`a cluster of NATS: ${error.message}`))
+  const nats = await startNatsServers().catch(error => reportMissing(`a cluster of NATS: ${error.message}`))
   if (!nats) return []
   const nodes = await startNodes(nats.servers)
   /** @type {import('./peers/peer.js').Peer[]} */
@@ -36,12 +36,12 @@ export async function measureCluster(effort, missing, keys = effort.quick ? 2e3 
     progress(`starting ${name}`)
     await start().then(
       peer => peers.push(peer),
-      error => missing(`${name}: ${error.message}`),
+      error => reportMissing(`${name}: ${error.message}`),
     )
   }
   const tables = [
     await measureRequests(peers, effort),
-    ...(await measureNotices(peers, effort, effort.quick ? [1, 30] : [1, 1000])),
+    ...(await measureNotifications(peers, effort, effort.quick ? [1, 30] : [1, 1000])),
   ]
   for (const { close } of peers.slice(1)) await close()
   tables.push(await measureFailover(nats, nodes.nodes, effort))
@@ -57,7 +57,7 @@ export async function measureCluster(effort, missing, keys = effort.quick ? 2e3 
  */
 async function measureRequests(peers, effort) {
   /** @type {import('./report.js').Table} */
-  const table = { title: 'On three servers each, 16 B, flushed before it is answered', rows: [] }
+  const table = { title: 'Three servers each, requests of 16 B, flushed before the response', rows: [] }
   for (const verb of effort.quick ? VERBS.slice(0, 1) : VERBS) {
     for (const inFlight of [1, 256]) {
       const runners = peers.map(({ name, run }) => ({
@@ -83,7 +83,7 @@ async function measureRequests(peers, effort) {
 }
 
 /**
- * How long a new node takes until it listens, with so many keys of 100 bytes in the log.
+ * Measures the time until a new node listens, with `keys` keys of 100 bytes in the log.
  *
  * @param {readonly string[]} servers
  * @param {readonly import('./cluster/nodes.js').Node[]} nodes
@@ -93,26 +93,26 @@ async function measureStart(servers, nodes, keys) {
   progress(`a start with ${keys} keys`)
   const client = await RawClient.connect(nodes[0]?.url ?? '', 'bench-load')
   let next = 0
-  const loading = performance.now()
+  const loadingAt = performance.now()
   await client.run(['SET', numbered('k'), 'x'.repeat(100)], keys, () => next++)
-  const loaded = performance.now()
+  const loadedAt = performance.now()
   client.close()
   const node = await startNode(servers, 'd')
-  const took = performance.now() - loaded
-  const found = Object(await node.child().ask({})).keys
-  const most = Number(await node.child().ask({ type: 'most' }))
-  if (found < keys) throw new Error(`${found} keys are at the new node, of ${keys}`)
+  const took = performance.now() - loadedAt
+  const loadedKeys = Object(await node.child().ask({})).keys
+  const peakBytes = Number(await node.child().ask({ type: 'peak' }))
+  if (loadedKeys < keys) throw new Error(`The new node has ${loadedKeys} of ${keys} keys`)
   await node.child().close()
   /** @type {import('./report.js').Table} */
   return {
-    title: 'Start of a node that has nothing',
+    title: 'Start of an empty node',
     rows: [
       {
         keys,
         each: '100 B',
-        'written in': ms(loaded - loading),
+        'written in': ms(loadedAt - loadingAt),
         'listens after': ms(took),
-        'memory at most': bytes(most),
+        'peak memory': bytes(peakBytes),
       },
     ],
   }

@@ -1,7 +1,7 @@
 import mqtt from 'mqtt'
 import { bytes, connect, get, set } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
-import { closedLoop, lanes } from './closed-loop.js'
+import { closedLoop, runConcurrently } from './closed-loop.js'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 
@@ -13,7 +13,7 @@ const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invok
  */
 
 /**
- * What somebody without this library would write: request and response on mqtt.js, without timeouts, order or types.
+ * Request and response on mqtt.js as written without this library: no timeouts, no ordering, no types.
  *
  * @param {string} url
  * @param {Uint8Array} value
@@ -32,13 +32,13 @@ export async function handWritten(url, value) {
     waiting.get(id)?.()
     waiting.delete(id)
   })
-  let lost = () => {}
+  let onClose = () => {}
   /** @type {Promise<never>} */
-  const cut = new Promise((_resolve, reject) => {
-    lost = () => reject(new Error('the loop lost its connection, and with it what it waits for'))
+  const connectionLost = new Promise((_resolve, reject) => {
+    onClose = () => reject(new Error('The mqtt.js loop lost its connection; its pending requests have no response'))
   })
-  client.once('close', lost)
-  let last = 0
+  client.once('close', onClose)
+  let lastId = 0
   const payloads = {
     SET: Buffer.concat([
       Buffer.from(`*3\r\n$3\r\nSET\r\n$5\r\nbench\r\n$${value.length}\r\n`),
@@ -51,23 +51,24 @@ export async function handWritten(url, value) {
   const request = verb =>
     new Promise(resolve => {
       const correlationData = Buffer.alloc(16)
-      correlationData.writeUInt32BE(++last)
-      waiting.set(last, () => resolve(undefined))
+      correlationData.writeUInt32BE(++lastId)
+      waiting.set(lastId, () => resolve(undefined))
       const userProperties = { __ts: `${Date.now()}:0:bench` }
       client.publish(INVOKE, payloads[verb], { qos: 1, properties: { responseTopic, correlationData, userProperties } })
     })
   return {
     name: 'mqtt.js loop',
-    run: (verb, inFlight, requests) => Promise.race([cut, lanes(inFlight, requests, () => request(verb))]),
+    run: (verb, inFlight, requests) =>
+      Promise.race([connectionLost, runConcurrently(inFlight, requests, () => request(verb))]),
     close: () => {
-      client.off('close', lost)
+      client.off('close', onClose)
       return client.endAsync()
     },
   }
 }
 
 /**
- * This library: one-shot requests one at a time, operators for many in flight.
+ * This library: one-shot requests for one in flight, operators for many.
  *
  * @param {string} url
  * @param {Uint8Array} value

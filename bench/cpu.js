@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * Time a process has spent on a processor, all its threads, ms; `NaN` where the system (none but Linux) does not tell. It
- * depends less than the time on the clock on what else the machine does.
+ * Returns the CPU time of all threads of a process, ms; `NaN` on systems other than Linux. Other load on the machine
+ * affects it less than elapsed time.
  *
  * @param {number} pid
  */

@@ -1,4 +1,4 @@
-// Writes that are on the disk before they are answered, each with its own client and server on the same disk.
+// Compares writes that are on disk before they are acknowledged; each server has its own client, and all use one disk.
 import { startStore } from './child.js'
 import { startEtcd } from './peers/etcd.js'
 import { startOurs } from './peers/ours.js'
@@ -10,10 +10,10 @@ import { compare, medianRate, takeTurns, warmUp } from './rounds.js'
 
 /**
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
+ * @param {(reason: string) => void} reportMissing
  * @returns {Promise<import('./report.js').Table[]>}
  */
-export async function measureDurable(effort, missing) {
+export async function measureDurable(effort, reportMissing) {
   const peers = [await startOurs('durable', onDisk()), await startOurs('in memory')]
   const others = {
     'Redis, appendfsync always': () => startRedis('Redis, always', onDisk()),
@@ -23,7 +23,7 @@ export async function measureDurable(effort, missing) {
     progress(`starting ${name}`)
     await start().then(
       peer => peers.push(peer),
-      error => missing(`${name}: ${error.message}`),
+      error => reportMissing(`${name}: ${error.message}`),
     )
   }
   await warmUp(peers, effort)
@@ -38,7 +38,7 @@ export async function measureDurable(effort, missing) {
  */
 async function measureRequests(peers, effort) {
   /** @type {import('./report.js').Table} */
-  const table = { title: 'Durable writes with 16 B, on the same disk', rows: [] }
+  const table = { title: 'Durable writes of 16 B, on the same disk', rows: [] }
   for (const verb of /** @type {const} */ (['SET', 'GET'])) {
     for (const inFlight of [1, 256]) {
       const runners = peers.map(({ name, run }) => ({
@@ -63,7 +63,7 @@ async function measureRequests(peers, effort) {
   return table
 }
 
-/** How long a start takes with so many keys of 100 bytes. @param {number} keys */
+/** Measures the start with `keys` keys of 100 bytes. @param {number} keys */
 async function measureStart(keys) {
   progress(`a start with ${keys} keys`)
   const data = onDisk()
@@ -74,15 +74,15 @@ async function measureStart(keys) {
   client.close()
   await child.close()
   const started = performance.now()
-  const again = await startStore(undefined, data)
+  const restarted = await startStore(undefined, data)
   const seconds = (performance.now() - started) / 1000
-  const found = Object(await again.ask({ type: 'stats' })).keys
-  const most = Number(await again.ask({ type: 'most' }))
-  if (found !== keys) throw new Error(`${found} keys are back of ${keys}`)
-  await again.close()
+  const restoredKeys = Object(await restarted.ask({ type: 'stats' })).keys
+  const peakBytes = Number(await restarted.ask({ type: 'peak' }))
+  if (restoredKeys !== keys) throw new Error(`The restarted store has ${restoredKeys} of ${keys} keys`)
+  await restarted.close()
   /** @type {import('./report.js').Table} */
   return {
     title: 'Durable store, start',
-    rows: [{ keys, each: '100 B', 'listens after': `${seconds.toFixed(2)} s`, 'memory at most': bytes(most) }],
+    rows: [{ keys, each: '100 B', 'listens after': `${seconds.toFixed(2)} s`, 'peak memory': bytes(peakBytes) }],
   }
 }

@@ -1,4 +1,4 @@
-// A hub in a process of its own, and beside it a plain WebSocket server that sends frames of the same bytes.
+// Runs a hub, and a plain WebSocket server that sends the same frames, as a separate process.
 import { subscribe } from 'node:diagnostics_channel'
 import { EventEmitter, once } from 'node:events'
 import { servePubSub } from 'rx-statestore/pubsub/server'
@@ -7,8 +7,8 @@ import { WebSocket, WebSocketServer } from 'ws'
 const GROUP = 'bench'
 const DATA = { sensor: 'sensor-7', celsius: 21.5, at: 1_700_000_000_000 }
 const PROTOCOLS = /** @type {const} */ (['json', 'protobuf'])
-/** Which of the hub's frames the plain server repeats: one with a number of some digits. */
-const SAMPLE = 900
+/** Number of the hub's frame that the plain server repeats; its sequence id has a typical length. */
+const SAMPLE_NUMBER = 900
 
 const server = await servePubSub({ port: 0, authenticate: 'anonymous' })
 const hub = server.hub('bench')
@@ -20,21 +20,21 @@ function publish(count) {
 
 const connections = new EventEmitter()
 hub.connections$.subscribe(({ type, connection }) => connections.emit(type, connection.connectionId))
-/** The frame a client of the hub gets. @param {'json' | 'protobuf'} protocol */
+/** Returns a frame as the hub sends it to a client. @param {'json' | 'protobuf'} protocol */
 async function sampleOf(protocol) {
   const joined = once(connections, 'connected')
   const socket = new WebSocket(hub.url, `${protocol}.reliable.webpubsub.azure.v1`)
   /** @type {Promise<string | Buffer>} */
   const frames = new Promise(resolve => {
-    // Before them comes one that says it is connected.
+    // The first frame is the connected event.
     let count = -1
     socket.on('message', (data, isBinary) => {
-      if (++count === SAMPLE) resolve(isBinary ? Buffer.from(/** @type {Buffer} */ (data)) : data.toString())
+      if (++count === SAMPLE_NUMBER) resolve(isBinary ? Buffer.from(/** @type {Buffer} */ (data)) : data.toString())
     })
   })
   const [connectionId] = await joined
   hub.addToGroup(GROUP, connectionId)
-  publish(SAMPLE)
+  publish(SAMPLE_NUMBER)
   const frame = await frames
   socket.close()
   hub.closeConnection(connectionId)
@@ -58,11 +58,11 @@ plain.on('connection', (socket, request) => {
   const send = (/** @type {number} */ count) => {
     for (let i = 0; i < count; i++) socket.send(frame)
   }
-  send(Number(searchParams.get('at-once')))
+  send(Number(searchParams.get('count')))
   socket.on('message', data => send(Number(data.toString())))
 })
 
-/** Sockets accepted last, at the hub and at the plain server; when, on the clock of all processes of the machine. */
+/** Latest socket of the hub and of the plain server, and its time on the clock shared by all processes. */
 const accepted = { hub: { at: 0n, socket: Object(null) }, plain: { at: 0n, socket: Object(null) } }
 subscribe('net.server.socket', message => {
   const { socket } = Object(message)
@@ -70,21 +70,21 @@ subscribe('net.server.socket', message => {
   accepted[side] = { at: process.hrtime.bigint(), socket }
 })
 
-/** Cuts the hub's client and publishes when the hub knows: before it can be back. @param {number} count */
-async function cutAndPublish(count) {
+/** Drops the connection of the hub's client, and publishes before it can reconnect. @param {number} count */
+async function dropAndPublish(count) {
   accepted.hub.socket.destroy()
   while (hub.connections.some(({ attached }) => attached)) await new Promise(resolve => setImmediate(resolve))
   publish(count)
 }
 
-/** @param {object} question */
-async function answer(question) {
-  if ('cutAndPublish' in question) await cutAndPublish(Number(question.cutAndPublish))
-  if ('acceptedBy' in question) return String(accepted[question.acceptedBy === 'hub' ? 'hub' : 'plain'].at)
+/** @param {object} request */
+async function handle(request) {
+  if ('dropAndPublish' in request) await dropAndPublish(Number(request.dropAndPublish))
+  if ('acceptedBy' in request) return String(accepted[request.acceptedBy === 'hub' ? 'hub' : 'plain'].at)
   return true
 }
 
-process.on('message', question => void answer(Object(question)).then(result => process.send?.(result)))
+process.on('message', request => void handle(Object(request)).then(result => process.send?.(result)))
 process.on('disconnect', () => process.exit())
 const address = plain.address()
 const port = address !== null && typeof address === 'object' ? address.port : 0

@@ -1,4 +1,4 @@
-// Ratios, measured side by side; see README.md.
+// Runs the benchmarks; see README.md.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -18,26 +18,26 @@ const { quick } = values
 const effort = quick ? { quick, rounds: 1, ms: 60 } : { quick, rounds: 7, ms: 250 }
 const keys = values.keys === undefined ? undefined : Number(values.keys)
 if (keys !== undefined && !(Number.isSafeInteger(keys) && keys > 0 && keys < 2_000_000))
-  fail(`--keys is from 1 to 1999999, not ${values.keys}`)
+  fail(`Expected --keys to be from 1 to 1999999, got ${values.keys}`)
 /** @type {string[]} */
 const missing = []
 
 /** @type {Record<string, () => Promise<import('./report.js').Table[]>>} */
 const SECTIONS = {
   client: () => measureClient(effort),
-  peers: () => measurePeers(effort, complaint => missing.push(complaint)),
+  peers: () => measurePeers(effort, reason => missing.push(reason)),
   store: () => measureStore(effort),
-  durable: () => measureDurable(effort, complaint => missing.push(complaint)),
-  cluster: () => measureCluster(effort, complaint => missing.push(complaint), keys),
-  broker: () => measureBroker(effort, complaint => missing.push(complaint), values.against),
+  durable: () => measureDurable(effort, reason => missing.push(reason)),
+  cluster: () => measureCluster(effort, reason => missing.push(reason), keys),
+  broker: () => measureBroker(effort, reason => missing.push(reason), values.against),
   watch: () => measureWatch(effort),
   pubsub: () => measurePubSub(effort),
 }
 const unknown = only.filter(name => !(name in SECTIONS))
-if (unknown.length > 0) fail(`Unknown: ${unknown.join(', ')}`)
+if (unknown.length > 0) fail(`Unknown sections: ${unknown.join(', ')}`)
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
 
-// Each server and each folder goes with the process.
+// Each server and each folder adds an exit listener.
 process.setMaxListeners(50)
 const started = performance.now()
 /** @type {Record<string, import('./report.js').Table[]>} */
@@ -53,12 +53,12 @@ const seconds = Math.round((performance.now() - started) / 1000)
 console.log(`\n${seconds} s, ${effort.rounds} rounds, Node ${process.version}, ${availableParallelism()} cores`)
 if (missing.length > 0) {
   console.log(`Not compared with ${missing.join('; ')}`)
-  // There everything is installed, so that something is broken.
+  // In CI, everything is installed.
   if (process.env['CI'] === 'true') process.exitCode = 1
 }
 const results = { ...effort, seconds, node: process.version, cores: availableParallelism(), missing, sections }
 writeFileSync(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
-// A closed etcd3 goes on trying to reconnect.
+// etcd3 keeps reconnecting after its close.
 process.exit()
 
 function readArguments() {
@@ -74,9 +74,9 @@ function readArguments() {
   }
 }
 
-/** @param {string} complaint @returns {never} */
-function fail(complaint) {
+/** @param {string} message @returns {never} */
+function fail(message) {
   const sections = 'client|peers|store|durable|cluster|broker|watch|pubsub'
-  console.error(`${complaint}. Usage: npm run bench -- [--quick] [--against DIR] [--keys N] [${sections}]...`)
+  console.error(`${message}. Usage: npm run bench -- [--quick] [--against DIR] [--keys N] [${sections}]...`)
   process.exit(2)
 }

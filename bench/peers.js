@@ -1,7 +1,7 @@
-// Client and store together against what one would take instead, each with its own client and server on loopback.
+// Compares client and store with alternatives, each with its own client and server on loopback.
 import { startEtcd } from './peers/etcd.js'
 import { startNats } from './peers/nats.js'
-import { measureNotices } from './peers/notices.js'
+import { measureNotifications } from './peers/notifications.js'
 import { startOurs } from './peers/ours.js'
 import { startRedis } from './peers/redis.js'
 import { progress } from './report.js'
@@ -11,20 +11,20 @@ const OTHERS = { Redis: startRedis, 'NATS KV': startNats, etcd: startEtcd }
 
 /**
  * @param {import('./rounds.js').Effort} effort
- * @param {(complaint: string) => void} missing
+ * @param {(reason: string) => void} reportMissing
  * @returns {Promise<import('./report.js').Table[]>}
  */
-export async function measurePeers(effort, missing) {
+export async function measurePeers(effort, reportMissing) {
   const peers = [await startOurs()]
   for (const [name, start] of Object.entries(OTHERS)) {
     progress(`starting ${name}`)
     await start().then(
       peer => peers.push(peer),
-      error => missing(`${name}: ${error.message}`),
+      error => reportMissing(`${name}: ${error.message}`),
     )
   }
   await warmUp(peers, effort)
-  const tables = [await measureRequests(peers, effort), ...(await measureNotices(peers, effort))]
+  const tables = [await measureRequests(peers, effort), ...(await measureNotifications(peers, effort))]
   for (const { close } of peers) await close()
   return tables
 }
@@ -35,7 +35,7 @@ export async function measurePeers(effort, missing) {
  */
 async function measureRequests(peers, effort) {
   /** @type {import('./report.js').Table} */
-  const table = { title: 'Client and store against others, requests with 16 B', rows: [] }
+  const table = { title: 'Client and store, and others: requests of 16 B', rows: [] }
   for (const verb of /** @type {const} */ (['SET', 'GET'])) {
     for (const inFlight of [1, 256]) {
       const runners = peers.map(({ name, run }) => ({
@@ -48,7 +48,7 @@ async function measureRequests(peers, effort) {
       for (const [i, { name }] of peers.entries()) {
         const theirs = rates[i] ?? []
         const cells = { request: verb, 'in flight': inFlight, rate: medianRate(theirs) }
-        table.rows.push({ store: name, ...cells, ...against(ours, theirs) })
+        table.rows.push({ store: name, ...cells, ...comparison(ours, theirs) })
       }
     }
   }
@@ -56,7 +56,7 @@ async function measureRequests(peers, effort) {
 }
 
 /** @param {readonly number[]} ours @param {readonly number[]} theirs */
-function against(ours, theirs) {
+function comparison(ours, theirs) {
   const { ratio, spread } = compare(ours, theirs)
   return { 'ours / theirs': ours === theirs ? '' : ratio, spread: ours === theirs ? '' : spread }
 }

@@ -1,4 +1,4 @@
-// Reliable pub/sub against a plain WebSocket that carries the same frames.
+// Compares reliable pub/sub with a plain WebSocket that carries the same frames.
 import { once } from 'node:events'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import { Subscription } from 'rxjs'
@@ -7,52 +7,52 @@ import { start } from './child.js'
 import { median, ms, perSecond, progress, spread, times } from './report.js'
 import { compare, medianRate, takeTurns } from './rounds.js'
 
-/** Messages asked for at a time, twice that under way: a hub ends a session with 1,000 unacknowledged. */
-const PORTION = 400
-/** Messages that wait for a client that is away; there is room for 1,000. */
-const AWAY = 900
-/** Recoveries that make 10,000 messages, and a few more. */
+/** Messages per request, with two requests in flight: a hub ends a session with 1,000 unacknowledged messages. */
+const BATCH_SIZE = 400
+/** Messages queued for a disconnected client, of at most 1,000. */
+const QUEUED = 900
+/** Enough for 10,000 messages. */
 const RECOVERIES = 12
 
 /**
- * Somebody who receives messages.
+ * A client that receives messages.
  *
  * @typedef {object} Receiver
  * @property {string} name
- * @property {(count: number) => Promise<void>} run - has so many sent, in portions, and resolves with the last
+ * @property {(count: number) => Promise<void>} run - requests `count` messages in batches; resolves with the last
  * @property {() => Promise<unknown>} close
  */
 
 /**
- * Asks for the next portion when the one before it is here: the same for all of them.
+ * Requests the next batch when one is received, the same way for all receivers.
  *
- * @param {(count: number) => void} ask
+ * @param {(count: number) => void} request
  */
-function portions(ask) {
+function batches(request) {
   let received = 0
   let total = 0
-  let asked = 0
+  let requested = 0
   let finish = () => {}
-  const more = () => {
-    const count = Math.min(PORTION, total - asked)
-    asked += count
-    if (count > 0) ask(count)
+  const requestBatch = () => {
+    const count = Math.min(BATCH_SIZE, total - requested)
+    requested += count
+    if (count > 0) request(count)
   }
   return {
     received: () => {
       received++
       if (received === total) finish()
-      else if (received % PORTION === 0) more()
+      else if (received % BATCH_SIZE === 0) requestBatch()
     },
     /** @param {number} count @returns {Promise<void>} */
     run: count =>
       new Promise(resolve => {
         received = 0
-        asked = 0
+        requested = 0
         total = count
         finish = resolve
-        more()
-        more()
+        requestBatch()
+        requestBatch()
       }),
   }
 }
@@ -60,7 +60,7 @@ function portions(ask) {
 /** @param {string} url @param {'json' | 'protobuf'} protocol */
 function ours(url, protocol) {
   const client = connectPubSub(url, { protocol, reconnect: { initial: 1, max: 1 } })
-  const { received, run } = portions(count => client.sendEvent('more', count).subscribe())
+  const { received, run } = batches(count => client.sendEvent('more', count).subscribe())
   const failed = new Promise((_resolve, reject) => client.errors$.subscribe(reject))
   client.group('bench').messages$.subscribe(received)
   /** @type {Receiver} */
@@ -81,7 +81,7 @@ function ours(url, protocol) {
 async function plain(url, name, read) {
   const socket = new WebSocket(url)
   await once(socket, 'open')
-  const { received, run } = portions(count => socket.send(String(count)))
+  const { received, run } = batches(count => socket.send(String(count)))
   socket.on('message', data => {
     read(data.toString())
     received()
@@ -99,7 +99,7 @@ export async function measurePubSub(effort) {
   /** @type {import('./report.js').Table} */
   const rates = { title: 'Reliable pub/sub, messages from hub to client', rows: [] }
   /** @type {import('./report.js').Table} */
-  const recoveries = { title: `Recovery of ${AWAY} messages that waited`, rows: [] }
+  const recoveries = { title: `Recovery of ${QUEUED} queued messages`, rows: [] }
   for (const protocol of /** @type {const} */ (['json', 'protobuf'])) {
     rates.rows.push(...(await measureRate(protocol, urls, effort)))
     recoveries.rows.push(...(await measureRecovery(protocol, urls, child)))
@@ -111,9 +111,9 @@ export async function measurePubSub(effort) {
 /** @param {'json' | 'protobuf'} protocol @param {{ hub: string, plain: string }} urls @param {import('./rounds.js').Effort} effort */
 async function measureRate(protocol, urls, effort) {
   const receivers = [ours(urls.hub, protocol), await plain(`${urls.plain}/${protocol}`, 'ws', () => undefined)]
-  // What whoever uses plain frames has to do next, too.
+  // An application must also parse the frames.
   if (protocol === 'json') receivers.push(await plain(`${urls.plain}/json`, 'ws and JSON.parse', JSON.parse))
-  const all = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * PORTION)
+  const all = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * BATCH_SIZE)
   for (const { close } of receivers) await close()
   return receivers.map(({ name }, i) => {
     const { ratio, spread } = compare(all[0] ?? [], all[i] ?? [])
@@ -123,8 +123,8 @@ async function measureRate(protocol, urls, effort) {
 }
 
 /**
- * From the new connection of a client that was cut off until it has all that waited, against a new plain connection that
- * gets as many frames at once.
+ * Measures from the new connection of a disconnected client until it has received all queued messages, and compares that
+ * with a new plain connection that receives the same number of frames.
  *
  * @param {'json' | 'protobuf'} protocol
  * @param {{ hub: string, plain: string }} urls
@@ -132,18 +132,18 @@ async function measureRate(protocol, urls, effort) {
  */
 async function measureRecovery(protocol, urls, child) {
   const receiver = ours(urls.hub, protocol)
-  await receiver.run(PORTION)
+  await receiver.run(BATCH_SIZE)
   /** @type {number[][]} */
   const took = [[], []]
   for (let round = 0; round < RECOVERIES; round++) {
     progress(`recovery, ${protocol}: ${round + 1} of ${RECOVERIES}`)
     took[0]?.push(await sinceAccepted(child, 'hub', recover(receiver.client, child)))
-    took[1]?.push(await sinceAccepted(child, 'plain', receive(`${urls.plain}/${protocol}?at-once=${AWAY}`)))
+    took[1]?.push(await sinceAccepted(child, 'plain', receive(`${urls.plain}/${protocol}?count=${QUEUED}`)))
   }
   await receiver.close()
   const ratios = took[0]?.map((own, round) => (took[1]?.[round] ?? Number.NaN) / own) ?? []
-  return ['rx-statestore', 'ws, not recovered but sent'].map((name, i) => {
-    const rates = took[i]?.map(time => (AWAY / time) * 1000) ?? []
+  return ['rx-statestore', 'ws, without recovery'].map((name, i) => {
+    const rates = took[i]?.map(time => (QUEUED / time) * 1000) ?? []
     const total = took[i]?.reduce((sum, time) => sum + time) ?? Number.NaN
     const ratio = { 'ours / theirs': times(median(ratios)), spread: times(spread(ratios)) }
     const measured = { median: ms(median(took[i] ?? [])), rate: perSecond(median(rates)) }
@@ -152,7 +152,7 @@ async function measureRecovery(protocol, urls, child) {
       client: name,
       frames: protocol,
       ...measured,
-      '10,000': ms((total * 10_000) / (AWAY * RECOVERIES)),
+      '10,000': ms((total * 10_000) / (QUEUED * RECOVERIES)),
       ...compared,
     }
   })
@@ -171,10 +171,10 @@ async function recover(client, child) {
   /** @type {Promise<bigint>} */
   const all = new Promise(resolve => {
     subscription = client.group('bench').messages$.subscribe(() => {
-      if (++received === AWAY) resolve(process.hrtime.bigint())
+      if (++received === QUEUED) resolve(process.hrtime.bigint())
     })
   })
-  await child.ask({ cutAndPublish: AWAY })
+  await child.ask({ dropAndPublish: QUEUED })
   return all.finally(() => subscription.unsubscribe())
 }
 
@@ -184,7 +184,7 @@ function receive(url) {
     const socket = new WebSocket(url)
     let received = 0
     socket.on('message', () => {
-      if (++received < AWAY) return
+      if (++received < QUEUED) return
       resolve(process.hrtime.bigint())
       socket.close()
     })

@@ -1,5 +1,5 @@
 /**
- * A measured number and its unit; times and ratios keep two decimals in print.
+ * A measured number with its unit. Times and ratios are printed with two decimals.
  *
  * @typedef {{ value: number, unit: '/s' | 'x' | 'ms' | 'µs' | 'B' }} Quantity
  * @typedef {string | number | Quantity} Cell
@@ -27,7 +27,7 @@ export const median = numbers => quantile(numbers, 0.5)
 export const spread = numbers => Math.max(...numbers) - Math.min(...numbers)
 
 /** @param {Cell} cell */
-function print(cell) {
+function format(cell) {
   if (typeof cell !== 'object') return typeof cell === 'number' ? cell.toLocaleString('en') : cell
   const { value, unit } = cell
   if (unit === 'x') return `${value.toFixed(2)}x`
@@ -36,13 +36,13 @@ function print(cell) {
 }
 
 /**
- * The first column to the left, all others to the right.
+ * Prints a table with the first column left-aligned and the others right-aligned.
  *
  * @param {Table} table
  */
 export function printTable({ title, rows }) {
   const columns = Object.keys(rows[0] ?? {})
-  const lines = [columns, ...rows.map(row => columns.map(column => print(row[column] ?? '')))]
+  const lines = [columns, ...rows.map(row => columns.map(column => format(row[column] ?? '')))]
   const widths = columns.map((_, i) => Math.max(...lines.map(line => line[i]?.length ?? 0)))
   const pad = (/** @type {string} */ cell, /** @type {number} */ i) =>
     i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)
@@ -53,7 +53,7 @@ export function printTable({ title, rows }) {
 const started = performance.now()
 
 /**
- * What goes on at the moment, in one line that changes; silent where there is no terminal.
+ * Shows the current step in one line that is overwritten; does nothing without a terminal.
  *
  * @param {string} text
  */

@@ -1,37 +1,37 @@
 import { median, perSecond, progress, spread, times } from './report.js'
 
 /**
- * How long to measure.
+ * Duration of a measurement.
  *
  * @typedef {object} Effort
  * @property {boolean} quick
  * @property {number} rounds
- * @property {number} ms - of each contestant in each round, about
+ * @property {number} ms - approximate time per contestant and round
  */
 
 /**
- * One side of a comparison: `run` does something so often and resolves when all of it is done.
+ * One side of a comparison: `run` repeats an operation `count` times and resolves when all are done.
  *
  * @typedef {{ name: string, run: (count: number) => Promise<unknown> }} Runner
  */
 
 /**
- * Runs in growing numbers until one run is long enough to tell the rate; it is the warm-up, too.
+ * Doubles the count until a run is long enough to measure the rate. Also warms up.
  *
- * @param {Runner} runner @param {number} least @param {number} ms
- * @returns {Promise<number>} how often it does in so many ms
+ * @param {Runner} runner @param {number} minCount @param {number} ms
+ * @returns {Promise<number>} count that takes about `ms`
  */
-async function calibrate({ run }, least, ms) {
-  for (let count = least; ; count *= 2) {
+async function calibrate({ run }, minCount, ms) {
+  for (let count = minCount; ; count *= 2) {
     const started = performance.now()
     await run(count)
     const took = performance.now() - started
-    if (took > ms / 2) return Math.max(least, Math.round((count / took) * ms))
+    if (took > ms / 2) return Math.max(minCount, Math.round((count / took) * ms))
   }
 }
 
 /**
- * Has code compiled for speed before the first row: both verbs, for some time each.
+ * Runs both verbs, so that the code is optimised before the first measurement.
  *
  * @param {readonly { name: string, run: (verb: 'SET' | 'GET', inFlight: number, count: number) => Promise<unknown> }[]} contestants
  * @param {Effort} effort
@@ -48,26 +48,26 @@ export async function warmUp(contestants, { ms }) {
 }
 
 /**
- * The rates of several, per second and round. They take turns, each round another one begins, so that what else the
- * machine does hits all of them alike.
+ * Measures rates per second in each round. Contestants take turns, and each round begins with another one, so that other
+ * load on the machine affects all equally.
  *
  * @param {string} label
  * @param {readonly Runner[]} runners
  * @param {Effort} effort
- * @param {number} least - fewest to run at a time: several times what is in flight
- * @returns {Promise<number[][]>} for each runner, for each round
+ * @param {number} minCount - minimum operations per run: several times the number in flight
+ * @returns {Promise<number[][]>} rates by runner and round
  */
-export async function takeTurns(label, runners, { rounds, ms }, least = 1) {
+export async function takeTurns(label, runners, { rounds, ms }, minCount = 1) {
   /** @type {number[]} */
   const counts = []
   progress(`${label}: warm-up`)
-  for (const runner of runners) counts.push(await calibrate(runner, least, ms))
+  for (const runner of runners) counts.push(await calibrate(runner, minCount, ms))
   /** @type {number[][]} */
   const rates = runners.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < runners.length; turn++) {
       const i = (round + turn) % runners.length
-      const count = counts[i] ?? least
+      const count = counts[i] ?? minCount
       progress(`${label}: round ${round + 1} of ${rounds}, ${runners[i]?.name}`)
       const started = performance.now()
       await runners[i]?.run(count)
@@ -78,7 +78,7 @@ export async function takeTurns(label, runners, { rounds, ms }, least = 1) {
 }
 
 /**
- * Median over the rounds of ours divided by theirs in the same round, and largest less smallest.
+ * Returns the median ratio of ours to theirs within a round, and the difference of the largest and smallest ratio.
  *
  * @param {readonly number[]} ours @param {readonly number[]} theirs
  */

@@ -1,13 +1,13 @@
-// What the browser entries and the console's page weigh, and whether that is within budgets.json; exits with 1 if not.
+// Measures the browser entries and the console's page, and exits with code 1 if they exceed budgets.json.
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { bytes, printTable } from './report.js'
 
-/** What the application has anyway, or a browser never loads. */
+/** Dependencies that the application provides, or that no browser loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
-/** Entries that are loaded together; what they have in common counts once. */
-const LOADS = [
+/** Entries that are loaded together share their common code. */
+const COMBINATIONS = [
   '.',
   '. + ./lease',
   '. + ./matching',
@@ -16,7 +16,7 @@ const LOADS = [
   './react',
   './pubsub',
 ]
-/** A module that exports all that the entries do. */
+/** A virtual module that exports everything from the entries. */
 const IMPORTER = new URL('./importer.js', import.meta.url).pathname
 const PAGE = new URL('../dist/server/console/page/', import.meta.url)
 
@@ -24,50 +24,53 @@ const PAGE = new URL('../dist/server/console/page/', import.meta.url)
 const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))
 
 /**
- * Bundles everything the entries export, minified, by whether it is loaded at once or on demand.
+ * Bundles and minifies everything the entries export, divided into initial and lazy chunks.
  *
  * @param {string} entry
  */
 async function bundle(entry) {
-  const wanted = entry.split(' + ').map(each => `export * from '${each.replace('.', 'rx-statestore')}'`)
+  const exports = entry.split(' + ').map(each => `export * from '${each.replace('.', 'rx-statestore')}'`)
   const build = await rolldown({
     input: IMPORTER,
     plugins: [
       {
         name: 'importer',
         resolveId: id => (id === IMPORTER ? id : undefined),
-        load: id => (id === IMPORTER ? wanted.join('\n') : undefined),
+        load: id => (id === IMPORTER ? exports.join('\n') : undefined),
       },
     ],
     external: EXTERNAL,
     platform: 'browser',
     treeshake: true,
-    // That it may drop 'use client', which frameworks read before bundling.
+    // Dropping 'use client' is harmless, as frameworks read it before bundling.
     onLog: (level, log, handler) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handler(level, log),
   })
   const { output } = await build.generate({ format: 'esm', minify: true })
   await build.close()
   const chunks = output.filter(file => file.type === 'chunk')
-  const atOnce = new Set()
+  const initial = new Set()
   /** @param {string} name */
   const load = name => {
     const chunk = chunks.find(({ fileName }) => fileName === name)
-    if (chunk === undefined || atOnce.has(chunk)) return
-    atOnce.add(chunk)
+    if (chunk === undefined || initial.has(chunk)) return
+    initial.add(chunk)
     for (const imported of chunk.imports) load(imported)
   }
   for (const chunk of chunks) if (chunk.isEntry) load(chunk.fileName)
-  return { atOnce: chunks.filter(chunk => atOnce.has(chunk)), later: chunks.filter(chunk => !atOnce.has(chunk)) }
+  return { initial: chunks.filter(chunk => initial.has(chunk)), later: chunks.filter(chunk => !initial.has(chunk)) }
 }
 
-/** The files of the console's page, as they were built, by whether its HTML asks for them. */
+/** Returns the built files of the console's page, divided into those its HTML loads and the others. */
 function page() {
   const files = readdirSync(PAGE, { recursive: true, encoding: 'utf8' })
     .filter(file => /\.\w+$/.test(file) && file !== 'licences.md')
     .map(file => ({ file, code: readFileSync(new URL(file, PAGE), 'utf8') }))
   const html = files.find(({ file }) => file === 'index.html')?.code ?? ''
-  const asked = new Set(['index.html', ...Array.from(html.matchAll(/(?:src|href)="\.\/([^"]+)"/g), ([, file]) => file)])
-  return { atOnce: files.filter(({ file }) => asked.has(file)), later: files.filter(({ file }) => !asked.has(file)) }
+  const linked = new Set([
+    'index.html',
+    ...Array.from(html.matchAll(/(?:src|href)="\.\/([^"]+)"/g), ([, file]) => file),
+  ])
+  return { initial: files.filter(({ file }) => linked.has(file)), later: files.filter(({ file }) => !linked.has(file)) }
 }
 
 /** @param {string} name @param {readonly { code: string }[]} chunks */
@@ -80,16 +83,16 @@ function row(name, chunks) {
 }
 
 const rows = []
-for (const entry of LOADS) {
-  const { atOnce, later } = await bundle(entry)
-  rows.push(row(entry, atOnce))
+for (const entry of COMBINATIONS) {
+  const { initial, later } = await bundle(entry)
+  rows.push(row(entry, initial))
   if (later.length > 0) rows.push(row(`${entry}, protobuf`, later))
 }
 printTable({ title: 'Bundle sizes, without mqtt, rxjs, react and ws', rows })
-const { atOnce, later } = page()
-const pageRows = [row('console, at once', atOnce), row('console, on demand', later)]
-printTable({ title: 'The console, with all it loads', rows: pageRows })
+const { initial, later } = page()
+const pageRows = [row('console, initial', initial), row('console, on demand', later)]
+printTable({ title: 'Console page', rows: pageRows })
 if ([...rows, ...pageRows].some(({ verdict }) => verdict !== 'ok')) {
-  console.error('\nOver budget; the budgets are in bench/budgets.json')
+  console.error('\nA bundle exceeds its budget in bench/budgets.json: reduce it, or raise the budget')
   process.exitCode = 1
 }

@@ -1,4 +1,4 @@
-// A store in a process of its own, so that client and store have a core each; of another checkout if one is given.
+// Runs a store, optionally of another checkout, as a separate process, so that client and store use different cores.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -9,22 +9,22 @@ const { serve } = await import(entry)
 
 const store = await serve({ port: 0, wsPort: 0, maxKeys: 2_000_000, ...(data !== '' && { data }) })
 
-/** Collects twice: what finalizers let go of is gone only then. */
-function heldBytes() {
+/** Collects twice, as finalizers release memory for the second collection. */
+function usedBytes() {
   globalThis.gc?.()
   globalThis.gc?.()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
 
-/** @param {object} question */
-function answer(question) {
-  if ('cut' in question) return store.cut(String(question.cut))
-  if ('type' in question && question.type === 'heap') return heldBytes()
-  if ('type' in question && question.type === 'most') return 1024 * process.resourceUsage().maxRSS
+/** @param {object} request */
+function handle(request) {
+  if ('cut' in request) return store.cut(String(request.cut))
+  if ('type' in request && request.type === 'heap') return usedBytes()
+  if ('type' in request && request.type === 'peak') return 1024 * process.resourceUsage().maxRSS
   return { ...store.stats }
 }
 
-process.on('message', question => process.send?.(answer(Object(question))))
+process.on('message', request => process.send?.(handle(Object(request))))
 process.on('disconnect', () => void store.close())
 process.send?.(store.url)

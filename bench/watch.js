@@ -1,11 +1,11 @@
-// Many watched keys in one client.
+// Measures one client that watches many keys.
 import { connect, get, number, set } from 'rx-statestore'
 import { concat, firstValueFrom, lastValueFrom, NEVER, of, range } from 'rxjs'
 import { startStore } from './child.js'
 import { bytes, median, ms, progress, spread, times } from './report.js'
 
 /**
- * Resolves when all watched keys of a client are in step with the store.
+ * Resolves when all watched keys of a client are synchronised with the store.
  *
  * @param {import('rx-statestore').StateStore} store
  * @param {number} keys
@@ -48,22 +48,29 @@ export async function measureWatch({ quick, rounds }) {
   await bench.writer.close()
   await server.close()
   const timings = bench.timings.slice(1)
-  const [inGroup, alone] = [bench.bytesPerKey.slice(1), bench.bytesPerSubscription.slice(1)]
+  const [shared, separate] = [bench.bytesPerKey.slice(1), bench.bytesPerSubscription.slice(1)]
   const rows = PHASES.map(phase => {
     const took = timings.map(timing => timing[phase])
-    const [least, most] = [Math.min(...took), Math.max(...took)]
-    return { phase, median: ms(median(took)), least: ms(least), most: ms(most) }
+    return { phase, median: ms(median(took)), min: ms(Math.min(...took)), max: ms(Math.max(...took)) }
   })
   const ratios = timings.map(timing => timing['reconnect and resync'] / timing['twice as many requests'])
-  const shown = keys.toLocaleString('en')
+  const keyCount = keys.toLocaleString('en')
   return [
-    { title: `Watch of ${shown} keys`, rows },
+    { title: `Watch of ${keyCount} keys`, rows },
     {
-      title: `Watch of ${shown} keys, what must come out`,
+      title: `Watch of ${keyCount} keys, ratio and memory`,
       rows: [
-        { what: 'resync / as many pipelined requests', median: times(median(ratios)), spread: times(spread(ratios)) },
-        { what: 'heap per watched key', median: bytes(median(inGroup)), spread: bytes(spread(inGroup)) },
-        { what: 'with a subscription each', median: bytes(median(alone)), spread: bytes(spread(alone)) },
+        {
+          what: 'resync / equal number of pipelined requests',
+          median: times(median(ratios)),
+          spread: times(spread(ratios)),
+        },
+        { what: 'heap per watched key', median: bytes(median(shared)), spread: bytes(spread(shared)) },
+        {
+          what: 'heap per key with separate subscriptions',
+          median: bytes(median(separate)),
+          spread: bytes(spread(separate)),
+        },
       ],
     },
   ]
@@ -85,7 +92,7 @@ class WatchBench {
   }
 
   /**
-   * With a client of its own, so that nothing of the round before is taken for what a watch costs.
+   * Uses a new client, so that leftovers of the previous round are not measured.
    *
    * @param {number} round
    */
@@ -102,7 +109,7 @@ class WatchBench {
     const { names, server } = this
     const clientId = `bench-watch-${round}`
     const store = connect(server.url, { clientId, reconnect: { initial: 1, max: 1 } })
-    // The first watch pays for what all later ones share.
+    // The first watch allocates memory that all share.
     await firstValueFrom(store.key('marker', number).value$)
     let changes = 0
     const before = heap()
@@ -127,7 +134,7 @@ class WatchBench {
     this.timings.push(/** @type {Record<Phase, number>} */ (took))
   }
 
-  /** Heap per key, bytes, when each is subscribed by itself. @param {string} clientId */
+  /** Returns the heap per key with a separate subscription for each, bytes. @param {string} clientId */
   async #subscribeEach(clientId) {
     const { names, server } = this
     const store = connect(server.url, { clientId })
@@ -151,13 +158,13 @@ class WatchBench {
 
   /** @param {import('rx-statestore').StateStore} store @param {string} clientId */
   async #resync(store, clientId) {
-    const away = new Promise(resolve => {
+    const disconnected = new Promise(resolve => {
       const subscription = store.status$.subscribe(({ state }) => {
         if (state === 'reconnecting') resolve(queueMicrotask(() => subscription.unsubscribe()))
       })
     })
     await this.server.ask({ cut: clientId })
-    await away
+    await disconnected
     await synced(store, this.names.length)
   }
 

@@ -1,4 +1,4 @@
-// A store of this package at a broker of others, in a process of its own.
+// Runs a store attached to an existing broker as a separate process.
 import { attach } from 'rx-statestore/server'
 import { filter, firstValueFrom } from 'rxjs'
 

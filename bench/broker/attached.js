@@ -1,4 +1,4 @@
-// A store beside Mosquitto: our client and our service there, what somebody would write by hand, and our own broker.
+// Compares three stores: attached to Mosquitto, hand-written on Mosquitto, and on the built-in broker.
 import { start, startStore } from '../child.js'
 import { handWritten, ours } from '../contestants.js'
 import { compare, medianRate, takeTurns, warmUp } from '../rounds.js'
@@ -7,7 +7,7 @@ import { startMosquitto } from './brokers.js'
 /** @type {readonly { name: string, service: string, client: typeof ours }[]} */
 const PAIRS = [
   { name: 'rx-statestore on Mosquitto', service: './broker/attached-process.js', client: ours },
-  { name: 'by hand on Mosquitto', service: './broker/responder-process.js', client: handWritten },
+  { name: 'hand-written on Mosquitto', service: './broker/responder-process.js', client: handWritten },
 ]
 
 /**
@@ -16,29 +16,29 @@ const PAIRS = [
  */
 export async function measureAttached(effort) {
   /** @type {import('../report.js').Table} */
-  const table = { title: 'A store beside Mosquitto, requests with 16 B', rows: [] }
+  const table = { title: 'Store attached to Mosquitto, requests of 16 B', rows: [] }
   const value = new Uint8Array(16)
   const contestants = []
   for (const { name, service, client } of PAIRS) {
     const broker = await startMosquitto()
     const url = `mqtt://127.0.0.1:${broker.port}`
-    const { close: end } = await start(service, [url])
+    const { close: stopService } = await start(service, [url])
     const contestant = await client(url, value)
     const close = async () => {
       await contestant.close()
-      await end()
+      await stopService()
       await broker.close()
     }
     contestants.push({ ...contestant, name, close })
   }
-  const own = await startStore()
-  const direct = await ours(own.url, value)
+  const builtIn = await startStore()
+  const direct = await ours(builtIn.url, value)
   contestants.push({
     ...direct,
-    name: 'rx-statestore, its own broker',
+    name: 'rx-statestore, built-in broker',
     close: async () => {
       await direct.close()
-      await own.close()
+      await builtIn.close()
     },
   })
   await warmUp(contestants, effort)
@@ -48,17 +48,17 @@ export async function measureAttached(effort) {
         name,
         run: (/** @type {number} */ count) => run(verb, inFlight, count),
       }))
-      const least = inFlight === 1 ? 20 : 4 * inFlight
-      const rates = await takeTurns(`${verb}, ${inFlight} in flight, attached`, runners, effort, least)
+      const minCount = inFlight === 1 ? 20 : 4 * inFlight
+      const rates = await takeTurns(`${verb}, ${inFlight} in flight, attached`, runners, effort, minCount)
       for (const [i, { name }] of contestants.entries()) {
         const { ratio, spread } = compare(rates[0] ?? [], rates[i] ?? [])
-        const against = i === 0 ? { 'first / this': '', spread: '' } : { 'first / this': ratio, spread }
+        const comparison = i === 0 ? { 'first / this': '', spread: '' } : { 'first / this': ratio, spread }
         table.rows.push({
           request: verb,
           'in flight': inFlight,
-          who: name,
+          store: name,
           rate: medianRate(rates[i] ?? []),
-          ...against,
+          ...comparison,
         })
       }
     }

@@ -4,12 +4,12 @@ import { start, startStore } from '../child.js'
 import { freePort, scratch, startServer } from '../peers/server.js'
 
 /**
- * A broker in a process of its own.
+ * A broker that runs as a separate process.
  *
  * @typedef {object} Broker
  * @property {string} name
  * @property {number} port
- * @property {4 | 5} version - of MQTT, the newest it speaks
+ * @property {4 | 5} version - latest supported MQTT protocol version
  * @property {number} pid
  * @property {() => Promise<unknown>} close
  */
@@ -19,7 +19,7 @@ const portOf = url => Number(new URL(url).port)
 
 /**
  * @param {string} name
- * @param {string} [directory] - of another checkout
+ * @param {string} [directory] - another checkout to run
  * @returns {Promise<Broker>}
  */
 export async function startOurs(name, directory) {
@@ -27,13 +27,13 @@ export async function startOurs(name, directory) {
   return { name, port: portOf(url), version: 5, pid, close }
 }
 
-/** @param {string} name @param {string} client - in bench/clients @param {4 | 5} version @returns {Promise<Broker>} */
+/** @param {string} name @param {string} client - package in bench/clients @param {4 | 5} version @returns {Promise<Broker>} */
 export async function startAedes(name, client, version) {
   const { ready, pid, close } = await start('./broker/aedes-process.js', [client])
   return { name, port: portOf(String(ready)), version, pid, close }
 }
 
-/** With its own limits on what waits out of the way, and without the delay of small packets, as the others. @returns {Promise<Broker>} */
+/** Lifts the queue limits, and disables Nagle's algorithm as in the other brokers. @returns {Promise<Broker>} */
 export async function startMosquitto() {
   const port = await freePort()
   const config = join(scratch(), 'mosquitto.conf')

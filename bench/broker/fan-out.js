@@ -1,4 +1,4 @@
-// One change of a key, and a thousand connections that watch it.
+// Measures one change of a key with a thousand watching connections.
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { startStore } from '../child.js'
@@ -8,45 +8,44 @@ import { RawPeer } from '../raw/peer.js'
 import { median, ms, progress, spread, times } from '../report.js'
 
 const KEY = 'watched'
-/** Connections that are opened at a time. */
-const BATCH = 50
-/** Changes before it counts. */
-const WARM = 20
+/** Connections opened concurrently. */
+const BATCH_SIZE = 50
+const WARM_UP_CHANGES = 20
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 
 /**
- * A connection of its own that watches the key and calls at each change; resolves to what closes it.
+ * Opens a connection that watches the key and calls `onChange` at each change; resolves to a function that closes it.
  *
- * @typedef {(url: string, number: number, seen: () => void) => Promise<() => unknown>} Watch
+ * @typedef {(url: string, number: number, onChange: () => void) => Promise<() => unknown>} Watch
  */
 
-/** A socket that only counts. With QoS 0, so that nothing has to be acknowledged. @type {Watch} */
-async function watchWithSocket(url, number, seen) {
+/** Counts notifications on a socket; QoS 0 requires no acknowledgements. @type {Watch} */
+async function watchWithSocket(url, number, onChange) {
   const clientId = `bench-socket-${number}`
   const peer = await RawPeer.connect(Number(new URL(url).port), clientId)
-  const own = Buffer.from(clientId).toString('hex').toUpperCase()
-  await peer.subscribe(`${NOTIFICATIONS}/${own}/command/notify/+`, 0)
+  const clientIdHex = Buffer.from(clientId).toString('hex').toUpperCase()
+  await peer.subscribe(`${NOTIFICATIONS}/${clientIdHex}/command/notify/+`, 0)
   await peer.ask(requestPacket(clientId, ['KEYNOTIFY', KEY]).bytes)
-  peer.came = seen
+  peer.onData = onChange
   return () => peer.close()
 }
 
 /** @type {Watch} */
-async function watchWithClient(url, number, seen) {
+async function watchWithClient(url, number, onChange) {
   const client = connect(url, { clientId: `bench-client-${number}`, sessionExpiry: 0 })
   const { value$ } = client.key(KEY, text)
-  value$.subscribe(seen)
+  value$.subscribe(onChange)
   await firstValueFrom(value$)
   return () => client.close()
 }
 
-/** A store, who watches a key of it, and who writes that key. */
-class Audience {
-  /** ms of each change, and of that on processors. @type {{ took: number, store: number, watchers: number }[]} */
+/** A store with a writer and the watchers of one key. */
+class WatchedStore {
+  /** Duration and CPU times of each change, ms. @type {{ took: number, store: number, watchers: number }[]} */
   changes = []
   /** @type {(() => unknown)[]} */
   #watchers = []
-  #seen = 0
+  #notifiedCount = 0
   #done = () => {}
   #number = 0
 
@@ -58,40 +57,44 @@ class Audience {
   }
 
   /** @param {{ name: string, directory?: string }} store */
-  static async of({ name, directory }) {
+  static async open({ name, directory }) {
     const store = await startStore(directory)
-    return new Audience(name, store, await RawPeer.connect(Number(new URL(store.url).port), 'bench-writer'))
+    return new WatchedStore(name, store, await RawPeer.connect(Number(new URL(store.url).port), 'bench-writer'))
   }
 
   /** @param {Watch} watch @param {number} size */
-  async grow(watch, size) {
-    const open = () => watch(this.store.url, this.#number++, () => this.#saw())
+  async openWatchers(watch, size) {
+    const open = () => watch(this.store.url, this.#number++, () => this.#onChange())
     while (this.#watchers.length < size) {
-      const few = Math.min(BATCH, size - this.#watchers.length)
-      this.#watchers.push(...(await Promise.all(Array.from({ length: few }, open))))
+      const batchSize = Math.min(BATCH_SIZE, size - this.#watchers.length)
+      this.#watchers.push(...(await Promise.all(Array.from({ length: batchSize }, open))))
     }
   }
 
-  /** Changes the key once; resolves when the last watcher knows. */
+  /** Changes the key once; resolves when the last watcher is notified. */
   async change() {
     const request = requestPacket('bench-writer', ['SET', KEY, String(++this.#number).padStart(16, '0')])
-    this.#seen = 0
+    this.#notifiedCount = 0
     /** @type {Promise<void>} */
-    const known = new Promise(resolve => {
+    const notified = new Promise(resolve => {
       this.#done = resolve
     })
-    const store = cpuTime(this.store.pid)
-    const own = cpuTime(process.pid)
+    const storeBefore = cpuTime(this.store.pid)
+    const watchersBefore = cpuTime(process.pid)
     const started = performance.now()
     const written = this.writer.ask(request.bytes)
-    await known
+    await notified
     const took = performance.now() - started
     await written
-    this.changes.push({ took, store: cpuTime(this.store.pid) - store, watchers: cpuTime(process.pid) - own })
+    this.changes.push({
+      took,
+      store: cpuTime(this.store.pid) - storeBefore,
+      watchers: cpuTime(process.pid) - watchersBefore,
+    })
   }
 
-  #saw() {
-    if (++this.#seen === this.#watchers.length) this.#done()
+  #onChange() {
+    if (++this.#notifiedCount === this.#watchers.length) this.#done()
   }
 
   async close() {
@@ -111,45 +114,46 @@ export async function measureFanOut(stores, effort) {
   /** @type {import('../report.js').Table} */
   const table = { title: `Broker, one change to ${size} watchers`, rows: [] }
   for (const [watchers, watch] of /** @type {const} */ ([
-    ['sockets that count', watchWithSocket],
-    ['our clients', watchWithClient],
+    ['counting sockets', watchWithSocket],
+    ['clients', watchWithClient],
   ])) {
-    const audiences = []
+    const watchedStores = []
     for (const store of stores) {
       progress(`${size} ${watchers} of ${store.name}`)
-      const audience = await Audience.of(store)
-      await audience.grow(watch, size)
-      audiences.push(audience)
+      const watchedStore = await WatchedStore.open(store)
+      await watchedStore.openWatchers(watch, size)
+      watchedStores.push(watchedStore)
     }
-    const rounds = await changeInTurns(audiences, effort)
-    for (const [i, { name }] of audiences.entries()) table.rows.push({ watchers, broker: name, ...rowOf(rounds, i) })
-    for (const audience of audiences) await audience.close()
+    const rounds = await changeInTurns(watchedStores, effort)
+    for (const [i, { name }] of watchedStores.entries())
+      table.rows.push({ watchers, broker: name, ...rowOf(rounds, i) })
+    for (const watchedStore of watchedStores) await watchedStore.close()
   }
   return table
 }
 
 /**
- * What each audience's changes took, round by round.
+ * Returns the median change of each store, for each round.
  *
- * @param {readonly Audience[]} audiences
+ * @param {readonly WatchedStore[]} stores
  * @param {import('../rounds.js').Effort} effort
  */
-async function changeInTurns(audiences, effort) {
-  for (const audience of audiences) for (let i = 0; i < WARM; i++) await audience.change()
+async function changeInTurns(stores, effort) {
+  for (const store of stores) for (let i = 0; i < WARM_UP_CHANGES; i++) await store.change()
   const rounds = []
   for (let round = 0; round < effort.rounds; round++) {
-    for (const audience of audiences) audience.changes = []
-    for (let turn = 0; turn < audiences.length; turn++) {
-      const audience = audiences[(round + turn) % audiences.length]
+    for (const store of stores) store.changes = []
+    for (let turn = 0; turn < stores.length; turn++) {
+      const store = stores[(round + turn) % stores.length]
       const end = performance.now() + effort.ms
-      do await audience?.change()
+      do await store?.change()
       while (performance.now() < end)
     }
     rounds.push(
-      audiences.map(({ changes }) => ({
-        took: of(changes, 'took'),
-        store: of(changes, 'store'),
-        watchers: of(changes, 'watchers'),
+      stores.map(({ changes }) => ({
+        took: medianOf(changes, 'took'),
+        store: medianOf(changes, 'store'),
+        watchers: medianOf(changes, 'watchers'),
       })),
     )
   }
@@ -159,18 +163,18 @@ async function changeInTurns(audiences, effort) {
 /** @typedef {{ took: number, store: number, watchers: number }} Change */
 
 /** @param {readonly Change[]} changes @param {keyof Change} part */
-const of = (changes, part) => median(changes.map(change => change[part]))
+const medianOf = (changes, part) => median(changes.map(change => change[part]))
 
 /** @param {Change[][]} rounds @param {number} i */
 function rowOf(rounds, i) {
-  const own = rounds.map(round => round[i] ?? { took: Number.NaN, store: Number.NaN, watchers: Number.NaN })
+  const theirs = rounds.map(round => round[i] ?? { took: Number.NaN, store: Number.NaN, watchers: Number.NaN })
   const ours = rounds.map(round => round[0] ?? { took: Number.NaN, store: Number.NaN, watchers: Number.NaN })
   /** @param {keyof Change} part */
-  const ratios = part => own.map((change, round) => change[part] / (ours[round]?.[part] ?? Number.NaN))
+  const ratios = part => theirs.map((change, round) => change[part] / (ours[round]?.[part] ?? Number.NaN))
   const cells = {
-    median: ms(of(own, 'took')),
-    'CPU of the store': ms(of(own, 'store')),
-    'of the watchers': ms(of(own, 'watchers')),
+    median: ms(medianOf(theirs, 'took')),
+    'CPU of the store': ms(medianOf(theirs, 'store')),
+    'of the watchers': ms(medianOf(theirs, 'watchers')),
   }
   if (i === 0) return { ...cells, 'theirs / ours': '', spread: '', 'CPU, theirs / ours': '' }
   const took = ratios('took')

@@ -1,18 +1,18 @@
-// Connections that do nothing, in a process of their own: there may be more of them than one process may have.
+// Opens idle connections in a separate process, as their number may exceed the limit of one process.
 import { responseTopic } from '../raw/packets.js'
 import { RawPeer } from '../raw/peer.js'
 
-/** Connections that are opened at a time. */
-const AT_A_TIME = 100
+/** Connections opened concurrently. */
+const CONCURRENCY = 100
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 
 /**
  * @typedef {object} Order
  * @property {number} port
- * @property {string} address - of ours, to connect from
- * @property {string} prefix - of the client ids
+ * @property {string} address - local address to connect from
+ * @property {string} prefix - prefix of the client ids
  * @property {number} count
- * @property {boolean} subscribed - as our client is: to responses and to notifications
+ * @property {boolean} subscribed - to responses and notifications, like the client of this package
  */
 
 /** @type {RawPeer[]} */
@@ -31,10 +31,10 @@ async function open({ port, address, prefix, subscribed }, number) {
 /** @param {Order} order */
 async function openAll(order) {
   let next = 0
-  const lane = async () => {
+  const worker = async () => {
     while (next < order.count) await open(order, next++)
   }
-  await Promise.all(Array.from({ length: AT_A_TIME }, lane))
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
 }
 
 process.on('message', order => {

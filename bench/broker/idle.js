@@ -1,4 +1,4 @@
-// Connections that do nothing: what each of them holds, how many there may be, and what is left when they are gone.
+// Measures idle connections: memory each, their maximum number, and the memory left after they close.
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { heapOf, start, startStore } from '../child.js'
@@ -10,10 +10,10 @@ const KINDS = [
   { connection: 'plain', subscribed: false },
   { connection: 'with two subscriptions', subscribed: true },
 ]
-/** Of one process that connects. */
-const MOST_EACH = 5_000
-/** What a process needs files for besides connections. */
-const SPARE = 100
+/** Maximum connections of one client process. */
+const MAX_PER_PROCESS = 5_000
+/** File descriptors for other purposes than connections. */
+const RESERVED_FILES = 100
 
 /**
  * @param {readonly { name: string, directory?: string }[]} stores
@@ -31,15 +31,15 @@ export async function measureIdle(stores, effort) {
       each.rows.push({ connection, broker: name, count, ...cells })
     }
   }
-  const most = Math.min(effort.quick ? 1_000 : 20_000, mostFiles() - SPARE)
+  const maxCount = Math.min(effort.quick ? 1_000 : 20_000, maxOpenFiles() - RESERVED_FILES)
   /** @type {import('../report.js').Table} */
   const many = { title: 'Broker, many idle connections with two subscriptions', rows: [] }
   for (const { name, directory } of stores) {
-    progress(`${most} idle connections: ${name}`)
+    progress(`${maxCount} idle connections: ${name}`)
     many.rows.push({
       broker: name,
-      connections: most,
-      ...(await withStore(directory, store => measureMany(store, most))),
+      connections: maxCount,
+      ...(await withStore(directory, store => measureMany(store, maxCount))),
     })
   }
   return [each, many]
@@ -59,67 +59,67 @@ async function withStore(directory, task) {
 
 /** @param {Store} store @param {number} count @param {boolean} subscribed */
 async function measureEach(store, count, subscribed) {
-  // The first ones pay for what all later ones share.
+  // The first connections allocate memory that all share.
   const first = await connectMany(store, 100, subscribed, 'first')
   const before = await heapOf(store)
   const residentBefore = residentOf(store.pid)
-  const crowd = await connectMany(store, count, subscribed, 'idle')
+  const clients = await connectMany(store, count, subscribed, 'idle')
   const heap = (await heapOf(store)) - before
   const resident = residentOf(store.pid) - residentBefore
-  await Promise.all([...first, ...crowd].map(({ close }) => close()))
+  await Promise.all([...first, ...clients].map(({ close }) => close()))
   return { 'heap and buffers': bytes(heap / count), resident: bytes(resident / count) }
 }
 
 /** @param {Store} store @param {number} count */
 async function measureMany(store, count) {
   await Promise.all((await connectMany(store, 100, true, 'first')).map(({ close }) => close()))
-  await left(store)
+  await allDisconnected(store)
   const before = await heapOf(store)
   const started = performance.now()
-  const crowd = await connectMany(store, count, true, 'idle')
+  const clients = await connectMany(store, count, true, 'idle')
   const connecting = performance.now() - started
   const held = (await heapOf(store)) - before
   const resident = residentOf(store.pid)
-  const gone = performance.now()
-  await Promise.all(crowd.map(({ close }) => close()))
-  await left(store)
-  const leaving = performance.now() - gone
+  const closingAt = performance.now()
+  await Promise.all(clients.map(({ close }) => close()))
+  await allDisconnected(store)
+  const closing = performance.now() - closingAt
   const rest = (await heapOf(store)) - before
   return {
     connecting: ms(connecting),
     'heap and buffers': bytes(held),
-    'resident, in all': bytes(resident),
-    'until all are gone': ms(leaving),
-    'left then': bytes(rest),
+    'resident in total': bytes(resident),
+    closing: ms(closing),
+    'left afterwards': bytes(rest),
   }
 }
 
-/** From several addresses of ours: one has too few ports. @param {Store} store @param {number} count @param {boolean} subscribed @param {string} prefix */
+/** Connects from several local addresses, as one has too few ports. @param {Store} store @param {number} count @param {boolean} subscribed @param {string} prefix */
 async function connectMany(store, count, subscribed, prefix) {
   const port = Number(new URL(store.url).port)
-  const crowd = []
-  for (let left = count; left > 0; left -= MOST_EACH) {
+  const clients = []
+  for (let left = count; left > 0; left -= MAX_PER_PROCESS) {
     const child = await start('./broker/idle-process.js')
-    const address = process.platform === 'linux' ? `127.0.0.${2 + crowd.length}` : '127.0.0.1'
-    crowd.push(child)
+    const address = process.platform === 'linux' ? `127.0.0.${2 + clients.length}` : '127.0.0.1'
+    clients.push(child)
     await child.ask({
       port,
       address,
-      prefix: `${prefix}-${crowd.length}`,
-      count: Math.min(left, MOST_EACH),
+      prefix: `${prefix}-${clients.length}`,
+      count: Math.min(left, MAX_PER_PROCESS),
       subscribed,
     })
   }
-  return crowd
+  return clients
 }
 
-/** Resolves when no connection is left. @param {Store} store */
-async function left(store) {
+/** Resolves when the store has no connections. @param {Store} store */
+async function allDisconnected(store) {
   while (Object(await store.ask({ type: 'stats' })).connections > 0) await sleep(20)
 }
 
-/** How many files a process may have open, sockets included. */
-function mostFiles() {
+/** Returns the maximum number of open files of a process, including sockets. */
+function maxOpenFiles() {
   try {
     const [, , , , hard] =
       /^Max open files.*$/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[0].split(/\s+/) ?? []
@@ -129,7 +129,7 @@ function mostFiles() {
   }
 }
 
-/** What of a process is in memory, bytes; `NaN` where the system (none but Linux) does not tell. @param {number} pid */
+/** Returns the resident memory of a process, bytes; `NaN` on systems other than Linux. @param {number} pid */
 function residentOf(pid) {
   try {
     return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1])

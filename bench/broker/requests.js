@@ -1,4 +1,4 @@
-// Requests of our client to our store and to another one.
+// Measures requests to this store and to the store of another checkout.
 import { startStore } from '../child.js'
 import { ours } from '../contestants.js'
 import { cpuTime } from '../cpu.js'
@@ -12,7 +12,7 @@ import { compare, medianRate, takeTurns, warmUp } from '../rounds.js'
  */
 export async function measureRequests(stores, effort) {
   /** @type {import('../report.js').Table} */
-  const table = { title: 'Broker, requests of our client with 16 B', rows: [] }
+  const table = { title: 'Broker, client requests of 16 B', rows: [] }
   const contestants = []
   for (const { name, directory } of stores) {
     const store = await startStore(directory)
@@ -42,12 +42,12 @@ export async function measureRequests(stores, effort) {
         const cost = costs.map(each => each.slice(-effort.rounds))
         const { ratio, spread } = compare(rates[0] ?? [], rates[i] ?? [])
         const cpu = compare(cost[i] ?? [], cost[0] ?? []).ratio
-        const against =
+        const comparison =
           i === 0
             ? { 'ours / theirs': '', spread: '', 'CPU, theirs / ours': '' }
             : { 'ours / theirs': ratio, spread, 'CPU, theirs / ours': cpu }
         const cells = { request: verb, 'in flight': inFlight, broker: name, rate: medianRate(rates[i] ?? []) }
-        table.rows.push({ ...cells, 'CPU of the store': microseconds(1000 * median(cost[i] ?? [])), ...against })
+        table.rows.push({ ...cells, 'CPU of the store': microseconds(1000 * median(cost[i] ?? [])), ...comparison })
       }
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Imports a client from the folder next to this file, which has a lock file of its own. The type is whatever the caller
- * says it uses of it: the packages need not be there for the rest to be checked.
+ * Imports a client that is installed in this folder, which has a separate lock file. The caller declares the type that it
+ * uses, so that types can be checked without the packages.
  *
  * @template T
  * @param {string} name
@@ -11,6 +11,6 @@ export async function load(name) {
     return await import(name)
   } catch (cause) {
     if (Object(cause).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new Error(`its client is not installed: npm run bench:clients`, { cause })
+    throw new Error(`the client ${name} is not installed: run npm run bench:clients`, { cause })
   }
 }

@@ -2,12 +2,12 @@ import { connect, text } from 'rx-statestore'
 import { filter, firstValueFrom } from 'rxjs'
 import { median, ms, progress } from '../report.js'
 
-/** A write that is not answered is given up after this and sent again, ms. */
-const TIMEOUT = 500
+/** An unanswered write is retried after this time. */
+const TIMEOUT_MS = 500
 
 /**
- * How long a client that writes all the time gets no answer when something is killed: from then until the answer to a
- * write that was begun after.
+ * Kills a process under continuous writes. Measures the time from the kill to the first response to a write that was sent
+ * after it.
  *
  * @param {import('./nats-servers.js').NatsServers} nats
  * @param {readonly import('./nodes.js').Node[]} nodes
@@ -17,21 +17,21 @@ const TIMEOUT = 500
 export async function measureFailover(nats, nodes, effort) {
   const urls = nodes.map(({ url }) => url)
   const store = connect(urls, { clientId: 'bench-failover', sessionExpiry: 0 })
-  const writes = writeAlways(store.key('failover', text))
+  const writes = writeContinuously(store.key('failover', text))
   /** @type {[string, () => Promise<() => Promise<void>>][]} */
-  const disasters = [
+  const failures = [
     [
-      'its node',
+      'node of the client',
       async () => {
         const status = await firstValueFrom(store.status$.pipe(filter(({ state }) => state === 'connected')))
         const node = nodes.find(({ url }) => 'url' in status && sameAddress(status.url, url))
-        if (node === undefined) throw new Error('the client is at none of the nodes')
+        if (node === undefined) throw new Error('The client is connected to none of the nodes')
         await node.child().kill()
         return node.run
       },
     ],
     [
-      "the stream's leader",
+      'stream leader',
       async () => {
         const leader = await leaderOf(nodes)
         await nats.kill(leader)
@@ -40,17 +40,18 @@ export async function measureFailover(nats, nodes, effort) {
     ],
   ]
   /** @type {import('../report.js').Table} */
-  const table = { title: 'Killed: until its clients write again', rows: [] }
-  // NATS takes 4 to 9 s until it finds another leader.
-  for (const [killed, disaster] of effort.quick ? disasters.slice(0, 1) : disasters) {
+  const table = { title: 'Failover, time until clients write again', rows: [] }
+  // NATS takes 4 to 9 s to elect another leader.
+  for (const [killed, kill] of effort.quick ? failures.slice(0, 1) : failures) {
     /** @type {number[]} */
     const took = []
     for (let round = 0; round < effort.rounds; round++) {
       progress(`killing ${killed}: round ${round + 1} of ${effort.rounds}`)
-      const { begun, repair } = await strike(disaster)
-      took.push((await writes.answeredAfter(begun)) - begun)
-      await repair()
-      await writes.answeredAfter(performance.now())
+      const restart = await kill()
+      const killedAt = performance.now()
+      took.push((await writes.respondedAfter(killedAt)) - killedAt)
+      await restart()
+      await writes.respondedAfter(performance.now())
     }
     table.rows.push({ killed, times: took.length, median: ms(median(took)), longest: ms(Math.max(...took)) })
   }
@@ -59,16 +60,10 @@ export async function measureFailover(nats, nodes, effort) {
   return table
 }
 
-/** @param {() => Promise<() => Promise<void>>} disaster */
-async function strike(disaster) {
-  const repair = await disaster()
-  return { begun: performance.now(), repair }
-}
+/** @param {string | undefined} a @param {string} b */
+const sameAddress = (a, b) => a !== undefined && new URL(a).host === new URL(b).host
 
-/** @param {string | undefined} one @param {string} other */
-const sameAddress = (one, other) => one !== undefined && new URL(one).host === new URL(other).host
-
-/** Number of the NATS server that leads. @param {readonly import('./nodes.js').Node[]} nodes */
+/** Returns the index of the NATS server that leads the stream. @param {readonly import('./nodes.js').Node[]} nodes */
 async function leaderOf(nodes) {
   for (;;) {
     const { leader } = Object(await nodes[0]?.child().ask({}))
@@ -78,35 +73,35 @@ async function leaderOf(nodes) {
 }
 
 /**
- * Writes one after the other until it is stopped.
+ * Writes sequentially until it is stopped.
  *
  * @param {import('rx-statestore').Key<string>} key
  */
-function writeAlways(key) {
-  let stopped = false
-  /** @type {Set<{ begun: number, resolve: (at: number) => void }>} */
+function writeContinuously(key) {
+  let isStopped = false
+  /** @type {Set<{ since: number, resolve: (at: number) => void }>} */
   const waiting = new Set()
   const loop = async () => {
-    while (!stopped) {
-      const sent = performance.now()
-      const answered = await key.set('v', { timeout: TIMEOUT }).then(
+    while (!isStopped) {
+      const sentAt = performance.now()
+      const isAcknowledged = await key.set('v', { timeout: TIMEOUT_MS }).then(
         () => true,
         () => false,
       )
-      if (!answered) continue
-      for (const each of waiting) {
-        if (sent < each.begun) continue
-        waiting.delete(each)
-        each.resolve(performance.now())
+      if (!isAcknowledged) continue
+      for (const waiter of waiting) {
+        if (sentAt < waiter.since) continue
+        waiting.delete(waiter)
+        waiter.resolve(performance.now())
       }
     }
   }
   const ended = loop()
-  /** @param {number} begun @returns {Promise<number>} when the first write that was begun after was answered */
-  const answeredAfter = begun => new Promise(resolve => waiting.add({ begun, resolve }))
+  /** @param {number} since @returns {Promise<number>} the time of the first response to a write sent after `since` */
+  const respondedAfter = since => new Promise(resolve => waiting.add({ since, resolve }))
   const stop = async () => {
-    stopped = true
+    isStopped = true
     await ended
   }
-  return { answeredAfter, stop }
+  return { respondedAfter, stop }
 }

@@ -1,11 +1,11 @@
 import { connect, get, set, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { start } from '../child.js'
-import { closedLoop, lanes } from '../closed-loop.js'
+import { closedLoop, runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from '../peers/peer.js'
 
 /**
- * A node that can be killed and run again, at the same address.
+ * A node that can be killed and restarted at the same address.
  *
  * @typedef {object} Node
  * @property {string} url
@@ -29,15 +29,15 @@ export async function startNode(servers, id) {
 }
 
 /**
- * Three nodes. Writes are at the first one, watching clients at the second one, the third one, the first one and so on.
+ * Starts three nodes. Writes go to the first; watching clients connect to the second, the third, the first and so on.
  *
  * @param {readonly string[]} servers
  * @returns {Promise<import('../peers/peer.js').Peer & { nodes: readonly Node[] }>}
  */
 export async function startNodes(servers) {
   const nodes = await Promise.all(['a', 'b', 'c'].map(id => startNode(servers, id)))
-  const at = (/** @type {number} */ index) => nodes[index % nodes.length]?.url ?? ''
-  const store = connect(at(0), { clientId: 'bench-nodes', sessionExpiry: 0 })
+  const urlOf = (/** @type {number} */ index) => nodes[index % nodes.length]?.url ?? ''
+  const store = connect(urlOf(0), { clientId: 'bench-nodes', sessionExpiry: 0 })
   const key = store.key(KEY, text)
   const watched = store.key(WATCHED, text)
   await key.set(VALUE)
@@ -48,16 +48,18 @@ export async function startNodes(servers) {
     nodes,
     run: (verb, inFlight, count) => {
       if (inFlight === 1)
-        return lanes(1, count, () => (verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get())))
+        return runConcurrently(1, count, () =>
+          verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get()),
+        )
       const options = { concurrency: inFlight }
       return closedLoop(inFlight, count, VALUE, verb === 'SET' ? set(key, options) : get(key, options))
     },
     change: value => firstValueFrom(watched.set(value)),
-    watch: async seen => {
+    watch: async onValue => {
       const number = watchers++
-      const client = connect(at(number + 1), { clientId: `bench-watcher-${number}`, sessionExpiry: 0 })
+      const client = connect(urlOf(number + 1), { clientId: `bench-watcher-${number}`, sessionExpiry: 0 })
       const { value$ } = client.key(WATCHED, text)
-      value$.subscribe(value => seen(value ?? ''))
+      value$.subscribe(value => onValue(value ?? ''))
       await firstValueFrom(value$)
       return () => client.close()
     },

@@ -1,5 +1,5 @@
 import { load } from '../clients/load.js'
-import { lanes } from '../closed-loop.js'
+import { runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 import { freePort, scratch, startServer } from './server.js'
 
@@ -15,13 +15,13 @@ import { freePort, scratch, startServer } from './server.js'
  * @typedef {{ Etcd3: new (options: { hosts: string, grpcOptions?: object }) => Client }} Etcd
  */
 
-/** Clients of one process share a connection otherwise. */
+/** Otherwise, clients of one process share a connection. */
 const OWN_CONNECTION = { 'grpc.use_local_subchannel_pool': 1 }
 
 /**
- * One member, its log in memory where there is a file system for that.
+ * Starts one member, with its log on an in-memory file system if there is one.
  *
- * @param {string} [data] - on a disk, instead of memory
+ * @param {string} [data] - directory on disk to use instead
  * @returns {Promise<import('./peer.js').Peer>}
  */
 export async function startEtcd(data = undefined) {
@@ -29,8 +29,7 @@ export async function startEtcd(data = undefined) {
 }
 
 /**
- * Members of a cluster, each with its log in a folder. Writes are at the first one, watching clients at the next one and
- * so on.
+ * Starts a cluster with one member per folder. Writes go to the first; watching clients connect to the next ones in turn.
  *
  * @param {readonly string[]} folders
  * @returns {Promise<import('./peer.js').Peer>}
@@ -40,28 +39,30 @@ export async function startMembers(folders) {
   const { Etcd3 } = await load('etcd3')
   /** @type {{ name: string, data: string, port: number, peer: string }[]} */
   const members = []
-  for (const [at, data] of folders.entries()) {
-    members.push({ name: `m${at}`, data, port: await freePort(), peer: `http://127.0.0.1:${await freePort()}` })
+  for (const [index, data] of folders.entries()) {
+    members.push({ name: `m${index}`, data, port: await freePort(), peer: `http://127.0.0.1:${await freePort()}` })
   }
   const cluster = members.map(({ name, peer }) => `${name}=${peer}`).join(',')
   const running = await Promise.all(members.map(member => startMember(member, cluster)))
-  const at = (/** @type {number} */ index) => ({
+  const optionsOf = (/** @type {number} */ index) => ({
     hosts: `http://127.0.0.1:${members[index % members.length]?.port}`,
     grpcOptions: OWN_CONNECTION,
   })
-  const client = new Etcd3(at(0))
+  const client = new Etcd3(optionsOf(0))
   let watchers = 0
   await client.put(KEY).value(VALUE)
   return {
     name: 'etcd',
     run: (verb, inFlight, count) =>
-      lanes(inFlight, count, () => (verb === 'SET' ? client.put(KEY).value(VALUE) : client.get(KEY).string())),
+      runConcurrently(inFlight, count, () =>
+        verb === 'SET' ? client.put(KEY).value(VALUE) : client.get(KEY).string(),
+      ),
     change: async value => client.put(WATCHED).value(value),
-    watch: async seen => {
-      const own = new Etcd3(at(++watchers))
-      const watcher = await own.watch().key(WATCHED).create()
-      watcher.on('put', ({ value }) => seen(value.toString()))
-      return async () => own.close()
+    watch: async onValue => {
+      const watchingClient = new Etcd3(optionsOf(++watchers))
+      const watcher = await watchingClient.watch().key(WATCHED).create()
+      watcher.on('put', ({ value }) => onValue(value.toString()))
+      return async () => watchingClient.close()
     },
     close: async () => {
       client.close()
@@ -72,13 +73,15 @@ export async function startMembers(folders) {
 
 /** @param {{ name: string, data: string, port: number, peer: string }} member @param {string} cluster */
 function startMember({ name, data, port, peer }, cluster) {
-  const own = `http://127.0.0.1:${port}`
-  const listen = ['--listen-client-urls', own, '--advertise-client-urls', own, '--listen-peer-urls', peer]
+  const clientUrl = `http://127.0.0.1:${port}`
+  const listen = ['--listen-client-urls', clientUrl, '--advertise-client-urls', clientUrl, '--listen-peer-urls', peer]
   const others = ['--initial-advertise-peer-urls', peer, '--initial-cluster', cluster]
-  return startServer('etcd', ['--name', name, '--data-dir', data, ...listen, ...others], port).catch(rename)
+  return startServer('etcd', ['--name', name, '--data-dir', data, ...listen, ...others], port).catch(
+    throwWithPackageName,
+  )
 }
 
-/** The package has another name than its command. @param {Error} error @returns {never} */
-function rename(error) {
+/** Names the Debian package, which differs from the command. @param {Error} error @returns {never} */
+function throwWithPackageName(error) {
   throw new Error(error.message.replace(/etcd$/, 'etcd-server'), { cause: error })
 }

@@ -1,5 +1,5 @@
 import { load } from '../clients/load.js'
-import { lanes } from '../closed-loop.js'
+import { runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 import { freePort, scratch, startServer } from './server.js'
 
@@ -22,7 +22,7 @@ import { freePort, scratch, startServer } from './server.js'
  */
 
 /**
- * JetStream in memory, one value of history.
+ * Starts JetStream in memory, with one value of history.
  *
  * @returns {Promise<import('./peer.js').Peer>}
  */
@@ -41,7 +41,7 @@ export async function startNats() {
 }
 
 /**
- * A bucket at servers that run. Writes are at the first one, watching clients at the next one and so on.
+ * Opens a bucket at running servers. Writes go to the first; watching clients connect to the next ones in turn.
  *
  * @param {readonly string[]} servers
  * @param {Parameters<Manager['create']>[1]} options
@@ -52,8 +52,8 @@ export async function openNats(servers, options) {
   const { Kvm } = await load('@nats-io/kv')
   /** @type {Transport} */
   const { connect } = await load('@nats-io/transport-node')
-  const at = (/** @type {number} */ index) => ({ servers: servers[index % servers.length] ?? '' })
-  const connection = await connect(at(0))
+  const optionsOf = (/** @type {number} */ index) => ({ servers: servers[index % servers.length] ?? '' })
+  const connection = await connect(optionsOf(0))
   const kv = await new Kvm(connection).create('bench', options)
   let watchers = 0
   await kv.put(KEY, VALUE)
@@ -61,19 +61,21 @@ export async function openNats(servers, options) {
   return {
     name: 'NATS KV',
     run: (verb, inFlight, count) =>
-      lanes(inFlight, count, async () => (verb === 'SET' ? kv.put(KEY, VALUE) : (await kv.get(KEY))?.string())),
+      runConcurrently(inFlight, count, async () =>
+        verb === 'SET' ? kv.put(KEY, VALUE) : (await kv.get(KEY))?.string(),
+      ),
     change: value => kv.put(WATCHED, value),
-    watch: async seen => {
-      const own = await connect(at(++watchers))
-      const entries = await (await new Kvm(own).open('bench')).watch({ key: WATCHED })
-      void follow(entries, seen)
-      return () => own.close()
+    watch: async onValue => {
+      const watchingConnection = await connect(optionsOf(++watchers))
+      const entries = await (await new Kvm(watchingConnection).open('bench')).watch({ key: WATCHED })
+      void forEachValue(entries, onValue)
+      return () => watchingConnection.close()
     },
     close: () => connection.close(),
   }
 }
 
-/** @param {AsyncIterable<Entry>} entries @param {(value: string) => void} seen */
-async function follow(entries, seen) {
-  for await (const entry of entries) seen(entry.string())
+/** @param {AsyncIterable<Entry>} entries @param {(value: string) => void} onValue */
+async function forEachValue(entries, onValue) {
+  for await (const entry of entries) onValue(entry.string())
 }

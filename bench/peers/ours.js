@@ -1,12 +1,12 @@
 import { connect, get, set, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { startStore } from '../child.js'
-import { closedLoop, lanes } from '../closed-loop.js'
+import { closedLoop, runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 
 /**
  * @param {string} [name]
- * @param {string} [data] - where it keeps its keys, for a durable one
+ * @param {string} [data] - directory for the keys of a durable store
  * @returns {Promise<import('./peer.js').Peer>}
  */
 export async function startOurs(name = 'rx-statestore', data = undefined) {
@@ -21,15 +21,17 @@ export async function startOurs(name = 'rx-statestore', data = undefined) {
     name,
     run: (verb, inFlight, count) => {
       if (inFlight === 1)
-        return lanes(1, count, () => (verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get())))
+        return runConcurrently(1, count, () =>
+          verb === 'SET' ? firstValueFrom(key.set(VALUE)) : firstValueFrom(key.get()),
+        )
       const options = { concurrency: inFlight }
       return closedLoop(inFlight, count, VALUE, verb === 'SET' ? set(key, options) : get(key, options))
     },
     change: value => firstValueFrom(watched.set(value)),
-    watch: async seen => {
+    watch: async onValue => {
       const client = connect(server.url, { clientId: `bench-watcher-${watchers++}`, sessionExpiry: 0 })
       const { value$ } = client.key(WATCHED, text)
-      value$.subscribe(value => seen(value ?? ''))
+      value$.subscribe(value => onValue(value ?? ''))
       await firstValueFrom(value$)
       return () => client.close()
     },

@@ -1,5 +1,5 @@
 import { load } from '../clients/load.js'
-import { lanes } from '../closed-loop.js'
+import { runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 import { freePort, startServer } from './server.js'
 
@@ -22,11 +22,11 @@ import { freePort, startServer } from './server.js'
  */
 
 /**
- * Without persistence. A change is SET and PUBLISH in one MULTI: keyspace notifications do not carry the value, and
- * a client that wants it would have to ask for it.
+ * Starts Redis. A change is SET and PUBLISH in one MULTI, as keyspace notifications do not carry the value, which would
+ * cost the watching client a request.
  *
  * @param {string} [name]
- * @param {string} [data] - where it writes what it does, and flushes it each time
+ * @param {string} [data] - directory for a log that is flushed with each write; default no persistence
  * @returns {Promise<import('./peer.js').Peer>}
  */
 export async function startRedis(name = 'Redis', data = undefined) {
@@ -43,12 +43,12 @@ export async function startRedis(name = 'Redis', data = undefined) {
   return {
     name,
     run: (verb, inFlight, count) =>
-      lanes(inFlight, count, () => (verb === 'SET' ? client.set(KEY, VALUE) : client.get(KEY))),
+      runConcurrently(inFlight, count, () => (verb === 'SET' ? client.set(KEY, VALUE) : client.get(KEY))),
     change: value => client.multi().set(WATCHED, value).publish(WATCHED, value).exec(),
-    watch: async seen => {
+    watch: async onValue => {
       const watcher = client.duplicate()
       await watcher.connect()
-      await watcher.subscribe(WATCHED, seen)
+      await watcher.subscribe(WATCHED, onValue)
       return async () => watcher.destroy()
     },
     close: async () => {

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const PATIENCE = 20_000
+const START_TIMEOUT_MS = 20_000
 
-/** A port that is free at the moment. */
+/** Returns a free port. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -18,7 +18,7 @@ export async function freePort() {
   return address !== null && typeof address === 'object' ? address.port : 0
 }
 
-/** Ports that are free at the moment, all different. @param {number} count */
+/** Returns distinct free ports. @param {number} count */
 export async function freePorts(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map(server => once(server, 'listening')))
@@ -27,10 +27,10 @@ export async function freePorts(count) {
   return ports
 }
 
-/** A folder for what a server insists on writing: in memory where there is such a place, as our store keeps nothing. */
+/** Creates a folder for a server without an in-memory mode, on an in-memory file system if there is one. */
 export const scratch = () => folderIn(['/dev/shm', tmpdir()])
 
-/** A folder on the disk, the same for all who are compared. */
+/** Creates a folder on disk, the same disk for all servers. */
 export const onDisk = () => folderIn([new URL('..', import.meta.url).pathname])
 
 /** @param {readonly string[]} parents */
@@ -41,14 +41,14 @@ function folderIn(parents) {
       process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
       return folder
     } catch {
-      // The next place will do.
+      // Not writable; the next parent is tried.
     }
   }
-  throw new Error('there is nowhere to write')
+  throw new Error(`None of these folders is writable: ${parents.join(', ')}`)
 }
 
 /**
- * Starts the server of a Debian package and waits until it listens. It ends with us, however we end.
+ * Starts the server of a Debian package and waits until it listens. It is killed when this process exits.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -56,16 +56,16 @@ function folderIn(parents) {
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
 export async function startServer(command, args, port) {
-  // Not every login has the folders of services on its path.
+  // Not every user has the folders of services in PATH.
   const env = { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin` }
   const child = spawn(command, args, { env, stdio: 'ignore' })
   /** @type {Promise<never>} */
   const failed = new Promise((_resolve, reject) => {
     child.once('error', () => reject(new Error(`${command} is not installed: apt-get install ${command}`)))
-    child.once('exit', code => reject(new Error(`${command} ended with exit code ${code}`)))
+    child.once('exit', code => reject(new Error(`${command} exited with code ${code}`)))
   })
   const kill = () => void child.kill('SIGKILL')
-  // Before its folder goes, into which it would write again.
+  // Before its folder is deleted, which it would write to again.
   process.prependOnceListener('exit', kill)
   await Promise.race([failed, listening(port)])
   failed.catch(() => undefined)
@@ -80,14 +80,14 @@ export async function startServer(command, args, port) {
 
 /** @param {number} port */
 async function listening(port) {
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(50)) {
+  for (const end = Date.now() + START_TIMEOUT_MS; Date.now() < end; await sleep(50)) {
     const socket = connect(port, '127.0.0.1')
-    const open = await once(socket, 'connect').then(
+    const isConnected = await once(socket, 'connect').then(
       () => true,
       () => false,
     )
     socket.destroy()
-    if (open) return
+    if (isConnected) return
   }
-  throw new Error(`nothing listens on port ${port}`)
+  throw new Error(`nothing listens on port ${port} after ${START_TIMEOUT_MS / 1000} s`)
 }

@@ -2,14 +2,13 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { connectPacket, PublishCounter, requestPacket, responseTopic, subscribePacket } from './packets.js'
 
-/** Requests under way. */
 const IN_FLIGHT = 256
 const DIGITS = 7
-const PLACE = '#'.repeat(DIGITS)
+const PLACEHOLDER = '#'.repeat(DIGITS)
 
 /**
- * A connection that sends requests encoded before and only counts what comes back: with it the store is the slow side,
- * and what is measured is the store.
+ * A connection that sends pre-encoded requests and only counts the responses, so that the store is the bottleneck and the
+ * store is measured.
  */
 export class RawClient {
   #packetId = 0
@@ -34,7 +33,7 @@ export class RawClient {
     await once(socket, 'connect')
     const notifications = `clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/${hex(clientId)}/command/notify/+`
     socket.write(connectPacket(clientId))
-    // A broker takes only a few packets before it has said yes.
+    // A broker accepts few packets before its CONNACK.
     await once(socket, 'data')
     socket.write(subscribePacket(responseTopic(clientId)))
     socket.write(subscribePacket(notifications))
@@ -42,8 +41,8 @@ export class RawClient {
   }
 
   /**
-   * Sends a command so often and resolves when all is answered. The word `#######` in it, if there is one, becomes the
-   * number that `next` gives.
+   * Sends a command `count` times and resolves with the last response. `#######` in the command is replaced by the result
+   * of `next`.
    *
    * @param {readonly string[]} command
    * @param {number} count
@@ -52,11 +51,11 @@ export class RawClient {
    */
   run(command, count, next = () => 0) {
     const { bytes, idAt } = requestPacket(this.clientId, command)
-    const numberAt = bytes.indexOf(PLACE)
+    const numberAt = bytes.indexOf(PLACEHOLDER)
     let sent = 0
     this.#done = 0
     return new Promise((resolve, reject) => {
-      const closed = () => reject(new Error('the store closed the connection'))
+      const closed = () => reject(new Error('The store closed the connection'))
       this.socket.once('close', closed)
       this.#pump = () => {
         if (this.#done >= count) {
@@ -91,8 +90,8 @@ export class RawClient {
   }
 }
 
-/** A key with a number in it, for {@link RawClient.run}. @param {string} prefix */
-export const numbered = prefix => prefix + PLACE
+/** Returns a key that contains the number from {@link RawClient.run}. @param {string} prefix */
+export const numbered = prefix => prefix + PLACEHOLDER
 
 /** @param {string} value */
 const hex = value => Buffer.from(value).toString('hex').toUpperCase()

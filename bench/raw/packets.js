@@ -17,19 +17,19 @@ function packet(header, parts) {
   return Buffer.concat([Buffer.of(header), length(body.length), body])
 }
 
-/** The properties of a packet that has none; MQTT 3.1.1 knows of no properties. @param {4 | 5} version */
+/** Encodes an empty property list, which MQTT 3.1.1 lacks. @param {4 | 5} version */
 const noProperties = version => Buffer.alloc(version === 5 ? 1 : 0)
 
 /** Clean start, no keep-alive. @param {string} clientId @param {4 | 5} version */
 export const connectPacket = (clientId, version = 5) =>
   packet(0x10, [text('MQTT'), Buffer.of(version, 2, 0, 0), noProperties(version), text(clientId)])
 
-/** With QoS 0 nothing has to be acknowledged. @param {string} filter @param {0 | 1} qos @param {4 | 5} version */
+/** With QoS 0, no acknowledgements are needed. @param {string} filter @param {0 | 1} qos @param {4 | 5} version */
 export const subscribePacket = (filter, qos = 0, version = 5) =>
   packet(0x82, [Buffer.of(0, 1), noProperties(version), text(filter), Buffer.of(qos)])
 
 /**
- * A PUBLISH, and where in it the packet id is.
+ * Encodes a PUBLISH; `idAt` is the offset of its packet id.
  *
  * @param {string} topic
  * @param {0 | 1} qos
@@ -43,7 +43,7 @@ export function publishPacket(topic, qos, payload, version) {
 }
 
 /**
- * A request to the store, and where in it the packet id is.
+ * Encodes a request to the store; `idAt` is the offset of its packet id.
  *
  * @param {string} clientId
  * @param {readonly string[]} command
@@ -65,12 +65,12 @@ export function requestPacket(clientId, command) {
   return { bytes, idAt: bytes.indexOf(topic) + topic.length }
 }
 
-/** Counts the PUBLISH packets in a stream of bytes without looking into them. */
+/** Counts the PUBLISH packets in a byte stream without decoding them. */
 export class PublishCounter {
-  /** Bytes of the present packet still to come. */
+  /** Missing bytes of the current packet. */
   #rest = 0
   #header = 0
-  /** Of a length that is being read: how far to shift the next byte; -1 before a packet. */
+  /** Shift of the next byte of a length that is being read; otherwise -1. */
   #shift = -1
 
   /** @param {Buffer} chunk */

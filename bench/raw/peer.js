@@ -5,17 +5,17 @@ import { connectPacket, subscribePacket } from './packets.js'
 const PUBLISH = 3
 const PUBACK = 4
 const NOTHING = Buffer.alloc(0)
-/** What comes is read before the next thing is, so that one place does for all. */
-const READ = Buffer.alloc(256 * 1024)
+/** Shared by all connections, as data is processed before the next read. */
+const READ_BUFFER = Buffer.alloc(256 * 1024)
 
-/** A connection that costs next to nothing: it looks for where packets begin, acknowledges, and counts. */
+/** A connection with minimal overhead: it finds packet boundaries, acknowledges, and counts. */
 export class RawPeer {
-  /** PUBLISH and PUBACK packets that came. */
+  /** Number of received PUBLISH packets; `acknowledged` counts PUBACKs. */
   published = 0
   acknowledged = 0
-  came = () => {}
+  onData = () => {}
   /** @type {(error: Error) => void} */
-  lost = () => {}
+  onLost = () => {}
   #rest = NOTHING
   #lastId = 0
   /** @type {import('node:net').Socket} */
@@ -23,11 +23,11 @@ export class RawPeer {
 
   /** @param {number} port @param {string} [localAddress] */
   constructor(port, localAddress) {
-    const onread = { buffer: READ, callback: (/** @type {number} */ length) => this.#read(length) }
+    const onread = { buffer: READ_BUFFER, callback: (/** @type {number} */ length) => this.#read(length) }
     const address = localAddress === undefined ? {} : { localAddress }
     this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread, ...address })
-    this.#socket.once('close', () => this.lost(new Error('the broker closed the connection')))
-    this.#socket.on('error', error => this.lost(error))
+    this.#socket.once('close', () => this.onLost(new Error('The broker closed the connection')))
+    this.#socket.on('error', error => this.onLost(error))
   }
 
   /** @param {number} port @param {string} clientId @param {4 | 5} version @param {string} [localAddress] */
@@ -43,19 +43,19 @@ export class RawPeer {
     return this.ask(subscribePacket(filter, qos, version))
   }
 
-  /** Sends a packet and resolves when something comes. @param {Buffer} packet @returns {Promise<void>} */
+  /** Sends a packet and resolves with the next received data. @param {Buffer} packet @returns {Promise<void>} */
   ask(packet) {
     return new Promise((resolve, reject) => {
-      this.lost = reject
-      this.came = () => {
-        this.came = () => {}
+      this.onLost = reject
+      this.onData = () => {
+        this.onData = () => {}
         resolve()
       }
       this.#socket.write(packet)
     })
   }
 
-  /** Publishes so many times. @param {{ bytes: Buffer, idAt: number }} packet @param {0 | 1} qos @param {number} count */
+  /** Publishes a packet `count` times. @param {{ bytes: Buffer, idAt: number }} packet @param {0 | 1} qos @param {number} count */
   publish({ bytes, idAt }, qos, count) {
     const batch = Buffer.allocUnsafe(bytes.length * count)
     for (let at = 0; at < batch.length; at += bytes.length) {
@@ -68,32 +68,32 @@ export class RawPeer {
   }
 
   close() {
-    this.lost = () => {}
+    this.onLost = () => {}
     this.#socket.destroy()
   }
 
   /** @param {number} length */
   #read(length) {
-    const chunk = READ.subarray(0, length)
+    const chunk = READ_BUFFER.subarray(0, length)
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     /** @type {number[]} */
     const ids = []
     let at = 0
-    for (let end = endOf(bytes, 0); end <= bytes.length; end = endOf(bytes, at)) {
+    for (let end = packetEnd(bytes, 0); end <= bytes.length; end = packetEnd(bytes, at)) {
       const type = (bytes[at] ?? 0) >> 4
       if (type === PUBACK) this.acknowledged++
-      if (type === PUBLISH) this.#take(bytes, at, ids)
+      if (type === PUBLISH) this.#onPublish(bytes, at, ids)
       at = end
     }
-    // Copied, as the next read overwrites it.
+    // Copied, as the next read overwrites the buffer.
     this.#rest = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at))
     if (ids.length > 0) this.#acknowledge(ids)
-    this.came()
+    this.onData()
     return true
   }
 
   /** @param {Buffer} bytes @param {number} at @param {number[]} ids */
-  #take(bytes, at, ids) {
+  #onPublish(bytes, at, ids) {
     this.published++
     if (((bytes[at] ?? 0) & 6) === 0) return
     let topic = at + 1
@@ -110,8 +110,8 @@ export class RawPeer {
   }
 }
 
-/** Where the packet ends that begins at a place; `Infinity` when that cannot be seen. @param {Buffer} bytes @param {number} start */
-function endOf(bytes, start) {
+/** Returns the end of the packet at `start`; `Infinity` if its length is incomplete. @param {Buffer} bytes @param {number} start */
+function packetEnd(bytes, start) {
   let length = 0
   for (let i = 1; ; i++) {
     const byte = bytes[start + i]
