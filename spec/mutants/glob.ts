@@ -56,7 +56,7 @@ export const glob: Mutants = {
   'src/client/watch/watch.ts': {
     'a notification of a glob ends the pending read of its key': {
       seed: 22,
-      code: "if (synced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false",
+      code: "if (isSynced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false",
       becomes: 'return false',
     },
   },

@@ -53,7 +53,7 @@ export const optimistic: Mutants = {
   'src/client/optimistic/write-sender.ts': {
     'a write is conditional on what its user saw': {
       seed: 13,
-      code: 'condition: conditionFor(upon, text)',
+      code: 'condition: conditionFor(expected, text)',
       becomes: 'condition: undefined',
     },
   },
@@ -91,7 +91,7 @@ export const optimistic: Mutants = {
     },
     'a client that loses its connection while it is closed stays away': {
       seed: 1_863_360_071,
-      code: 'if (this.#isLeaving) this.#stop()',
+      code: 'if (this.#isClosing) this.#stop()',
     },
   },
 }

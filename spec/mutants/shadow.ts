@@ -21,7 +21,7 @@ export const shadow: Mutants = {
   'src/client/optimistic/write-sender.ts': {
     'a write is conditional on its base version': {
       seed: 6,
-      code: 'condition: conditionFor(upon, text)',
+      code: 'condition: conditionFor(expected, text)',
       becomes: 'condition: undefined',
     },
   },

@@ -57,13 +57,13 @@ export const watch: Mutants = {
       complaint: 'the last earlier change was not emitted',
       code: "return state.phase === 'registering' ? sendRead(state) : withoutEffects(state)",
       becomes:
-        "return state.phase === 'registering' ? sendRead(patch(state, { synced: true })) : withoutEffects(state)",
+        "return state.phase === 'registering' ? sendRead(patch(state, { isSynced: true })) : withoutEffects(state)",
     },
     'a known key is registered again on every connection': {
       seed: 3,
       code: "case 'connected':",
       becomes: `case 'connected':
-      if (state.known) return sendRead(patch(state, DISCONNECTED))`,
+      if (state.isKnown) return sendRead(patch(state, DISCONNECTED))`,
     },
   },
   'src/client/session/subscribe-retry.ts': {

@@ -19,7 +19,7 @@ export interface SessionOptions {
 /** The MQTT client of a simulation: reconnects automatically, but does not resend. */
 export class SimSession implements MqttSession {
   readonly clientId: string
-  readonly shared: boolean
+  readonly isShared: boolean
   readonly #brokers: ReadonlyMap<string, SimBroker>
   readonly #addressRotation: AddressRotation
   readonly #setting: Setting
@@ -39,7 +39,7 @@ export class SimSession implements MqttSession {
 
   constructor(brokers: SimBroker | readonly SimBroker[], setting: Setting, options: SessionOptions) {
     this.clientId = options.clientId
-    this.shared = options.shared ?? false
+    this.isShared = options.shared ?? false
     this.#brokers = new Map([brokers].flat().map((broker, i) => [`mqtt://node${i}`, broker]))
     this.#addressRotation = new AddressRotation(Array.from(this.#brokers.keys()), setting.random.next)
     this.#setting = setting
@@ -92,7 +92,7 @@ export class SimSession implements MqttSession {
     const end = this.#end
     const filters = Array.from(this.#filters)
     const broker = this.#broker
-    if (this.shared) end?.wire.up(() => broker.unsubscribe(end, filters))
+    if (this.isShared) end?.wire.up(() => broker.unsubscribe(end, filters))
     else {
       this.#end = undefined
       end?.wire.cut()
@@ -190,14 +190,14 @@ export class SimSession implements MqttSession {
   }
 
   #lost(end: ClientEnd, sentAway = !this.#isUp): void {
-    if (this.#end !== end || (this.#listener === undefined && !this.shared)) return
+    if (this.#end !== end || (this.#listener === undefined && !this.isShared)) return
     this.#end = undefined
     if (sentAway) this.#addressRotation.next()
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
     this.#listener?.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })
     const retry = (): void => {
-      if (this.#end === undefined && (this.#listener || this.shared)) this.#connect()
+      if (this.#end === undefined && (this.#listener || this.isShared)) this.#connect()
     }
     time.after(delay, () => this.#run(retry))
   }

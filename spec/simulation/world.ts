@@ -156,7 +156,7 @@ export class World {
   }
 
   #reopen(i: number, client: Client, plan: ClientPlan): void {
-    if (!client.session.shared) return
+    if (!client.session.isShared) return
     const watched = Array.from(client.watchers, ({ key }) => key)
     if (this.#setting.conditions.oddReply) this.#closedAmidNonsense.add(client.store.clientId)
     void client.store.close()
@@ -324,7 +324,7 @@ export class World {
   /** A handler closes its client, and another one is created after a while. */
   #leaveAndReturn(client: Client): void {
     const { store, plan, index, session } = client
-    if (session.shared || this.#clients[index] !== client || this.#setting.time.now > FAULTY_MS) return
+    if (session.isShared || this.#clients[index] !== client || this.#setting.time.now > FAULTY_MS) return
     void store.close()
     this.#setting.time.after(50, () => {
       if (this.#clients[index] === client) this.#clients[index] = this.#open(index, plan)

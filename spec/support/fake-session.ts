@@ -20,7 +20,7 @@ export const CONNECTION: ConnectionInfo = {
 /** An MQTT session that a spec controls: it records what is sent and emits what the spec says. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'client-id1'
-  readonly shared: boolean
+  readonly isShared: boolean
   readonly published: Published[] = []
   readonly subscribed: string[][] = []
   /** Of the last SUBSCRIBE. */
@@ -34,7 +34,7 @@ export class FakeSession implements MqttSession {
   #subacks: ((reasonCodes: readonly number[]) => void)[] = []
 
   constructor(shared = false) {
-    this.shared = shared
+    this.isShared = shared
   }
 
   open(listener: SessionListener): void {

@@ -35,7 +35,7 @@ export type Change = { readonly set: string } | 'delete' | { readonly gone: stri
 /** An MQTT session without a network: the spec decides when it connects and how the store responds. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'spec'
-  readonly shared = false
+  readonly isShared = false
   /** All requests, in the order they were sent. */
   readonly requests: WireRequest[] = []
   readonly #script: Script

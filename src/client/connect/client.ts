@@ -60,7 +60,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #closed: Promise<void>
   #resolveClosed: () => void = () => undefined
   readonly #closeHooks = new Set<CloseHook>()
-  #isLeaving = false
+  #isClosing = false
   /** Settles when all close hooks have completed. */
   readonly #closeHooksDone: Promise<void>
   #resolveCloseHooks: () => void = () => undefined
@@ -99,11 +99,11 @@ export class StateStore extends StoreView implements AsyncDisposable {
       timeout,
       report,
       warn: warnOnce(),
-      link$: this.status$,
+      status$: this.status$,
       clock,
       clientId,
       closeHooks: this.#closeHooks,
-      isLeaving: () => this.#isLeaving,
+      isClosing: () => this.#isClosing,
     }
     const topics = { responses: this.#responseTopic, notifications: notificationFilter(clientId) }
     this.#subscriptionManager = new SubscriptionManager(session, clock, topics, {
@@ -138,8 +138,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
    * repeatedly.
    */
   close(): Promise<void> {
-    if (!this.#isLeaving) {
-      this.#isLeaving = true
+    if (!this.#isClosing) {
+      this.#isClosing = true
       this.#runCloseHooks()
     }
     return this.#closeHooksDone.then(() => this.#closed)
@@ -216,7 +216,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
     this.#emitStatus({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
-    if (this.#isLeaving) this.#stop()
+    if (this.#isClosing) this.#stop()
   }
 
   #emitProgress(): void {
@@ -276,7 +276,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (cause) this.#errors$.next(error)
     this.#subscriptionManager.cancel()
     this.#storeInstanceMonitor.disconnected()
-    this.#registry.close(cause && error, this.#session.shared)
+    this.#registry.close(cause && error, this.#session.isShared)
     this.#invoker.close(error)
   }
 }
@@ -285,7 +285,7 @@ export interface ClientHost extends KeyHost {
   readonly clock: Clock
   readonly clientId: string
   /** Whether the client is closing. A lease that started now would not be released. */
-  readonly isLeaving: () => boolean
+  readonly isClosing: () => boolean
 }
 
 /**

@@ -32,8 +32,9 @@ export interface ClientOptions {
   /** Time a watch outlives its last subscriber, ms, which saves registrations when views remount. Default 0. */
   readonly stopDelay?: number | undefined
   /**
-   * Interval in which each watched key is registered and read again, ms. For attached stores, which can lose
-   * registrations silently (see `docs/any-broker.md`). Default 0, never: the store of this package does not need it.
+   * Interval in which each watched key is registered and read again, ms. For a store beside a
+   * broker, where registrations or notifications can be lost silently (see `docs/any-broker.md`). Default 0, never: a broker
+   * of this package loses none.
    */
   readonly verifyEvery?: number | undefined
   /** Clock of timeouts and timestamps. Default: the system clock. */
@@ -245,7 +246,7 @@ function checkClientId(clientId: string): void {
   if (isText && utf8(clientId).length <= MAX_CLIENT_ID_BYTES) return
   const got = formatValue(clientId).slice(0, 80)
   throw new ArgumentError(
-    `Expected \`clientId\` to be a text of 1 to ${MAX_CLIENT_ID_BYTES} bytes without +, #, NUL and half characters, got \`${got}\``,
+    `Expected \`clientId\` to be a text of 1 to ${MAX_CLIENT_ID_BYTES} bytes without +, #, NUL and lone surrogates, got \`${got}\``,
   )
 }
 

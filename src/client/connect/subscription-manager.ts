@@ -32,19 +32,19 @@ export class SubscriptionManager {
   }
 
   /** Requests wait for the response subscription, watches for both. */
-  connected(info: ConnectionInfo, late: boolean): void {
+  connected(info: ConnectionInfo, isStoreAttached: boolean): void {
     this.#info = info
     const subscriptionId = this.#nextId(info)
-    const connection = { fresh: !info.sessionPresent, subscriptionId, late }
-    const isGranted = { responses: false, notifications: false }
-    const granted = (what: keyof typeof isGranted): void => {
-      isGranted[what] = true
-      this.#isOpen = isGranted.responses && isGranted.notifications
+    const connection = { isNewSession: !info.sessionPresent, subscriptionId, isStoreAttached }
+    const granted = { responses: false, notifications: false }
+    const onGranted = (what: keyof typeof granted): void => {
+      granted[what] = true
+      this.#isOpen = granted.responses && granted.notifications
       if (what === 'responses') this.#events.responsesReady(info)
       // The callback may have closed the client.
       if (this.#isOpen) this.#events.notificationsReady(connection)
     }
-    const desired = [this.#subscriptionFor('responses', granted), this.#subscriptionFor('notifications', granted)]
+    const desired = [this.#subscriptionFor('responses', onGranted), this.#subscriptionFor('notifications', onGranted)]
     // Some brokers end the connection over an unsupported wildcard.
     this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? desired : desired.slice(0, 1))
     if (!info.hasWildcards) this.#events.refused('notifications', wildcardsNotSupported(), true)
@@ -57,9 +57,10 @@ export class SubscriptionManager {
   resubscribe(): void {
     if (!this.#isOpen || this.#info === undefined) return
     const subscriptionId = this.#nextId(this.#info)
-    const granted = (): void => this.#events.notificationsReady({ fresh: false, subscriptionId, late: true })
-    if (subscriptionId === undefined) granted()
-    else this.#subscribeRetry.subscribe(subscriptionId, [this.#subscriptionFor('notifications', granted)])
+    const onGranted = (): void =>
+      this.#events.notificationsReady({ isNewSession: false, subscriptionId, isStoreAttached: true })
+    if (subscriptionId === undefined) onGranted()
+    else this.#subscribeRetry.subscribe(subscriptionId, [this.#subscriptionFor('notifications', onGranted)])
   }
 
   cancel(): void {

@@ -90,7 +90,7 @@ export const bytes: Codec<Uint8Array> = {
 /** UTF-8 text. */
 export const text: Codec<string> = {
   encode(value) {
-    if (typeof value !== 'string' || !isWellFormed(value)) throw wrongType('a string of whole characters', value)
+    if (typeof value !== 'string' || !isWellFormed(value)) throw wrongType('a well-formed string', value)
     return utf8(value)
   },
   decode: fromUtf8,

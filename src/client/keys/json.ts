@@ -104,6 +104,7 @@ function checkValue(value: unknown, path: string, ancestors: Set<object>): void 
     throw lossError(typeof value, path)
   }
   if (typeof value !== 'object' || value === null || ancestors.has(value)) return
+  // JSON unwraps boxed numbers.
   if (value instanceof Number) checkValue(value.valueOf(), path, ancestors)
   ancestors.add(value)
   if ('toJSON' in value && typeof value.toJSON === 'function')

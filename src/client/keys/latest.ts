@@ -53,6 +53,7 @@ export class LatestIterator<T> implements AsyncIterableIterator<T, undefined> {
       },
       error: error => {
         this.#failure = { error }
+        // An aborted loop must not receive the buffered value.
         if (error instanceof AbortError) this.#newest = undefined
         this.#end()
       },

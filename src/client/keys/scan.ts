@@ -106,7 +106,7 @@ export function toGlob(glob: string | Uint8Array): Uint8Array {
   }
   if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` matches all keys')
   if (typeof glob === 'string' && !isWellFormed(glob)) {
-    throw new ArgumentError(`Expected the glob to be text of whole characters, got ${JSON.stringify(glob)}`)
+    throw new ArgumentError(`Expected the glob to be well-formed text, got ${JSON.stringify(glob)}`)
   }
   return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
 }

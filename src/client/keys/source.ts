@@ -27,7 +27,7 @@ export interface KeyHost {
   readonly report: (error: StateStoreError) => void
   readonly warn: (kind: 'glob' | 'lease', message: string) => void
   /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
-  readonly link$: Observable<{ readonly state: string }>
+  readonly status$: Observable<{ readonly state: string }>
   /** Default for writes without a token. */
   readonly fencingToken?: Hlc | undefined
   readonly closeHooks: Set<CloseHook>

@@ -35,7 +35,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     timeout: host.timeout,
     report: host.report,
     warn: host.warn,
-    link$: host.link$,
+    status$: host.status$,
     closeHooks: host.closeHooks,
     fencingToken: checkToken(token),
   })

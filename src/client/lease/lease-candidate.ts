@@ -57,7 +57,7 @@ export class LeaseCandidate {
   }
 
   start(): void {
-    if (this.#host.isLeaving()) {
+    if (this.#host.isClosing()) {
       this.#subscriber.error(new ClosedError())
       return
     }

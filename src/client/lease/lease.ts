@@ -67,7 +67,7 @@ export class Lease extends Observable<LeaseState> {
 
   #attempt(): Observable<Acquisition> {
     return new Observable<Acquisition>(subscriber => {
-      if (this.#host.isLeaving()) {
+      if (this.#host.isClosing()) {
         subscriber.error(new ClosedError())
         return
       }

@@ -154,6 +154,7 @@ class GlobUnregistrations {
       stop.subscribe({
         error: error => {
           subscription.unsubscribe()
+          // A closed client has no registrations.
           if (!this.#isClosed) this.#report(error)
         },
         complete: () => subscription.unsubscribe(),

@@ -183,6 +183,7 @@ export class GlobWatch implements SharedRegistration {
   }
 
   #setNotifying(isNotifying: boolean): void {
+    // Changes between the last scan and this switch may be missing: live only after another scan.
     if (isNotifying === this.#isUnsupported) this.#isListed = false
     this.#isUnsupported = !isNotifying
     this.isRegistered = isNotifying
@@ -257,6 +258,7 @@ export class GlobWatch implements SharedRegistration {
 
   #nextState(): Freshness['state'] {
     if (!this.#isConnected && this.#state !== 'connecting') return 'stale'
+    // A live glob stays live while a new key is read.
     const wasLive = this.#state === 'live' && !this.#hasUnsynced
     if (this.#isListed && (wasLive || this.#synced === this.#members.size)) return 'live'
     return this.#state === 'connecting' ? 'connecting' : 'resyncing'

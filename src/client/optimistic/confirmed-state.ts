@@ -103,8 +103,8 @@ function accept(
   floor: Hlc | undefined,
 ): ConfirmedState {
   const { known, epoch } = state
-  const steps = known && isSame(known, bytes, version) ? state.changeCount : state.changeCount + 1
-  return { known: { bytes, version, epoch }, epoch, floor, isAheadOfWatch: false, changeCount: steps }
+  const changeCount = known && isSame(known, bytes, version) ? state.changeCount : state.changeCount + 1
+  return { known: { bytes, version, epoch }, epoch, floor, isAheadOfWatch: false, changeCount }
 }
 
 function isSame(known: StoreValue, bytes: Uint8Array | undefined, version: Hlc | undefined): boolean {

@@ -242,8 +242,8 @@ export class QueuedWrite<T> {
 }
 
 /** Calls `ask` for a late write; no result means no. */
-const approvalOf = <T>({ ask }: OptimisticSettings<T>, isLate: LateWrite<T>): Observable<boolean> =>
-  defer(() => ask(isLate)).pipe(
+const approvalOf = <T>({ ask }: OptimisticSettings<T>, write: LateWrite<T>): Observable<boolean> =>
+  defer(() => ask(write)).pipe(
     take(1),
     map(isApproved => isApproved === true),
     defaultIfEmpty(false),

@@ -17,7 +17,7 @@ import { WriteSender } from './write-sender.js'
 const NOTHING: Pick<StateInputs<unknown>, 'failure' | 'late'> = { failure: undefined, late: undefined }
 
 interface ActiveWatch {
-  readonly link: Subscription
+  readonly statusSubscription: Subscription
   isConnected: boolean
   known: KnownState
 }
@@ -151,7 +151,7 @@ export class WriteController<T> implements WatchObserver {
     this.#lastResult = NOTHING
     // A handler of `status$` may write before this view is notified of the change.
     if (this.#activeWatch)
-      this.#source.host.link$.pipe(take(1)).subscribe(({ state }) => this.#onConnectionChanged(state === 'connected'))
+      this.#source.host.status$.pipe(take(1)).subscribe(({ state }) => this.#onConnectionChanged(state === 'connected'))
     this.#queuedWrite.enqueue(write)
     this.#start()
     this.#advance()
@@ -160,9 +160,11 @@ export class WriteController<T> implements WatchObserver {
   #start(): void {
     if (this.#activeWatch) return
     const { host, key } = this.#source
-    const activeWatch: ActiveWatch = { link: new Subscription(), isConnected: false, known: UNWATCHED }
+    const activeWatch: ActiveWatch = { statusSubscription: new Subscription(), isConnected: false, known: UNWATCHED }
     this.#activeWatch = activeWatch
-    activeWatch.link.add(host.link$.subscribe(({ state }) => this.#onConnectionChanged(state === 'connected')))
+    activeWatch.statusSubscription.add(
+      host.status$.subscribe(({ state }) => this.#onConnectionChanged(state === 'connected')),
+    )
     // A callback may have unsubscribed, or written.
     if (this.#activeWatch !== activeWatch) return
     host.registry.join(key, this)
@@ -255,7 +257,7 @@ export class WriteController<T> implements WatchObserver {
   }
 
   #stop(): void {
-    this.#activeWatch?.link.unsubscribe()
+    this.#activeWatch?.statusSubscription.unsubscribe()
     this.#activeWatch = undefined
     this.#keyTracker.stop()
     this.#queuedWrite.close()

@@ -108,12 +108,12 @@ export function contentFor<T>(
   const { text } = source.key
   const mode = conflictModeOf(settings, write)
   if (mode === 'last') return { value: write.value, condition: undefined }
-  const upon = mode === 'refuse' ? seenBy(write, known) : known
+  const expected = mode === 'refuse' ? seenBy(write, known) : known
   const { conflict } = settings
   // The user may have changed an older value than the one seen last.
   const value =
-    typeof conflict === 'function' ? mergeValue(conflict, write, upon, one => decodeSeen(source, one)) : write.value
-  return { value, condition: conditionFor(upon, text) }
+    typeof conflict === 'function' ? mergeValue(conflict, write, expected, one => decodeSeen(source, one)) : write.value
+  return { value, condition: conditionFor(expected, text) }
 }
 
 /**
@@ -123,9 +123,9 @@ const seenBy = <T>({ seen }: UserWrite<T>, known: StoreValue | undefined): Seen 
   seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
 /** Returns `undefined` for a missing key or a value that does not decode. */
-function decodeSeen<T>(source: KeySource<T>, of: Seen | undefined): T | undefined {
+function decodeSeen<T>(source: KeySource<T>, seen: Seen | undefined): T | undefined {
   try {
-    return of?.bytes && source.value(of.bytes, of.version)
+    return seen?.bytes && source.value(seen.bytes, seen.version)
   } catch (error) {
     if (error instanceof DecodeError) return undefined
     throw error

@@ -60,9 +60,9 @@ export class WriteStorageQueue {
 
   load(listener: RequestListener<StoredWrite | undefined>): void {
     const done = (found: StoredWrite | undefined): void => {
-      const isStored = found && validate(found)
-      this.#savedId = isStored?.id
-      listener.done?.(isStored)
+      const stored = found && validate(found)
+      this.#savedId = stored?.id
+      listener.done?.(stored)
     }
     this.#enqueue(storage => storage.load(this.#key.id), { ...listener, done })
   }
@@ -110,8 +110,8 @@ export class WriteStorageQueue {
   #enqueue<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: RequestListener<R>): void {
     const storage = this.#storage
     if (storage === undefined) return
-    const answer$ = this.#withTimeout(() => request(storage)).pipe(
-      tap(answer => done?.(answer)),
+    const result$ = this.#withTimeout(() => request(storage)).pipe(
+      tap(result => done?.(result)),
       catchError(cause => {
         failed(new StateStoreError('damaged', `The write storage failed: ${reason(cause)}`, { cause }))
         return EMPTY
@@ -119,7 +119,7 @@ export class WriteStorageQueue {
       finalize(() => this.#onSettled()),
     )
     if (this.#pendingCount++ === 0) this.#host.closeHooks.add(this.#closeHook)
-    this.#requests.next(answer$)
+    this.#requests.next(result$)
   }
 
   #onSettled(): void {
@@ -130,7 +130,7 @@ export class WriteStorageQueue {
 
   /** Delays `close` until the storage is idle, because the process may end afterwards. */
   readonly #closeHook = (): Observable<unknown> => {
-    const late$ = this.#delay(TIMEOUT_MS).pipe(
+    const timeout$ = this.#delay(TIMEOUT_MS).pipe(
       tap(() => {
         const why = `it was still writing ${TIMEOUT_MS} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
@@ -139,7 +139,7 @@ export class WriteStorageQueue {
         this.#queue.unsubscribe()
       }),
     )
-    return this.#idle$.pipe(take(1), takeUntil(late$))
+    return this.#idle$.pipe(take(1), takeUntil(timeout$))
   }
 
   #removeWithRetry(storage: WriteStorage, id: string): Observable<boolean> {
@@ -153,12 +153,12 @@ export class WriteStorageQueue {
 
   /** A request that never completes would block all later writes. */
   #withTimeout<R>(ask: () => ObservableInput<R>): Observable<R> {
-    const late$ = this.#delay(TIMEOUT_MS).pipe(
+    const timeout$ = this.#delay(TIMEOUT_MS).pipe(
       tap(() => {
         throw new StateStoreError('timeout', `it did not respond within ${TIMEOUT_MS} ms`)
       }),
     )
-    return defer(() => from(ask())).pipe(take(1), takeUntil(late$))
+    return defer(() => from(ask())).pipe(take(1), takeUntil(timeout$))
   }
 
   #delay(delay: number): Observable<number> {
@@ -171,9 +171,10 @@ const isTimeout = (error: unknown): boolean => error instanceof StateStoreError 
 /** Rejects records of other programs or earlier versions: without a valid time, a write could be sent at any age. */
 function validate(write: StoredWrite): StoredWrite {
   const { id, value, at, seen, base } = Object(write)
-  const isSeen = seen === undefined || seen === null || typeof seen === 'string'
-  const isBase = base === undefined || base instanceof Uint8Array
-  if (typeof id === 'string' && value instanceof Uint8Array && Number.isFinite(at) && isSeen && isBase) return write
+  const isSeenValid = seen === undefined || seen === null || typeof seen === 'string'
+  const isBaseValid = base === undefined || base instanceof Uint8Array
+  if (typeof id === 'string' && value instanceof Uint8Array && Number.isFinite(at) && isSeenValid && isBaseValid)
+    return write
   throw new ArgumentError('it holds a record that is not a write; it was left unchanged')
 }
 

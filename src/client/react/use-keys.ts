@@ -147,12 +147,12 @@ function combineFreshness<T>(source: KeysSource<T>): Observable<Freshness> {
   if (isMatching(source)) return source.freshness$
   // An empty list is always current and never ends.
   if (source.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
-  return combineLatest(source.map(key => key.freshness$)).pipe(map(leastFresh))
+  return combineLatest(source.map(key => key.freshness$)).pipe(map(worstFreshness))
 }
 
 const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
 
-const leastFresh = (all: readonly Freshness[]): Freshness =>
+const worstFreshness = (all: readonly Freshness[]): Freshness =>
   all.reduce(
     (least, one) => (FRESHNESS_ORDER.indexOf(one.state) < FRESHNESS_ORDER.indexOf(least.state) ? one : least),
     { state: 'live' },

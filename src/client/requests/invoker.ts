@@ -135,11 +135,8 @@ export class Invoker {
     this.#closeError = error
     this.#connection = undefined
     for (const pending of [...this.#sentInOrder(), ...this.#queued]) {
-      const onTheWire = pending.id !== undefined && !pending.request.isRepeatable
-      this.#fail(
-        pending,
-        onTheWire ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error,
-      )
+      const isSent = pending.id !== undefined && !pending.request.isRepeatable
+      this.#fail(pending, isSent ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error)
     }
   }
 
@@ -342,13 +339,6 @@ const readUint32 = (bytes: Uint8Array, at: number): number =>
  * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed
  * session. As requests for one subject are processed in order, and messages of one topic are delivered in order, no
  * response follows once a later request for the subject has its response.
- *
- * @example
- * ```ts
- * earlier.begin(sent)
- * for (const subject of earlier.subjects) ask(subject)
- * for (const write of earlier.take(answered.subject)) fail(write)
- * ```
  */
 class EarlierWrites {
   #writes = new Map<string, PendingRequest[]>()

@@ -12,7 +12,7 @@ import {
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
-import { isObjection } from '../session/reasons.js'
+import { isPacketRejected } from '../session/reasons.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/watch-state.js'
 import type { RetainedSettings, RetainedStats, RetainedStatus } from './options.js'
@@ -217,17 +217,17 @@ export class TopicKeySync {
 
   /** The broker probably closed the connection because of this message. Another value may be accepted. */
   #onLostAlone(pair: TopicKeyPair, cause: unknown): void {
-    const isObjected = cause instanceof ConnectionLostError && isObjection(cause.reasonCode)
-    if (!isObjected && ++pair.losses < MAX_LOSSES) return
+    const isRejected = cause instanceof ConnectionLostError && isPacketRejected(cause.reasonCode)
+    if (!isRejected && ++pair.losses < MAX_LOSSES) return
     pair.losses = 0
     pair.isExcluded = true
-    if (isObjected) this.#rejectTopic(pair.topic)
+    if (isRejected) this.#rejectTopic(pair.topic)
     this.#events.failed(
       new ConnectionLostError(
         `The broker of the topics closed the connection over ${JSON.stringify(pair.topic)}, which is skipped ` +
-          `${isObjected ? 'until the sync restarts' : 'until its key changes'}; check which topics and sizes it accepts`,
+          `${isRejected ? 'until the sync restarts' : 'until its key changes'}; check which topics and sizes it accepts`,
         { cause },
-        isObjected ? cause.reasonCode : undefined,
+        isRejected ? cause.reasonCode : undefined,
       ),
     )
   }

@@ -11,7 +11,7 @@ import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
 import { changeOptions } from './mqttjs-internals.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
-import { isElsewhere, isFatalReason, TAKEN_OVER } from './reasons.js'
+import { isFatalReason, isRedirect, TAKEN_OVER } from './reasons.js'
 import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
 
@@ -127,7 +127,7 @@ export class ConnectionManager {
   lost(loss: ConnectionLoss): void {
     // A redirected client may have another address to try.
     const isRedirected =
-      isElsewhere(loss.reasonCode) &&
+      isRedirect(loss.reasonCode) &&
       (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
     if (!isRedirected && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
     else this.#retry(loss.error, loss.shouldRetrySameAddress)
@@ -136,7 +136,7 @@ export class ConnectionManager {
   #isFatal({ reasonCode, wasConnected }: ConnectionLoss): boolean {
     const { shouldReclaimClientId, isPersistent = false } = this.#settings
     if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || shouldReclaimClientId?.())) return false
-    if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isElsewhere(reasonCode)) return false
+    if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isRedirect(reasonCode)) return false
     return isFatalReason(reasonCode)
   }
 

@@ -39,7 +39,7 @@ type Connection = 'none' | 'resumed' | 'active' | 'broken'
 /** A session on an mqtt.js client. `mqttjs-internals.ts` has everything undocumented that it relies on. */
 export class MqttJsSession implements MqttSession, ServiceSession {
   readonly clientId: string
-  readonly shared: boolean
+  readonly isShared: boolean
   readonly #client: MqttJsClient
   /** `undefined` for a caller's client. */
   readonly #connectionManager: ConnectionManager | undefined
@@ -67,7 +67,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         gaveUp: cause => this.#giveUp(cause),
       })
     this.#clock = clock
-    this.shared = own === undefined
+    this.isShared = own === undefined
     this.clientId = client.options.clientId ?? ''
   }
 
@@ -84,7 +84,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   open(listener: SessionListener): void {
     this.#listener = listener
     const client = this.#client
-    if (this.shared) Reflect.defineProperty(client, SHARED, { value: true, configurable: true })
+    if (this.isShared) Reflect.defineProperty(client, SHARED, { value: true, configurable: true })
     const detach = listenTo(client, {
       connect: packet => this.#onConnected(packet.sessionPresent, packet.properties),
       packetreceive: packet => {
@@ -96,7 +96,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         this.#abort(new Error(disconnectMessage(reasonCode, this.clientId)), reasonCode),
       error: error => {
         // mqtt.js reports malformed packets and then keeps waiting.
-        if (!this.shared) this.#abort(error, numericCode(error))
+        if (!this.isShared) this.#abort(error, numericCode(error))
         else this.#lossDetails.setCause(error, numericCode(error))
       },
       close: () => this.#onClosed(),
@@ -105,7 +105,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#detach = () => {
       detach()
       // A socket may fail later, and an 'error' without a listener ends the process.
-      if (!this.shared) client.on('error', () => undefined)
+      if (!this.isShared) client.on('error', () => undefined)
     }
     if (this.#connectionManager) {
       this.#stopWakeChecks = onWake(this.#clock, () => this.#onWake())
@@ -137,7 +137,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     const cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
       this.#lossDetails.setCause(new Error('no response to SUBSCRIBE'), undefined)
       // Only the caller may end its connection.
-      if (!this.shared) stream.destroy()
+      if (!this.isShared) stream.destroy()
     })
     stream.once('close', cancel)
     const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
@@ -168,7 +168,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   close(keepSession = false): void {
     this.#connectionManager?.cancel()
     this.#publisher.flush()
-    if (this.shared) {
+    if (this.isShared) {
       this.unsubscribe(this.#filters, () => undefined)
       this.#onEnded(undefined)
       return
@@ -231,13 +231,13 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #abort(error: Error, reasonCode?: number): void {
     this.#lossDetails.setCause(error, reasonCode)
     // Only the caller may end its connection.
-    if (!this.shared) this.#client.stream.destroy()
+    if (!this.isShared) this.#client.stream.destroy()
     else if (this.#connection !== 'broken') this.#onLost()
     this.#connection = 'broken'
   }
 
   #onClosed(): void {
-    if (!this.shared || this.#connection !== 'broken') this.#onLost()
+    if (!this.isShared || this.#connection !== 'broken') this.#onLost()
     this.#connection = 'none'
   }
 

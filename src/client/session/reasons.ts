@@ -38,14 +38,14 @@ const FATAL_REASONS = new Set([
   157, // server moved
 ])
 
-export const isElsewhere = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
+export const isRedirect = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
 
 /** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 
 /** Reasons that blame a packet of the client (MQTT 5.0, section 2.4). */
-const OBJECTION_REASONS: ReadonlySet<number> = new Set([
+const PACKET_REJECTED_REASONS: ReadonlySet<number> = new Set([
   129, // malformed packet
   130, // protocol error
   135, // not authorized
@@ -57,5 +57,5 @@ const OBJECTION_REASONS: ReadonlySet<number> = new Set([
   155, // QoS not supported
 ])
 
-export const isObjection = (reasonCode: number | undefined): boolean =>
-  reasonCode !== undefined && OBJECTION_REASONS.has(reasonCode)
+export const isPacketRejected = (reasonCode: number | undefined): boolean =>
+  reasonCode !== undefined && PACKET_REJECTED_REASONS.has(reasonCode)

@@ -64,7 +64,7 @@ export interface SessionListener {
 export interface MqttSession {
   readonly clientId: string
   /** Whether the caller owns the connection and keeps it open; `close` then only unsubscribes. */
-  readonly shared: boolean
+  readonly isShared: boolean
   /** The address in use or tried next, without secrets; `undefined` if unknown. */
   readonly url?: string | undefined
   /** Grows with the data read from the connection; `undefined` if unknown. */

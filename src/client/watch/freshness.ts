@@ -15,12 +15,12 @@ const LIVE: Freshness = { state: 'live' }
 const RESYNCING: Freshness = { state: 'resyncing' }
 
 /** Returns the freshness of a watch. @param lostAt - when its connection was lost, ms since the Unix epoch */
-export function freshnessOf({ phase, synced, known }: WatchState, lostAt: number): Freshness {
-  if (synced) return LIVE
-  if (!known) return CONNECTING
+export function freshnessOf({ phase, isSynced, isKnown }: WatchState, lostAt: number): Freshness {
+  if (isSynced) return LIVE
+  if (!isKnown) return CONNECTING
   return phase === 'offline' ? { state: 'stale', since: lostAt } : RESYNCING
 }
 
 /** Returns the final freshness of a watch that has ended. */
-export const endedFreshness = ({ known }: WatchState, lostAt: number): Freshness =>
-  known ? { state: 'stale', since: lostAt } : CONNECTING
+export const endedFreshness = ({ isKnown }: WatchState, lostAt: number): Freshness =>
+  isKnown ? { state: 'stale', since: lostAt } : CONNECTING

@@ -11,7 +11,7 @@ export function toKeyName(name: string | Uint8Array): KeyName {
   }
   if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
   if (typeof name === 'string' && !isWellFormed(name)) {
-    throw new ArgumentError(`Expected the key to be text of whole characters, got ${JSON.stringify(name)}`)
+    throw new ArgumentError(`Expected the key to be well-formed text, got ${JSON.stringify(name)}`)
   }
   if (typeof name === 'string') return new TextName(name)
   const bytes = new Uint8Array(name)

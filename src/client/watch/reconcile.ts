@@ -46,7 +46,7 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
         : withoutEffects(state)
     case 'unanswered':
       // Synced while registering means a verification, and without its response the value may be outdated.
-      return withoutEffects(state.phase === 'registering' && state.synced ? patch(state, { synced: false }) : state)
+      return withoutEffects(state.phase === 'registering' && state.isSynced ? patch(state, { isSynced: false }) : state)
     case 'appeared':
       return withoutEffects(patch(state, { ...DISCONNECTED, phase: 'live' }))
     case 'registered':
@@ -118,13 +118,13 @@ function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
   const { held } = state
   const live = patch(state, {
     phase: 'live',
-    synced: true,
-    known: true,
+    isSynced: true,
+    isKnown: true,
     hasRaced: false,
     held: NO_CHANGES,
     unverified: undefined,
   })
-  if (state.needsRead) return { ...sendRead(patch(live, { held: held })), emit: emitted }
+  if (state.needsRead) return { ...sendRead(patch(live, { held })), emit: emitted }
   const firstMatch = held.findIndex(({ change }) => matchesFloor(state, change))
   const isVerified =
     state.isVerified || firstMatch >= 0 || (state.unverified !== undefined && matchesFloor(state, state.unverified))
@@ -133,7 +133,8 @@ function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
     const { state: next, emit, send } = applyChange(step.state, change)
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
-  return step.send ? { ...step, state: sendRead(patch(step.state, { held: held })).state } : step
+  // All held changes precede the GET that is sent now, so its response orders them.
+  return step.send ? { ...step, state: sendRead(patch(step.state, { held })).state } : step
 }
 
 function applyChange(state: WatchState, { change, certain }: ReceivedChange): Step {
@@ -142,17 +143,18 @@ function applyChange(state: WatchState, { change, certain }: ReceivedChange): St
   const isCertain = certain || state.isVerified
   if (state.isUnordered || !isCertain) return verifyChange(state, { change, certain })
   if (isOlderOrSame(version, state.floor)) return state.isFloorInferred ? requestRead(state) : withoutEffects(state)
-  const appeared = state.phase === 'live' && !state.synced
+  // Synced only with this change: an entry shown before it is from an earlier connection.
+  const hasAppeared = state.phase === 'live' && !state.isSynced
   const next = patch(state, {
     hasRaced: state.phase === 'reading' || state.hasRaced,
     floor: version,
     isFloorInferred: !certain,
-    synced: state.synced || appeared,
-    known: state.known || appeared,
+    isSynced: state.isSynced || hasAppeared,
+    isKnown: state.isKnown || hasAppeared,
   })
   // Deleting a key that is absent or not read yet changes nothing visible.
   if (change.op === 'delete' && state.entry?.op !== 'set') return withoutEffects(next)
-  const source = appeared && state.known ? 'resync' : 'notification'
+  const source = hasAppeared && state.isKnown ? 'resync' : 'notification'
   const entry: RawEntry = { op: change.op, value: change.value, version, source, reason: change.reason }
   return { state: patch(next, { entry }), emit: [entry], send: undefined }
 }
@@ -182,8 +184,8 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
   Object.assign(
     {
       phase: state.phase,
-      synced: state.synced,
-      known: state.known,
+      isSynced: state.isSynced,
+      isKnown: state.isKnown,
       isVerified: state.isVerified,
       isUnordered: state.isUnordered,
       hasRaced: state.hasRaced,
@@ -201,9 +203,9 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
 const isShown = (entry: RawEntry | undefined, value: Uint8Array, version: Hlc | undefined): boolean =>
   entry?.value !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
 
-function sourceOf({ synced, known }: WatchState): RawEntry['source'] {
-  if (synced) return 'notification'
-  return known ? 'resync' : 'snapshot'
+function sourceOf({ isSynced, isKnown }: WatchState): RawEntry['source'] {
+  if (isSynced) return 'notification'
+  return isKnown ? 'resync' : 'snapshot'
 }
 
 const isSame = (version: Hlc | undefined, other: Hlc | undefined): boolean =>

@@ -18,13 +18,13 @@ import type { NotifiedChange, WatchEvent } from './watch-state.js'
 
 export interface WatchedConnection {
   /** Whether the broker kept no session: no message of an earlier connection can arrive. */
-  readonly fresh: boolean
+  readonly isNewSession: boolean
   readonly subscriptionId: number | undefined
   /**
    * Whether the store is separate from its broker and does not see connections end. Notifications for earlier
    * registrations, and redelivered ones, may then arrive on this connection like any other.
    */
-  readonly late: boolean
+  readonly isStoreAttached: boolean
 }
 
 const OWN_REGISTRATION: JoinDetails = { registration: undefined, discovery: 'found' }
@@ -60,10 +60,10 @@ export class Registry implements KeyWatches {
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
-      failed: (watch, error, registered) => {
+      failed: (watch, error, mayBeRegistered) => {
         // Also reported, as most subscribers of `value$` have no error callback.
         this.#errors.report(error)
-        this.#end(watch, error, registered)
+        this.#end(watch, error, mayBeRegistered)
       },
       report: error => this.#errors.report(error),
       isRegistered: ({ id }) => this.#watches.has(id) && this.#watches.get(id)?.registration === undefined,
@@ -156,12 +156,12 @@ export class Registry implements KeyWatches {
 
   connected(connection: WatchedConnection): void {
     this.#connection = connection
-    this.#hasUnregistered = connection.late
+    this.#hasUnregistered = connection.isStoreAttached
     this.#verification.start()
     // A copy: observers may start watches, which register themselves, and end others, or the connection.
     for (const watch of Array.from(this.#watches.values()))
       if (this.#connection === connection && watch.state.phase === 'offline')
-        this.#step(watch, { type: 'connected', rejoined: connection.late })
+        this.#step(watch, { type: 'connected', rejoined: connection.isStoreAttached })
     if (this.#connection === connection) this.#globs?.connected()
   }
 
@@ -224,9 +224,9 @@ export class Registry implements KeyWatches {
     this.#watches.delete(watch.key.id)
     this.#teardowns.cancel(watch)
     this.#requests.leave(watch)
-    this.#synced -= Number(watch.state.synced)
+    this.#synced -= Number(watch.state.isSynced)
     if (mayBeRegistered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
-    const lostAt = watch.state.synced ? this.#options.clock.now() : this.#lostAt
+    const lostAt = watch.state.isSynced ? this.#options.clock.now() : this.#lostAt
     watch.end(endedFreshness(watch.state, lostAt), error)
     // Last, as the callback may watch the key again, which must follow the STOP.
     this.#options.changed()
@@ -241,7 +241,7 @@ export class Registry implements KeyWatches {
     if (watch.isEnded) return
     const before = freshnessOf(watch.state, this.#lostAt)
     const { state, emit, send } = reconcile(watch.state, event)
-    const progress = Number(state.synced) - Number(watch.state.synced)
+    const progress = Number(state.isSynced) - Number(watch.state.isSynced)
     this.#synced += progress
     watch.state = state
     const shared = send === 'KEYNOTIFY' ? watch.registration : undefined
@@ -284,8 +284,8 @@ function originOf(
   connection: WatchedConnection | undefined,
 ): 'certain' | 'stale' | 'unknown' {
   if (connection === undefined) return 'unknown'
-  const { fresh, subscriptionId } = connection
-  if (fresh) return 'certain'
+  const { isNewSession, subscriptionId } = connection
+  if (isNewSession) return 'certain'
   if (subscriptionId === undefined || subscriptionIds.length === 0) return 'unknown'
   return subscriptionIds.includes(subscriptionId) ? 'certain' : 'stale'
 }

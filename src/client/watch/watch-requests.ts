@@ -14,8 +14,8 @@ export type WatchRequest = 'KEYNOTIFY' | 'GET'
 
 interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
-  /** No retry can succeed. @param registered - whether the store may have a registration */
-  failed(watch: Watch, error: StateStoreError, registered: boolean): void
+  /** No retry can succeed. @param mayBeRegistered - whether the store may have a registration */
+  failed(watch: Watch, error: StateStoreError, mayBeRegistered: boolean): void
   unanswered(watch: Watch): void
   report(error: StateStoreError): void
   /** Returns whether the key is watched through a private registration. */

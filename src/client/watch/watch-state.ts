@@ -24,9 +24,9 @@ export interface WatchState {
   /** The watch awaits a connection, the KEYNOTIFY response, the GET response, or changes. */
   readonly phase: 'offline' | 'registering' | 'reading' | 'live'
   /** Whether the value was read on this connection. */
-  readonly synced: boolean
+  readonly isSynced: boolean
   /** Whether the value was ever read. */
-  readonly known: boolean
+  readonly isKnown: boolean
   /**
    * Whether a possibly queued notification matched a value read on this connection. Those behind it are from this store
    * instance and newer, as notifications of a key arrive in order (MQTT 5.0, section 4.6).
@@ -72,7 +72,7 @@ export type WatchEvent =
 export const NO_CHANGES: readonly ReceivedChange[] = []
 
 export const DISCONNECTED = {
-  synced: false,
+  isSynced: false,
   isVerified: false,
   isUnordered: false,
   hasRaced: false,
@@ -83,7 +83,7 @@ export const DISCONNECTED = {
   isFloorInferred: false,
 } as const
 
-export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', known: false, entry: undefined }
+export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', isKnown: false, entry: undefined }
 
 /**
  * The state of a key. `op` is `set` for a value, `delete` for a notified deletion, `absent` when a read found no key,

@@ -59,8 +59,8 @@ export class Watch {
    * for a response. Returns false while a private registration is pending: it must be confirmed, or it would never be ended.
    */
   tryFollow(registration: SharedRegistration): boolean {
-    const { phase, synced } = this.state
-    if (synced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false
+    const { phase, isSynced } = this.state
+    if (isSynced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false
     this.registration &&= registration
     this.cancel()
     return true
@@ -83,9 +83,9 @@ export class Watch {
   /** Returns whether the observer was joined. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
-    const left = others.length < this.#observers.length
+    const wasJoined = others.length < this.#observers.length
     this.#observers = others
-    return left
+    return wasJoined
   }
 
   /**
@@ -99,7 +99,10 @@ export class Watch {
     else this.#queued = this.#queued.concat(() => this.#signal(observers, entries, freshness))
   }
 
-  /** Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it. */
+  /**
+   * Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it:
+   * otherwise it would receive the older entry last.
+   */
   notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return
     if (this.#isNotifying) observer.signal(entry, freshness)

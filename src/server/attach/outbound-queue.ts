@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObjection, reasonName } from '../../client/session/reasons.js'
+import { isPacketRejected, reasonName } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -136,7 +136,7 @@ export class OutboundQueue {
   }
 
   #suspect(pending: PendingMessage, reasonCode: number | undefined): void {
-    const isRejected = isObjection(reasonCode)
+    const isRejected = isPacketRejected(reasonCode)
     pending.losses++
     if (!isRejected && pending.losses < MAX_LOSSES) return
     this.#suspects = this.#without(this.#suspects, suspect => suspect === pending)

@@ -63,6 +63,7 @@ export function operate<T, V, R>(
         return of({ key: keyed.key?.name ?? '', item: keyed.item, error: toStoreError(cause) })
       }),
     )
+  // An item without a key is never replaced by another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
   return source =>
     source.pipe(
